@@ -126,7 +126,7 @@ const killed =
         const started = performance.now();
         await process.end();
         await run.mustBeComplete();
-        return { diskCalls: process.diskCalls, ms: performance.now() - started };
+        return { diskCalls: process.disk.calls, ms: performance.now() - started };
       } finally {
         await run.close();
       }

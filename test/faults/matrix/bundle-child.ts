@@ -40,6 +40,7 @@ export async function bundleChild(
         entries.map(entry => [entry, fileURLToPath(new URL(`${entry}.js`, library))]),
       ),
       child: script,
+      'watched-thread-child': path.join(import.meta.dirname, 'watched-thread-child.js'),
     },
     outdir: folder,
     // Entries have the same classes.

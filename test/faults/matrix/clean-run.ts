@@ -2,27 +2,26 @@ import type { Tombstones } from 'millrace';
 import { Random } from '../random.js';
 import { ComplianceEvents } from './compliance.js';
 import { watchDisk } from './failing-disk.js';
+import { mustWriteInThreads } from './pipelines.js';
 import type { RowRun } from './row-run.js';
 import { type Clean, sentTo } from './sent.js';
 
 /** What a run without a fault does. The run has a proxy, which sees what is sent. */
 export async function cleanRun(run: RowRun): Promise<Clean> {
   let diskCalls = 0;
-  let items = 0;
-  const stop = await watchDisk(run.out, call => {
+  let threadWrites = 0;
+  const stop = await watchDisk(run.out, (call, _, isInThread) => {
     if (call !== 'mkdir') diskCalls++;
+    if (isInThread) threadWrites++;
   });
   try {
-    await run.run({
-      consume: () => {
-        items++;
-      },
-    });
+    await run.run({});
   } finally {
     stop();
   }
   await run.mustBeComplete();
-  return { sent: sentOf(run), diskCalls, items };
+  mustWriteInThreads(run.row.name, threadWrites);
+  return { sent: sentOf(run), diskCalls, threadWrites };
 }
 
 /** What the compliance stream and its replays are without a fault, until all events are there. */
@@ -45,7 +44,7 @@ export async function cleanCompliance(run: RowRun): Promise<Clean> {
   tombstones = undefined;
   stop.abort(new Error('All events are there'));
   await ended;
-  return { sent: sentOf(run), diskCalls: 0, items: events.count };
+  return { sent: sentOf(run), diskCalls: 0, threadWrites: 0 };
 }
 
 function sentOf({ row, world }: RowRun): Clean['sent'] {

@@ -1,12 +1,12 @@
 import type { Endpoint } from 'millrace/service';
-import type { Expectation } from '../part.js';
+import type { Counts, Expectation } from '../part.js';
 import { isExpired } from './expected.js';
 import { failDisk } from './failing-disk.js';
 import type { Fault } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
 import { stallWhilePaused } from './paused-consumer.js';
-import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
+import { COMPLIANCE_SINCE_MS, IN_THREADS, type RowName } from './pipelines.js';
 import type { Row } from './rows.js';
 import { PATHS } from './sent.js';
 import { aim, contentCut, fromRequest, inBody } from './service-fault.js';
@@ -18,7 +18,6 @@ import { NOW, WINDOWS } from './windows.js';
 const SINKS: readonly RowName[] = ['csv', 'parquet', 'tee'];
 /** What the service sends twice, by itself. */
 const REPEATING: readonly RowName[] = ['job files', 'job files, threads', 'replay', 'merge'];
-const IN_THREADS: readonly RowName[] = ['stored files, threads', 'job files, threads'];
 const STORED: readonly RowName[] = ['stored files', 'stored files, threads', 'applyCompliance'];
 
 const NO_NETWORK = { none: 'reads no network' };
@@ -51,10 +50,14 @@ const PROXIED = () => ({ proxied: true });
 
 function onDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
   return async ({ row, random, clean, out }) => {
-    const failing = await failDisk(out, code, random.whole(1, clean.diskCalls));
+    const ofThreads = clean.threadWrites > 0 && random.chance(0.5);
+    const at = random.whole(1, ofThreads ? clean.threadWrites : clean.diskCalls);
+    const failing = await failDisk(out, code, at, { ofThreads });
     // A download tries a file again after all others.
     const mayRecover = code === 'EIO' && row.name === 'jobs.download';
-    return { ...failing, mayRecover };
+    const counts = (): Counts =>
+      clean.threadWrites === 0 ? {} : { 'writes of threads': Number(failing.isInThread()) };
+    return { ...failing, mayRecover, counts };
   };
 }
 

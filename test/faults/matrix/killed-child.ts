@@ -52,9 +52,9 @@ export class KilledChild {
     throw new Error(`The script ended with ${this.#process.exitCode}: ${this.errors}`);
   }
 
-  /** The number of disk calls that a script prints as its last line. */
-  get diskCalls(): number {
-    return (JSON.parse(this.printed.trim().split('\n').at(-1) ?? '') as { calls: number }).calls;
+  /** The number of disk calls that a script prints as its last line, and how many of them were of worker threads. */
+  get disk(): { readonly calls: number; readonly threadWrites?: number } {
+    return JSON.parse(this.printed.trim().split('\n').at(-1) ?? '');
   }
 }
 

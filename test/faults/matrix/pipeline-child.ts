@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import path from 'node:path';
 import { loadLibrary } from '../load-library.js';
 import { watchDisk } from './failing-disk.js';
@@ -14,11 +15,20 @@ export interface ChildWork {
   readonly now: number;
   /** Milliseconds of each item on its way to the sink. */
   readonly paceMs: number;
-  /** The process kills itself before this call that changes a file below `out`, counted from 1. */
-  readonly dieAt?: number | undefined;
+  /** The process kills itself before this call that changes a file below `out`. */
+  readonly dieAt?: DiskPlace | undefined;
 }
 
-// The script that a trial kills. It prints `started` before it opens anything, and the number of its disk calls at the end.
+/** A call that changes a file, in a run. */
+export interface DiskPlace {
+  /** Counted from 1. */
+  readonly call: number;
+  /** Whether only the writes of worker threads are counted. */
+  readonly ofThreads: boolean;
+}
+
+// The script that a trial kills. It prints `started` before it opens anything, `thread` if it dies at a write of a worker
+// thread, and the number of its disk calls at the end.
 const work = JSON.parse(process.argv[2] ?? '') as ChildWork;
 const { addresses, dieAt } = work;
 const millrace = await loadLibrary({ library: new URL(work.library) });
@@ -43,8 +53,14 @@ const account = millrace.account(
   {},
 );
 let calls = 0;
-await watchDisk(work.out, () => {
-  if (++calls === dieAt) process.kill(process.pid, 'SIGKILL');
+let threadWrites = 0;
+await watchDisk(work.out, (_call, _file, isInThread) => {
+  calls++;
+  if (isInThread) threadWrites++;
+  if (dieAt === undefined || (dieAt.ofThreads && !isInThread)) return;
+  if (dieAt.call !== (dieAt.ofThreads ? threadWrites : calls)) return;
+  if (isInThread) writeSync(1, 'thread\n');
+  process.kill(process.pid, 'SIGKILL');
 });
 process.stdout.write('started\n');
 const pipeline: Pipeline = PIPELINES[work.row];
@@ -56,4 +72,4 @@ await pipeline.run({
   consume: slowly(work.paceMs),
   onTombstones: () => process.stdout.write('tombstones\n'),
 });
-process.stdout.write(`${JSON.stringify({ calls })}\n`);
+process.stdout.write(`${JSON.stringify({ calls, threadWrites })}\n`);

@@ -325,3 +325,12 @@ export function slowly(ms: number): (index: number) => Promise<void> | void {
 }
 
 export type RowName = keyof typeof PIPELINES;
+
+/** Those whose posts are written by worker threads. */
+export const IN_THREADS: readonly RowName[] = ['stored files, threads', 'job files, threads'];
+
+/** Without threads, the main one writes: the pipeline would be right, and the row show nothing. */
+export function mustWriteInThreads(row: RowName, threadWrites: number): void {
+  if (IN_THREADS.includes(row) && threadWrites === 0)
+    throw new Error('No worker thread has written a post');
+}

@@ -9,7 +9,8 @@ export interface Clean {
   readonly sent: ReadonlyMap<Endpoint, readonly Sent[]>;
   /** Calls that changed a file. */
   readonly diskCalls: number;
-  readonly items: number;
+  /** Those of them that were writes of worker threads. */
+  readonly threadWrites: number;
 }
 
 /** What was sent to one request. */

@@ -56,7 +56,7 @@ async function expectIn(
     if (planted.isFinal) return { hits: 1, items: 0 };
     const cursors = await run.mustGoOnAt(error, signal);
     await run.mustRequestTheRest(() => run.run({ signal }));
-    return { hits: 1, cursors, items: await run.mustBeComplete() };
+    return { hits: 1, cursors, ...planted.counts?.(), items: await run.mustBeComplete() };
   }
   const gaps: ComplianceGap[] = [];
   const min = planted.gap?.minutes();

@@ -3,10 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 // Of the library without a mistake.
 import { openTombstones, type Tombstones } from '../../../src/compliance/tombstones.js';
 import type { Counts, Trial } from '../part.js';
+import type { Random } from '../random.js';
 import type { BundledChild } from './bundle-child.js';
 import { ComplianceEvents } from './compliance.js';
 import { type CleanRun, type Ended, KilledChild, killAgainAndAgain } from './killed-child.js';
-import type { ChildWork } from './pipeline-child.js';
+import type { ChildWork, DiskPlace } from './pipeline-child.js';
+import { mustWriteInThreads } from './pipelines.js';
 import { RowRun } from './row-run.js';
 import type { Target } from './try-fault.js';
 import { NOW } from './windows.js';
@@ -14,6 +16,7 @@ import { NOW } from './windows.js';
 /** What a child does when nothing kills it. */
 export interface CleanChild extends CleanRun {
   readonly bundle: BundledChild;
+  readonly threadWrites: number;
 }
 
 /** Each item takes so long, so that a kill is mostly in the middle. */
@@ -30,6 +33,7 @@ export async function tryKills(
     await run.watchRequests();
     let kills = 0;
     let committed = 0;
+    const children: KilledChild[] = [];
     /** Each process requests only what the ones before it have not committed. */
     const tryChild = async (end: () => Promise<Ended>) => {
       const ended = await run.mustRequestTheRest(end);
@@ -42,11 +46,21 @@ export async function tryKills(
     await killAgainAndAgain(
       {
         ...{ kill: fault.kill ?? 'random', clean, attempt: tryChild },
-        start: dieAt => startChild(run, clean.bundle, dieAt),
+        start: dieAt => {
+          const place = dieAt === undefined ? undefined : placeOf(dieAt, clean, random);
+          const child = startChild(run, clean.bundle, place);
+          children.push(child);
+          return child;
+        },
       },
       { random, signal },
     );
-    return { hits: kills, kills, committed, items: await run.mustBeComplete() };
+    const atThreads = children.filter(({ printed }) => printed.includes('thread\n')).length;
+    return {
+      ...{ hits: kills, kills, committed, items: await run.mustBeComplete() },
+      ...(fault.kill === 'disk call' &&
+        clean.threadWrites > 0 && { 'writes of threads': atThreads }),
+    };
   } finally {
     await run.close();
   }
@@ -105,10 +119,22 @@ export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<Cle
   await child.end();
   const ms = performance.now() - started;
   await run.mustBeComplete();
-  return { bundle, diskCalls: child.diskCalls, ms };
+  const { calls, threadWrites = 0 } = child.disk;
+  mustWriteInThreads(run.row.name, threadWrites);
+  return { bundle, diskCalls: calls, threadWrites, ms };
 }
 
-function startChild(run: RowRun, { script, library }: BundledChild, dieAt?: number): KilledChild {
+/** Of a pipeline whose worker threads write, one of their writes in each second process. */
+function placeOf(call: number, { threadWrites }: CleanChild, random: Random): DiskPlace {
+  if (threadWrites === 0 || random.chance(0.5)) return { call, ofThreads: false };
+  return { call: random.whole(1, threadWrites), ofThreads: true };
+}
+
+function startChild(
+  run: RowRun,
+  { script, library }: BundledChild,
+  dieAt?: DiskPlace,
+): KilledChild {
   const work: ChildWork = {
     row: run.row.name,
     library: library.href,

@@ -1,0 +1,28 @@
+import fs from 'node:fs';
+import nodeModule from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { ThreadCall, ThreadFailure, ThreadWatch } from './watched-thread.js';
+
+// A worker thread that asks the main thread before each write, and then runs the script that it was started for.
+const { script, port, answered } = (workerData as { readonly watch: ThreadWatch }).watch;
+const mutable = fs as unknown as Record<string, (fd: number, ...args: unknown[]) => unknown>;
+for (const call of ['writeSync', 'writevSync']) {
+  const original = mutable[call] as (fd: number, ...args: unknown[]) => unknown;
+  mutable[call] = (fd, ...args) => {
+    ask({ call, fd });
+    return original(fd, ...args);
+  };
+}
+// The bundle of the processes that are killed has another `createRequire` already.
+nodeModule.createRequire(import.meta.url)(
+  script.startsWith('file:') ? fileURLToPath(script) : script,
+);
+
+function ask(question: ThreadCall): void {
+  port.postMessage(question);
+  Atomics.wait(answered, 0, 0);
+  Atomics.store(answered, 0, 0);
+  const failure = receiveMessageOnPort(port)?.message as ThreadFailure | undefined;
+  if (failure !== undefined) throw Object.assign(new Error(failure.message), failure);
+}

@@ -1,0 +1,72 @@
+import path from 'node:path';
+import workerThreads, {
+  MessageChannel,
+  type MessagePort,
+  type WorkerOptions,
+} from 'node:worker_threads';
+
+/** A call that a thread is about to make. */
+export interface ThreadCall {
+  readonly call: string;
+  /** The open file; its name is known to the main thread. */
+  readonly fd: number;
+}
+
+/** What the call throws, in place of being made. */
+export interface ThreadFailure {
+  readonly message: string;
+  readonly code: string | undefined;
+  readonly syscall: string | undefined;
+}
+
+/** In the data of the thread. */
+export interface ThreadWatch {
+  /** The script that the thread runs. */
+  readonly script: string;
+  readonly port: MessagePort;
+  /** Its first number is 1 once an answer is at the port. */
+  readonly answered: Int32Array;
+}
+
+/** Beside this file, or beside the bundle. */
+const SCRIPT = path.join(import.meta.dirname, 'watched-thread-child.js');
+
+/**
+ * Lets every worker thread ask this one before it writes to a file.
+ *
+ * @param isWatched Whether a thread that starts now asks.
+ * @param onCall What it throws, the call in the thread throws.
+ */
+export function watchThreads(isWatched: () => boolean, onCall: (call: ThreadCall) => void): void {
+  workerThreads.Worker = new Proxy(workerThreads.Worker, {
+    construct(Worker, [script, options]: [script: URL | string, options: WorkerOptions]) {
+      if (!isWatched()) return new Worker(script, options);
+      const { port1, port2 } = new MessageChannel();
+      const answered = new Int32Array(new SharedArrayBuffer(4));
+      const watch: ThreadWatch = { script: String(script), port: port2, answered };
+      answer(port1, answered, onCall);
+      return new Worker(SCRIPT, {
+        ...options,
+        workerData: { ...(options.workerData as object), watch },
+        transferList: [port2],
+      });
+    },
+  });
+}
+
+function answer(port: MessagePort, answered: Int32Array, onCall: (call: ThreadCall) => void): void {
+  port.on('message', (call: ThreadCall) => {
+    let failure: ThreadFailure | undefined;
+    try {
+      onCall(call);
+    } catch (error) {
+      const { message, code, syscall } = error as NodeJS.ErrnoException;
+      failure = { message, code, syscall };
+    }
+    port.postMessage(failure);
+    Atomics.store(answered, 0, 1);
+    Atomics.notify(answered, 0);
+  });
+  // The thread keeps the process alive while it has to.
+  port.unref();
+}
