@@ -8,6 +8,8 @@ const MIB = 2 ** 20;
 interface Slow {
   readonly sleepMs: number;
   readonly limitBytes?: number;
+  /** Items between two looks at the memory. @default 12 */
+  readonly every?: number;
 }
 
 /**
@@ -22,7 +24,8 @@ const SLOW: Partial<Record<RowName, Slow>> = {
   merge: { sleepMs: 5, limitBytes: 48 * MIB },
   replay: { sleepMs: 12, limitBytes: 24 * MIB },
   'job files': { sleepMs: 8, limitBytes: 64 * MIB },
-  'jobs.download': { sleepMs: 100, limitBytes: 24 * MIB },
+  // Its items are files, and there are twelve of them.
+  'jobs.download': { sleepMs: 100, limitBytes: 24 * MIB, every: 1 },
   'stored files': { sleepMs: 8, limitBytes: 48 * MIB },
 };
 
@@ -32,16 +35,22 @@ export const consumeSlowly: Fault['plant'] = async ({ row }) => {
   const memory = await MemoryWatch.start();
   let items = 0;
   let bytes = 0;
+  let looks = 0;
   return {
     // A run that keeps all it has read needs more than the limit.
     hits: () => (bytes >= (slow.limitBytes ?? 0) ? items : 0),
-    counts: () => ({ MiB: Math.round(bytes / MIB), 'grown MiB': Math.ceil(memory.grown / MIB) }),
+    counts: () => ({
+      MiB: Math.round(bytes / MIB),
+      'grown MiB': Math.ceil(memory.grown / MIB),
+      ...(slow.limitBytes !== undefined && { 'times measured': looks }),
+    }),
     consume: async (index, size = 0) => {
       items++;
       bytes += size;
       await sleep(slow.sleepMs);
-      if (slow.limitBytes !== undefined && index % 12 === 0)
-        await memory.mustBeBelow(slow.limitBytes);
+      if (slow.limitBytes === undefined || index % (slow.every ?? 12) !== 0) return;
+      looks++;
+      await memory.mustBeBelow(slow.limitBytes);
     },
     lift: () => {},
   };
