@@ -1,6 +1,7 @@
 import { HEADERS } from './message.js';
 import type { MessageGroup } from './read-messages.js';
 import { inBoth, type LostPositions, subjectPositionOf } from './subject-positions.js';
+import { unlessDamaged } from './unless-damaged.js';
 
 type Message = MessageGroup['messages'][number];
 
@@ -27,7 +28,7 @@ export async function readAgain(
   for (let tries = 0; tries < TRIES * replicas && found.size < count; tries++) {
     for await (const { messages } of read()) {
       for (const message of messages) {
-        const at = subjectPositionOf(message.headers);
+        const at = unlessDamaged(() => subjectPositionOf(message.headers));
         if (at === undefined) continue;
         const publisher = message.headers?.get(HEADERS.publisher) ?? '';
         const { subject } = message;

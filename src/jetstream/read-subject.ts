@@ -20,6 +20,7 @@ import {
   type LostPositions,
   SubjectPositions,
 } from './subject-positions.js';
+import { unlessDamaged } from './unless-damaged.js';
 
 /** How many sequences before and behind it replicas may have a message that is lost at a sequence. */
 const AROUND = 1_000;
@@ -164,7 +165,9 @@ async function lostBehind(
     // It is unknown whether they were among these.
     if (lost !== undefined) positionsBehind.skip();
     for (const { subject, headers } of messages)
-      if (epochsBehind.admits(subject, headers)) positionsBehind.admits(subject, headers);
+      unlessDamaged(
+        () => epochsBehind.admits(subject, headers) && positionsBehind.admits(subject, headers),
+      );
     if (inBoth(open, positionsBehind.open).length === 0) break;
   }
   return inBoth(open, positionsBehind.takeLost());

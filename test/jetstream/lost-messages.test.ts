@@ -32,7 +32,7 @@ async function newStream(): Promise<string> {
 /** Stores messages as a publisher sends them: `[number of the post, position, acknowledged]`. */
 async function store(
   stream: string,
-  messages: readonly (readonly [post: number, position: number, acknowledged: number])[],
+  messages: readonly (readonly [post: number, position: number | string, acknowledged: number])[],
   { subject = `${stream}.0`, publisher = 'one' } = {},
 ): Promise<void> {
   for (const [post, position, acknowledged] of messages) {
@@ -208,6 +208,23 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect((await readAll(stream)).error).toMatchObject({
       code: 'ERR_DATA',
       message: expect.stringContaining('Millrace-Subject-Position "0.5 0 1"'),
+    });
+  });
+
+  it('are found behind the last sequence, past a message whose header is damaged', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [3, 3, 1],
+      [2, 'one', 1],
+      [2, 2, 1],
+      [4, 4, 4],
+    ]);
+    const { error } = await readAll(stream, { until: 2 });
+    expect(error).toMatchObject({ missing: [`${stream}.0: position 1 of the publisher one`] });
+    // That message is named once it is its turn.
+    expect((await readAll(stream, { until: 3 })).error).toMatchObject({
+      message: expect.stringContaining(`sequence 3 of the subject ${stream}.0`),
     });
   });
 

@@ -43,4 +43,13 @@ describe('messages that one replica has lost', () => {
       ),
     );
   });
+
+  it('are found among messages whose headers are damaged, which are reported in their turn', async () => {
+    const lost = [{ publisher: 'one', subject: 'posts.0', from: 5, to: 5 }];
+    const damaged = { subject: 'posts.0', seq: 4, headers: { get: () => 'one' } };
+    const found = await readAgain(lost, 1, async function* () {
+      yield { messages: [damaged as unknown as Messages[number], ...replica([5])] };
+    });
+    expect(found.map(({ seq }) => seq)).toEqual([5]);
+  });
 });
