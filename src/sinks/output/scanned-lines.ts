@@ -24,7 +24,7 @@ interface RowRange<T> {
   readonly rows: number[];
 }
 
-/** The posts that go to one path. */
+/** The posts that go to one file, and those behind it where its size is limited. */
 interface Partition<T> {
   readonly output: RecordOutput<T>;
   /** The last range; the next post extends it where it follows in the same file. */
@@ -86,7 +86,7 @@ export class ScannedLines<T> {
   }
 
   /**
-   * Partitions items by path. `undefined` where there are many partitions for few bytes.
+   * Partitions items by file. `undefined` where there are many partitions for few bytes.
    */
   #partition(
     { file, rows, tags, tagNames }: ScannedItems,
@@ -103,14 +103,16 @@ export class ScannedLines<T> {
     const distinct = distinctOf(combinations);
     if (distinct.size > MANY_OUTPUTS && file.bytes < FEW_BYTES * distinct.size) return undefined;
     const partitions: Partition<T>[] = [];
-    const byOutput = new Map<RecordOutput<T>, Partition<T>>();
+    const byFile = new Map<RecordFile<T>, Partition<T>>();
     for (const combination of distinct) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
       const output = this.#outputOf(keysOf(template, keySets[combination % width] ?? [], tag));
-      let partition = byOutput.get(output);
+      // Several combinations may fill the template with one path, and several paths may be those of one file.
+      const first = output.fileFor(0);
+      let partition = byFile.get(first);
       if (partition === undefined) {
         partition = { output, range: undefined };
-        byOutput.set(output, partition);
+        byFile.set(first, partition);
       }
       partitions[combination] = partition;
     }

@@ -15,3 +15,39 @@ it('posts with more combinations of tags and keys than 32 bits are left to the m
   expect(lines.write(items, undefined, () => {})).toBe(false);
   expect(opened).toEqual([]);
 });
+
+it('posts whose keys differ and fill one path are one range of its file', () => {
+  const files = new Map<string, { length: number; allocate(bytes: number): number }>();
+  const fileAt = (path: string) => {
+    const file = files.get(path) ?? {
+      length: 0,
+      allocate(bytes: number) {
+        const position = this.length;
+        this.length += bytes + 1;
+        return position;
+      },
+    };
+    files.set(path, file);
+    return file;
+  };
+  const written: { position: number; bytes: number; rows: number[] }[] = [];
+  const outputs = {
+    open: (path: string) => ({ fileFor: () => fileAt(path) }),
+    writeRanges: async (ranges: typeof written) => void written.push(...ranges),
+  } as never;
+  const lines = new ScannedLines(outputs, parsePathTemplate('files', '{author}{lang}'), 10);
+  const keySets = [
+    ['a', 'bc'],
+    ['ab', 'c'],
+  ];
+  const columns = {
+    keys: Uint32Array.of(0, 1, 0, 1),
+    keySets,
+    lengths: Uint32Array.of(2, 2, 2, 2),
+  };
+  const file = { bytes: 2 ** 30, columns } as never;
+  const items = { file, rows: Uint32Array.of(0, 1, 2, 3), tags: undefined, tagNames: undefined };
+  expect(lines.write(items, undefined, () => {})).toBe(true);
+  expect([...files.keys()]).toEqual(['abc']);
+  expect(written).toMatchObject([{ position: 0, bytes: 12, rows: [0, 1, 2, 3] }]);
+});
