@@ -1,4 +1,4 @@
-import type { CellResult, Part, RecordedCell } from './part.js';
+import type { Cell, CellResult, Part, RecordedCell } from './part.js';
 import { type Recorded, resultsOf } from './record.js';
 
 /** Characters of each end of a failure that a table shows. */
@@ -16,8 +16,8 @@ export function cellLine(part: string, result: CellResult): string {
 /** `RESULTS.md`. */
 export function resultsPage(parts: readonly Part[], recorded: Recorded): string {
   const known = parts.flatMap(part => {
-    const cells = [...resultsOf(part, recorded).values()].map(cell => asItIs(part, cell));
-    return cells.length === 0 ? [] : [{ part, cells }];
+    const tried = [...resultsOf(part, recorded).values()];
+    return tried.length === 0 ? [] : [{ part, tried, cells: allCells(part, tried) }];
   });
   return [
     '# Faults: the results',
@@ -25,12 +25,12 @@ export function resultsPage(parts: readonly Part[], recorded: Recorded): string 
     'Written by `npm run faults` from [results.json](results.json); do not edit. How to run it and how to read it: [README.md](README.md).',
     '',
     ...summary(known),
-    ...known.flatMap(({ part, cells }) => [
+    ...known.flatMap(({ part, tried, cells }) => [
       `## ${part.title} (\`${part.name}\`)`,
       '',
       part.promise,
       '',
-      ...origins(cells),
+      ...origins(tried),
       '',
       part.render?.(cells) ?? cellTable(cells),
       '',
@@ -38,15 +38,33 @@ export function resultsPage(parts: readonly Part[], recorded: Recorded): string 
   ].join('\n');
 }
 
+/** As they are now, in the order of the part; those with nothing to try need no record. */
+function allCells(part: Part, tried: readonly RecordedCell[]): readonly CellResult[] {
+  const byName = new Map(tried.map(result => [result.cell, result]));
+  const cells = part.cells.flatMap((cell): CellResult[] => {
+    const recorded = byName.get(cell.name);
+    byName.delete(cell.name);
+    if (recorded !== undefined) return [asItIs(cell, recorded)];
+    return cell.expects === 'none' ? [untried(cell)] : [];
+  });
+  return [...cells, ...byName.values()];
+}
+
 /** With what the cell says now, where its last run tried something else. */
-function asItIs(part: Part, recorded: RecordedCell): RecordedCell {
-  const now = part.cells.find(({ name }) => name === recorded.cell);
-  if (now === undefined || now.expects === 'none' || now.why === recorded.why) return recorded;
+function asItIs(now: Cell, recorded: RecordedCell): CellResult {
+  if (now.why === recorded.why) return recorded;
+  // Without what it needs, a machine has nothing to try.
+  if (now.expects === 'none')
+    return recorded.expects === 'none' ? { ...recorded, why: now.why } : recorded;
   return { ...recorded, why: `${now.why ?? now.expects} (not tried since it says this)` };
 }
 
+function untried({ name, expects, why }: Cell): CellResult {
+  return { cell: name, expects, why, trials: 0, failures: [], counts: {}, seconds: 0 };
+}
+
 function summary(
-  known: readonly { part: Part; cells: readonly RecordedCell[] }[],
+  known: readonly { part: Part; cells: readonly CellResult[] }[],
 ): readonly string[] {
   const rows = known.map(({ part, cells }) => {
     const live = cells.filter(cell => cell.expects !== 'none');

@@ -214,6 +214,21 @@ describe('results', () => {
     expect(page).not.toContain('1 KiB');
   });
 
+  it('make a page that has the cells with nothing to try, without a record of them', async () => {
+    const part = partOf(async () => ({ hits: 1 }));
+    const none: Cell = { name: 'absent', expects: 'none', why: 'has no clock' };
+    const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);
+    const page = resultsPage([{ ...part, cells: [none, ...part.cells] }], recorded);
+    expect(page).toMatch(/\| absent \| none: has no clock \|.*\n\| only\/cell \|/);
+    expect(page).toContain('| `part` | 1 | 1 | 0 |');
+    // Its last record has another reason.
+    const older = { ...recorded.part?.['only/cell'], cell: 'absent', expects: 'none', why: 'no' };
+    const again = resultsPage([{ ...part, cells: [none] }], {
+      part: { absent: older as RecordedCell },
+    });
+    expect(again).toContain('none: has no clock');
+  });
+
   it('make a page that shows a failure with its seed', async () => {
     const part = partOf(async ({ seed }) => {
       if (seed === 2) throw new Error('lost | one');

@@ -1,22 +1,37 @@
 import { cellName } from '../cell-name.js';
 import type { StreamCell } from './stream-setting.js';
 
-const IN_MALFORMED = 'damaged gzip, and lengths that are wrong, are in `malformed message`';
-const NO_HTTP =
-  'is an answer of HTTP; `leader` and `storage-limit` have servers that refuse for a while';
+type Row = 'reader' | 'publisher';
+
+const IN_MALFORMED = 'a batch whose gzip is cut or flipped is in `malformed message`';
+const NO_GZIP = 'it reads no gzip: of stored messages it asks for the headers alone';
+const REFUSED =
+  'is an answer of HTTP; `storage-limit` and `full-disk` have servers that refuse messages for a while';
+const NOT_SERVED =
+  'is an answer of HTTP; `leader` and `partition` have servers that do not serve it for a while';
 
 /** Faults of the matrix that a stream cannot have, or has in another cell. */
-const ABSENT: Readonly<Record<string, string>> = {
-  'gzip cut': IN_MALFORMED,
-  'gzip flip': IN_MALFORMED,
-  '429': NO_HTTP,
-  '503 five times': NO_HTTP,
-  'sums that lie': IN_MALFORMED,
-  'expired addresses': 'a stream has no addresses that expire',
+const ABSENT: Readonly<Record<Row, Readonly<Record<string, string>>>> = {
+  reader: {
+    'gzip cut': IN_MALFORMED,
+    'gzip flip': IN_MALFORMED,
+    '429': NOT_SERVED,
+    '503 five times': NOT_SERVED,
+    'sums that lie': 'a batch whose lengths are wrong is in `malformed message`',
+    'expired addresses': 'a stream has no addresses that expire',
+  },
+  publisher: {
+    'gzip cut': NO_GZIP,
+    'gzip flip': NO_GZIP,
+    '429': REFUSED,
+    '503 five times': REFUSED,
+    'sums that lie': 'the servers tell it no sums of what it publishes',
+    'expired addresses': 'a stream has no addresses that expire',
+  },
 };
 
-export function absentCells(row: 'reader' | 'publisher'): readonly StreamCell[] {
-  return Object.entries(ABSENT).map(([fault, why]) => ({
+export function absentCells(row: Row): readonly StreamCell[] {
+  return Object.entries(ABSENT[row]).map(([fault, why]) => ({
     name: cellName(row, fault),
     expects: 'none',
     why,
