@@ -2,7 +2,7 @@ import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
 import { DataError, StorageError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { openLmdb } from '../storage/open-lmdb.js';
+import { LmdbDatabase } from '../storage/lmdb-database.js';
 import { absolutePath } from '../storage/working-folder.js';
 import {
   changesOf,
@@ -34,11 +34,17 @@ const LARGEST_ID = 2n ** 64n - 1n;
  * consumer.
  */
 interface TombstoneStore {
-  getBinary(key: Buffer): Buffer | undefined;
-  put(key: Buffer, value: Buffer): Promise<boolean>;
-  transaction<T>(action: () => T): Promise<T>;
-  getStats(): object;
-  getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
+  readonly root: {
+    getBinary(key: Buffer): Buffer | undefined;
+    getStats(): object;
+    getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
+  };
+  transaction<T>(
+    action: (root: {
+      getBinary(key: Buffer): Buffer | undefined;
+      put(key: Buffer, value: Buffer): Promise<boolean>;
+    }) => T,
+  ): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -76,9 +82,10 @@ export class Tombstones {
 
   /** The number of posts and users with a tombstone. */
   get size(): number {
-    const { entryCount } = this.#marks.getStats() as { readonly entryCount: number };
+    const { root } = this.#marks;
+    const { entryCount } = root.getStats() as { readonly entryCount: number };
     const [start, end] = [Buffer.of(CURSOR), Buffer.of(CURSOR + 1)];
-    return entryCount - this.#marks.getKeysCount({ start, end });
+    return entryCount - root.getKeysCount({ start, end });
   }
 
   /**
@@ -102,18 +109,18 @@ export class Tombstones {
       );
     const changes = events.flatMap(changesOf);
     try {
-      await this.#marks.transaction(() => {
+      await this.#marks.transaction(root => {
         for (const { of, id, change } of changes) {
           const key = keyOf(of === 'post' ? POST : USER, id);
           if (key === undefined) continue;
-          const before = this.#marks.getBinary(key);
+          const before = root.getBinary(key);
           const after = encodeTombstone(
             change(before === undefined ? {} : decodeTombstone(before)),
           );
-          if (before === undefined || !after.equals(before)) this.#marks.put(key, after);
+          if (before === undefined || !after.equals(before)) root.put(key, after);
         }
         if (at !== undefined)
-          this.#marks.put(cursorKey(at.source), Buffer.from(JSON.stringify(at.cursor)));
+          root.put(cursorKey(at.source), Buffer.from(JSON.stringify(at.cursor)));
       });
     } catch (cause) {
       throw storageError('write to', this.folder, cause);
@@ -137,7 +144,7 @@ export class Tombstones {
 
   #read<T>(key: Buffer, decode: (bytes: Buffer) => T): T | undefined {
     try {
-      const bytes = this.#marks.getBinary(key);
+      const bytes = this.#marks.root.getBinary(key);
       return bytes === undefined ? undefined : decode(bytes);
     } catch (cause) {
       throw storageError('read', this.folder, cause);
@@ -163,7 +170,7 @@ export async function openTombstones(
   // Resolved now, because the working folder may change before events are recorded.
   folder = absolutePath(folder);
   try {
-    return new Tombstones(folder, await openLmdb(folder, { readOnly }), readOnly);
+    return new Tombstones(folder, await LmdbDatabase.open(folder, { readOnly }), readOnly);
   } catch (cause) {
     throw storageError('open', folder, cause);
   }

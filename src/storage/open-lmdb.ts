@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { link, mkdtemp, open as openFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { RootDatabase } from 'lmdb';
+import { checkLmdbCanOpen } from './lmdb-can-open.js';
 import { lmdbDamage } from './lmdb-damage.js';
 import { makeSyncedFolder } from './make-folder.js';
 import { syncFolder } from './sync-folder.js';
@@ -59,9 +60,12 @@ async function create(lmdb: Lmdb, folder: string): Promise<void> {
 }
 
 function open(lmdb: Lmdb, folder: string, readOnly: boolean): RootDatabase<Buffer, Buffer> {
+  checkLmdbCanOpen(folder, { readOnly });
   return lmdb.open<Buffer, Buffer>({
     ...{ path: folder, noSubdir: false, readOnly },
     ...{ encoding: 'binary', keyEncoding: 'binary' },
+    // Its batches of an event turn have a promise of their own, whose rejection nothing handles.
+    eventTurnBatching: false,
     // The default writes the root before the pages are synced. A power cut can leave a root that counts pages
     // which the file does not have.
     overlappingSync: false,

@@ -1,5 +1,6 @@
 import { faultsOf, KEPT } from './disks/all-kept-files.js';
 import { cutLmdb, withoutStrace } from './disks/cut-lmdb.js';
+import { failLmdb, type LmdbFault } from './disks/fail-lmdb.js';
 import { KEPT_BY_LMDB } from './disks/kept-by-lmdb.js';
 import { type DiskFault, sweepDisk } from './disks/sweep-disk.js';
 import type { Cell, CellResult, Part } from './part.js';
@@ -12,6 +13,8 @@ const FAULTS: Readonly<Record<DiskFault, string>> = {
   EIO: 'failing disk',
   unreadable: 'failing reads',
 };
+
+const LMDB_FAULTS: readonly DiskFault[] = ['kill', 'power', 'ENOSPC', 'EIO'];
 
 /** Found out once: it starts processes. */
 const MISSING = withoutStrace();
@@ -29,13 +32,17 @@ export const disks: Part = {
         (fault): Cell => ({ name: `${name}/${fault}`, expects: 'holds', why: FAULTS[fault] }),
       ),
     ),
-    ...[...KEPT_BY_LMDB.keys()].map((name): Cell => lmdbCell(`${name}/power`)),
+    ...[...KEPT_BY_LMDB.keys()].flatMap(name => LMDB_FAULTS.map(fault => lmdbCell(name, fault))),
   ],
   open: ({ library }) => ({
     async run({ name }, trials) {
       const [what = '', fault = ''] = name.split('/');
       if (KEPT_BY_LMDB.has(what))
-        return trials.each(({ seed, folder }) => cutLmdb(what, { library, seed, folder }));
+        return trials.each(async ({ seed, folder }) =>
+          fault === 'power'
+            ? cutLmdb(what, { library, seed, folder })
+            : { ...(await failLmdb(what, { library, seed, folder, fault: fault as LmdbFault })) },
+        );
       const kept = await KEPT.get(what)?.(library);
       if (kept === undefined) throw new Error(`No such files: ${what}`);
       try {
@@ -50,31 +57,43 @@ export const disks: Part = {
   render,
 };
 
-function lmdbCell(name: string): Cell {
-  return MISSING === undefined
-    ? { name, expects: 'holds', why: FAULTS.power }
-    : { name, expects: 'none', why: MISSING };
+function lmdbCell(what: string, fault: DiskFault): Cell {
+  const name = `${what}/${fault}`;
+  if (MISSING !== undefined) return { name, expects: 'none', why: MISSING };
+  // A process for each call; two trials try it both again in the same process and in the next one.
+  const seeds = fault === 'power' ? undefined : 2;
+  return { name, expects: 'holds', why: FAULTS[fault], seeds };
 }
 
 /** A row for each kind of files, a column for each fault: the calls at which it was tried. */
 function render(results: readonly CellResult[]): string {
-  const cell = (name: string) => {
-    const result = results.find(one => one.cell === name);
-    if (result === undefined || result.expects === 'none') return result?.why ?? '';
+  const cell = (name: string, fault: DiskFault) => {
+    const result = results.find(one => one.cell === `${name}/${fault}`);
+    if (result === undefined) return untried(name, fault);
+    if (result.expects === 'none') return result.why ?? '';
     const failed = result.failures[0];
-    return failed === undefined
-      ? (result.counts.hits ?? 0).toLocaleString('en')
-      : `**failed** (seed ${failed.seed}: ${failed.message})`;
+    if (failed !== undefined) return `**failed** (seed ${failed.seed}: ${failed.message})`;
+    const { hits = 0, crashes = 0 } = result.counts;
+    return `${hits.toLocaleString('en')}${crashes === 0 ? '' : ` (${crashes} end the process)`}`;
   };
   const faults = Object.keys(FAULTS) as DiskFault[];
   const rows = [...KEPT.keys(), ...KEPT_BY_LMDB.keys()].map(name => [
     name,
-    ...faults.map(fault => cell(`${name}/${fault}`)),
+    ...faults.map(fault => cell(name, fault)),
   ]);
   const all = results.reduce((sum, { counts }) => sum + (counts.hits ?? 0), 0);
   return [
     `${all.toLocaleString('en')} faults took effect, each at another call or with another seed; what the files are: [src/storage/README.md](../../src/storage/README.md).`,
     '',
+    'Output: the library writes these files and does not read them. Mapped: LMDB reads its file through memory, where no call can fail; the few reads that it does by calls are in the column before. End the process: a call of LMDB that fails while it opens its file, though the library has tried the same just before; nothing that had resolved is lost.',
+    '',
     ...table([['files', ...faults.map(fault => FAULTS[fault])], ...rows], 1),
   ].join('\n');
+}
+
+/** Why there is no such cell, in a word. */
+function untried(name: string, fault: DiskFault): string {
+  if (fault !== 'unreadable') return 'not tried yet';
+  if (KEPT_BY_LMDB.has(name)) return 'mapped';
+  return faultsOf(name).includes(fault) ? 'not tried yet' : 'output';
 }

@@ -14,7 +14,7 @@ const WRITES =
   /^(appendFile|copyFile|cp|createWriteStream|mkdir|mkdtemp|rename|rm|rmdir|symlink|link|truncate|unlink|utimes|writeFile|writev?)(Sync)?$/;
 /** What this folder has for writing files. */
 const OURS =
-  /^(replaceFile|replaceFileOn|takeLock|SpoolFile|LineLog|openLmdb|openNew|openExisting|writeAll|makeFolder|makeSyncedFolder|syncFolder)$/;
+  /^(replaceFile|replaceFileOn|takeLock|SpoolFile|LineLog|LmdbDatabase|openNew|openExisting|writeAll|makeFolder|makeSyncedFolder|syncFolder)$/;
 
 /** Whether a source file writes files, by what it imports. */
 function writes(text: string): boolean {

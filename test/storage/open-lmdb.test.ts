@@ -1,6 +1,14 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import promises, { readdir, readFile, stat, truncate } from 'node:fs/promises';
+import promises, {
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -21,6 +29,7 @@ interface Full {
   readonly confirmed: number;
   readonly code: string;
   readonly path: string;
+  readonly message: string;
 }
 
 /** Records until the file has reached its limit, in a process whose files cannot grow. */
@@ -34,15 +43,17 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
   child.stdout?.on('data', data => {
     text += data;
   });
-  await once(child, 'close');
+  expect(await once(child, 'close')).toEqual([0, null]);
   return JSON.parse(text) as Full;
 }
 
 describe('LMDB files that cannot grow', () => {
-  it('are a StorageError, and the tombstones before are all there and can be added to', async () => {
+  // lmdb says why in a promise that nothing handled: the process ended, with "Commit failed" as the only reason.
+  it('are a StorageError that says why, and the tombstones before are all there and can be added to', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
     const { confirmed, ...error } = await untilFull('tombstones', folder);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: folder });
+    expect(error.message).toMatch(/File too large|Input\/output error/);
     expect(confirmed).toBeGreaterThan(0);
     await using tombstones = await openTombstones(folder);
     // The batch that failed is there whole or not at all.
@@ -51,16 +62,50 @@ describe('LMDB files that cannot grow', () => {
     expect(tombstones.post('1')).toEqual({ deleted: true });
   });
 
-  it('are a StorageError, and the usage before is all there and can be added to', async () => {
+  it('are a StorageError that says why, and the usage before is all there and can be added to', async () => {
     const state = await temporaryFolder();
     const { confirmed, ...error } = await untilFull('usage', state);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: path.join(state, 'usage') });
+    expect(error.message).toMatch(/File too large|Input\/output error/);
     expect(confirmed).toBeGreaterThan(0);
     const usage = new UsageStore(state);
     const [day] = await usage.days(ALL);
     expect([confirmed, confirmed + 1]).toContain(day?.requests);
     expect(day?.activities).toBe(200 * (day?.requests as number));
     await usage.add([{ day: 0, product: '30day', ids: ['1'], requests: 1 }]);
+    await usage.close();
+  });
+});
+
+describe('a database that LMDB cannot open', () => {
+  // lmdb frees the same memory twice where a call fails after it has opened the file: the process ended with SIGSEGV.
+  it.each([false, true])(
+    'is a StorageError for a lock file that is a folder: readOnly %s',
+    async readOnly => {
+      const folder = await temporaryFolder();
+      await (await openTombstones(folder)).close();
+      await rm(path.join(folder, 'lock.mdb'));
+      await mkdir(path.join(folder, 'lock.mdb'));
+      await expect(openTombstones(folder, { readOnly })).rejects.toMatchObject({
+        ...{ code: 'ERR_STORAGE', path: folder, message: expect.stringContaining('lock.mdb') },
+      });
+    },
+  );
+
+  it('is not created to be read', async () => {
+    const folder = path.join(await temporaryFolder(), 'none');
+    await expect(openTombstones(folder, { readOnly: true })).rejects.toThrow('ENOENT');
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  it('is tried again by the next call for usage', async () => {
+    const state = await temporaryFolder();
+    await writeFile(path.join(state, 'usage'), 'not a folder');
+    const usage = new UsageStore(state);
+    await expect(usage.days(ALL)).rejects.toMatchObject({ code: 'ERR_STORAGE' });
+    await rm(path.join(state, 'usage'));
+    await usage.add([{ day: 0, product: '30day', ids: ['1'], requests: 1 }]);
+    expect(await usage.days(ALL)).toMatchObject([{ activities: 1, requests: 1 }]);
     await usage.close();
   });
 });

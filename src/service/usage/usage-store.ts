@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
-import { openLmdb } from '../../storage/open-lmdb.js';
+import { LmdbDatabase } from '../../storage/lmdb-database.js';
 import { absolutePath } from '../../storage/working-folder.js';
 import { DAY, type Window } from '../../time.js';
 import { PRODUCTS, type ProductName, productOf } from '../products.js';
@@ -45,7 +45,7 @@ const BATCH = 5_000;
  */
 export class UsageStore {
   readonly #folder: string | undefined;
-  #opened: Promise<RootDatabase<Buffer, Buffer>> | undefined;
+  #opened: Promise<LmdbDatabase> | undefined;
   #temporary: string | undefined;
 
   /** @param stateFolder If undefined, a temporary folder, which `close` removes. */
@@ -59,9 +59,9 @@ export class UsageStore {
    * @throws StorageError
    */
   async add(changes: readonly UsageChange[]): Promise<void> {
-    const root = await this.#open();
+    const database = await this.#open();
     await this.#withStorageError('write to', () =>
-      root.transaction(() => {
+      database.transaction(root => {
         for (const change of changes) addTo(root, change);
       }),
     );
@@ -69,10 +69,10 @@ export class UsageStore {
 
   /** @throws StorageError */
   async days({ from, to }: Window): Promise<readonly DayUsage[]> {
-    const root = await this.#open();
+    const database = await this.#open();
     return this.#withStorageError('read', () => {
       const days: DayUsage[] = [];
-      for (const { key, value } of root.getRange(keysOf(TOTAL, { from, to }))) {
+      for (const { key, value } of database.root.getRange(keysOf(TOTAL, { from, to }))) {
         const product = productOf(key.readUInt8(5));
         if (product === undefined) continue;
         const totals = JSON.parse(value.toString()) as Totals;
@@ -91,7 +91,7 @@ export class UsageStore {
     ids: { readonly before: number },
     totals: { readonly before: number },
   ): Promise<void> {
-    const root = await this.#open();
+    const database = await this.#open();
     for (const [kind, { before }] of [
       [ID, ids],
       [TOTAL, totals],
@@ -99,13 +99,13 @@ export class UsageStore {
       const range = { ...keysOf(kind, { from: 0, to: before }), limit: BATCH };
       let removed: number;
       do {
-        const keys = [...root.getKeys(range)].map(key => Buffer.from(key));
-        removed = keys.length;
-        await this.#withStorageError('write to', () =>
-          root.transaction(() => {
+        removed = await this.#withStorageError('write to', async () => {
+          const keys = [...database.root.getKeys(range)].map(key => Buffer.from(key));
+          await database.transaction(root => {
             for (const key of keys) root.remove(key);
-          }),
-        );
+          });
+          return keys.length;
+        });
       } while (removed === BATCH);
     }
   }
@@ -114,19 +114,24 @@ export class UsageStore {
   async close(): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
-    const root = await opened?.catch(() => undefined); // the caller that opened it got the error
-    await root?.close();
+    const database = await opened?.catch(() => undefined); // the caller that opened it got the error
+    await database?.close();
     if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
     this.#temporary = undefined;
   }
 
-  #open(): Promise<RootDatabase<Buffer, Buffer>> {
-    this.#opened ??= this.#withStorageError('open', async () => {
-      const folder = this.#folder ?? (await temporaryFolder('usage'));
-      if (this.#folder === undefined) this.#temporary = folder;
-      return openLmdb(absolutePath(folder));
+  #open(): Promise<LmdbDatabase> {
+    if (this.#opened !== undefined) return this.#opened;
+    const opened = this.#withStorageError('open', async () => {
+      if (this.#folder === undefined) this.#temporary ??= await temporaryFolder('usage');
+      return LmdbDatabase.open(absolutePath(this.#folder ?? (this.#temporary as string)));
     });
-    return this.#opened;
+    this.#opened = opened;
+    // The next call tries again.
+    opened.catch(() => {
+      if (this.#opened === opened) this.#opened = undefined;
+    });
+    return opened;
   }
 
   async #withStorageError<Result>(

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../storage/temporary-folder.js';
 import { Random } from '../random.js';
 import { cutLmdb, withoutStrace } from './cut-lmdb.js';
 import { fileAfterCut, type Survives } from './disk-image.js';
+import { failLmdb } from './fail-lmdb.js';
 import { KEPT_BY_LMDB } from './kept-by-lmdb.js';
 import { systemCalls } from './system-calls.js';
 
@@ -74,7 +75,7 @@ describe('a trace of system calls', () => {
   });
 });
 
-describe.skipIf(withoutStrace() !== undefined)('after a power cut, LMDB', () => {
+describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
   let library: URL;
   const compiled = inject('compiledSources');
   const scripts = path.join(compiled, 'test/faults/disks');
@@ -82,7 +83,7 @@ describe.skipIf(withoutStrace() !== undefined)('after a power cut, LMDB', () => 
     const folder = path.join(compiled, 'library');
     await compileLibrary(folder);
     await build({
-      entryPoints: ['writer', 'images'].map(name =>
+      entryPoints: ['writer', 'images', 'tries', 'left'].map(name =>
         path.join(import.meta.dirname, `lmdb-${name}-child.ts`),
       ),
       outdir: scripts,
@@ -94,7 +95,7 @@ describe.skipIf(withoutStrace() !== undefined)('after a power cut, LMDB', () => 
   // The root of a transaction was on disk before its pages: the file was refused as cut short, with all that was in it.
   // A new file of which a half was on disk was refused, too.
   it.each([...KEPT_BY_LMDB.keys()])(
-    'has all that had resolved, and nothing that is wrong: %s',
+    'have all that had resolved after a power cut, and nothing that is wrong: %s',
     async name => {
       const folder = await temporaryFolder();
       const { hits, cuts } = await cutLmdb(name, {
@@ -102,6 +103,18 @@ describe.skipIf(withoutStrace() !== undefined)('after a power cut, LMDB', () => 
       });
       expect(hits).toBeGreaterThan(0);
       expect(cuts).toBeGreaterThan(hits);
+    },
+  );
+
+  // LMDB refused all calls, and the next transaction and `close` waited without end.
+  it.each([...KEPT_BY_LMDB.keys()])(
+    'are a StorageError where a root cannot be written, and can be used again: %s',
+    async name => {
+      const folder = await temporaryFolder();
+      const isTried = (call: string) => call === 'pwrite64 2';
+      expect(
+        await failLmdb(name, { ...{ library, folder, scripts, seed: 2 }, fault: 'EIO', isTried }),
+      ).toEqual({ hits: 1, errors: 1, crashes: 0 });
     },
   );
 });

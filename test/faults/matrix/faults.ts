@@ -68,7 +68,9 @@ const killed = (name: string, kill: NonNullable<Fault['kill']>): Fault => ({
   draws: 5,
   expects: row =>
     row.name === 'compliance' && kill === 'disk call'
-      ? { none: 'LMDB does not write through Node; the cell before kills it at any time' }
+      ? {
+          none: 'LMDB does not write through Node: `disks` kills it at each call, `tombstones/kill`',
+        }
       : 'recovers',
   plant: () => ({ hits: () => 0, lift: () => {} }),
 });
@@ -342,7 +344,9 @@ export const FAULTS: readonly Fault[] = [
 function diskRows(expected: Expectation) {
   return ({ name }: Row): Expectation | { readonly none: string } => {
     if (name === 'compliance')
-      return { none: 'LMDB does not write through Node; a test has a file that cannot grow' };
+      return {
+        none: 'LMDB does not write through Node: `disks` fails each call, `tombstones/ENOSPC` and `/EIO`',
+      };
     return expected;
   };
 }

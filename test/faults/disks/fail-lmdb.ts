@@ -1,0 +1,239 @@
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { spawn } from '../../child-processes.js';
+import { KEPT_BY_LMDB } from './kept-by-lmdb.js';
+
+export type LmdbFault = 'kill' | 'ENOSPC' | 'EIO';
+
+export interface FailOptions {
+  readonly library: URL;
+  /** An empty folder. */
+  readonly folder: string;
+  readonly seed: number;
+  readonly fault: LmdbFault;
+  /** Which calls to try: `writev 3`. @default all */
+  readonly isTried?: ((call: string) => boolean) | undefined;
+  /** The folder of the compiled scripts. @default this file's */
+  readonly scripts?: string | undefined;
+}
+
+export interface Failed {
+  /** Faults that took effect. */
+  readonly hits: number;
+  /** Those after which a call of the library has rejected. */
+  readonly errors: number;
+  /** Those that have ended the process while LMDB opened its file, with SIGSEGV or such. */
+  readonly crashes: number;
+}
+
+/** What becomes of a process that writes to LMDB's file. */
+interface Run {
+  readonly call: string;
+  readonly folder: string;
+  readonly lines: readonly string[];
+  readonly signal: string | null;
+  readonly code: number | null;
+  readonly errors: string;
+  readonly hits: number;
+}
+
+/** What the next process must find. */
+export interface Left {
+  readonly what: string;
+  readonly folder: string;
+  /** The last step that had resolved. */
+  readonly resolved: number;
+}
+
+const CHANGES = ['mkdir', 'ftruncate', 'write', 'writev', 'pwrite64', 'pwritev', 'fsync'];
+const MORE_CHANGES = ['fdatasync', 'msync', 'link', 'linkat', 'openat'];
+const REMOVALS = ['unlink', 'unlinkat', 'rmdir'];
+const READS = ['read', 'readv', 'pread64', 'statx', 'stat', 'lstat'];
+const OTHER_READS = ['getdents64', 'access', 'faccessat', 'faccessat2'];
+const MAY_FAIL: Readonly<Record<LmdbFault, readonly string[]>> = {
+  kill: [...CHANGES, ...MORE_CHANGES, ...REMOVALS],
+  ENOSPC: [...CHANGES, ...MORE_CHANGES],
+  EIO: [...CHANGES, ...MORE_CHANGES, ...REMOVALS, ...READS, ...OTHER_READS],
+};
+/** Processes at once. */
+const PARALLEL = 2;
+const HANGS_MS = 90_000;
+const REASON = /ENOSPC|EIO|No space left on device|Input\/output error/;
+
+/**
+ * Writes to a file of LMDB in a process of which one system call fails, or that is killed before it, for every call in turn.
+ * Throws if an error is not the library's, or says not where and why; if a call hangs; if a process that tries again
+ * does not get to the end; or if the next process does not find all that had resolved, or cannot go on.
+ */
+export async function failLmdb(name: string, options: FailOptions): Promise<Failed> {
+  const { fault, seed, isTried = () => true } = options;
+  const whole = await run(name, options, { inject: undefined, after: 'again', number: 0 });
+  mustBe(whole, whole.lines.at(-1)?.startsWith('end ') === true, 'It fails without a fault');
+  const trace = await readFile(path.join(options.folder, 'trace-0'), 'latin1');
+  const targets = targetsOf(trace, fault).filter(isTried);
+  const runs: Run[] = [];
+  let next = 0;
+  const work = async () => {
+    while (next < targets.length) {
+      const index = next++;
+      const [call = '', at] = (targets[index] as string).split(' ');
+      const given = fault === 'kill' ? 'signal=KILL' : `error=${fault}`;
+      const made = await run(name, options, {
+        inject: `${call}:${given}:when=${at}`,
+        // Each call with both, in two trials.
+        after: (index + seed) % 2 === 0 ? 'again' : 'end',
+        number: index + 1,
+      });
+      runs.push({ ...made, call: targets[index] as string });
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+  const hit = runs.filter(({ hits }) => hits > 0);
+  const crashes = hit.filter(one => hasCrashed(one, fault));
+  for (const one of hit) if (!crashes.includes(one)) mustHaveEnded(one, fault);
+  await mustGoOn(name, options, hit);
+  const errors = hit.filter(({ lines }) => lines.some(line => line.startsWith('failed ')));
+  return { hits: hit.length, errors: errors.length, crashes: crashes.length };
+}
+
+/** `writev 3` is the third of a thread. Two threads may have one each. */
+function targetsOf(trace: string, fault: LmdbFault): readonly string[] {
+  const counts = new Map<string, number>();
+  const targets = new Set<string>();
+  for (const line of trace.split('\n')) {
+    const [, thread, call = '', given = ''] = /^(\d+) +(\w+)\((.*)/.exec(line) ?? [];
+    if (!MAY_FAIL[fault].includes(call)) continue;
+    const count = (counts.get(`${thread} ${call}`) ?? 0) + 1;
+    counts.set(`${thread} ${call}`, count);
+    // A file that is there is opened without a change.
+    if (call === 'openat' && fault !== 'EIO' && !given.includes('O_CREAT')) continue;
+    targets.add(`${call} ${count}`);
+  }
+  return [...targets];
+}
+
+async function run(
+  name: string,
+  { library, folder, seed, fault, scripts = import.meta.dirname }: FailOptions,
+  {
+    inject,
+    after,
+    number,
+  }: { readonly inject: string | undefined; readonly after: string; readonly number: number },
+): Promise<Run> {
+  const place = path.join(folder, `run-${number}`);
+  await mkdir(place);
+  const output = path.join(folder, `trace-${number}`);
+  const data = path.join(place, KEPT_BY_LMDB.get(name)?.folder ?? '');
+  const [call] = inject?.split(':') ?? [];
+  const child = spawn(
+    'strace',
+    [
+      // A signal is lost with it.
+      ...['-f', ...(fault === 'kill' ? [] : ['--seccomp-bpf']), '-s', '0', '-o', output],
+      ...pathsOf(place, data).flatMap(one => ['-P', one]),
+      ...['-e', `trace=${call ?? MAY_FAIL[fault].map(one => `?${one}`).join(',')}`],
+      ...(inject === undefined ? [] : ['-e', `inject=${inject}`]),
+      ...[process.execPath, path.join(scripts, 'lmdb-tries-child.js')],
+      ...[library.href, name, place, String(seed), after],
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // strace counts the calls of each thread.
+      env: { ...process.env, UV_USE_IO_URING: '0', UV_THREADPOOL_SIZE: '1' },
+    },
+  );
+  let [text, errors] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    errors += chunk;
+  });
+  let hangs = false;
+  const timer = setTimeout(() => {
+    hangs = true;
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  }, HANGS_MS);
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  clearTimeout(timer);
+  const lines = text.trimEnd().split('\n');
+  const injected = (await readFile(output, 'latin1')).split('(INJECTED)').length - 1;
+  const hits = signal === 'SIGKILL' && !hangs ? 1 : injected;
+  const made = { call: '', folder: place, lines, signal, code, errors, hits };
+  mustBe({ ...made, call: inject ?? '' }, !hangs, 'It hangs');
+  return made;
+}
+
+/** All that LMDB and the library around it use, and not what Node itself uses. */
+function pathsOf(place: string, data: string): readonly string[] {
+  const asides = [1, 2, 3, 4].map(n => path.join(data, `new-${n}`));
+  const folders = [data, ...asides, ...[data, ...asides].map(one => path.join(one, 'new-1'))];
+  const above = path.dirname(data) === place ? [] : [path.dirname(data)];
+  const files = folders.flatMap(one =>
+    ['data.mdb', 'lock.mdb', 'room'].map(file => path.join(one, file)),
+  );
+  return [...new Set([...above, ...folders, ...files])];
+}
+
+/** lmdb frees the same memory twice where a call fails after it has opened the file: see `lmdb-can-open.ts`. */
+function hasCrashed({ signal, lines }: Run, fault: LmdbFault): boolean {
+  return (
+    fault !== 'kill' &&
+    ['SIGSEGV', 'SIGABRT', 'SIGBUS'].includes(signal ?? '') &&
+    lines.at(-1) === 'begin open'
+  );
+}
+
+function mustHaveEnded(one: Run, fault: LmdbFault): void {
+  if (fault === 'kill') {
+    mustBe(one, one.signal === 'SIGKILL', 'It was not killed');
+    return;
+  }
+  for (const line of one.lines.filter(line => line.startsWith('failed '))) {
+    const error = JSON.parse(line.slice('failed '.length)) as { [name: string]: string };
+    mustBe(one, error.code === 'ERR_STORAGE', `Expected a StorageError, got ${line}`);
+    const says = `${error.message}`;
+    mustBe(one, says.includes(`${error.path}`), `The message does not say where: ${line}`);
+    mustBe(one, REASON.test(says), `The message does not say why: ${line}`);
+  }
+  mustBe(one, one.code === 0 && /^end\b/.test(one.lines.at(-1) ?? ''), 'It has not ended in order');
+}
+
+function mustBe({ call, lines, signal, code, errors }: Run, isSo: boolean, what: string): void {
+  if (isSo) return;
+  const end = lines.slice(-3).join(' | ');
+  throw new Error(`${call}: ${what} (${signal ?? code}; ${end}; ${errors.slice(0, 500)})`);
+}
+
+/** A process that opens what each of the processes has left finds all that had resolved, and does the rest. */
+async function mustGoOn(
+  name: string,
+  { library, folder, seed, scripts = import.meta.dirname }: FailOptions,
+  runs: readonly Run[],
+): Promise<void> {
+  const left = runs.map(({ call, folder: place, lines, signal }): Left => {
+    const steps = lines.flatMap(line => Number(/^done (\d+)/.exec(line)?.[1] ?? 0));
+    const what = `${call}, after which it ended with ${signal ?? lines.at(-1)}`;
+    return { what, folder: place, resolved: Math.max(0, ...steps) };
+  });
+  const list = path.join(folder, 'left.json');
+  await writeFile(list, JSON.stringify(left));
+  const child = spawn(
+    process.execPath,
+    [path.join(scripts, 'lmdb-left-child.js'), library.href, name, String(seed), list],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let [text, errors] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    errors += chunk;
+  });
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  if (code === 0) return;
+  const reason = signal ?? /^\w*Error: .*$/m.exec(errors)?.[0] ?? errors.slice(0, 500);
+  throw new Error(`${text.trimEnd().split('\n').at(-1)}: ${reason}`);
+}
