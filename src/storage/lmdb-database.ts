@@ -9,6 +9,15 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** What this process has open of a folder: to LMDB it is one, and fails as one. */
+interface InProcess {
+  readonly roots: Set<Root>;
+  /** The last transactions. */
+  writing: Promise<void>;
+}
+
+const byFolder = new Map<string, InProcess>();
+
 /**
  * An LMDB database that can be used again after a transaction could not be written. LMDB refuses all calls once it could
  * not write a root, and lmdb then waits without end for the next transaction, and for the database to close. So
@@ -16,6 +25,7 @@ interface Waiting {
  */
 export class LmdbDatabase {
   readonly #folder: string;
+  readonly #inProcess: InProcess;
   #root: Root;
   /** Why it has to be opened again. */
   #failure: unknown;
@@ -26,6 +36,9 @@ export class LmdbDatabase {
   private constructor(folder: string, root: Root) {
     this.#folder = folder;
     this.#root = root;
+    this.#inProcess = byFolder.get(folder) ?? { roots: new Set(), writing: Promise.resolve() };
+    byFolder.set(folder, this.#inProcess);
+    this.#inProcess.roots.add(root);
   }
 
   /**
@@ -53,9 +66,7 @@ export class LmdbDatabase {
         resolve: resolve as (result: unknown) => void,
         reject,
       });
-      this.#writing ??= this.#write().finally(() => {
-        this.#writing = undefined;
-      });
+      this.#writing ??= this.#writeAll();
     });
   }
 
@@ -63,41 +74,71 @@ export class LmdbDatabase {
   async close(): Promise<void> {
     await this.#writing;
     this.#closed = true;
-    await this.#root.close();
+    await this.#closeRoot();
   }
 
-  async #write(): Promise<void> {
-    await undefined; // For the other transactions of this turn.
+  async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const together = this.#waiting;
-      this.#waiting = [];
-      try {
-        if (this.#failure !== undefined) await this.#openAgain();
-      } catch (error) {
-        for (const { reject } of together) reject(error);
-        continue;
-      }
-      const root = this.#root;
-      const ended = await Promise.allSettled(together.map(async ({ run }) => run(root)));
-      const commitError = await firstCommitError(ended);
-      if (commitError !== undefined) {
-        this.#failure = commitError;
-        // With an error, it stays as it is, until the next transaction.
-        await this.#openAgain().catch(() => {});
-      }
-      for (const [index, { resolve, reject }] of together.entries()) {
-        const result = ended[index] as PromiseSettledResult<unknown>;
-        if (result.status === 'fulfilled') resolve(result.value);
-        else reject(isCommitError(result.reason) ? commitError : result.reason);
-      }
+      const before = this.#inProcess.writing;
+      const writing = before.then(() => this.#write(this.#waiting.splice(0)));
+      this.#inProcess.writing = writing;
+      await writing;
+    }
+    this.#writing = undefined;
+  }
+
+  /** Does not throw. */
+  async #write(together: readonly Waiting[]): Promise<void> {
+    try {
+      if (this.#closed) throw new Error('it is closed');
+      // Another database of this process may have failed.
+      if (this.#failure === undefined) this.#failure = whyRefused(this.#root);
+      if (this.#failure !== undefined) await this.#openAgain();
+    } catch (error) {
+      for (const { reject } of together) reject(error);
+      return;
+    }
+    const root = this.#root;
+    const ended = await Promise.allSettled(together.map(async ({ run }) => run(root)));
+    const commitError = await commitErrorOf(ended);
+    if (commitError !== undefined) {
+      this.#failure = commitError;
+      // If that fails, the next transaction tries it again.
+      await this.#openAgain().catch(() => {});
+    }
+    for (const [index, { resolve, reject }] of together.entries()) {
+      const result = ended[index] as PromiseSettledResult<unknown>;
+      if (result.status === 'fulfilled') resolve(result.value);
+      else reject(isCommitError(result.reason) ? commitError : result.reason);
     }
   }
 
   async #openAgain(): Promise<void> {
-    if (this.#closed) throw new Error('it is closed');
-    await this.#root.close();
+    await this.#closeRoot();
+    // It is the same one as long as another database has it open.
+    for (const other of this.#inProcess.roots) {
+      const reason = whyRefused(other);
+      if (reason !== undefined) throw reason;
+    }
     this.#root = await openLmdb(this.#folder);
+    this.#inProcess.roots.add(this.#root);
     this.#failure = undefined;
+  }
+
+  async #closeRoot(): Promise<void> {
+    await this.#root.close();
+    this.#inProcess.roots.delete(this.#root);
+  }
+}
+
+/** Why LMDB refuses all calls, if it does. */
+function whyRefused(root: Root): unknown {
+  try {
+    root.resetReadTxn();
+    root.doesExist(Buffer.of(0));
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 
@@ -111,7 +152,7 @@ function isCommitError(error: unknown): error is CommitError {
 }
 
 /** Why the commit has failed. Handles the rejection, too, which would end the process. */
-async function firstCommitError(ended: readonly PromiseSettledResult<unknown>[]): Promise<unknown> {
+async function commitErrorOf(ended: readonly PromiseSettledResult<unknown>[]): Promise<unknown> {
   for (const result of ended)
     if (result.status === 'rejected' && isCommitError(result.reason))
       return result.reason.commitError.catch(error => error);

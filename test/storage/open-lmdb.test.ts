@@ -19,10 +19,12 @@ import { openLmdb } from '../../src/storage/open-lmdb.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ofPost } from '../compliance/event.js';
+import { canMountDisk } from '../jetstream/small-disk.js';
 import { nodeError } from './simulated-disk.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const CHILD = path.join(import.meta.dirname, 'lmdb-full-child.ts');
+const NO_ROOM_CHILD = path.join(import.meta.dirname, 'lmdb-no-room-child.ts');
 const ALL = { from: 0, to: 86_400_000 };
 
 interface Full {
@@ -88,6 +90,28 @@ describe('a database that LMDB cannot open', () => {
       await mkdir(path.join(folder, 'lock.mdb'));
       await expect(openTombstones(folder, { readOnly })).rejects.toMatchObject({
         ...{ code: 'ERR_STORAGE', path: folder, message: expect.stringContaining('lock.mdb') },
+      });
+    },
+  );
+
+  // A lock file that is mapped into memory ended the process with SIGBUS.
+  it.skipIf(!canMountDisk)(
+    'is a StorageError on a full disk, unless it has its lock file',
+    async () => {
+      const folder = await temporaryFolder();
+      const mount = `mount -t tmpfs -o size=400k tmpfs '${folder}' && exec "$0" "$@"`;
+      const child = spawn('unshare', [
+        ...['--map-root-user', '--mount', 'sh', '-c', mount],
+        ...[process.execPath, compiled(NO_ROOM_CHILD), folder],
+      ]);
+      let text = '';
+      child.stdout.on('data', data => {
+        text += data;
+      });
+      expect(await once(child, 'close')).toEqual([0, null]);
+      const full = { code: 'ERR_STORAGE', message: expect.stringContaining('ENOSPC') };
+      expect(JSON.parse(text)).toEqual({
+        ...{ created: full, found: { deleted: true }, withoutLock: full },
       });
     },
   );

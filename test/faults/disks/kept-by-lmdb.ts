@@ -72,6 +72,8 @@ const usage: KeptByLmdb = {
   async open(library, folder, seed) {
     const { UsageStore } = await loadModule(library, 'service/usage/usage-store');
     const store = new UsageStore(folder);
+    // Opens it: it would be opened by the first step.
+    await store.days({ from: 0, to: DAY });
     const dayOf = (n: number) => (n <= ON_FIRST_DAY ? 0 : n < 9 ? DAY : 2 * DAY);
     // Ids of the step before are counted once.
     const ids = (n: number) => [...idsOf(seed, n), ...idsOf(seed, n - 1)];

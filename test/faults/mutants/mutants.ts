@@ -126,6 +126,14 @@ export const MUTANTS: readonly Mutant[] = [
     cells: ['disks usage/power'],
   },
   {
+    name: 'reason of LMDB not handled',
+    mistake: 'leaves the promise of lmdb with the reason of a failed commit unhandled',
+    file: 'storage/lmdb-database',
+    from: 'result.reason.commitError.catch(error => error)',
+    to: 'result.reason',
+    cells: ['disks usage/ENOSPC'],
+  },
+  {
     name: 'swallowed disk error',
     mistake: 'ignores the errors of syncing and renaming outputs',
     file: 'sinks/output/part-files',
