@@ -78,7 +78,11 @@ export async function readPublished(
         if (!epochs.admits(name, headers)) continue;
         at = subjectPositionOf(headers);
       } catch (error) {
-        throw errorOfMessage({ stream: stream.name, subject: name, seq }, error);
+        throw errorOfMessage(
+          { stream: stream.name, subject: name, seq },
+          error,
+          `Delete the message (\`nats stream rmm ${stream.name} ${seq}\`), and the entry of the publisher ${key} to publish everything again`,
+        );
       }
       // The beginning of an epoch, or of an entry that was deleted.
       if (at?.series !== series) continue;

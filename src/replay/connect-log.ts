@@ -12,7 +12,7 @@ import { syncFolder } from '../storage/sync-folder.js';
 const MAX_FILE_BYTES = 64 * 1024;
 
 const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
-/** The time of a connection, and a later one if it had to wait. A part of a time would be another time. */
+/** The time of a connection, and when its request was sent where that was later. A part of a time would be another time. */
 const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
 /**
@@ -33,11 +33,11 @@ export class ConnectLog {
     const content = await this.#text();
     const times: number[] = [];
     for (const line of content.split('\n')) {
-      const [, added, moved] = WHOLE.exec(line) ?? [];
-      if (added === undefined || !isTime(added) || !isTime(moved ?? added)) continue;
-      const before = moved === undefined ? -1 : times.indexOf(Date.parse(added));
+      const [, at, sentAt] = WHOLE.exec(line) ?? [];
+      if (at === undefined || !isTime(at) || !isTime(sentAt ?? at)) continue;
+      const before = sentAt === undefined ? -1 : times.indexOf(Date.parse(at));
       if (before !== -1) times.splice(before, 1);
-      times.push(Date.parse(moved ?? added));
+      times.push(Date.parse(sentAt ?? at));
     }
     return times.sort((a, b) => a - b);
   }

@@ -59,7 +59,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     error => queue.fail(error),
   );
   try {
-    for await (const { items } of queue.read(() => undefined)) {
+    for await (const { items } of queue.read()) {
       if (run.progress !== undefined) run.progress.received += items.length;
       yield { items };
     }

@@ -12,7 +12,7 @@ type Lmdb = typeof import('lmdb');
 const FILE = 'data.mdb';
 /**
  * Codes of a link that may fail: another process was faster; or the file system has no links, for which Windows has
- * EISDIR, and LMDB creates the file itself.
+ * EISDIR, or allows one name for each file (EMLINK), and LMDB creates the file itself.
  */
 const LINK_MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
 

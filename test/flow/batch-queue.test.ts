@@ -22,7 +22,7 @@ it('refuses items after its failure, so that no producer counts them as delivere
   await queue.add([1]);
   queue.fail(failure);
   await expect(queue.add([2])).rejects.toBe(failure);
-  const reader = queue.read(() => undefined);
+  const reader = queue.read();
   expect((await reader.next()).value?.items).toEqual([1]);
   await expect(reader.next()).rejects.toBe(failure);
 });
@@ -30,7 +30,7 @@ it('refuses items after its failure, so that no producer counts them as delivere
 it('drops what producers add once its reader has stopped', async () => {
   const queue = new BatchQueue<number>(1);
   void queue.add([1]);
-  for await (const { items } of queue.read(() => undefined)) {
+  for await (const { items } of queue.read()) {
     expect(items).toEqual([1]);
     break;
   }

@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import * as zlib from 'node:zlib';
 import { jetstreamManager } from '@nats-io/jetstream';
+import { Kvm } from '@nats-io/kv';
 import { connect, headers } from '@nats-io/transport-node';
 import { collect, DataError, files, pipeline } from 'millrace';
 import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
@@ -99,6 +100,38 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     expect(message).toBe(
       'No temperature (in sequence 1 of the subject posts.0 of the stream posts)',
     );
+  });
+
+  it('under its name that it cannot read ends a publisher, which begins again once message and entry are deleted', async () => {
+    await using node = await startNode();
+    const to = { servers: node.url, stream: 'posts', subject: 'posts', name: 'one' };
+    const create = { maxBytes: 64 << 20, shares: 2 };
+    const run = (before?: (from: number) => void) =>
+      pipeline(
+        numberedSource({ total: 200, ...(before && { before }) }),
+        toJetStream({ ...to, create, commitIntervalMs: 600_000 }),
+      );
+    const stopped = run(from => {
+      if (from === 100) throw new Error('stopped');
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    const connection = await connect({ servers: node.url });
+    const manager = await jetstreamManager(connection);
+    const all = headers();
+    all.set('Millrace-Publisher', 'one');
+    all.set('Millrace-Epoch', 'one');
+    const { seq } = await manager.jetstream().publish('posts.1', post(), { headers: all });
+    const error = await run().catch(thrown => thrown);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain(`(in sequence ${seq} of the subject posts.1`);
+    expect(error.message).toMatch(
+      / Delete the message .*rmm posts \d+.* and the entry of the publisher one to/,
+    );
+    await manager.streams.deleteMessage('posts', seq);
+    const bucket = await new Kvm(connection).open('millrace');
+    await bucket.delete('one');
+    await connection.close();
+    expect(await run()).toMatchObject({ posts: 200 });
   });
 
   it('whose headers are not ours is to be deleted, also where there is an `item`', async () => {

@@ -31,7 +31,7 @@ export class OutputNames {
   /** The same for all spellings of a path. */
   absolute(file: string): string {
     const absolute = path.resolve(this.#folder, file);
-    // Equal strings are kept once: there may be many thousands of outputs.
+    // The caller's string where they are equal, so that the copy can be freed: there may be many thousands of outputs.
     return absolute === file ? file : absolute;
   }
 

@@ -87,7 +87,7 @@ function checked(name: unknown, origin: string | undefined): string {
   if (fault !== undefined)
     throw new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
   const normal = path.normalize(name as string);
-  // Equal strings are kept once: there may be many thousands of outputs.
+  // The key in `outputs` where they are equal, so that the copy can be freed.
   return normal === name ? name : normal;
 }
 
