@@ -54,9 +54,9 @@ function notesOn(results: readonly CellResult[]): readonly string[] {
     ...(longest === undefined
       ? []
       : [
-          `A connection of the compliance stream can take two planted faults, one for its bytes and one for its messages: \`${longest.cell}\` had ${longest.counts.hits} hits and ${longest.counts.connections} connections. From its second quarter to its last, its memory grew by ${longest.counts['grown MiB']} MiB, of the 32 MiB that are allowed, with a heap that stays the same; whether that goes on after the run, it does not show.`,
+          `A connection of the compliance stream can take two planted faults, one for its bytes and one for its messages: \`${longest.cell}\` had ${longest.counts.hits} hits and ${longest.counts.connections} connections. From its second quarter to its last, its memory grew by ${longest.counts['grown MiB']} MiB, of the 32 MiB that are allowed.`,
         ]),
-    'A time by the clock, or with its disk, is drawn and not judged: the disk decides it, and other work that uses it.',
+    'Times by the clock may grow with those of fixed work beside them: the disk and the CPU do other work, too. Results without that are older, and theirs were not judged.',
     ...(slow.length === 0
       ? []
       : [

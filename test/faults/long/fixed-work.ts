@@ -1,0 +1,35 @@
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** Some milliseconds on a machine that does nothing else. */
+const ROUNDS = 2_000_000;
+const BYTES = Buffer.alloc(64 * 1024, 1);
+
+/** What takes the same time as long as the machine has as much of the CPU and the disk for this process. */
+export class FixedWork implements Disposable {
+  readonly #folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-work-'));
+  readonly #file = openSync(path.join(this.#folder, 'file'), 'w');
+
+  constructor() {
+    // The first round is compiled while it runs.
+    this.measure();
+  }
+
+  /** Milliseconds by the clock, of work on the CPU and of a write that is synced. */
+  measure(): { readonly cpuMs: number; readonly diskMs: number } {
+    const started = performance.now();
+    let sum = 0;
+    for (let round = 0; round < ROUNDS; round++) sum = (sum * 31 + round) | 0;
+    const worked = performance.now();
+    // The sum is used, so that the loop is not left out.
+    writeSync(this.#file, BYTES, 0, BYTES.length, sum & 0xfff);
+    fdatasyncSync(this.#file);
+    return { cpuMs: worked - started, diskMs: performance.now() - worked };
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#file);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
