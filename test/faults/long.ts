@@ -149,8 +149,8 @@ export const long: Part = {
   promise:
     'Memory, open files and the time of a step stay flat, whatever the number of items: from the second quarter of a run to the last, memory, heap and ' +
     'buffers grow by 32 MiB at most, or by what a cell says for each item, open files by 10, and the CPU time of a step to three times and 50 ms at most; ' +
-    'times by the clock from the first third to the last, too, and as much more as fixed work beside them takes longer. After the half of the hours, heap ' +
-    'and buffers grow by 4 MiB at most, and memory without young objects by 16 MiB.',
+    'times by the clock from the first third to the last, too, and as much more as fixed work beside them takes longer. From the third quarter of the hours ' +
+    'to the last, the heap grows by 4 MiB at most, buffers and memory without young objects by 16 MiB.',
   seeds: 1,
   cells: Object.entries(KINDS).flatMap(([kind, { sizes, why }]) =>
     sizes.map(size => ({

@@ -25,7 +25,8 @@ const MORE_MS = 50;
 /** From the third quarter to the last, in a run that has to settle. */
 const SETTLED_BYTES: Readonly<Record<string, number>> = {
   [HEAP]: 4 * MIB,
-  [BUFFERS]: 4 * MIB,
+  // A replay has some of them at any time.
+  [BUFFERS]: 16 * MIB,
   [WITHOUT_YOUNG]: 16 * MIB,
 };
 /** Samples of a part of the run without steps, before they are thinned out. */
