@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import type { Reporter, TestModule } from 'vitest/node';
+import { OutputSearch, TEST_SECRETS } from './search-output.js';
 
 /** Where the time of a run went. */
 export interface SuiteFigures {
@@ -20,10 +21,18 @@ export interface SuiteFigures {
 export const FIGURES = 'MILLRACE_SUITE_FIGURES';
 
 /**
- * Prints where the time went, and one final line without colours, for scripts. The default export: only that can be
+ * Prints where the time went, and one final line without colours, for scripts. A password of the tests in what the
+ * suite prints is a failure. The default export: only that can be
  * named on the command line of vitest.
  */
 export default class SummaryReporter implements Reporter {
+  readonly #search = new OutputSearch(TEST_SECRETS);
+
+  onInit(): void {
+    this.#search.watch(process.stdout);
+    this.#search.watch(process.stderr);
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const tally = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
     const folders = new Map<string, { tests: number; ms: number }>();
@@ -52,6 +61,14 @@ export default class SummaryReporter implements Reporter {
         .slice(0, 10)
         .map(({ name, ms }) => ({ test: name.slice(0, 130), seconds: inSeconds(ms) })),
     };
+    const printed = [...this.#search.found];
+    if (printed.length > 0) {
+      tally.failed++;
+      process.exitCode = 1;
+      process.stdout.write(
+        `\nThe output of the suite has ${printed.length} spellings of passwords\n`,
+      );
+    }
     const file = process.env[FIGURES];
     if (file !== undefined) writeFileSync(file, JSON.stringify(figures));
     const { passed, failed, skipped } = tally;

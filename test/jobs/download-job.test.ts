@@ -298,7 +298,12 @@ describe('jobs.download', () => {
 
   it('ignores paths that the service sends', async () => {
     const { otherwise } = served.server;
-    const evil = ['..', '%2e%2e', 'C:', 'a\\b', '.millrace-job.json', '%00'];
+    const evil = [
+      ...['.', '..', '%2e%2e', '...', '%2F..%2F..%2Fetc%2Fpasswd', '..%5c..%5c', '%252e%252e%252f'],
+      ...['C:', 'a\\b', 'CON', 'NUL.gz', '.millrace-job.json', '.millrace-download.json', '%00'],
+      ...['~', '~root', '-rf', '$HOME', 'a%0Ab', '%E2%80%AE'],
+    ];
+    expect(evil.length).toBe(20);
     served.server.otherwise = (response, request) => {
       if (request.url.startsWith('/evil')) return whole(served.files[0]!.gzip)(response, request);
       if (!request.url.includes('results.json')) return otherwise(response, request);

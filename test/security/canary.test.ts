@@ -5,9 +5,9 @@ import { buffer } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { spellings } from './spellings.js';
 
 const SECRETS = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie-user-password'];
-const EMAIL = 'dev@example.com';
 
 it('no secret appears in any output, error, checkpoint or file, whatever the service answers', async () => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-canary-'));
@@ -51,17 +51,3 @@ it('no secret appears in any output, error, checkpoint or file, whatever the ser
   );
   expect(found).toEqual([]);
 });
-
-/** How a secret may be written. */
-function spellings(secret: string): string[] {
-  const pair = `${EMAIL}:${secret}`;
-  return [secret, pair].flatMap(text => [
-    text,
-    encodeURIComponent(text),
-    encodeURIComponent(encodeURIComponent(text)),
-    JSON.stringify(text).slice(1, -1),
-    Buffer.from(text).toString('base64').replace(/=+$/, ''),
-    Buffer.from(text).toString('base64url'),
-    Buffer.from(text).toString('hex'),
-  ]);
-}
