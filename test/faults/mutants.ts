@@ -9,6 +9,7 @@ import { tryInChild } from './try-in-child.js';
 
 /** Enough for what happens at random. A mutant that a cell catches at its tenth seed is rather not caught. */
 const SEEDS = 5;
+const CONTROL_SEEDS = 3;
 /** Several processes one after the other, each of which may hang. */
 const LIMIT_MS = 3_600_000;
 const CONTROL: Cell = {
@@ -46,9 +47,11 @@ export const mutants: Part = {
         }
         const cells = [...new Set(MUTANTS.flatMap(({ cells }) => cells))];
         for (const one of cells) {
-          const failure = await failureOf(one, copy, 1);
+          const failure = await failureOf(one, copy, CONTROL_SEEDS);
           if (failure !== undefined)
-            throw new Error(`Without a mistake, ${one} failed: ${failure}`);
+            throw new Error(
+              `Without a mistake, ${one}, seed ${failure.seed}, failed: ${failure.message}`,
+            );
         }
         return { hits: 1, 'cells passed': cells.length };
       }),
@@ -56,19 +59,20 @@ export const mutants: Part = {
   render,
 };
 
-/** The cell that fails, and its message. */
+/** The cell that fails and its seed, and its message. */
 async function firstCatch(cells: readonly string[], library: URL): Promise<string> {
   for (const cell of cells) {
     const failure = await failureOf(cell, library, SEEDS);
-    if (failure !== undefined) return `${cell}\n${shortMessage(failure)}`;
+    if (failure !== undefined)
+      return `${cell}, seed ${failure.seed}\n${shortMessage(failure.message)}`;
   }
   throw new Error(`Not caught by ${cells.join(', ')}`);
 }
 
-async function failureOf(name: string, library: URL, seeds: number): Promise<string | undefined> {
+async function failureOf(name: string, library: URL, seeds: number) {
   const [part = '', cell = ''] = name.split(' ');
   const { failures } = await tryInChild(part, cell, { library, seeds });
-  return failures[0]?.message;
+  return failures[0];
 }
 
 function render(results: readonly CellResult[]): string {

@@ -10,8 +10,10 @@ import { calls } from '../calls.js';
 import { KEPT } from '../disks/all-kept-files.js';
 import { type DiskFault, sweepDisk } from '../disks/sweep-disk.js';
 import { disks } from '../disks.js';
+import { jetstream } from '../jetstream.js';
 import { matrix } from '../matrix.js';
-import { MUTANTS, type Mutant } from './mutants.js';
+import type { Mutant } from './mutant.js';
+import { MUTANTS } from './mutants.js';
 import { copyLibrary, mutated } from './mutate.js';
 
 describe('the mutants', () => {
@@ -23,7 +25,7 @@ describe('the mutants', () => {
   });
 
   it('name cells that exist and that have trials', () => {
-    const known = [matrix, disks, calls].flatMap(part =>
+    const known = [matrix, disks, calls, jetstream].flatMap(part =>
       part.cells
         // Those of LMDB have none where strace is not installed.
         .filter(({ expects, why }) => expects !== 'none' || why?.startsWith('needs strace'))

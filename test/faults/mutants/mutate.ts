@@ -2,7 +2,7 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { transform } from 'esbuild';
-import type { Mutant } from './mutants.js';
+import type { Mutant } from './mutant.js';
 
 /** The text with the mistake. Throws where the text does not have the place, or has it twice. */
 export function mutated(text: string, { name, file, from, to }: Mutant): string {
