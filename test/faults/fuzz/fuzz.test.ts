@@ -9,6 +9,19 @@ const INPUTS = isSlowSuite ? 1_000 : 30;
 
 /** Inputs on which a parser once failed, as base64. */
 const FINDS: Readonly<Record<string, readonly string[]>> = {
+  // A host that is no address, and the signed address of a file that names no time.
+  addresses: [
+    Buffer.from('/_control/clock\n127.0.0.999\n-\n-').toString('base64'),
+    Buffer.from('/console\n127.0.0.999\n-\n-').toString('base64'),
+    Buffer.from(
+      '/snapshots/t/track_v2/al/l/24/01/01/abc1234567/23/3/31/00/00_activities.json.gz\n[::1]',
+    ).toString('base64'),
+  ],
+  // A time that is none, and a checkpoint with a right sum and no flow.
+  'kept-files': [
+    Buffer.from('2024-01-01T00:01:80.000Z').toString('base64'),
+    'ewogICJ2ZXJzaW9uIjogMSwKICAic3RhdGUiOiAibmciLAogICJzaW5rIjogeyJzdGVwIjoiZmlsZXMiLCJwYXRoIjoieCJ9LAogCiAgImN1cnNvciI6IHsibmV4dCI6ImFiYyJ9LAogICJmaWxlcyI6IFsKICAgIHsicGF0aCI6InBvc3RzeiIsInBvc3RjaHl0ZXMiOjkwfQogIF0sCiAgImNoZWNrIjogIjVmOA==',
+  ],
   // Less than no posts, in the cursor of a download.
   cursors: [
     'eyJzb3VyY2UiOiJqb2ItZmlsZXMiLCJqb2IiOiJ1dWlkIiwic2VlbiI6IjhkOTRjMTEzZWI5NmYwYzkiLCJuZXh0IjozLCJmaWxlcyI6MywiYnl0ZXMiOjcsInBvc3RzIjotMSwic3VzcGVjdE1pbnV0ZXMiOltdLCJtaXNzaW5nIjpbXX0=',

@@ -46,6 +46,14 @@ export const keptFiles: ParserKind = {
         ...JSON_TOKENS,
         ...['"next":', '"source":"search"', '"check": "', '"version": 1', '"files": [', '"token":'],
         ...['"state": "running"', '"flow": ', '"sink": ', '"bytes":', '"branch":', '"path":'],
+        // In place of the start of a file, with the rest as it is.
+        ...[
+          '{"path":7,"x":',
+          '{"path":"","x":',
+          '{"path":"y","posts":0.5,"x":',
+          '-1,"x":',
+          '"1","x":',
+        ],
         ...['2024-01-01T00:00:00.000Z', '2024-13-01T00:00:00.000Z', 'T', 'Z', '\n'],
       ],
       maxBytes: 4_000,
