@@ -51,7 +51,8 @@ export class FlowRun<
     } catch (error) {
       if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
       this.#finish(error);
-      addCursor(error, this.#cursor);
+      // The reason of an abort is no error of the source: a sink may not have written all that was delivered.
+      if (error !== this.#pull.signal?.reason) addCursor(error, this.#cursor);
       throw error;
     } finally {
       this.#pending--;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -5,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
-import { DataError, IncompleteError, type MillraceError } from '../../src/errors.js';
+import { DataError, IncompleteError, type MillraceError, StorageError } from '../../src/errors.js';
 import { type Cursor, Flow } from '../../src/flow/flow.js';
 import { activities } from '../../src/operators/activities.js';
 import { chunk } from '../../src/operators/chunk.js';
@@ -81,6 +82,22 @@ describe('an error that ends a flow', () => {
       expect((await failing(dedupe()(both))).error.cursor).toBeUndefined();
     }
     expect((await failing(postsIn(second))).error.cursor).toMatchObject({ files: 1 });
+  });
+
+  it('has none where it is the reason of an abort: a sink has not written all that was delivered', async () => {
+    const stop = new AbortController();
+    const flow = new Flow<number>(async function* ({ signal }) {
+      yield { items: [1], cursor: { source: 'mine', at: 1 } };
+      await once(signal, 'abort');
+      throw signal.reason;
+    });
+    const full = new StorageError('The disk is full', { path: 'out.jsonl' });
+    const reading = async () => {
+      for await (const _ of take<number>(100)(flow).batches({ signal: stop.signal }))
+        setTimeout(() => stop.abort(full), 10);
+    };
+    await expect(reading()).rejects.toBe(full);
+    expect(full.cursor).toBeUndefined();
   });
 
   it('keeps the cursor that its source has given it, and others stay as they are', async () => {
