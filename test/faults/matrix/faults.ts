@@ -15,7 +15,7 @@ import { damageStored, spoilRecord } from './spoil-record.js';
 import { waitAfter429 } from './wait-after-429.js';
 import { NOW, WINDOWS } from './windows.js';
 
-const SINKS: readonly RowName[] = ['csv', 'parquet', 'tee'];
+const SINKS: readonly RowName[] = ['gzip files', 'csv', 'parquet', 'tee'];
 /** What the service sends twice, by itself. */
 const REPEATING: readonly RowName[] = ['job files', 'job files, threads', 'replay', 'merge'];
 const STORED: readonly RowName[] = ['stored files', 'stored files, threads', 'applyCompliance'];

@@ -64,8 +64,8 @@ export async function textsIn(out: string, suffix: string): Promise<string[]> {
   return Promise.all(names.map(name => readFile(path.join(out, name), 'utf8')));
 }
 
-export async function gzipLines(out: string): Promise<string[]> {
-  const names = await namesIn(out, '.json.gz');
+export async function gzipLines(out: string, suffix = '.json.gz'): Promise<string[]> {
+  const names = await namesIn(out, suffix);
   const texts = await Promise.all(
     names.map(async name => gunzipSync(await readFile(path.join(out, name))).toString()),
   );
@@ -112,4 +112,11 @@ export async function committedTexts(out: string, suffix = ''): Promise<string[]
 
 export async function committedLines(out: string): Promise<string[]> {
   return (await committedTexts(out)).flatMap(linesOf);
+}
+
+/** What is committed of each file is whole gzip members. */
+export async function committedGzipLines(out: string): Promise<string[]> {
+  return (await committedBytes(out)).flatMap(({ bytes }) =>
+    bytes.length === 0 ? [] : linesOf(gunzipSync(bytes).toString()),
+  );
 }

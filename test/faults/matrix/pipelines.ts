@@ -14,6 +14,7 @@ import type {
 import type { Found } from './compare.js';
 import {
   committedBytes,
+  committedGzipLines,
   committedLines,
   committedTexts,
   countsOf,
@@ -181,6 +182,18 @@ export const PIPELINES = {
         { signal: attempt.signal },
       ),
     found: out => postsOfLines(out),
+  },
+  'gzip files': {
+    run: attempt =>
+      attempt.millrace.pipeline(
+        searchOf(attempt),
+        attempt.millrace.dedupe(),
+        paced<Activity>(attempt),
+        attempt.millrace.files({ path: at(attempt, '{day}.jsonl.gz'), ...checkpointed(attempt) }),
+        { signal: attempt.signal },
+      ),
+    found: async out => postsOf(await gzipLines(out, '.jsonl.gz')),
+    committed: async out => postsOf(await committedGzipLines(out)),
   },
   csv: {
     run: attempt =>

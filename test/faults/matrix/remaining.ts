@@ -72,6 +72,7 @@ const files: PiecesOf = async (world, { input }) =>
 
 const PIECES: Partial<Record<RowName, PiecesOf>> = {
   search: pages,
+  'gzip files': pages,
   csv: pages,
   parquet: pages,
   tee: async (world, prepared) =>

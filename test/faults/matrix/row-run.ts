@@ -27,6 +27,7 @@ const GO_ON: readonly RowName[] = [
   'job files',
   'job files, threads',
   'replay',
+  'gzip files',
   'csv',
 ];
 

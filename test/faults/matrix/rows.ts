@@ -128,6 +128,7 @@ export const ROWS: readonly Row[] = [
   }),
   { ...row('job files, threads', ['job-files'], jobPosts), state: stateWithJob },
   row('compliance', ['compliance', 'replay'], async () => ({ input: '', expected: new Map() })),
+  fromSearch('gzip files'),
   fromSearch('csv'),
   fromSearch('parquet'),
   fromSearch(

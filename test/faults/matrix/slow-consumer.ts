@@ -18,6 +18,7 @@ interface Slow {
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
   search: { sleepMs: 8, limitBytes: 24 * MIB },
+  'gzip files': { sleepMs: 8, limitBytes: 24 * MIB },
   csv: { sleepMs: 8, limitBytes: 24 * MIB },
   parquet: { sleepMs: 8, limitBytes: 24 * MIB },
   tee: { sleepMs: 8, limitBytes: 24 * MIB },
