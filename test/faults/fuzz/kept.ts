@@ -3,6 +3,7 @@ import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Checkpoint } from '../../../src/sinks/output/checkpoint-format.js';
 import { loadModule } from '../load-module.js';
+import type { Random } from '../random.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
@@ -46,21 +47,15 @@ export const keptFiles: ParserKind = {
         ...JSON_TOKENS,
         ...['"next":', '"source":"search"', '"check": "', '"version": 1', '"files": [', '"token":'],
         ...['"state": "running"', '"flow": ', '"sink": ', '"bytes":', '"branch":', '"path":'],
-        // In place of the start of a file, with the rest as it is.
-        ...[
-          '{"path":7,"x":',
-          '{"path":"","x":',
-          '{"path":"y","posts":0.5,"x":',
-          '-1,"x":',
-          '"1","x":',
-        ],
-        ...['2024-01-01T00:00:00.000Z', '2024-13-01T00:00:00.000Z', 'T', 'Z', '\n'],
       ],
       maxBytes: 4_000,
       seed: random => Buffer.from(random.pick([checkpoint, checkpoint, tokens, times])),
       async attempt(input, random) {
         // Other mutations of a checkpoint end at its checksum.
-        const summed = random.chance(0.5) ? withRightSum(input.toString()) : undefined;
+        const text = random.chance(0.5)
+          ? withOtherValue(input.toString(), random)
+          : input.toString();
+        const summed = random.chance(0.5) ? withRightSum(text) : undefined;
         await writeFile(file, summed ?? input, { mode: 0o600 });
         const read = await errors.ofAsync(() =>
           readCheckpoint(nodeFileSystem, file, owner as never),
@@ -86,6 +81,27 @@ export const keptFiles: ParserKind = {
     };
   },
 };
+
+const OTHER_VALUES = [
+  'null',
+  'true',
+  '-1',
+  '0.5',
+  '1e400',
+  '9007199254740993',
+  '"x"',
+  '""',
+  '{}',
+  '[]',
+];
+
+/** With another value, which is still JSON, in the place of a text or a number. */
+function withOtherValue(text: string, random: Random): string {
+  const found = [...text.matchAll(/(?<="\w+": ?)("[^"]*"|-?\d+|null)/g)];
+  if (found.length === 0) return text;
+  const { index, 0: value } = random.pick(found);
+  return text.slice(0, index) + random.pick(OTHER_VALUES) + text.slice(index + value.length);
+}
 
 /** The text of a checkpoint with the checksum of what is before it; undefined if it has no place for one. */
 function withRightSum(text: string): string | undefined {
