@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
@@ -35,6 +36,10 @@ export class NatsNode {
   readonly #config: string;
   readonly #temporary: boolean;
   #child: ChildProcess | undefined;
+  /** The process that was last told to end. */
+  #ended: ChildProcess | undefined;
+  /** How one ended that was not. */
+  #ending: string | undefined;
 
   constructor(name: string, port: number, store: string, config: string, temporary: boolean) {
     this.name = name;
@@ -66,14 +71,19 @@ export class NatsNode {
     if (this.#child !== undefined) return;
     const file = path.join(this.store, 'node.conf');
     await writeFile(file, this.#config);
-    const child = spawn('nats-server', ['-c', file, '-l', this.log], { stdio: 'ignore' });
+    // A panic does not get into the log.
+    const log = openSync(this.log, 'a');
+    const child = spawn('nats-server', ['-c', file, '-l', this.log], {
+      stdio: ['ignore', 'ignore', log],
+    });
+    closeSync(log);
     this.#child = child;
-    child.once('close', () => {
+    child.once('close', (code, signal) => {
       if (this.#child === child) this.#child = undefined;
+      if (this.#ended !== child) this.#ending = `with ${signal ?? code}`;
     });
     while (!(await accepts(this.port))) {
-      if (this.#child !== child)
-        throw new Error(`nats-server ended: ${await readFile(this.log, 'utf8').catch(() => '')}`);
+      await this.#mustNotHaveEnded();
       await wait(20);
     }
   }
@@ -97,17 +107,31 @@ export class NatsNode {
     this.#child?.kill('SIGCONT');
   }
 
+  /** Throws if it has ended by itself: what a test says about a refused connection then is no help. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-    if (this.#temporary) await rm(this.store, { recursive: true, force: true, maxRetries: 5 });
+    try {
+      await this.#mustNotHaveEnded();
+    } finally {
+      if (this.#temporary) await rm(this.store, { recursive: true, force: true, maxRetries: 5 });
+    }
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
+    this.#ended = child;
     const closed = once(child, 'close');
     child.kill(signal);
     await closed;
+  }
+
+  async #mustNotHaveEnded(): Promise<void> {
+    if (this.#ending === undefined) return;
+    const log = await readFile(this.log, 'utf8').catch(() => '');
+    throw new Error(
+      `nats-server ${this.name} on port ${this.port} ended ${this.#ending}: ${log.slice(-6_000)}`,
+    );
   }
 }
 

@@ -119,13 +119,16 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
 
   it('stops while another one waits for space, at its start or at its end', async () => {
     await using node = await startNode();
+    const small = { ...to(node), create: { ...create, maxBytes: 1 << 20 } };
+    // Makes the bucket: nats-server 2.9 ends with a panic if it is asked for a message of a stream that it is making.
+    await pipeline(numberedSource({ total: 1 }), toJetStream({ ...small, name: 'another' }));
     const run = (signal: AbortSignal, takeoverMs = 5000) => {
       // The large ones fill the stream, the small ones what is left of it.
       let posts = 0;
       return pipeline(
         numberedSource({ total: 400 }),
         toJetStream({
-          ...{ ...to(node), create: { ...create, maxBytes: 1 << 20 }, maxInFlight: 1000 },
+          ...{ ...small, maxInFlight: 1000 },
           ...{ takeoverMs, payload: () => Buffer.alloc(posts++ < 30 ? 100_000 : 1) },
         }),
         { signal },
