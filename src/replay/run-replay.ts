@@ -56,7 +56,9 @@ export interface ReplayRun<T> {
  */
 export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;
-  const { signal, progress } = run;
+  const { progress } = run;
+  const ours = new AbortController();
+  const signal = AbortSignal.any([run.signal, ours.signal]);
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
@@ -79,8 +81,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
 
   const folder = await replayFolder(job.folder);
   const spools = new Set<ReplaySpool>();
+  const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
-    const coming = replayConnections(job, machine, { folder, spools, signal, progress });
     for await (const { spool, state, damaged, inParts } of new ReadAhead(coming, 1).read()) {
       // A range that is received completely only needs deduplication within its connection.
       const ids = inParts ? seen : new SeenIds();
@@ -119,6 +121,9 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
       { missing, cursor, cause: error.reason, retryable: true },
     );
   } finally {
+    // The next connection may have begun: it writes to the folder, and counts against the limit.
+    ours.abort(new Error('The replay is no longer read'));
+    await coming.return();
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor);

@@ -790,6 +790,24 @@ describe('the budget of five connections in five minutes', () => {
     expect(stored).toBe(1);
   });
 
+  it('is kept after a run that its consumer or a callback ends: it ends once the connection begun meanwhile has stored its time', async () => {
+    let [begun, stored] = [0, 0];
+    const { add } = ConnectLog.prototype;
+    vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
+      begun++;
+      if (begun > 1) await new Promise(resolve => setTimeout(resolve, 50));
+      await add.call(this, at);
+      stored++;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    server.otherwise = stream(['{"id":1', info(COMPLETED, 1)]);
+    const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
+    const onDamaged = () => Promise.reject(new Error('no damage, please'));
+    await expect(collected(posts(past(5), { timings, onDamaged }))).rejects.toThrow('no damage');
+    expect(begun).toBe(2);
+    expect(stored).toBe(begun);
+  });
+
   it('is kept if the process is killed in every connection and started again', async () => {
     const window = past(2);
     let now = Date.now();
