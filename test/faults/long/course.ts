@@ -45,11 +45,18 @@ export interface CourseLimits {
   readonly settles?: boolean | undefined;
 }
 
+/** Bytes of this process: all, and those of them that V8 sets aside for new objects. */
+interface Memory {
+  readonly all: number;
+  readonly young: number;
+}
+
 /** Memory, open files and time of this process over a long run, which has steps of equal work. */
 export class Course {
   readonly #samples: Sample[] = [];
   readonly #startedAt = performance.now();
   readonly #measureFixedWork: FixedWork['measure'];
+  readonly #memory: () => Memory;
   /** Memory of parts of the run without steps, by their curve. */
   readonly #watched = new Map<string, number[]>();
   /** Bytes before the first step: what a run takes before it gives anything counts, too. */
@@ -60,10 +67,11 @@ export class Course {
   #heap = 0;
   #buffers = 0;
 
-  constructor(fixedWork: Pick<FixedWork, 'measure'>) {
+  constructor(fixedWork: Pick<FixedWork, 'measure'>, memory = memoryOfProcess) {
     this.#measureFixedWork = () => fixedWork.measure();
+    this.#memory = memory;
     collect();
-    this.#base = memory();
+    this.#base = memory().all;
     this.#cpu = process.cpuUsage();
     this.#steppedAt = performance.now();
   }
@@ -81,12 +89,12 @@ export class Course {
    * @returns ends it
    */
   watch(what: string): () => void {
-    let samples = [memory() / MIB];
+    let samples = [this.#memory().all / MIB];
     let waitMs = WATCH_MS;
     let timer: NodeJS.Timeout;
     const name = `memory while ${what}, MiB`;
     const sample = () => {
-      samples.push(memory() / MIB);
+      samples.push(this.#memory().all / MIB);
       if (samples.length >= MAX_WATCHED) {
         // The largest of each pair, so that a peak stays.
         samples = samples.flatMap((value, n) =>
@@ -116,11 +124,11 @@ export class Course {
   step(times?: Readonly<Record<string, number>>): void {
     const { user, system } = process.cpuUsage(this.#cpu);
     const wallMs = performance.now() - this.#steppedAt;
-    const [before, young] = [memory(), youngBytes()];
+    const { all, young } = this.#memory();
     this.#collect();
     this.#samples.push({
-      [MEMORY]: before / MIB,
-      [WITHOUT_YOUNG]: (before - young) / MIB,
+      [MEMORY]: all / MIB,
+      [WITHOUT_YOUNG]: (all - young) / MIB,
       [HEAP]: this.#heap / MIB,
       [BUFFERS]: this.#buffers / MIB,
       [OPEN]: openFiles(),
@@ -257,8 +265,12 @@ function round(value: number): number {
   return Number(value.toPrecision(3));
 }
 
+function memoryOfProcess(): Memory {
+  return { all: ownBytes(), young: youngBytes() };
+}
+
 /** Without the pages of mapped files, which the system takes back when it needs them. */
-function memory(): number {
+function ownBytes(): number {
   try {
     const [, kilobytes] =
       /^RssAnon:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
