@@ -51,7 +51,7 @@ export class FlowRun<
     } catch (error) {
       if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
       this.#finish(error);
-      // The reason of an abort is no error of the source: a sink may not have written all that was delivered.
+      // The reason of an abort is not an error of the source: a sink may not have written all that was delivered.
       if (error !== this.#pull.signal?.reason) addCursor(error, this.#cursor);
       throw error;
     } finally {

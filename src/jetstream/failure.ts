@@ -70,7 +70,7 @@ function isRefusal(error: Error): boolean {
 }
 
 /**
- * Whether a server has refused the login. Its authentication timeout is no refusal: a busy client, or a slow link, sent
+ * Whether a server has refused the login. Its authentication timeout is not a refusal: a busy client, or a slow link, sent
  * the login too late.
  */
 export function isRefusedLogin({ name, message }: Error): boolean {

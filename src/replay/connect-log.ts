@@ -91,7 +91,7 @@ export class ConnectLog {
   }
 }
 
-/** Damage may leave digits that are no time, such as those of a month 13. */
+/** Damage may leave digits that are not a time, such as those of a month 13. */
 function isTime(text: string): boolean {
   const at = new Date(text);
   return !Number.isNaN(at.getTime()) && at.toISOString() === text;

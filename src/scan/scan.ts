@@ -68,7 +68,7 @@ export class Scan {
     return new Scan(this.#fields, { limits, gunzip }, this.#threads);
   }
 
-  /** Whether threads pay for an input of so many bytes, compressed. */
+  /** Whether threads pay for an input of this many bytes, compressed. */
   pays(bytes: number): boolean {
     return this.#stages.limits !== undefined && bytes >= this.#threads.minBytes;
   }
