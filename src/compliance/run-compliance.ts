@@ -7,6 +7,7 @@ import type { Batches, Cursor, Run } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import type { Json } from '../json/json.js';
+import { LinkedAbort } from '../linked-abort.js';
 import { subtractRanges } from '../replay/minute-ranges.js';
 import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';
@@ -53,8 +54,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);
   const gaps = new ConnectionGaps(urls.length, start);
   const queue = new BatchQueue<ComplianceEvent>(MAX_WAITING);
-  const ours = new AbortController();
-  const signal = AbortSignal.any([run.signal, ours.signal]);
+  const ours = new LinkedAbort(run.signal);
+  const { signal } = ours;
   // Each connection listens several times: Node would warn of a leak.
   setMaxListeners(0, signal);
   const gapFound = new Signal();
@@ -108,6 +109,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   } finally {
     ours.abort(new Error('The compliance stream is no longer read'));
     await Promise.allSettled(work);
+    ours.unlink();
   }
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { isIP, connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
+import { LinkedAbort } from '../linked-abort.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import type { HttpProxy } from './http-proxy.js';
 
@@ -30,18 +31,18 @@ export async function openSocket(
   target: URL,
   { proxy, timeoutMs, signal }: OpenSocketOptions,
 ): Promise<Socket> {
-  const timeout = new AbortController();
+  const until = new LinkedAbort(signal);
   const timer = setTimeout(() => {
-    timeout.abort(Object.assign(new Error(`Not within ${timeoutMs} ms`), { code: 'ETIMEDOUT' }));
+    until.abort(Object.assign(new Error(`Not within ${timeoutMs} ms`), { code: 'ETIMEDOUT' }));
   }, timeoutMs);
-  const until = AbortSignal.any([signal, timeout.signal]);
   try {
     const socket = await (proxy === undefined
-      ? connect(target, until)
-      : openTunnel(target, proxy, until));
-    return target.protocol === 'https:' ? await secure(socket, target, until) : socket;
+      ? connect(target, until.signal)
+      : openTunnel(target, proxy, until.signal));
+    return target.protocol === 'https:' ? await secure(socket, target, until.signal) : socket;
   } finally {
     clearTimeout(timer);
+    until.unlink();
   }
 }
 

@@ -3,6 +3,7 @@ import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
+import { LinkedAbort } from '../linked-abort.js';
 import { formatTimestamp, type Window } from '../time.js';
 import { replayFolder } from './connect-log.js';
 import { shownRange } from './minute-ranges.js';
@@ -57,8 +58,6 @@ export interface ReplayRun<T> {
 export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;
   const { progress } = run;
-  const ours = new AbortController();
-  const signal = AbortSignal.any([run.signal, ours.signal]);
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
@@ -81,6 +80,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
 
   const folder = await replayFolder(job.folder);
   const spools = new Set<ReplaySpool>();
+  const ours = new LinkedAbort(run.signal);
+  const { signal } = ours;
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
     for await (const { spool, state, damaged, inParts } of new ReadAhead(coming, 1).read()) {
@@ -124,6 +125,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     // The next connection may have begun: it writes to the folder, and counts against the limit.
     ours.abort(new Error('The replay is no longer read'));
     await coming.return();
+    ours.unlink();
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor);
