@@ -1,4 +1,5 @@
 import type { Problem } from '../check.js';
+import { isLoopback } from '../is-loopback.js';
 import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../share.js';
 import { Secret } from './secret.js';
 
@@ -204,9 +205,4 @@ function urlProblem(value: unknown): string | undefined {
     return `must be https, since passwords travel to it: ${url.protocol}//${url.host} is not, and only a loopback address may use http`;
   if (url.search !== '' || url.hash !== '') return 'must end with its path: it has a query or hash';
   return undefined;
-}
-
-/** Whether a host name is of this machine. `URL` has already normalized every spelling of an address. */
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }

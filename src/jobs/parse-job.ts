@@ -2,7 +2,7 @@ import type { Format } from '../activity/activity.js';
 import { DataError, type DataPosition } from '../errors.js';
 import { Fields } from '../http/read-fields.js';
 import { urlForMessages } from '../http/secret.js';
-import { isLoopback } from '../http/settings.js';
+import { isLoopback } from '../is-loopback.js';
 import {
   type CreatedJob,
   type CreatedRule,

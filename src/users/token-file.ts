@@ -2,7 +2,7 @@ import { access, constants, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isNodeError, MillraceError, StorageError } from '../errors.js';
 import { Secret } from '../http/secret.js';
-import { isLoopback } from '../http/settings.js';
+import { isLoopback } from '../is-loopback.js';
 import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import type { AccessToken } from './sign-in-steps.js';

@@ -1,3 +1,5 @@
+import { isLoopback } from '../../is-loopback.js';
+
 /** Instead of a callback URL: the page shows a PIN, for programs that a browser cannot redirect to. */
 export const OUT_OF_BAND = 'oob';
 
@@ -31,9 +33,4 @@ function webAddress(text: string): URL | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\\]/.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   return url.username === '' && url.password === '' && !text.includes('#') ? url : undefined;
-}
-
-/** `URL` has already normalized the spelling of the address. */
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
