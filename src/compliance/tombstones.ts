@@ -29,22 +29,18 @@ const CURSOR = 0x63;
 /** Ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
-/**
- * The used part of an LMDB database. The types of lmdb would require compiler options of the
- * consumer.
- */
+/** The used part of an LMDB root. The types of lmdb would require compiler options of the consumer. */
+interface TombstoneRoot {
+  getBinary(key: Buffer): Buffer | undefined;
+  getStats(): object;
+  getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
+  put(key: Buffer, value: Buffer): Promise<boolean>;
+}
+
+/** As `LmdbDatabase` is. */
 interface TombstoneStore {
-  readonly root: {
-    getBinary(key: Buffer): Buffer | undefined;
-    getStats(): object;
-    getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
-  };
-  transaction<T>(
-    action: (root: {
-      getBinary(key: Buffer): Buffer | undefined;
-      put(key: Buffer, value: Buffer): Promise<boolean>;
-    }) => T,
-  ): Promise<T>;
+  readonly root: TombstoneRoot;
+  transaction<T>(action: (root: TombstoneRoot) => T): Promise<T>;
   close(): Promise<void>;
 }
 

@@ -52,16 +52,16 @@ export class BatchQueue<T> {
    *
    * @param stateOf the state of the producers, taken with the items: later, they may have added others
    */
-  read(): AsyncGenerator<Taken<T, undefined>, void, undefined>;
-  read<S>(stateOf: () => S): AsyncGenerator<Taken<T, S>, void, undefined>;
-  async *read<S>(stateOf?: () => S): AsyncGenerator<Taken<T, S | undefined>, void, undefined> {
+  async *read<S = undefined>(
+    stateOf: () => S = () => undefined as S,
+  ): AsyncGenerator<Taken<T, S>, void, undefined> {
     try {
       while (true) {
         const items = this.#waiting;
         if (items.length > 0 || this.#poked) {
           this.#poked = false;
           this.#waiting = [];
-          const state = stateOf?.();
+          const state = stateOf();
           this.#wakeAll();
           yield { items, state };
         } else if (this.#end === undefined)

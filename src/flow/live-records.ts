@@ -60,15 +60,14 @@ async function* inflated(
   const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
   try {
     for await (const chunks of blocks) {
-      let [hasBreaks, hasContent] = [false, false];
+      let isHeartbeat: boolean | undefined;
       // The service flushes each message, so chunks are small; one decoder call for all of them is faster.
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       for (const items of file.push(bytes)) {
-        hasBreaks ||= items.length > 0;
-        hasContent ||= !items.every(isBreaks);
+        isHeartbeat = (isHeartbeat ?? true) && items.every(isLineEnds);
         yield { items, origin };
       }
-      onBytes?.(hasBreaks && !hasContent);
+      onBytes?.(isHeartbeat ?? false);
     }
     file.end();
   } finally {
@@ -77,6 +76,6 @@ async function* inflated(
 }
 
 /** Whether these bytes are line ends alone, as heartbeats are. */
-function isBreaks(bytes: Buffer): boolean {
+function isLineEnds(bytes: Buffer): boolean {
   return bytes.every(byte => byte === CR || byte === LF);
 }

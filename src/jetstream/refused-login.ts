@@ -7,9 +7,9 @@ const REFUSED_MS = 2_000;
 const TRIES = 2;
 
 /**
- * Resolves to the refusal once all servers refuse the login in the middle of a run: each try to connect in a row, and
- * enough that each server was tried. The client itself would give up after two refusals, which may be those of one
- * server in a cluster, or hours apart. `undefined` once the connection is closed.
+ * Resolves to the refusal once every server refuses the login in the middle of a run, or to `undefined` once the
+ * connection is closed. It takes enough refusals in a row that each server was tried. The client itself would give up
+ * after two refusals, which may come from one server of a cluster, or hours apart.
  */
 export async function refusedLogin(nats: NatsConnection): Promise<Error | undefined> {
   let refusals = 0;

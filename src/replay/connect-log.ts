@@ -92,9 +92,9 @@ export class ConnectLog {
 }
 
 /** Damage may leave digits that are not a time, such as those of a month 13. */
-function isTime(text: string): boolean {
-  const at = new Date(text);
-  return !Number.isNaN(at.getTime()) && at.toISOString() === text;
+function isTime(line: string): boolean {
+  const at = Date.parse(line);
+  return !Number.isNaN(at) && text(at) === line;
 }
 
 function text(at: number): string {

@@ -1,4 +1,5 @@
 import type { RootDatabase } from 'lmdb';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { openLmdb } from './open-lmdb.js';
 
 type Root = RootDatabase<Buffer, Buffer>;
@@ -12,8 +13,8 @@ interface Waiting {
 /** What this process has open of a folder: to LMDB it is one, and fails as one. */
 interface InProcess {
   readonly roots: Set<Root>;
-  /** The last transactions. */
-  writing: Promise<void>;
+  /** Writes one after the other. */
+  readonly limit: LimitFunction;
 }
 
 const byFolder = new Map<string, InProcess>();
@@ -29,14 +30,13 @@ export class LmdbDatabase {
   #root: Root;
   /** Why it has to be opened again. */
   #failure: unknown;
-  #waiting: Waiting[] = [];
-  #writing: Promise<void> | undefined;
+  readonly #waiting: Waiting[] = [];
   #closed = false;
 
   private constructor(folder: string, root: Root) {
     this.#folder = folder;
     this.#root = root;
-    this.#inProcess = byFolder.get(folder) ?? { roots: new Set(), writing: Promise.resolve() };
+    this.#inProcess = byFolder.get(folder) ?? { roots: new Set(), limit: pLimit(1) };
     byFolder.set(folder, this.#inProcess);
     this.#inProcess.roots.add(root);
   }
@@ -61,34 +61,27 @@ export class LmdbDatabase {
   /** Runs an action on the root. Resolves once what it has put or removed survives a power cut. */
   transaction<T>(action: (root: Root) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({
+      const count = this.#waiting.push({
         run: root => root.transaction(() => action(root)),
         resolve: resolve as (result: unknown) => void,
         reject,
       });
-      this.#writing ??= this.#writeAll();
+      // Those that come before it is its turn are written with it.
+      if (count === 1) void this.#inProcess.limit(() => this.#write());
     });
   }
 
   /** Everything for which `transaction` has resolved is kept. */
-  async close(): Promise<void> {
-    await this.#writing;
-    this.#closed = true;
-    await this.#closeRoot();
-  }
-
-  async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const before = this.#inProcess.writing;
-      const writing = before.then(() => this.#write(this.#waiting.splice(0)));
-      this.#inProcess.writing = writing;
-      await writing;
-    }
-    this.#writing = undefined;
+  close(): Promise<void> {
+    return this.#inProcess.limit(async () => {
+      this.#closed = true;
+      await this.#closeRoot();
+    });
   }
 
   /** Does not throw. */
-  async #write(together: readonly Waiting[]): Promise<void> {
+  async #write(): Promise<void> {
+    const together = this.#waiting.splice(0);
     try {
       if (this.#closed) throw new Error('it is closed');
       // Another database of this process may have failed.

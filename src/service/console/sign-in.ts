@@ -72,7 +72,7 @@ ${problem !== undefined && messageBox({ tone: 'bad', text: problem }, 'problem')
 /** Only pages of the console: a link to the sign-in must not redirect to another site. */
 function consoleAddress(next: string | null): string {
   if (next === null || !/^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next)) return HOME;
-  // A browser resolves `..`, also percent-encoded. Node's `URL` does not behind a segment such as `.x`.
+  // Browsers resolve `..`, also where it is percent-encoded. `URL` of Node does not do so in `/.x/..`.
   const [path = ''] = next.split('?');
   return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? HOME : next;
 }

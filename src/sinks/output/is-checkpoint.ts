@@ -1,4 +1,5 @@
 import { isRecord } from '../../is-record.js';
+import { isCount } from '../../json/json-checks.js';
 
 /** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
 export function isCheckpoint({
@@ -25,8 +26,4 @@ function isCommittedFile(file: unknown): boolean {
   return (
     typeof path === 'string' && path !== '' && [posts, bytes, lineBytes, branch].every(isCount)
   );
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
