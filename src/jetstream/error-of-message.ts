@@ -7,6 +7,11 @@ interface MessageId {
   readonly seq: number;
 }
 
+/** What to do about a message under the name of a publisher which it cannot read. */
+export function publisherAdvice(stream: string, seq: number, key: string): string {
+  return `Delete the message (\`nats stream rmm ${stream} ${seq}\`), and the entry of the publisher ${key} to publish everything again`;
+}
+
 /**
  * Adds which message it was, and what to do about it, to an error about its bytes, headers or items. Returns any other
  * error unchanged.

@@ -1,7 +1,7 @@
 import type { Cursor } from '../flow/flow.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs } from './epochs.js';
-import { errorOfMessage } from './error-of-message.js';
+import { errorOfMessage, publisherAdvice } from './error-of-message.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { HEADERS } from './message.js';
 import { PositionSet } from './position-set.js';
@@ -81,7 +81,7 @@ export async function readPublished(
         throw errorOfMessage(
           { stream: stream.name, subject: name, seq },
           error,
-          `Delete the message (\`nats stream rmm ${stream.name} ${seq}\`), and the entry of the publisher ${key} to publish everything again`,
+          publisherAdvice(stream.name, seq, key),
         );
       }
       // The beginning of an epoch, or of an entry that was deleted.

@@ -1,6 +1,7 @@
 import type { PubAck } from '@nats-io/jetstream';
 import type { JetStreamConnection } from './connection.js';
 import { epochOf } from './epochs.js';
+import { errorOfMessage, publisherAdvice } from './error-of-message.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { HEADERS, type Headers } from './message.js';
 import { PositionSet } from './position-set.js';
@@ -183,9 +184,17 @@ export class Sender {
       this.#connection.manager.streams.getMessage(stream.name, { seq }),
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
-    // Of an earlier run, the ones that count were found when this run began.
-    if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
-    return subjectPositionOf(message.header)?.position;
+    try {
+      // Of an earlier run, the ones that count were found when this run began.
+      if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
+      return subjectPositionOf(message.header)?.position;
+    } catch (error) {
+      throw errorOfMessage(
+        { stream: stream.name, subject: message.subject, seq },
+        error,
+        publisherAdvice(stream.name, seq, key),
+      );
+    }
   }
 
   async #mustBeSame(): Promise<void> {

@@ -7,9 +7,9 @@ import { Kvm } from '@nats-io/kv';
 import { connect, headers } from '@nats-io/transport-node';
 import { collect, DataError, files, pipeline } from 'millrace';
 import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { hasNatsServer, startNode } from './nats-server.js';
-import { numberedPosts, numberedSource } from './numbered-posts.js';
+import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const post = () => numberedPosts(900, 901)[0]!.raw;
 
@@ -132,6 +132,43 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     await bucket.delete('one');
     await connection.close();
     expect(await run()).toMatchObject({ posts: 200 });
+  });
+
+  it('that a publisher finds in place of its own is named, too', async () => {
+    await using node = await startNode();
+    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const create = { maxBytes: 64 << 20, shares: 1 };
+    const run = (total: number, before: (from: number) => Promise<void>) =>
+      pipeline(
+        numberedSource({ total, before }),
+        toJetStream({ ...to, create, name: 'one', commitIntervalMs: 0 }),
+      );
+    const connection = await connect({ servers: node.url });
+    const manager = await jetstreamManager(connection);
+    let seq = 0;
+    const insert = async (from: number) => {
+      if (from !== 100) return;
+      await vi.waitFor(async () => {
+        const { state } = await manager.streams.info('posts');
+        expect(state.last_seq).toBeGreaterThan(1);
+        // Behind the message that begins the epoch.
+        const first = await manager.streams.getMessage('posts', { seq: 2 });
+        const firstId = first?.header.get('Nats-Msg-Id') ?? '';
+        const msgID = firstId.replace(/[^.]*$/, numberedId(150));
+        const all = headers();
+        all.set('Millrace-Publisher', 'one');
+        all.set('Millrace-Epoch', 'one');
+        ({ seq } = await manager.jetstream().publish('posts.0', post(), { msgID, headers: all }));
+      }, 20_000);
+    };
+    const error = await run(200, insert).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain(`(in sequence ${seq} of the subject posts.0`);
+    await manager.streams.deleteMessage('posts', seq);
+    const bucket = await new Kvm(connection).open('millrace');
+    await bucket.delete('one');
+    await connection.close();
+    expect(await run(200, async () => {})).toMatchObject({ posts: 200 });
   });
 
   it('whose headers are not ours is to be deleted, also where there is an `item`', async () => {
