@@ -22,6 +22,8 @@ export interface Instant {
 export class DeliveredTime {
   /** The last arrival, if it was a heartbeat. */
   #heartbeat: Instant | undefined;
+  /** How long the last events took until they were delivered. A heartbeat behind them may have waited for as long. */
+  #delayMs = 0;
 
   /**
    * Bytes have arrived, and the events in them were delivered. Returns the time up to which every event was delivered,
@@ -33,8 +35,9 @@ export class DeliveredTime {
     const before = this.#heartbeat;
     this.#heartbeat = isHeartbeat ? instant : undefined;
     if (!isHeartbeat || before === undefined) return undefined;
-    // This one was sent after the one before had arrived, so all that was sent until then has arrived, too.
-    return instant.elapsed - before.elapsed < HEARTBEATS_APART_MS ? undefined : before.now;
+    if (instant.elapsed - before.elapsed < HEARTBEATS_APART_MS) return undefined;
+    // All that was sent before that heartbeat has arrived.
+    return before.now - this.#delayMs;
   }
 
   /** Events were delivered. Returns the time of the newest, or `undefined` where none has a time that can be right. */
@@ -47,6 +50,8 @@ export class DeliveredTime {
       const time = at?.getTime();
       if (time !== undefined && time <= now + AHEAD_MS) newest = Math.max(time, newest ?? time);
     }
-    return newest === undefined ? undefined : Math.min(newest, now);
+    if (newest === undefined) return undefined;
+    this.#delayMs = Math.max(0, now - newest);
+    return now - this.#delayMs;
   }
 }

@@ -76,6 +76,15 @@ describe('the time up to which a connection has delivered every event', () => {
     );
   });
 
+  it('is no further ahead of an event behind heartbeats that waited together and were held up once more', () => {
+    const slow = { sent: START, sendMs: 60_000, busyMs: 0, isHeartbeat: false };
+    const beats = [10_000, 20_000, 30_000].map(after => ({
+      ...{ sent: START + after, sendMs: HEARTBEAT_SENDS_MS, busyMs: 0, isHeartbeat: true },
+    }));
+    const event = { sent: START + 31_000, sendMs: 5, busyMs: 0, isHeartbeat: false };
+    mustNotBeAhead([slow, ...beats, event], { stallAt: 3, stallMs: 1_000 });
+  });
+
   it('follows the clock while only heartbeats come, also where they come every few seconds', () => {
     for (const apart of [30_000, 4_000, 1_000]) {
       const delivered = new DeliveredTime();
@@ -99,6 +108,15 @@ describe('the time up to which a connection has delivered every event', () => {
     const late = { now: 3_600_000, elapsed: 3_600_000 };
     const times = Array.from({ length: 9 }, () => delivered.afterBytes(true, late));
     expect(times.every(time => time === undefined)).toBe(true);
+  });
+
+  it('follows the clock as far behind as the last event was', () => {
+    const delivered = new DeliveredTime();
+    delivered.afterEvents([{ at: new Date(START - 60_000) }], START);
+    const times = [10_000, 20_000, 30_000].map(after =>
+      delivered.afterBytes(true, { now: START + after, elapsed: after }),
+    );
+    expect(times).toEqual([undefined, START - 50_000, START - 40_000]);
   });
 
   it('is that of the newest event, not in the future, and unknown where no event has a time', () => {
