@@ -3,20 +3,16 @@ type Library = Pick<typeof import('../../src/index.js'), 'MillraceError'>;
 /** What all errors of the library have. */
 export type TypedError = Error & { readonly code: string };
 
-export function isTyped({ MillraceError }: Library, error: unknown): error is TypedError {
-  return error instanceof MillraceError;
-}
-
 /** How a run ends: without an error, or with one of the library's. Any other one is a failure of the trial. */
 export async function typedErrorOf(
-  library: Library,
+  { MillraceError }: Library,
   run: () => Promise<unknown>,
 ): Promise<TypedError | undefined> {
   try {
     await run();
     return undefined;
   } catch (error) {
-    if (isTyped(library, error)) return error;
+    if (error instanceof MillraceError) return error;
     throw error;
   }
 }

@@ -7,41 +7,51 @@ import {
   fetchPages,
   isRefused,
 } from './bare-client.js';
-import { COMPLIANCE_SINCE_MS, type RowName } from './pipelines.js';
-import { minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
+import type { RowName } from './pipelines.js';
+import { COMPLIANCE_SINCE_MS, minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 
 // What a run must put out, fetched from the service without the library.
 
-export const SEARCH = '/search/fullarchive/accounts/local/dev';
+const SEARCH = '/search/fullarchive/accounts/local/dev';
 
-export async function searched({ addresses }: World): Promise<Expected> {
+/** The posts of each page. */
+export async function searchPages({ addresses }: World): Promise<readonly string[][]> {
   const pages = await fetchPages(addresses, `${SEARCH}.json`, {
     ...{ query: QUERY, maxResults: 10 },
     fromDate: minuteOf(WINDOWS.search.from),
     toDate: minuteOf(WINDOWS.search.to),
   });
-  return expectedPosts(pages.flatMap(page => elementsOf(page, 'results')));
+  return pages.map(page => elementsOf(page, 'results'));
 }
 
-export async function counted({ addresses }: World): Promise<Expected> {
+export async function searched(world: World): Promise<Expected> {
+  return expectedPosts((await searchPages(world)).flat());
+}
+
+/** The period and the count of each bucket of each page. */
+export async function countPages({
+  addresses,
+}: World): Promise<readonly (readonly [period: string, count: string])[][]> {
   const pages = await fetchPages(addresses, `${SEARCH}/counts.json`, {
     ...{ query: QUERY, bucket: 'day' },
     fromDate: minuteOf(WINDOWS.counts.from),
     toDate: minuteOf(WINDOWS.counts.to),
   });
-  const counts = pages.flatMap(page => elementsOf(page, 'results'));
-  return new Map(
-    counts.map(count => [
-      /"timePeriod":"(\d+)"/.exec(count)?.[1] ?? '',
-      /"count":(\d+)/.exec(count)?.[1] ?? '',
+  return pages.map(page =>
+    elementsOf(page, 'results').map(bucket => [
+      /"timePeriod":"(\d+)"/.exec(bucket)?.[1] ?? '',
+      /"count":(\d+)/.exec(bucket)?.[1] ?? '',
     ]),
   );
 }
 
+export async function counted(world: World): Promise<Expected> {
+  return new Map((await countPages(world)).flat());
+}
+
 export async function replayed({ addresses }: World): Promise<readonly string[]> {
-  const text = await fetchBody(addresses, replayUrl(addresses, 'firehose', WINDOWS.replay));
-  return text.split('\r\n').filter(line => line !== '' && !line.startsWith('{"info"'));
+  return lines(await fetchBody(addresses, replayUrl(addresses, 'firehose', WINDOWS.replay)));
 }
 
 function replayUrl(

@@ -6,14 +6,14 @@ import type { Fault } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
 import { stallWhilePaused } from './paused-consumer.js';
-import { COMPLIANCE_SINCE_MS, IN_THREADS, type RowName } from './pipelines.js';
+import { IN_THREADS, type RowName } from './pipelines.js';
 import type { Row } from './rows.js';
 import { PATHS } from './sent.js';
 import { aim, contentCut, fromRequest, inBody } from './service-fault.js';
 import { consumeSlowly, slowWorld } from './slow-consumer.js';
 import { damageStored, spoilRecord } from './spoil-record.js';
 import { waitAfter429 } from './wait-after-429.js';
-import { NOW, WINDOWS } from './windows.js';
+import { COMPLIANCE_SINCE_MS, NOW, WINDOWS } from './windows.js';
 
 const SINKS: readonly RowName[] = ['gzip files', 'csv', 'parquet', 'tee'];
 /** What the service sends twice, by itself. */

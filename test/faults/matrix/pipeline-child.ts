@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { loadLibrary } from '../load-library.js';
 import { watchDisk } from './failing-disk.js';
-import { PIPELINES, type Pipeline, type RowName, slowly } from './pipelines.js';
+import { PIPELINES, type Pipeline, type RowName } from './pipelines.js';
 import { TrialTiming } from './trial-timing.js';
 
 /** What the process is started with, as JSON. */
@@ -69,7 +70,7 @@ await pipeline.run({
   account,
   out: path.resolve(work.out),
   input: work.input,
-  consume: slowly(work.paceMs),
+  consume: () => sleep(work.paceMs),
   onTombstones: () => process.stdout.write('tombstones\n'),
 });
 process.stdout.write(`${JSON.stringify({ calls, threadWrites })}\n`);

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   Account,
   Activity,
@@ -9,6 +8,7 @@ import type {
   CountBucket,
   Cursor,
   Flow,
+  FlowSink,
   Tombstones,
 } from 'millrace';
 import type { Found } from './compare.js';
@@ -29,7 +29,7 @@ import {
   rowsOf,
   textsIn,
 } from './outputs.js';
-import { minuteOf, NOW, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
+import { COMPLIANCE_SINCE_MS, minuteOf, NOW, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 
 export type Millrace = typeof import('millrace');
 
@@ -88,11 +88,22 @@ const checkpointed = (attempt: Attempt) => ({
   commitIntervalMs: 0,
 });
 
+function filesAt<T extends Activity | CountBucket>(attempt: Attempt, name: string) {
+  return attempt.millrace.files<T>({ path: at(attempt, name), ...checkpointed(attempt) });
+}
+
 /** The whole post in one column, so that a row can be compared exactly. */
 const COLUMNS = [
   'id',
   { name: 'raw', type: 'string', value: (post: Activity) => post.raw.toString() },
 ] as const;
+
+function searchInto(attempt: Attempt, sink: FlowSink<Activity, unknown>) {
+  const { dedupe, pipeline } = attempt.millrace;
+  return pipeline(searchOf(attempt), dedupe(), paced<Activity>(attempt), sink, {
+    signal: attempt.signal,
+  });
+}
 
 async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: number) {
   const { millrace } = attempt;
@@ -113,14 +124,7 @@ async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: n
 
 export const PIPELINES = {
   search: {
-    run: attempt =>
-      attempt.millrace.pipeline(
-        searchOf(attempt),
-        attempt.millrace.dedupe(),
-        paced<Activity>(attempt),
-        attempt.millrace.files({ path: at(attempt, '{day}.jsonl'), ...checkpointed(attempt) }),
-        { signal: attempt.signal },
-      ),
+    run: attempt => searchInto(attempt, filesAt(attempt, '{day}.jsonl')),
     found: out => postsOfLines(out),
   },
   counts: {
@@ -132,7 +136,7 @@ export const PIPELINES = {
           resume: attempt.resume,
         }),
         paced<CountBucket>(attempt),
-        attempt.millrace.files({ path: at(attempt, 'counts.jsonl'), ...checkpointed(attempt) }),
+        filesAt<CountBucket>(attempt, 'counts.jsonl'),
         { signal: attempt.signal },
       ),
     found: async out => countsOf(await linesIn(out)),
@@ -178,52 +182,39 @@ export const PIPELINES = {
           onGap: attempt.onGap,
         }),
         paced<Activity>(attempt),
-        attempt.millrace.files({ path: at(attempt, '{day}.jsonl'), ...checkpointed(attempt) }),
+        filesAt<Activity>(attempt, '{day}.jsonl'),
         { signal: attempt.signal },
       ),
     found: out => postsOfLines(out),
   },
   'gzip files': {
-    run: attempt =>
-      attempt.millrace.pipeline(
-        searchOf(attempt),
-        attempt.millrace.dedupe(),
-        paced<Activity>(attempt),
-        attempt.millrace.files({ path: at(attempt, '{day}.jsonl.gz'), ...checkpointed(attempt) }),
-        { signal: attempt.signal },
-      ),
+    run: attempt => searchInto(attempt, filesAt(attempt, '{day}.jsonl.gz')),
     found: async out => postsOf(await gzipLines(out, '.jsonl.gz')),
     committed: async out => postsOf(await committedGzipLines(out)),
   },
   csv: {
     run: attempt =>
-      attempt.millrace.pipeline(
-        searchOf(attempt),
-        attempt.millrace.dedupe(),
-        paced<Activity>(attempt),
+      searchInto(
+        attempt,
         attempt.millrace.csv({
           path: at(attempt, '{day}.csv'),
           columns: [...COLUMNS],
           ...checkpointed(attempt),
         }),
-        { signal: attempt.signal },
       ),
     found: async out => rowsOf(await textsIn(out, '.csv')),
     committed: async out => rowsOf(await committedTexts(out)),
   },
   parquet: {
     run: attempt =>
-      attempt.millrace.pipeline(
-        searchOf(attempt),
-        attempt.millrace.dedupe(),
-        paced<Activity>(attempt),
+      searchInto(
+        attempt,
         attempt.millrace.parquet({
           path: at(attempt, 'posts.parquet'),
           columns: [...COLUMNS],
           checkpoint: at(attempt, 'checkpoint.json'),
           maxBytes: 20_000,
         }),
-        { signal: attempt.signal },
       ),
     found: async out => {
       const names = await namesIn(out, '.parquet');
@@ -237,17 +228,14 @@ export const PIPELINES = {
   },
   tee: {
     run: attempt => {
-      const { csv, dedupe, files, pipeline, tee } = attempt.millrace;
-      return pipeline(
-        searchOf(attempt),
-        dedupe(),
-        paced<Activity>(attempt),
+      const { csv, files, tee } = attempt.millrace;
+      return searchInto(
+        attempt,
         tee(
           files<Activity>({ path: at(attempt, '{day}.jsonl'), commitIntervalMs: 0 }),
           csv({ path: at(attempt, 'posts.csv'), columns: [...COLUMNS], commitIntervalMs: 0 }),
           { checkpoint: at(attempt, 'checkpoint.json') },
         ),
-        { signal: attempt.signal },
       );
     },
     found: async out => [
@@ -261,7 +249,7 @@ export const PIPELINES = {
   },
   merge: {
     run: attempt => {
-      const { dedupe, files, merge, pipeline } = attempt.millrace;
+      const { dedupe, merge, pipeline } = attempt.millrace;
       const { from, to } = WINDOWS.search;
       const middle = (from + to) / 2;
       return pipeline(
@@ -277,7 +265,7 @@ export const PIPELINES = {
         ),
         dedupe(),
         paced<Activity>(attempt),
-        files({ path: at(attempt, '{day}.jsonl'), ...checkpointed(attempt) }),
+        filesAt<Activity>(attempt, '{day}.jsonl'),
         { signal: attempt.signal },
       );
     },
@@ -325,16 +313,9 @@ export const PIPELINES = {
 /** Of a connection, in bytes; more is on disk. */
 const REPLAY_MEMORY = 4 * 2 ** 20;
 
-/** How long before the present a compliance run begins. */
-export const COMPLIANCE_SINCE_MS = 10 * 60_000;
-
 /** What is committed, for a pipeline that writes lines of posts. */
 export async function committedOf(pipeline: Pipeline, out: string): Promise<Found> {
   return pipeline.committed?.(out) ?? postsOf(await committedLines(out));
-}
-
-export function slowly(ms: number): (index: number) => Promise<void> | void {
-  return ms === 0 ? () => {} : () => sleep(ms);
 }
 
 export type RowName = keyof typeof PIPELINES;

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { elementsOf, fetchPages, idOf } from './bare-client.js';
-import { jobTexts, lines, postedAt, SEARCH } from './expected.js';
+import { idOf } from './bare-client.js';
+import { countPages, jobTexts, lines, postedAt, searchPages } from './expected.js';
 import { inTable } from './outputs.js';
 import type { RowName } from './pipelines.js';
 import type { Prepared, Row } from './rows.js';
-import { minuteOf, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
+import { REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 
 /** What one request brings: the keys of its items. */
@@ -58,14 +58,7 @@ export class Remaining {
 
 type PiecesOf = (world: World, prepared: Prepared) => Promise<Piece[]> | Piece[];
 
-const pages: PiecesOf = async ({ addresses }) => {
-  const found = await fetchPages(addresses, `${SEARCH}.json`, {
-    ...{ query: QUERY, maxResults: 10 },
-    fromDate: minuteOf(WINDOWS.search.from),
-    toDate: minuteOf(WINDOWS.search.to),
-  });
-  return found.map(page => elementsOf(page, 'results').map(idOf));
-};
+const pages: PiecesOf = async world => (await searchPages(world)).map(posts => posts.map(idOf));
 
 const files: PiecesOf = async (world, { input }) =>
   [...(await jobTexts(world, input)).values()].map(text => lines(text).map(idOf));
@@ -80,14 +73,8 @@ const PIECES: Partial<Record<RowName, PiecesOf>> = {
       ...ids,
       ...inTable(ids.map(id => [id, ''] as const)).map(([key]) => key),
     ]),
-  counts: async ({ addresses }) => {
-    const found = await fetchPages(addresses, `${SEARCH}/counts.json`, {
-      ...{ query: QUERY, bucket: 'day' },
-      fromDate: minuteOf(WINDOWS.counts.from),
-      toDate: minuteOf(WINDOWS.counts.to),
-    });
-    return found.map(page => [...page.matchAll(/"timePeriod":"(\d+)"/g)].map(([, at = '']) => at));
-  },
+  counts: async world =>
+    (await countPages(world)).map(buckets => buckets.map(([period]) => period)),
   'job files': files,
   'job files, threads': files,
   'jobs.download': files,

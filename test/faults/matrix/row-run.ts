@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { AccountOptions, ComplianceGap, Cursor } from 'millrace';
 import { loadLibrary } from '../load-library.js';
-import { isTyped, type TypedError, typedErrorOf } from '../typed-error-of.js';
+import { type TypedError, typedErrorOf } from '../typed-error-of.js';
 import { mustBePart, mustEqual } from './compare.js';
 import type { Planted } from './fault.js';
 import { type Attempt, committedOf, type Millrace, type RowName } from './pipelines.js';
@@ -195,11 +195,7 @@ export class RowRun {
   }
 
   /** How a run ends: without an error, or with one of the library's. */
-  error(options: RunOptions): Promise<TypedError | undefined> {
-    return typedErrorOf(this.#millrace, () => this.run(options));
-  }
-
-  isTyped(error: unknown): error is TypedError {
-    return isTyped(this.#millrace, error);
+  typedErrorOf(run: () => Promise<unknown>): Promise<TypedError | undefined> {
+    return typedErrorOf(this.#millrace, run);
   }
 }

@@ -28,18 +28,20 @@ export async function tryCompliance(
     const gaps: ComplianceGap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
-    const ended = await untilArrived(run, events, {
-      ...{ planted, gaps, signal, endsRun, mayChange },
-      mustName: min,
-    });
-    if (endsRun || (planted.mayFail && ended !== undefined)) {
-      if (planted.hits() > 0 && ended === undefined)
+    const arriveAll = () =>
+      untilArrived(run, events, {
+        ...{ planted, gaps, signal, endsRun, mayChange },
+        mustName: min,
+      });
+    if (endsRun || planted.mayFail) {
+      const error = await run.typedErrorOf(arriveAll);
+      if (endsRun && error === undefined && planted.hits() > 0)
         throw new Error('The stream went on as if nothing had been');
-      if (ended !== undefined && !run.isTyped(ended)) throw ended;
-      await planted.lift();
-      const again = await untilArrived(run, events, { gaps, signal, mayChange });
-      if (again !== undefined) throw again;
-    } else if (ended !== undefined) throw ended;
+      if (endsRun || error !== undefined) {
+        await planted.lift();
+        await untilArrived(run, events, { gaps, signal, mayChange });
+      }
+    } else await arriveAll();
     mustHaveWaited(planted);
     const { gap } = planted;
     if (gap !== undefined && min !== undefined)
@@ -53,7 +55,7 @@ export async function tryCompliance(
   }
 }
 
-/** Runs the stream until all events are there. Resolves to the error that ended it before. */
+/** Runs the stream until all events are there. Rejects with the error that ended it before. */
 async function untilArrived(
   run: RowRun,
   events: ComplianceEvents,
@@ -64,14 +66,14 @@ async function untilArrived(
     endsRun = false,
     ...expected
   }: {
-    planted?: Planted;
+    planted?: Planted | undefined;
     gaps: ComplianceGap[];
     signal: AbortSignal;
     endsRun?: boolean;
     mustName?: Minutes | undefined;
     mayChange?: boolean | undefined;
   },
-): Promise<unknown> {
+): Promise<void> {
   const stop = new AbortController();
   const done = new Error('All events are there');
   let tombstones: Tombstones | undefined;
@@ -107,5 +109,5 @@ async function untilArrived(
   else if (!stop.signal.aborted) stop.abort(failure);
   await over;
   const error = await running;
-  return error === done ? undefined : error;
+  if (error !== done) throw error;
 }

@@ -42,7 +42,7 @@ async function expectIn(
   signal: AbortSignal,
 ): Promise<Counts> {
   if (cell.expects === 'error') {
-    const error = await run.error({ planted, signal });
+    const error = await run.typedErrorOf(() => run.run({ planted, signal }));
     const hits = Math.min(1, planted.hits());
     if (hits === 0 && error !== undefined) throw error;
     if (hits === 0 || (error === undefined && planted.mayRecover))

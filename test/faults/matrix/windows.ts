@@ -14,6 +14,9 @@ export const WINDOWS = {
 /** What one connection of a replay asks for, but for a merged one. */
 export const REPLAY_CHUNK_MS = 8 * 60_000;
 
+/** How long before the present a compliance run begins. */
+export const COMPLIANCE_SINCE_MS = 10 * 60_000;
+
 export const QUERY = 'coffee';
 
 function at(time: string): number {
