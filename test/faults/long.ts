@@ -35,7 +35,7 @@ interface Kind {
   readonly itemBytes?: number;
   /** Memory above that before the run that does not depend on the number of items, such as that of a step. @default 64 MiB */
   readonly workBytes?: number;
-  /** Whether memory has to stay as it is after the half of the run. @default false */
+  /** Whether memory has to stay the same in the second half of the run. @default false */
   readonly settles?: boolean;
   run(millrace: Millrace, size: number, trial: Trial, course: Course): Promise<Counts | undefined>;
 }

@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { readdirSync } from 'node:fs';
+import { collectGarbage } from '../collect-garbage.js';
 import type { Counts, Curves } from '../part.js';
 import type { FixedWork } from './fixed-work.js';
+import { processMemory } from './process-memory.js';
 
 const MIB = 2 ** 20;
 /** Columns of a curve; each is the median of the samples in its part of the run. */
@@ -20,63 +20,53 @@ const WALL = 'a step by the clock, ms';
 const FIXED_CPU = 'fixed work beside it, ms';
 const FIXED_DISK = 'a fixed write to the disk beside it, ms';
 
+const QUARTERS = { second: 1, third: 2 } as const;
+const MORE_OPEN = 10;
 /** What an operation may add to any time: a collection of the heap, for example. */
 const MORE_MS = 50;
-/** From the third quarter to the last, in a run that has to settle. */
-const SETTLED_BYTES: Readonly<Record<string, number>> = {
-  [HEAP]: 4 * MIB,
-  // A replay has some of them at any time.
-  [BUFFERS]: 16 * MIB,
-  [WITHOUT_YOUNG]: 16 * MIB,
+/** What may be added from the third quarter to the last, in a run that has to settle. */
+const SETTLED_MIB: Readonly<Record<string, number>> = {
+  [HEAP]: 4,
+  // A replay uses some at any time.
+  [BUFFERS]: 16,
+  [WITHOUT_YOUNG]: 16,
 };
-/** Samples of a part of the run without steps, before they are thinned out. */
-const MAX_WATCHED = 4 * COLUMNS;
 const WATCH_MS = 5;
 
 type Sample = Readonly<Record<string, number>>;
 
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-
 export interface CourseLimits {
   readonly growBytes: number;
   readonly peakBytes: number;
-  /** Whether memory has to stay as it is after the half of the run. @default false */
+  /** Whether memory has to stay the same in the second half of the run. @default false */
   readonly settles?: boolean | undefined;
-}
-
-/** Bytes of this process: all, and those of them that V8 sets aside for new objects. */
-interface Memory {
-  readonly all: number;
-  readonly young: number;
 }
 
 /** Memory, open files and time of this process over a long run, which has steps of equal work. */
 export class Course {
   readonly #samples: Sample[] = [];
   readonly #startedAt = performance.now();
-  readonly #measureFixedWork: FixedWork['measure'];
-  readonly #memory: () => Memory;
+  readonly #fixedWork: Pick<FixedWork, 'measure'>;
+  readonly #memory: typeof processMemory;
   /** Memory of parts of the run without steps, by their curve. */
   readonly #watched = new Map<string, number[]>();
   /** Bytes before the first step: what a run takes before it gives anything counts, too. */
   readonly #base: number;
-  #cpu: NodeJS.CpuUsage;
-  #steppedAt: number;
+  #cpu = process.cpuUsage();
+  #steppedAt = performance.now();
   #collectingMs = 0;
   #heap = 0;
   #buffers = 0;
 
-  constructor(fixedWork: Pick<FixedWork, 'measure'>, memory = memoryOfProcess) {
-    this.#measureFixedWork = () => fixedWork.measure();
+  constructor(fixedWork: Pick<FixedWork, 'measure'>, memory = processMemory) {
+    this.#fixedWork = fixedWork;
     this.#memory = memory;
-    collect();
+    collectGarbage();
     this.#base = memory().all;
-    this.#cpu = process.cpuUsage();
-    this.#steppedAt = performance.now();
+    this.begin();
   }
 
-  /** The first step begins here, in place of at the start: what was done before is a preparation. */
+  /** A step begins here: what was done before it is no part of it. */
   begin(): void {
     this.#cpu = process.cpuUsage();
     this.#steppedAt = performance.now();
@@ -89,28 +79,13 @@ export class Course {
    * @returns ends it
    */
   watch(what: string): () => void {
-    let samples = [this.#memory().all / MIB];
-    let waitMs = WATCH_MS;
-    let timer: NodeJS.Timeout;
-    const name = `memory while ${what}, MiB`;
-    const sample = () => {
-      samples.push(this.#memory().all / MIB);
-      if (samples.length >= MAX_WATCHED) {
-        // The largest of each pair, so that a peak stays.
-        samples = samples.flatMap((value, n) =>
-          n % 2 === 0 ? [Math.max(value, samples[n + 1] ?? 0)] : [],
-        );
-        waitMs *= 2;
-      }
-      this.#watched.set(name, samples);
-    };
-    const next = () => {
-      sample();
-      timer = setTimeout(next, waitMs);
-    };
-    timer = setTimeout(next, waitMs);
+    const samples: number[] = [];
+    this.#watched.set(`memory while ${what}, MiB`, samples);
+    const sample = () => samples.push(this.#memory().all / MIB);
+    sample();
+    const timer = setInterval(sample, WATCH_MS);
     return () => {
-      clearTimeout(timer);
+      clearInterval(timer);
       sample();
     };
   }
@@ -126,6 +101,7 @@ export class Course {
     const wallMs = performance.now() - this.#steppedAt;
     const { all, young } = this.#memory();
     this.#collect();
+    const fixedWork = this.#fixedWork.measure();
     this.#samples.push({
       [MEMORY]: all / MIB,
       [WITHOUT_YOUNG]: (all - young) / MIB,
@@ -134,7 +110,8 @@ export class Course {
       [OPEN]: openFiles(),
       [CPU]: (user + system) / 1_000,
       ...(times ?? { [WALL]: wallMs }),
-      ...this.#fixedWork(),
+      [FIXED_CPU]: fixedWork.cpuMs,
+      [FIXED_DISK]: fixedWork.diskMs,
     });
     this.begin();
   }
@@ -148,30 +125,39 @@ export class Course {
    * makes them longer, so fixed work is measured beside each step: as much longer as that takes, a step may take, too.
    */
   assertFlat({ growBytes, peakBytes, settles = false }: CourseLimits): Counts {
-    const grown = (name: string, from = 1) => this.#quarter(name, 3) - this.#quarter(name, from);
     const lines = this.#names.flatMap(name => {
-      if ([FIXED_CPU, FIXED_DISK].includes(name)) return [];
-      const isMemory = [MEMORY, WITHOUT_YOUNG, HEAP, BUFFERS].includes(name);
-      if (!isMemory && name !== OPEN && name !== CPU) return this.#slower(name);
-      const isTooMuch = isMemory
-        ? grown(name) * MIB > growBytes
-        : name === OPEN
-          ? grown(name) > 10
-          : this.#quarter(name, 3) > 3 * this.#quarter(name, 1) + MORE_MS;
-      const settled = settles ? SETTLED_BYTES[name] : undefined;
-      const isLate = settled !== undefined && grown(name, 2) * MIB > settled;
-      if (!isTooMuch && !isLate) return [];
-      const [since, quarter] = isTooMuch ? (['second', 1] as const) : (['third', 2] as const);
-      const [before, after] = [this.#quarter(name, quarter), this.#quarter(name, 3)];
-      return [this.#growth(name, `the ${since} quarter`, before, 'the last quarter', after)];
+      switch (name) {
+        case FIXED_CPU:
+        case FIXED_DISK:
+          return [];
+        case CPU:
+          return this.#grown(name, 'second', before => 3 * before + MORE_MS);
+        case OPEN:
+          return this.#grown(name, 'second', before => before + MORE_OPEN);
+        case MEMORY:
+        case WITHOUT_YOUNG:
+        case HEAP:
+        case BUFFERS: {
+          const settled = settles ? SETTLED_MIB[name] : undefined;
+          return [
+            ...this.#grown(name, 'second', before => before + growBytes / MIB),
+            ...(settled === undefined
+              ? []
+              : this.#grown(name, 'third', before => before + settled)),
+          ];
+        }
+        default:
+          return this.#slower(name);
+      }
     });
+    // Sorted: a listing may have more samples than Math.max takes arguments.
     const samples = [
       ...this.#samples.map(sample => sample[MEMORY] ?? 0),
       ...[...this.#watched.values()].flat(),
-    ];
+    ].toSorted((a, b) => a - b);
     // The process may give back what an earlier run had taken.
-    const base = Math.min(this.#base / MIB, ...samples);
-    const peak = Math.max(...samples);
+    const base = Math.min(this.#base / MIB, samples[0] ?? 0);
+    const peak = samples.at(-1) ?? 0;
     if ((peak - base) * MIB > peakBytes)
       lines.push(
         `memory was ${round(base)} MiB before the run and up to ${round(peak)} MiB in it: more than ${round(peakBytes / MIB)} MiB above`,
@@ -180,7 +166,7 @@ export class Course {
     return {
       'MiB before': Math.round(base),
       'peak MiB': Math.round(peak),
-      'grown MiB': Math.round(grown(MEMORY)),
+      'grown MiB': Math.round(this.#quarter(MEMORY, 3) - this.#quarter(MEMORY, 1)),
     };
   }
 
@@ -201,12 +187,19 @@ export class Course {
     return Object.keys(this.#samples[0] ?? {});
   }
 
-  #fixedWork(): Sample {
-    const { cpuMs, diskMs } = this.#measureFixedWork();
-    return { [FIXED_CPU]: cpuMs, [FIXED_DISK]: diskMs };
+  /** A line if the last quarter has more than the quarter `since` allows. */
+  #grown(
+    name: string,
+    since: keyof typeof QUARTERS,
+    allowed: (before: number) => number,
+  ): string[] {
+    const [before, last] = [this.#quarter(name, QUARTERS[since]), this.#quarter(name, 3)];
+    return last > allowed(before)
+      ? [this.#growth(name, `the ${since} quarter`, before, 'the last quarter', last)]
+      : [];
   }
 
-  /** By the clock. */
+  /** A line if a time by the clock is longer in the last third than in the first, and fixed work is not. */
   #slower(name: string): string[] {
     const third = (of: string, index: number) =>
       trimmedMean(part(this.#values(of), index / 3, (index + 1) / 3));
@@ -226,7 +219,7 @@ export class Course {
   #collect(): void {
     const started = performance.now();
     if (this.#collectingMs > MAX_COLLECTING * (started - this.#startedAt)) return;
-    collect();
+    collectGarbage();
     const { heapUsed, external } = process.memoryUsage();
     this.#heap = heapUsed;
     // With array buffers, of which it counts all.
@@ -263,28 +256,6 @@ function trimmedMean(values: readonly number[]): number {
 
 function round(value: number): number {
   return Number(value.toPrecision(3));
-}
-
-function memoryOfProcess(): Memory {
-  return { all: ownBytes(), young: youngBytes() };
-}
-
-/** Without the pages of mapped files, which the system takes back when it needs them. */
-function ownBytes(): number {
-  try {
-    const [, kilobytes] =
-      /^RssAnon:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
-    return Number(kilobytes) * 1024;
-  } catch {
-    return process.memoryUsage.rss();
-  }
-}
-
-/** How much V8 sets aside for new objects changes by itself, from 1 MiB to 48, and says nothing of what is kept. */
-function youngBytes(): number {
-  return getHeapSpaceStatistics()
-    .filter(({ space_name }) => /^new_/.test(space_name))
-    .reduce((sum, { physical_space_size }) => sum + physical_space_size, 0);
 }
 
 function openFiles(): number {

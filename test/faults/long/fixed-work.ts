@@ -2,11 +2,11 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import os from 'node:os';
 import path from 'node:path';
 
-/** Some milliseconds on a machine that does nothing else. */
+/** A few milliseconds on an idle machine. */
 const ROUNDS = 2_000_000;
 const BYTES = Buffer.alloc(64 * 1024, 1);
 
-/** What takes the same time as long as the machine has as much of the CPU and the disk for this process. */
+/** Work of a constant size: it takes longer only when other processes use more of the CPU or the disk. */
 export class FixedWork implements Disposable {
   readonly #folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-work-'));
   readonly #file = openSync(path.join(this.#folder, 'file'), 'w');

@@ -1,9 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
+import { collectGarbage } from '../collect-garbage.js';
 
 /** The memory that this process has in use beyond what it had before: heap and buffers, after a collection. */
 export class MemoryWatch {
@@ -29,9 +25,9 @@ export class MemoryWatch {
 
 async function inUse(): Promise<number> {
   // Buffers are freed after the collection that finds them unused.
-  collect();
+  collectGarbage();
   await setImmediate();
-  collect();
+  collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
 }
