@@ -1,4 +1,6 @@
 import { type ChildProcess, fork as nodeFork, spawn as nodeSpawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 
 const running = new Set<ChildProcess>();
 
@@ -13,6 +15,22 @@ export const spawn = ((command: string, args: readonly string[], options: object
 /** See `spawn`. */
 export const fork = ((script: string, args: readonly string[], options: object = {}) =>
   keep(nodeFork(script, args, { ...options, detached: true }))) as typeof nodeFork;
+
+/** What a child prints until it ends, and how it ends. A stream that is not a pipe is empty. */
+export async function outputOf(child: ChildProcess): Promise<{
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}> {
+  const [end, stdout, stderr] = await Promise.all([
+    once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
+    child.stdout === null ? '' : text(child.stdout),
+    child.stderr === null ? '' : text(child.stderr),
+  ]);
+  const [code, signal] = end;
+  return { code, signal, stdout, stderr };
+}
 
 function keep<Child extends ChildProcess>(child: Child): Child {
   running.add(child);

@@ -1,8 +1,9 @@
 import { faultsOf, KEPT } from './disks/all-kept-files.js';
-import { cutLmdb, withoutStrace } from './disks/cut-lmdb.js';
+import { cutLmdb } from './disks/cut-lmdb.js';
 import { failLmdb, type LmdbFault } from './disks/fail-lmdb.js';
 import { KEPT_BY_LMDB } from './disks/kept-by-lmdb.js';
 import { type DiskFault, sweepDisk } from './disks/sweep-disk.js';
+import { withoutStrace } from './disks/system-calls.js';
 import type { Cell, CellResult, Part } from './part.js';
 import { table } from './report.js';
 

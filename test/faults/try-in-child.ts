@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { spawn } from '../child-processes.js';
+import { outputOf, spawn } from '../child-processes.js';
 import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
@@ -43,22 +43,15 @@ export async function tryInChild(
     isLate = true;
     child.kill('SIGKILL');
   }, limitMs);
-  let [printed, errors] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    printed += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+  const { code, stdout, stderr } = await outputOf(child);
   clearTimeout(timer);
-  if ((code === 0 || code === 1) && printed !== '') {
-    const [result] = JSON.parse(printed) as CellResult[];
+  if ((code === 0 || code === 1) && stdout !== '') {
+    const [result] = JSON.parse(stdout) as CellResult[];
     if (result !== undefined) return result;
   }
   // A mistake in the arguments says nothing about the mutant.
-  if (code === 2) throw new Error(errors);
-  const message = isLate ? `Killed after ${limitMs} ms` : `Ended with code ${code}: ${errors}`;
+  if (code === 2) throw new Error(stderr);
+  const message = isLate ? `Killed after ${limitMs} ms` : `Ended with code ${code}: ${stderr}`;
   return {
     cell,
     expects: 'holds',

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import promises, {
   mkdir,
@@ -16,15 +15,15 @@ import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-store.js';
 import { lmdbDamage } from '../../src/storage/lmdb-damage.js';
 import { openLmdb } from '../../src/storage/open-lmdb.js';
-import { spawn } from '../child-processes.js';
+import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ofPost } from '../compliance/event.js';
 import { canMountDisk } from '../jetstream/small-disk.js';
 import { nodeError } from './simulated-disk.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-const CHILD = path.join(import.meta.dirname, 'lmdb-full-child.ts');
-const NO_ROOM_CHILD = path.join(import.meta.dirname, 'lmdb-no-room-child.ts');
+const FILE_LIMIT_CHILD = path.join(import.meta.dirname, 'lmdb-file-limit-child.ts');
+const FULL_DISK_CHILD = path.join(import.meta.dirname, 'lmdb-full-disk-child.ts');
 const ALL = { from: 0, to: 86_400_000 };
 
 interface Full {
@@ -37,16 +36,17 @@ interface Full {
 /** Records until the file has reached its limit, in a process whose files cannot grow. */
 async function untilFull(kind: string, folder: string): Promise<Full> {
   const command = `ulimit -f 400; exec "$0" "$@"`;
-  const child = spawn('bash', ['-c', command, process.execPath, compiled(CHILD), kind, folder], {
-    // LMDB prints what it cannot write.
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  let text = '';
-  child.stdout?.on('data', data => {
-    text += data;
-  });
-  expect(await once(child, 'close')).toEqual([0, null]);
-  return JSON.parse(text) as Full;
+  const child = spawn(
+    'bash',
+    ['-c', command, process.execPath, compiled(FILE_LIMIT_CHILD), kind, folder],
+    {
+      // LMDB prints what it cannot write.
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
+  const { code, signal, stdout } = await outputOf(child);
+  expect([code, signal]).toEqual([0, null]);
+  return JSON.parse(stdout) as Full;
 }
 
 describe('LMDB files that cannot grow', () => {
@@ -102,15 +102,12 @@ describe('a database that LMDB cannot open', () => {
       const mount = `mount -t tmpfs -o size=400k tmpfs '${folder}' && exec "$0" "$@"`;
       const child = spawn('unshare', [
         ...['--map-root-user', '--mount', 'sh', '-c', mount],
-        ...[process.execPath, compiled(NO_ROOM_CHILD), folder],
+        ...[process.execPath, compiled(FULL_DISK_CHILD), folder],
       ]);
-      let text = '';
-      child.stdout.on('data', data => {
-        text += data;
-      });
-      expect(await once(child, 'close')).toEqual([0, null]);
+      const { code, signal, stdout } = await outputOf(child);
+      expect([code, signal]).toEqual([0, null]);
       const full = { code: 'ERR_STORAGE', message: expect.stringContaining('ENOSPC') };
-      expect(JSON.parse(text)).toEqual({
+      expect(JSON.parse(stdout)).toEqual({
         ...{ created: full, found: { deleted: true }, withoutLock: full },
       });
     },

@@ -5,11 +5,11 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { compileLibrary } from '../../compile-library.js';
 import { temporaryFolder } from '../../storage/temporary-folder.js';
 import { Random } from '../random.js';
-import { cutLmdb, withoutStrace } from './cut-lmdb.js';
+import { cutLmdb } from './cut-lmdb.js';
 import { fileAfterCut, type Survives } from './disk-image.js';
 import { failLmdb } from './fail-lmdb.js';
 import { KEPT_BY_LMDB } from './kept-by-lmdb.js';
-import { systemCalls } from './system-calls.js';
+import { systemCalls, withoutStrace } from './system-calls.js';
 
 const hex = (text: string) =>
   [...Buffer.from(text)].map(byte => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
@@ -83,8 +83,8 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     const folder = path.join(compiled, 'library');
     await compileLibrary(folder);
     await build({
-      entryPoints: ['writer', 'images', 'tries', 'left'].map(name =>
-        path.join(import.meta.dirname, `lmdb-${name}-child.ts`),
+      entryPoints: ['cut-lmdb-write', 'cut-lmdb-open', 'fail-lmdb-write', 'fail-lmdb-open'].map(
+        name => path.join(import.meta.dirname, `${name}-child.ts`),
       ),
       outdir: scripts,
       ...{ bundle: true, packages: 'external', format: 'esm', platform: 'node', target: 'node20' },

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { spawn } from '../../child-processes.js';
-import { KEPT_BY_LMDB } from './kept-by-lmdb.js';
+import { outputOf, spawn } from '../../child-processes.js';
+import { printed } from './cut-lmdb.js';
+import { keptByLmdb } from './kept-by-lmdb.js';
 
 export type LmdbFault = 'kill' | 'ENOSPC' | 'EIO';
 
@@ -34,7 +34,7 @@ interface Run {
   readonly lines: readonly string[];
   readonly signal: string | null;
   readonly code: number | null;
-  readonly errors: string;
+  readonly stderr: string;
   readonly hits: number;
 }
 
@@ -122,21 +122,21 @@ async function run(
     number,
   }: { readonly inject: string | undefined; readonly after: string; readonly number: number },
 ): Promise<Run> {
-  const place = path.join(folder, `run-${number}`);
-  await mkdir(place);
+  const root = path.join(folder, `run-${number}`);
+  await mkdir(root);
   const output = path.join(folder, `trace-${number}`);
-  const data = path.join(place, KEPT_BY_LMDB.get(name)?.folder ?? '');
+  const data = path.join(root, keptByLmdb(name).folder);
   const [call] = inject?.split(':') ?? [];
   const child = spawn(
     'strace',
     [
       // A signal is lost with it.
       ...['-f', ...(fault === 'kill' ? [] : ['--seccomp-bpf']), '-s', '0', '-o', output],
-      ...pathsOf(place, data).flatMap(one => ['-P', one]),
+      ...pathsOf(root, data).flatMap(one => ['-P', one]),
       ...['-e', `trace=${call ?? MAY_FAIL[fault].map(one => `?${one}`).join(',')}`],
       ...(inject === undefined ? [] : ['-e', `inject=${inject}`]),
-      ...[process.execPath, path.join(scripts, 'lmdb-tries-child.js')],
-      ...[library.href, name, place, String(seed), after],
+      ...[process.execPath, path.join(scripts, 'fail-lmdb-write-child.js')],
+      ...[library.href, name, root, String(seed), after],
     ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -144,33 +144,26 @@ async function run(
       env: { ...process.env, UV_USE_IO_URING: '0', UV_THREADPOOL_SIZE: '1' },
     },
   );
-  let [text, errors] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    errors += chunk;
-  });
   let hangs = false;
   const timer = setTimeout(() => {
     hangs = true;
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   }, HANGS_MS);
-  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  const { code, signal, stdout, stderr } = await outputOf(child);
   clearTimeout(timer);
-  const lines = text.trimEnd().split('\n');
+  const lines = stdout.trimEnd().split('\n');
   const injected = (await readFile(output, 'latin1')).split('(INJECTED)').length - 1;
   const hits = signal === 'SIGKILL' && !hangs ? 1 : injected;
-  const made = { call: '', folder: place, lines, signal, code, errors, hits };
+  const made = { call: '', folder: root, lines, signal, code, stderr, hits };
   mustBe({ ...made, call: inject ?? '' }, !hangs, 'It hangs');
   return made;
 }
 
 /** All that LMDB and the library around it use, and not what Node itself uses. */
-function pathsOf(place: string, data: string): readonly string[] {
+function pathsOf(root: string, data: string): readonly string[] {
   const asides = [1, 2, 3, 4].map(n => path.join(data, `new-${n}`));
   const folders = [data, ...asides, ...[data, ...asides].map(one => path.join(one, 'new-1'))];
-  const above = path.dirname(data) === place ? [] : [path.dirname(data)];
+  const above = path.dirname(data) === root ? [] : [path.dirname(data)];
   const files = folders.flatMap(one =>
     ['data.mdb', 'lock.mdb', 'room'].map(file => path.join(one, file)),
   );
@@ -201,10 +194,10 @@ function mustHaveEnded(one: Run, fault: LmdbFault): void {
   mustBe(one, one.code === 0 && /^end\b/.test(one.lines.at(-1) ?? ''), 'It has not ended in order');
 }
 
-function mustBe({ call, lines, signal, code, errors }: Run, isSo: boolean, what: string): void {
+function mustBe({ call, lines, signal, code, stderr }: Run, isSo: boolean, what: string): void {
   if (isSo) return;
   const end = lines.slice(-3).join(' | ');
-  throw new Error(`${call}: ${what} (${signal ?? code}; ${end}; ${errors.slice(0, 500)})`);
+  throw new Error(`${call}: ${what} (${signal ?? code}; ${end}; ${stderr.slice(0, 500)})`);
 }
 
 /** A process that opens what each of the processes has left finds all that had resolved, and does the rest. */
@@ -213,27 +206,13 @@ async function mustGoOn(
   { library, folder, seed, scripts = import.meta.dirname }: FailOptions,
   runs: readonly Run[],
 ): Promise<void> {
-  const left = runs.map(({ call, folder: place, lines, signal }): Left => {
+  const left = runs.map(({ call, folder: root, lines, signal }): Left => {
     const steps = lines.flatMap(line => Number(/^done (\d+)/.exec(line)?.[1] ?? 0));
     const what = `${call}, after which it ended with ${signal ?? lines.at(-1)}`;
-    return { what, folder: place, resolved: Math.max(0, ...steps) };
+    return { what, folder: root, resolved: Math.max(0, ...steps) };
   });
   const list = path.join(folder, 'left.json');
   await writeFile(list, JSON.stringify(left));
-  const child = spawn(
-    process.execPath,
-    [path.join(scripts, 'lmdb-left-child.js'), library.href, name, String(seed), list],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  );
-  let [text, errors] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    errors += chunk;
-  });
-  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
-  if (code === 0) return;
-  const reason = signal ?? /^\w*Error: .*$/m.exec(errors)?.[0] ?? errors.slice(0, 500);
-  throw new Error(`${text.trimEnd().split('\n').at(-1)}: ${reason}`);
+  const script = path.join(scripts, 'fail-lmdb-open-child.js');
+  await printed(process.execPath, [script, library.href, name, String(seed), list]);
 }

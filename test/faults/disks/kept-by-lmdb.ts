@@ -9,11 +9,11 @@ export interface KeptByLmdb {
   readonly folder: string;
   /** Steps of several transactions: none is done at the same time. */
   readonly alone: readonly number[];
-  open(library: URL, folder: string, seed: number): Promise<LmdbLife>;
+  open(library: URL, folder: string, seed: number): Promise<OpenedByLmdb>;
 }
 
-/** One process. */
-export interface LmdbLife {
+/** LMDB's file in one process. */
+export interface OpenedByLmdb {
   /** Does step `n`, from 1; resolves once a power cut takes nothing of it. Can be repeated. */
   step(n: number): Promise<unknown>;
   /**
@@ -112,6 +112,42 @@ export const KEPT_BY_LMDB: ReadonlyMap<string, KeptByLmdb> = new Map([
   ['tombstones', tombstones],
   ['usage', usage],
 ]);
+
+export function keptByLmdb(name: string): KeptByLmdb {
+  const kept = KEPT_BY_LMDB.get(name);
+  if (kept === undefined) throw new Error(`No such files: ${name}`);
+  return kept;
+}
+
+/** The next steps of a process, which are done at once: their order is that of the calls. */
+export function stepsAtOnce({ alone }: KeptByLmdb, next: number, max: number): readonly number[] {
+  const count = Math.min(max, STEPS + 1 - next);
+  const steps = Array.from({ length: count }, (_, index) => next + index);
+  return steps.some(step => alone.includes(step)) ? [next] : steps;
+}
+
+/**
+ * Opens what a process has left and does the next steps, `steps` at most.
+ *
+ * @throws if a step that had resolved is not there, or the file is not as it must be after the last step.
+ */
+export async function goOn(
+  open: () => Promise<OpenedByLmdb>,
+  { resolved, steps }: { readonly resolved: number; readonly steps: number },
+): Promise<void> {
+  let opened = await open();
+  const found = await opened.done();
+  if (found < resolved) throw new Error(`${resolved} steps had resolved, ${found} are there`);
+  const last = Math.min(STEPS, found + steps);
+  for (let step = found + 1; step <= last; step++) await opened.step(step);
+  for (const when of ['before', 'after'] as const) {
+    const then = await opened.done();
+    if (then !== last)
+      throw new Error(`Went on to step ${last}; ${when} it is closed, it is at ${then}`);
+    await opened.close();
+    if (when === 'before') opened = await open();
+  }
+}
 
 /** Ids of a step: some, or enough to let the file grow. None of them is in another step. */
 function idsOf(seed: number, n: number): string[] {

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+
 /** A system call that changes files or syncs them, or a line that the process has written to its output. */
 export interface SystemCall {
   readonly kind: 'create' | 'remove' | 'folder' | 'write' | 'truncate' | 'sync' | 'line';
@@ -27,6 +29,18 @@ const UNKNOWN =
 /** The arguments of strace: every thread, all bytes in hexadecimal, the path of every file descriptor. */
 export function straceArguments(output: string): readonly string[] {
   return ['-f', '--seccomp-bpf', '-y', '-xx', '-s', '16777216', '-e', CHANGES, '-o', output];
+}
+
+/** What to do to have strace, where it cannot be used. */
+export function withoutStrace(): string | undefined {
+  if (process.platform !== 'linux') return 'needs strace, so Linux';
+  const { status, error, stderr } = spawnSync(
+    'strace',
+    [...straceArguments('/dev/null'), process.execPath, '--version'],
+    { encoding: 'utf8' },
+  );
+  if (error !== undefined) return 'needs strace: `apt-get install strace`';
+  return status === 0 ? undefined : `needs strace, which fails: ${stderr.split('\n')[0]}`;
 }
 
 /** The calls for files below a folder, and the lines written to the output, from what strace has written. */

@@ -2,15 +2,14 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:
 import path from 'node:path';
 import { Random } from '../random.js';
 import { fileAfterCut, isAllDurable, type Survives } from './disk-image.js';
-import { KEPT_BY_LMDB, STEPS } from './kept-by-lmdb.js';
+import { goOn, keptByLmdb, STEPS } from './kept-by-lmdb.js';
 import { type SystemCall, systemCalls } from './system-calls.js';
 
 // LIBRARY NAME FOLDER SEED TRACE LOCK IMAGE MOMENTS: opens the file as a power cut at each call in the trace leaves it. Prints
 // the cut before it opens the file, which may end the process.
 const [library = '', name = '', folder = '', seed = '', ...rest] = process.argv.slice(2);
 const [trace = '', lock = '', image = '', moments = ''] = rest;
-const kept = KEPT_BY_LMDB.get(name);
-if (kept === undefined) throw new Error(`No such files: ${name}`);
+const kept = keptByLmdb(name);
 const calls = systemCalls(readFileSync(trace, 'latin1'), folder);
 const stored = path.join(folder, kept.folder, 'data.mdb');
 const staleLock = readFileSync(lock);
@@ -37,34 +36,21 @@ async function cut(at: number, what: string): Promise<void> {
   const whole = fileAfterCut(calls, stored, at, { survives: 'everything', random });
   for (const survives of all) {
     const bytes = fileAfterCut(calls, stored, at, { survives, random });
-    const place = path.join(image, String(images++));
-    const data = path.join(place, kept?.folder ?? '');
+    const root = path.join(image, String(images++));
+    const data = path.join(root, kept.folder);
     if (bytes !== undefined) {
       mkdirSync(data, { recursive: true });
       writeFileSync(path.join(data, 'data.mdb'), afterReboot(bytes));
       const left = random.pick([undefined, Buffer.alloc(0), staleLock]);
       if (left !== undefined) writeFileSync(path.join(data, 'lock.mdb'), left);
-    } else mkdirSync(place, { recursive: true });
+    } else mkdirSync(root, { recursive: true });
     if (whole !== undefined && bytes?.equals(whole) !== true) lost++;
     writeSync(1, `A power cut ${what}; of what was not synced, what survives: ${survives}\n`);
-    await mustGoOn(place, doneBefore(at));
-    rmSync(place, { recursive: true });
-  }
-}
-
-/** All that had resolved is there; the next process does the rest. */
-async function mustGoOn(place: string, resolved: number): Promise<void> {
-  let life = await kept!.open(new URL(library), place, Number(seed));
-  const found = await life.done();
-  if (found < resolved) throw new Error(`${resolved} steps had resolved, ${found} are there`);
-  const last = random.chance(0.2) ? STEPS : Math.min(STEPS, found + 2);
-  for (let step = found + 1; step <= last; step++) await life.step(step);
-  for (const when of ['before', 'after'] as const) {
-    const then = await life.done();
-    if (then !== last)
-      throw new Error(`Went on to step ${last}; ${when} it is closed, it is at ${then}`);
-    await life.close();
-    if (when === 'before') life = await kept!.open(new URL(library), place, Number(seed));
+    await goOn(() => kept.open(new URL(library), root, Number(seed)), {
+      resolved: doneBefore(at),
+      steps: random.chance(0.2) ? STEPS : 2,
+    });
+    rmSync(root, { recursive: true });
   }
 }
 

@@ -2,42 +2,39 @@ import fs, { writeSync } from 'node:fs';
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { Random } from '../random.js';
-import { KEPT_BY_LMDB, type LmdbLife, STEPS } from './kept-by-lmdb.js';
+import { keptByLmdb, type OpenedByLmdb, STEPS, stepsAtOnce } from './kept-by-lmdb.js';
 
 // LIBRARY NAME FOLDER SEED AFTER: does all steps, and says of each call what became of it. After an error it tries the same
 // call again (`again`) or ends in order (`end`).
 const [library = '', name = '', folder = '', seed = '', after = ''] = process.argv.slice(2);
-const kept = KEPT_BY_LMDB.get(name);
-if (kept === undefined) throw new Error(`No such files: ${name}`);
+const kept = keptByLmdb(name);
 const TRIES = 3;
-const made = new Map<string, number>();
-giveFoldersTheSameNames();
+numberTemporaryFolders();
 
 const random = new Random(`tries ${name} ${seed}`);
 const reopenAt = random.whole(3, STEPS - 3);
-let life: LmdbLife | undefined;
-life = await open();
+let opened: OpenedByLmdb | undefined;
+opened = await open();
 for (let next = 1; next <= STEPS; ) {
   if (next === reopenAt) {
-    await tried('close', () => life?.close());
-    life = await open();
+    await tried('close', () => opened?.close());
+    opened = await open();
   }
-  // Several at once: their order is that of the calls.
-  const wanted = Math.min(random.pick([1, 1, 3]), STEPS + 1 - next);
-  const together = kept.alone.some(step => step >= next && step < next + wanted) ? 1 : wanted;
+  const steps = stepsAtOnce(kept, next, random.pick([1, 1, 3]));
   await Promise.all(
-    Array.from({ length: together }, (_, index) =>
-      tried('step', () => life?.step(next + index)).then(() => say(`done ${next + index}`)),
-    ),
+    steps.map(async step => {
+      await tried('step', () => opened?.step(step));
+      say(`done ${step}`);
+    }),
   );
-  next += together;
+  next += steps.length;
 }
-const done = await tried('done', () => life?.done());
-await tried('close', () => life?.close());
+const done = await tried('done', () => opened?.done());
+await tried('close', () => opened?.close());
 say(`end ${done}`);
 
-function open(): Promise<LmdbLife> {
-  return tried('open', () => kept!.open(new URL(library), folder, Number(seed)));
+function open(): Promise<OpenedByLmdb> {
+  return tried('open', () => kept.open(new URL(library), folder, Number(seed)));
 }
 
 async function tried<T>(what: string, call: () => Promise<T> | undefined): Promise<T> {
@@ -51,7 +48,7 @@ async function tried<T>(what: string, call: () => Promise<T> | undefined): Promi
       const { code, path: where, message } = error as { [name: string]: unknown };
       say(`failed ${JSON.stringify({ what, code, path: where, message })}`);
       if (after === 'again' && left > 1) continue;
-      await life?.close();
+      await opened?.close();
       say('end');
       process.exit();
     }
@@ -62,8 +59,9 @@ function say(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
-/** Faults are for calls with a path. */
-function giveFoldersTheSameNames(): void {
+/** `new-1` in place of a random name: strace is told the paths before it starts the process. */
+function numberTemporaryFolders(): void {
+  const made = new Map<string, number>();
   const named = (prefix: string) => {
     const number = (made.get(prefix) ?? 0) + 1;
     made.set(prefix, number);

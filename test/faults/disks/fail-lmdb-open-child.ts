@@ -1,0 +1,12 @@
+import { readFileSync, writeSync } from 'node:fs';
+import type { Left } from './fail-lmdb.js';
+import { goOn, keptByLmdb, STEPS } from './kept-by-lmdb.js';
+
+// LIBRARY NAME SEED LIST: opens what processes have left, and does the remaining steps. Prints each before it opens the file,
+// which may end the process.
+const [library = '', name = '', seed = '', list = ''] = process.argv.slice(2);
+const kept = keptByLmdb(name);
+for (const { what, folder, resolved } of JSON.parse(readFileSync(list, 'utf8')) as Left[]) {
+  writeSync(1, `${what}\n`);
+  await goOn(() => kept.open(new URL(library), folder, Number(seed)), { resolved, steps: STEPS });
+}
