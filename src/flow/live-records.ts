@@ -7,6 +7,12 @@ import { recordLimits } from '../json/record-limits.js';
 import type { Batches } from './flow.js';
 import { framed } from './framed.js';
 
+/**
+ * More line ends at once are not taken for heartbeats, of which these would be some hours: to look at each byte takes far
+ * longer than to inflate it.
+ */
+const MAX_HEARTBEAT_BYTES = 4096;
+
 /** A live gzip response: the chunks that arrive together come as one array. */
 export interface LiveBytes {
   readonly blocks: AsyncIterable<readonly Buffer[]>;
@@ -77,5 +83,5 @@ async function* inflated(
 
 /** Whether these bytes are line ends alone, as heartbeats are. */
 function isLineEnds(bytes: Buffer): boolean {
-  return bytes.every(byte => byte === CR || byte === LF);
+  return bytes.length <= MAX_HEARTBEAT_BYTES && bytes.every(byte => byte === CR || byte === LF);
 }

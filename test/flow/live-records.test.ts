@@ -85,4 +85,52 @@ describe('the records of a stream', () => {
     const { error } = await recordsOf(connectionOf(gzipSync('no JSON\r\n'), []));
     expect(error).toBeInstanceOf(DataError);
   });
+
+  it('come with whether an arrival was nothing but heartbeats, however these are cut', async () => {
+    const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
+    const arrivals: (readonly Buffer[])[] = [];
+    let chunks: Buffer[] = [];
+    gzip.on('data', (piece: Buffer) => chunks.push(piece));
+    for (const sent of [
+      '\r\n',
+      '\r',
+      '\n\r\n',
+      '{"n":1}\r\n',
+      '{"n":2',
+      '}\r\n',
+      '\r\n'.repeat(9),
+    ]) {
+      gzip.write(Buffer.from(sent));
+      arrivals.push(chunks);
+      chunks = [];
+    }
+    const are: boolean[] = [];
+    async function* blocks() {
+      yield* arrivals;
+      throw new Error('the connection was reset');
+    }
+    const records = liveRecords(
+      { url: 'here', blocks: blocks() },
+      { onBytes: isHeartbeat => are.push(isHeartbeat) },
+    );
+    const read = async () => {
+      for await (const { items } of records) expect(items).toHaveLength(1);
+    };
+    await expect(read()).rejects.toThrow('reset');
+    expect(are).toEqual([true, true, true, false, false, false, true]);
+  });
+
+  it('come without a look at each byte of a bomb of line ends', async () => {
+    const block = gzipSync('\r\n'.repeat(4 << 20));
+    const are: boolean[] = [];
+    async function* blocks() {
+      yield [block];
+    }
+    const records = liveRecords(
+      { url: 'here', blocks: blocks() },
+      { onBytes: isHeartbeat => are.push(isHeartbeat) },
+    );
+    for await (const _ of records) expect.unreachable();
+    expect(are).toEqual([false]);
+  });
 });
