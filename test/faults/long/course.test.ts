@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Course } from './course.js';
+import type { ProcessMemory } from './process-memory.js';
 
 const MIB = 2 ** 20;
 const LIMITS = { growBytes: 64 * MIB, peakBytes: 64 * MIB };
@@ -8,40 +9,50 @@ const FIXED = { measure: () => ({ cpuMs: 1, diskMs: 1 }) };
 
 const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Pages that are written to, so that the process has them. */
-const taken = () => Buffer.alloc(256 * MIB, 1);
+/** Memory of a run alone: the process of the suite gives back that of other tests at any time. */
+function memoryOf(mebibytes: number) {
+  let all = mebibytes * MIB;
+  return {
+    take: (more: number) => {
+      all += more * MIB;
+    },
+    memory: (): ProcessMemory => ({ all, young: 10 * MIB }),
+  };
+}
 
 describe('the course of a run', () => {
   it('notices memory that is taken before the first step and kept', () => {
-    const course = new Course(FIXED);
-    const kept = taken();
-    for (let step = 0; step < 20; step++) course.step();
+    const { take, memory } = memoryOf(100);
+    const course = new Course(FIXED, memory);
+    take(256);
+    for (let step = 0; step < 20; step++) course.step({});
     expect(() => course.assertFlat(LIMITS)).toThrow(
-      /memory was [\d.]+ MiB before the run and up to/,
+      'memory was 100 MiB before the run and up to 356 MiB in it: more than 64 MiB above',
     );
-    expect(course.assertFlat({ ...LIMITS, peakBytes: 2 * kept.length })).toMatchObject({
-      'MiB before': expect.any(Number),
-      'peak MiB': expect.any(Number),
+    expect(course.assertFlat({ ...LIMITS, peakBytes: 512 * MIB })).toEqual({
+      'MiB before': 100,
+      'peak MiB': 356,
+      'grown MiB': 0,
     });
   });
 
   it('notices memory that comes with the steps', () => {
-    const course = new Course(FIXED);
-    const kept: Buffer[] = [];
+    const { take, memory } = memoryOf(100);
+    const course = new Course(FIXED, memory);
     for (let step = 0; step < 20; step++) {
-      kept.push(Buffer.alloc(16 * MIB, 1));
-      course.step();
+      take(16);
+      course.step({});
     }
     expect(() => course.assertFlat({ ...LIMITS, peakBytes: 1024 * MIB })).toThrow(
-      'memory, MiB grew from',
+      'memory, MiB grew from 228 in the second quarter to 388 in the last quarter',
     );
   });
 
   it('draws the time of each step by the clock, or the times that it is given, which have to stay flat', () => {
-    const course = new Course(FIXED);
+    const course = new Course(FIXED, memoryOf(100).memory);
     for (let step = 0; step < 20; step++) course.step();
     expect(course.curves['a step by the clock, ms']).toHaveLength(20);
-    const timed = new Course(FIXED);
+    const timed = new Course(FIXED, memoryOf(100).memory);
     for (let step = 0; step < 20; step++) timed.step({ 'a window, ms': step < 10 ? 1 : 1_000 });
     expect(Object.keys(timed.curves)).not.toContain('a step by the clock, ms');
     expect(() => timed.assertFlat(LIMITS)).toThrow(
@@ -54,7 +65,8 @@ describe('the course of a run', () => {
     ['lets steps take longer on a machine that has become slower', 1_000],
   ])('%s', (_, lastMs) => {
     let steps = 0;
-    const course = new Course({ measure: () => ({ cpuMs: 1, diskMs: steps < 6 ? 1 : lastMs }) });
+    const fixedWork = { measure: () => ({ cpuMs: 1, diskMs: steps < 6 ? 1 : lastMs }) };
+    const course = new Course(fixedWork, memoryOf(100).memory);
     for (; steps < 9; steps++) {
       block(steps < 6 ? 0 : 1_000);
       course.step();
@@ -66,11 +78,10 @@ describe('the course of a run', () => {
   });
 
   it('notices memory that is kept late in a run that has to settle', () => {
-    // The process of the suite gives back memory of other tests at any time.
-    let all = 100 * MIB;
-    const course = new Course(FIXED, () => ({ all, young: 10 * MIB }));
+    const { take, memory } = memoryOf(100);
+    const course = new Course(FIXED, memory);
     for (let step = 0; step < 40; step++) {
-      if (step >= 25) all += 4 * MIB;
+      if (step >= 25) take(4);
       course.step({});
     }
     expect(() => course.assertFlat(LIMITS)).not.toThrow();
@@ -80,18 +91,18 @@ describe('the course of a run', () => {
   });
 
   it('samples memory before the first step, and judges its peak', async () => {
-    const course = new Course(FIXED);
+    const { take, memory } = memoryOf(100);
+    const course = new Course(FIXED, memory);
     const end = course.watch('it lists');
-    await new Promise(resolve => setTimeout(resolve, 100));
-    let kept: Buffer | undefined = taken();
-    await new Promise(resolve => setTimeout(resolve, 100));
+    take(256);
+    // Until the timer has sampled it.
+    await vi.waitFor(() => expect(course.curves['memory while it lists, MiB']).toContain(356));
+    take(-256);
     end();
-    expect(kept.length).toBeGreaterThan(0);
-    kept = undefined;
-    for (let step = 0; step < 20; step++) course.step();
+    for (let step = 0; step < 20; step++) course.step({});
     expect(course.curves['memory while it lists, MiB']?.length).toBeGreaterThan(2);
     expect(() => course.assertFlat({ ...LIMITS, growBytes: 1024 * MIB })).toThrow(
-      /memory was [\d.]+ MiB before the run and up to/,
+      'memory was 100 MiB before the run and up to 356 MiB in it',
     );
   });
 });

@@ -1,0 +1,24 @@
+import path from 'node:path';
+import { build } from 'esbuild';
+import { expect, inject, it } from 'vitest';
+import { outputOf, spawn } from '../../child-processes.js';
+import { processMemory } from './process-memory.js';
+
+// In a process of its own: that of the suite gives back memory of other tests at any time.
+it('the memory of a process has what it takes', async () => {
+  const outfile = path.join(inject('compiledSources'), 'process-memory-child.js');
+  await build({
+    entryPoints: [path.join(import.meta.dirname, 'process-memory-child.ts')],
+    ...{ outfile, bundle: true, format: 'esm', platform: 'node', target: 'node20' },
+  });
+  const { stdout } = await outputOf(spawn(process.execPath, [outfile]));
+  const { mebibytes } = JSON.parse(stdout);
+  expect(mebibytes).toBeGreaterThan(250);
+  expect(mebibytes).toBeLessThan(300);
+});
+
+it('young objects are a part of it', () => {
+  const { all, young } = processMemory();
+  expect(young).toBeGreaterThan(0);
+  expect(young).toBeLessThan(all);
+});
