@@ -36,10 +36,10 @@ export class NatsNode {
   readonly #config: string;
   readonly #temporary: boolean;
   #child: ChildProcess | undefined;
-  /** The process that was last told to end. */
-  #ended: ChildProcess | undefined;
-  /** How one ended that was not. */
-  #ending: string | undefined;
+  /** The process that was last killed or stopped on purpose. */
+  #stopped: ChildProcess | undefined;
+  /** How a process ended that was not. */
+  #crash: string | undefined;
 
   constructor(name: string, port: number, store: string, config: string, temporary: boolean) {
     this.name = name;
@@ -80,10 +80,10 @@ export class NatsNode {
     this.#child = child;
     child.once('close', (code, signal) => {
       if (this.#child === child) this.#child = undefined;
-      if (this.#ended !== child) this.#ending = `with ${signal ?? code}`;
+      if (this.#stopped !== child) this.#crash = `with ${signal ?? code}`;
     });
     while (!(await accepts(this.port))) {
-      await this.#mustNotHaveEnded();
+      await this.#mustNotHaveCrashed();
       await wait(20);
     }
   }
@@ -111,7 +111,7 @@ export class NatsNode {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
     try {
-      await this.#mustNotHaveEnded();
+      await this.#mustNotHaveCrashed();
     } finally {
       if (this.#temporary) await rm(this.store, { recursive: true, force: true, maxRetries: 5 });
     }
@@ -120,17 +120,17 @@ export class NatsNode {
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
-    this.#ended = child;
+    this.#stopped = child;
     const closed = once(child, 'close');
     child.kill(signal);
     await closed;
   }
 
-  async #mustNotHaveEnded(): Promise<void> {
-    if (this.#ending === undefined) return;
+  async #mustNotHaveCrashed(): Promise<void> {
+    if (this.#crash === undefined) return;
     const log = await readFile(this.log, 'utf8').catch(() => '');
     throw new Error(
-      `nats-server ${this.name} on port ${this.port} ended ${this.#ending}: ${log.slice(-6_000)}`,
+      `nats-server ${this.name} on port ${this.port} ended ${this.#crash}: ${log.slice(-6_000)}`,
     );
   }
 }
