@@ -28,6 +28,15 @@ export class NoLeader extends Error {
   }
 }
 
+/** Servers that answer with an earlier state of an entry than this process knows: one that no longer leads, or that has lost it. */
+export class OldEntry extends Error {
+  override readonly name = 'OldEntry';
+
+  constructor(key: string) {
+    super(`the servers have an earlier state of the entry ${key}`);
+  }
+}
+
 /** Errors of the client while a server is out of reach, by their names. */
 const OUTAGES = new Set([
   ...['TimeoutError', 'NoResponders', 'RequestError', 'ConnectionError'],
@@ -58,7 +67,8 @@ export function failureOf(error: unknown): Failure {
     if (error.name !== 'ConsumerNotFoundError' && error.name !== 'JetStreamStatusError')
       return { failure: 'refused', text, mayPass: false };
   }
-  if (error instanceof NoLeader) return { failure: 'outage', text, mayPass: true };
+  if (error instanceof NoLeader || error instanceof OldEntry)
+    return { failure: 'outage', text, mayPass: true };
   if (OUTAGES.has(error.name) || chain.some(isSystemError))
     return { failure: 'outage', text, mayPass: true };
   return { failure: undefined, text, mayPass: false };

@@ -7,7 +7,7 @@ import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
 import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
-import { codeOf } from './failure.js';
+import { codeOf, OldEntry } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import type { OpenedStream } from './stream-settings.js';
 
@@ -95,7 +95,7 @@ export class PublisherEntry {
         mustBelong(key, before, options);
         if (before.state === 'complete')
           return new PublisherEntry(connection, kv, key, before, found.revision);
-        if (waited !== undefined && waited !== found.revision) throw inUse(key, before);
+        if (waited !== undefined && found.revision > waited) throw inUse(key, before);
         if (waited === undefined && !hasEnded(before)) {
           waited = found.revision;
           await silence(connection, kv, key, found.revision, options.takeoverMs);
@@ -117,8 +117,7 @@ export class PublisherEntry {
         running.add(me.run);
         return new PublisherEntry(connection, kv, key, state, revision);
       }
-      // Another process was faster.
-      waited ??= found?.revision ?? 0;
+      // Another process was faster, or the state that was found was not the last one.
     }
   }
 
@@ -185,7 +184,7 @@ async function read(
   return entry?.operation === 'PUT' ? entry : undefined;
 }
 
-/** The new revision; `undefined` where the entry had another one than `before`. */
+/** The new revision; `undefined` where another process has written the entry. */
 async function write(
   connection: JetStreamConnection,
   kv: KV,
@@ -199,25 +198,25 @@ async function write(
       `toJetStream: the cursor has ${Buffer.byteLength(text)} bytes, and the servers accept ${connection.maxPayload} (max_payload). Operators whose state is large, such as \`dedupe\`, belong behind \`fromJetStream\``,
       { failure: 'publisher' },
     );
-  const what = `write the publisher ${key}`;
-  try {
-    return await connection.repeat(
-      what,
-      () => (before === 0 ? kv.create(key, text) : kv.update(key, text, before)),
-      isConflict,
-    );
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-    // The answer to an earlier try may have been lost.
+  let expected = before;
+  return connection.repeat(`write the publisher ${key}`, async () => {
+    try {
+      return await (expected === 0 ? kv.create(key, text) : kv.update(key, text, expected));
+    } catch (error) {
+      if (codeOf(error) !== WRONG_REVISION) throw error;
+    }
     const now = await read(connection, kv, key);
-    const found = now && parsed(key, now);
-    const isMine = found?.process.run === state.process.run && found.write === state.write;
-    return isMine && found.epoch === state.epoch ? now?.revision : undefined;
-  }
-}
-
-function isConflict(error: unknown): boolean {
-  return codeOf(error) === WRONG_REVISION;
+    if (now === undefined) return undefined;
+    const found = parsed(key, now);
+    const isMine = found.process.run === state.process.run;
+    // The answer to an earlier try was lost.
+    if (isMine && found.write === state.write && found.epoch === state.epoch) return now.revision;
+    const isNewer = now.revision > before || found.epoch >= state.epoch;
+    if (!isMine && isNewer) return undefined;
+    // If the servers have lost what came after it, this is the revision to write on.
+    expected = now.revision;
+    throw new OldEntry(key);
+  });
 }
 
 /** Waits until the other process must have written, if it still runs. */
@@ -232,7 +231,8 @@ async function silence(
   while (performance.now() - started < takeoverMs) {
     await realTime.sleep(POLL_MS, connection.signal);
     const now = await read(connection, kv, key);
-    if (now?.revision !== revision) return;
+    // An earlier one comes from a server that no longer leads.
+    if (now === undefined || now.revision > revision) return;
   }
 }
 
