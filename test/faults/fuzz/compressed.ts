@@ -39,7 +39,8 @@ export const gzip: ParserKind = {
         return Buffer.concat([...members, Buffer.alloc(random.pick([0, 0, 1, 512]))]);
       },
       async attempt(input, random) {
-        const chunks = cutUp(input, random);
+        // Without a chunk, there is no file for the operator.
+        const chunks = input.length === 0 ? [input] : cutUp(input, random);
         const file = new GzipFile({
           ...{ plain: 'refuse', maxBytes: MAX_BYTES, origin: 'posts.gz' },
           step: random.pick([undefined, 1, 100]),
