@@ -19,8 +19,10 @@ const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
 /** How long one server may fail until another is tried; longer than an election. */
 const OTHER_SERVER_MS = 10_000;
-/** How long a server of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
+/** How long servers of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
 const MISSING_MS = 10_000;
+/** When the next server is asked: this one may be cut off from those that know it. */
+const MISSING_AT_ONE_MS = 2_000;
 const MISSING_WAIT_MS = 200;
 
 /** What a connection is for. */
@@ -159,6 +161,7 @@ export class JetStreamConnection {
 
   async #known<T>(request: () => Promise<T>, isAnswer?: (error: unknown) => boolean): Promise<T> {
     const started = performance.now();
+    let askedSince = started;
     while (true) {
       try {
         return await request();
@@ -166,7 +169,12 @@ export class JetStreamConnection {
         const error = this.#cause(thrown);
         const isCluster = this.#nats.info?.cluster !== undefined;
         if (!isMissing(error) || !isCluster || isAnswer?.(error) === true) throw error;
-        if (performance.now() - started > MISSING_MS) throw error;
+        const now = performance.now();
+        if (now - started > MISSING_MS) throw error;
+        if (now - askedSince > MISSING_AT_ONE_MS) {
+          askedSince = now;
+          this.#nats.reconnect().catch(() => {});
+        }
         await realTime.sleep(MISSING_WAIT_MS, this.#run.signal);
       }
     }

@@ -1,10 +1,10 @@
 import { jetstreamManager } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { fromJetStream } from '../../src/jetstream/from-jet-stream.js';
 import { collect } from '../../src/sinks/collect.js';
-import { hasNatsServer, startNode } from './nats-server.js';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
 describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   it('is asked again, as its nodes answer with what they last knew', async () => {
@@ -112,24 +112,76 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   });
 });
 
-describe.skipIf(!hasNatsServer)('a server that is cut off from those with the stream', () => {
-  it('is left for another one of the list (faults jetstream partition, seeds 20 and 25)', async () => {
-    await using alone = await startNode({ jetstream: 'enabled: false' });
-    await using other = await startNode();
-    await other.stop();
-    const flow = fromJetStream({
-      ...{ servers: [alone.url, other.url], stream: 'posts', subject: 'posts' },
-      ...{ until: 'caught up', maxOutageMs: 60_000 },
+describe
+  .skipIf(!hasNatsServer)
+  .concurrent('a server that is cut off from those with the stream', () => {
+    it('is left for another one of the list (faults jetstream partition, seeds 20 and 25)', async () => {
+      await using alone = await startNode({ jetstream: 'enabled: false' });
+      await using other = await startNode();
+      await other.stop();
+      const flow = fromJetStream({
+        ...{ servers: [alone.url, other.url], stream: 'posts', subject: 'posts' },
+        ...{ until: 'caught up', maxOutageMs: 60_000 },
+      });
+      const waits: unknown[] = [];
+      const running = pipeline(flow, collect(), { progress: ({ wait }) => waits.push(wait) });
+      // Only the first server is there to connect to.
+      await expect.poll(() => waits.length).toBeGreaterThan(0);
+      await other.start();
+      const server = await connect({ servers: other.url });
+      const manager = await jetstreamManager(server);
+      await manager.streams.add({ name: 'posts', subjects: ['posts.0'] });
+      expect(await running).toEqual([]);
+      await server.close();
     });
-    const waits: unknown[] = [];
-    const running = pipeline(flow, collect(), { progress: ({ wait }) => waits.push(wait) });
-    // Only the first server is there to connect to.
-    await expect.poll(() => waits.length).toBeGreaterThan(0);
-    await other.start();
-    const server = await connect({ servers: other.url });
-    const manager = await jetstreamManager(server);
-    await manager.streams.add({ name: 'posts', subjects: ['posts.0'] });
-    expect(await running).toEqual([]);
-    await server.close();
+
+    it('is left also where it answers that there is no such stream (faults jetstream partition, seed 408)', async () => {
+      const cluster = (name: string) => `cluster { name: ${name}, listen: "127.0.0.1:-1" }`;
+      const jetstream = 'enabled: false';
+      await using alone = await startNode({ jetstream, config: cluster('alone') });
+      await using other = await startNode({ jetstream, config: cluster('other') });
+      await other.stop();
+      const missing = { code: 404, err_code: 10059, description: 'stream not found' };
+      let answer = () => {};
+      const answers = new Promise<void>(resolve => {
+        answer = resolve;
+      });
+      const [server, asked] = await answering(alone, { error: missing }, answers);
+      const running = pipeline(
+        fromJetStream({
+          ...{ servers: [alone.url, other.url], stream: 'posts', subject: 'posts' },
+          until: 'caught up',
+        }),
+        collect(),
+      );
+      await expect.poll(asked).toBeGreaterThan(0);
+      await other.start();
+      const [otherServer] = await answering(other, {
+        config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
+        created: '2024-01-01T00:00:00Z',
+        state: { messages: 0, first_seq: 1, last_seq: 0, num_deleted: 0 },
+        cluster: { name: 'test', leader: 'n1' },
+      });
+      answer();
+      expect(await running).toEqual([]);
+      await Promise.all([server.close(), otherServer.close()]);
+    });
   });
-});
+
+/** Answers for a server without JetStream what it says about the stream, and counts how often it is asked. It answers nothing before `answers`. */
+async function answering(
+  { url }: NatsNode,
+  answer: object,
+  answers: Promise<unknown> = Promise.resolve(),
+): Promise<readonly [server: NatsConnection, asked: () => number]> {
+  const server = await connect({ servers: url });
+  let asked = 0;
+  server.subscribe('$JS.API.STREAM.INFO.posts', {
+    callback(_error, message) {
+      asked++;
+      answers.then(() => message.respond(JSON.stringify(answer)));
+    },
+  });
+  await server.flush();
+  return [server, () => asked];
+}
