@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Permit } from './rate-limiter.js';
 import type { Secret } from './secret.js';
 
@@ -24,10 +23,13 @@ export interface HttpRequest {
   readonly expectedStatuses?: readonly number[] | undefined;
 }
 
+/** By their names in lower case. Values of one that comes several times are joined with a comma. */
+export type ResponseHeaders = Readonly<Record<string, string | undefined>>;
+
 /** A response. Read its body to the end, or close it. */
 export interface HttpResponse {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: ResponseHeaders;
   /** The address without its query, for messages. */
   readonly url: string;
   /** The decoded body, split at any byte. Throws `ConnectionError` when it breaks off. */

@@ -38,7 +38,7 @@ export async function connectLive(
     signal,
     permit,
   });
-  const encoding = String(response.headers['content-encoding'] ?? 'none');
+  const encoding = response.headers['content-encoding'] ?? 'none';
   if (!/^(x-)?gzip$/i.test(encoding)) {
     response.close();
     throw new DataError(`The stream is not gzip: its content encoding is ${encoding}`, {

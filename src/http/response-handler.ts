@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
 import type { Connection } from './connections.js';
-import type { HttpRequest } from './http-message.js';
+import type { HttpRequest, ResponseHeaders } from './http-message.js';
 import type { Permit } from './rate-limiter.js';
 import { urlForMessages } from './secret.js';
 
@@ -13,13 +13,13 @@ const READ_AHEAD = 256 * 1024;
 /** Turns undici's events of one request into a promise of the response's head and a stream of its bytes. */
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly url: string;
-  readonly begun: Promise<{ status: number; headers: IncomingHttpHeaders }>;
+  readonly begun: Promise<{ status: number; headers: ResponseHeaders }>;
   receivedBytes = 0;
   readonly #account: Account;
   readonly #connection: Connection;
   readonly #signal: AbortSignal | undefined;
   readonly #permit: Permit | undefined;
-  #begin: (head: { status: number; headers: IncomingHttpHeaders }) => void = () => {};
+  #begin: (head: { status: number; headers: ResponseHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #controller: Dispatcher.DispatchController | undefined;
   #hasBegun = false;
@@ -63,7 +63,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#hasBegun = true;
     this.#permit?.responded();
     this.#watchFor(this.#account.timeouts.silenceMs);
-    this.#begin({ status, headers });
+    this.#begin({ status, headers: joined(headers) });
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -153,4 +153,13 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#wake();
   }
+}
+
+function joined(headers: IncomingHttpHeaders): ResponseHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  );
 }

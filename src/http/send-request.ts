@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { DataError } from '../errors.js';
 import type { Account } from './account.js';
 import { decodeBody } from './decode-body.js';
-import type { HttpRequest, HttpResponse } from './http-message.js';
+import type { HttpRequest, HttpResponse, ResponseHeaders } from './http-message.js';
 import { readResponseError } from './response-error.js';
 import { ResponseHandler } from './response-handler.js';
 
@@ -68,10 +67,8 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-function decoded(handler: ResponseHandler, headers: IncomingHttpHeaders): AsyncIterable<Buffer> {
-  const encoding = String(headers['content-encoding'] ?? '')
-    .trim()
-    .toLowerCase();
+function decoded(handler: ResponseHandler, headers: ResponseHeaders): AsyncIterable<Buffer> {
+  const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase();
   if (encoding === '' || encoding === 'identity') return handler.body();
   if (encoding === 'gzip' || encoding === 'x-gzip') return decodeBody(handler.body(), handler.url);
   handler.close();

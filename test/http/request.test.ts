@@ -210,6 +210,21 @@ describe('an error response', () => {
     await server.closed(1);
   });
 
+  it('is typed where headers come twice (faults fuzz responses, seed 13)', async () => {
+    server.script.push(
+      response => {
+        const twice = ['retry-after', '5', 'retry-after', '10', 'date', 'x', 'date', 'y'];
+        response.writeHead(429, twice).end();
+      },
+      response => {
+        response.writeHead(200, ['content-encoding', 'gzip', 'content-encoding', 'gzip']).end();
+      },
+    );
+    const acme = accountFor();
+    expect(await errorOf(get(acme))).toMatchObject({ status: 429, retryAfterMs: undefined });
+    expect((await errorOf(get(acme))).message).toContain('encoded as gzip, gzip');
+  });
+
   it('says how long to wait and what to check', async () => {
     server.script.push(
       status(429, '{"error":{"message":"Exceeded rate limit"}}', { 'retry-after': '30' }),

@@ -9,6 +9,8 @@ const INPUTS = isSlowSuite ? 1_000 : 30;
 
 /** Inputs on which a parser once failed, as base64. */
 const FINDS: Readonly<Record<string, readonly string[]>> = {
+  // A header twice: responses, seed 13.
+  responses: ['SFRUUC8xLjEgNDIyIA0KUmV0cnktQWZ0ZXI6DQpSZXRyeS1BZnRlcjoNCg0K'],
   // A file of no bytes: gzip, seed 3.
   gzip: [''],
   // A host that is no address, and the signed address of a file that names no time.
