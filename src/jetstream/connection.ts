@@ -9,7 +9,7 @@ import type { Progress } from '../flow/progress.js';
 import { redactor } from '../http/secret.js';
 import { realTime } from '../http/timing.js';
 import { connectOptions, REQUEST_MS } from './connect-options.js';
-import { failureOf, isMissing, NoLeader } from './failure.js';
+import { failureOf, isMissing, StaleAnswer } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { loadPackages, type Packages } from './packages.js';
 import { refusedLogin } from './refused-login.js';
@@ -193,7 +193,8 @@ export class JetStreamConnection {
     const request = async () => {
       const info = await this.manager.streams.info(stream, { deleted_details: deleted });
       const { leader } = info.cluster ?? { leader: 'the only server' };
-      if (leader === undefined || leader === '') throw new NoLeader(stream);
+      if (leader === undefined || leader === '')
+        throw new StaleAnswer(`the stream ${stream} has no leader`);
       return info;
     };
     return this.repeat(`read the stream ${stream}`, request, isAnswer);

@@ -19,22 +19,9 @@ const CODES = {
   stream: new Set([10059, 10060]),
 };
 
-/** A stream whose servers have not elected a leader. */
-export class NoLeader extends Error {
-  override readonly name = 'NoLeader';
-
-  constructor(stream: string) {
-    super(`the stream ${stream} has no leader`);
-  }
-}
-
-/** Servers that answer with an earlier state of an entry than this process knows: one that no longer leads, or that has lost it. */
-export class OldEntry extends Error {
-  override readonly name = 'OldEntry';
-
-  constructor(key: string) {
-    super(`the servers have an earlier state of the entry ${key}`);
-  }
+/** An answer of a server that does not lead and only has what it last knew. */
+export class StaleAnswer extends Error {
+  override readonly name = 'StaleAnswer';
 }
 
 /** Errors of the client while a server is out of reach, by their names. */
@@ -67,8 +54,7 @@ export function failureOf(error: unknown): Failure {
     if (error.name !== 'ConsumerNotFoundError' && error.name !== 'JetStreamStatusError')
       return { failure: 'refused', text, mayPass: false };
   }
-  if (error instanceof NoLeader || error instanceof OldEntry)
-    return { failure: 'outage', text, mayPass: true };
+  if (error instanceof StaleAnswer) return { failure: 'outage', text, mayPass: true };
   if (OUTAGES.has(error.name) || chain.some(isSystemError))
     return { failure: 'outage', text, mayPass: true };
   return { failure: undefined, text, mayPass: false };

@@ -7,7 +7,7 @@ import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
 import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
-import { codeOf, OldEntry } from './failure.js';
+import { codeOf, StaleAnswer } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import type { OpenedStream } from './stream-settings.js';
 
@@ -215,7 +215,7 @@ async function write(
     if (!isMine && isNewer) return undefined;
     // If the servers have lost what came after it, this is the revision to write on.
     expected = now.revision;
-    throw new OldEntry(key);
+    throw new StaleAnswer(`the servers have an earlier state of the entry ${key}`);
   });
 }
 
