@@ -21,7 +21,7 @@ const MAX_WAIT_MS = 1_000;
 const OTHER_SERVER_MS = 10_000;
 /** How long servers of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
 const MISSING_MS = 10_000;
-/** When the next server is asked: this one may be cut off from those that know it. */
+/** How long one server may say so until another is asked: it may be cut off from those that know the stream. */
 const MISSING_AT_ONE_MS = 2_000;
 const MISSING_WAIT_MS = 200;
 
@@ -161,7 +161,6 @@ export class JetStreamConnection {
 
   async #known<T>(request: () => Promise<T>, isAnswer?: (error: unknown) => boolean): Promise<T> {
     const started = performance.now();
-    let askedSince = started;
     while (true) {
       try {
         return await request();
@@ -169,12 +168,8 @@ export class JetStreamConnection {
         const error = this.#cause(thrown);
         const isCluster = this.#nats.info?.cluster !== undefined;
         if (!isMissing(error) || !isCluster || isAnswer?.(error) === true) throw error;
-        const now = performance.now();
-        if (now - started > MISSING_MS) throw error;
-        if (now - askedSince > MISSING_AT_ONE_MS) {
-          askedSince = now;
-          this.#nats.reconnect().catch(() => {});
-        }
+        if (performance.now() - started > MISSING_MS) throw error;
+        this.#changeServer(started, MISSING_AT_ONE_MS);
         await realTime.sleep(MISSING_WAIT_MS, this.#run.signal);
       }
     }
@@ -223,10 +218,10 @@ export class JetStreamConnection {
     return this.#endedBy ?? error;
   }
 
-  /** Connects to another server where this one has been without an answer for long: it may be cut off from the rest. */
-  readonly #changeServer = (since: number): void => {
+  /** Connects to another server where this one has failed for some time: it may be cut off from the rest. */
+  readonly #changeServer = (since: number, afterMs = OTHER_SERVER_MS): void => {
     const now = performance.now();
-    if (now - Math.max(since, this.#changedAt) < OTHER_SERVER_MS) return;
+    if (now - Math.max(since, this.#changedAt) < afterMs) return;
     this.#changedAt = now;
     this.#nats.reconnect().catch(() => {});
   };
