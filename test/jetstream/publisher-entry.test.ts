@@ -8,24 +8,25 @@ import type { OpenedStream } from '../../src/jetstream/stream-settings.js';
 
 const KEY = 'posts';
 
-/** What the servers do with the next request. */
-type Weather = 'fine' | 'lost answer' | 'not applied' | 'older state' | 'lost state';
+/** What the servers do with a request. */
+type Behavior = 'in order' | 'lost answer' | 'not applied' | 'older state' | 'lost state';
 
-/** A bucket of servers that are cut off from each other now and then. */
+/** A bucket of servers that may lose answers, requests and states. */
 class Bucket {
-  readonly weather: Weather[];
+  /** For the next requests; all others are in order. */
+  readonly next: Behavior[];
   /** What was written, by its revision. */
-  #values: string[] = [];
+  readonly #values: string[] = [];
 
-  constructor(weather: readonly Weather[]) {
-    this.weather = [...weather];
+  constructor(next: readonly Behavior[] = []) {
+    this.next = [...next];
   }
 
   readonly kv = {
     create: (_: string, text: string) => this.#write(text, 0),
     update: (_: string, text: string, revision: number) => this.#write(text, revision),
     get: async () => {
-      const isOlder = this.weather.shift() === 'older state' && this.#values.length > 1;
+      const isOlder = this.next.shift() === 'older state' && this.#values.length > 1;
       const revision = this.#values.length - (isOlder ? 1 : 0);
       if (revision === 0) return null;
       const text = this.#values[revision - 1] as string;
@@ -43,13 +44,13 @@ class Bucket {
   }
 
   async #write(text: string, revision: number): Promise<number> {
-    const weather = this.weather.shift();
-    if (weather === 'not applied') throw named('TimeoutError');
-    if (weather === 'lost state' && this.#values.length > 1) this.#values.pop();
+    const behavior = this.next.shift();
+    if (behavior === 'not applied') throw named('TimeoutError');
+    if (behavior === 'lost state' && this.#values.length > 1) this.#values.pop();
     if (revision !== this.#values.length)
       throw Object.assign(named('JetStreamApiError'), { status: 400, code: 10071 });
     this.#values.push(text);
-    if (weather === 'lost answer') throw named('TimeoutError');
+    if (behavior === 'lost answer') throw named('TimeoutError');
     return this.#values.length;
   }
 }
@@ -80,18 +81,18 @@ const takeOver = (bucket: Bucket, takeoverMs = 0) =>
     ...{ key: KEY, stream: stream as unknown as OpenedStream, flow: [], takeoverMs },
   });
 
-const weather = fc.array(
-  fc.constantFrom<Weather>('fine', 'lost answer', 'not applied', 'older state', 'lost state'),
+const behaviors = fc.array(
+  fc.constantFrom<Behavior>('in order', 'lost answer', 'not applied', 'older state', 'lost state'),
   { maxLength: 40 },
 );
 
 describe('the entry of a publisher', () => {
   it('is written by its process, whatever the servers lose, and nobody is said to have taken over', async () => {
     await fc.assert(
-      fc.asyncProperty(weather, fc.integer({ min: 1, max: 8 }), async (all, writes) => {
-        const bucket = new Bucket([]);
+      fc.asyncProperty(behaviors, fc.integer({ min: 1, max: 8 }), async (all, writes) => {
+        const bucket = new Bucket();
         const entry = await takeOver(bucket);
-        bucket.weather.push(...all);
+        bucket.next.push(...all);
         for (let seq = 1; seq <= writes; seq++) {
           await entry.write({ seq });
           expect(bucket.last).toMatchObject({ seq, write: seq });
@@ -103,7 +104,7 @@ describe('the entry of a publisher', () => {
 
   it('is left to another process that has taken over, whatever the servers lose', async () => {
     await fc.assert(
-      fc.asyncProperty(weather, fc.nat(8), async (all, writes) => {
+      fc.asyncProperty(behaviors, fc.nat(8), async (all, writes) => {
         // The other write is there to stay.
         const bucket = new Bucket(all.filter(each => each !== 'lost state'));
         const entry = await takeOver(bucket);
@@ -119,22 +120,22 @@ describe('the entry of a publisher', () => {
   });
 
   it('is taken over from a process that has ended, where servers answer with an earlier state first', async () => {
-    const bucket = new Bucket([]);
+    const bucket = new Bucket();
     const ended = await takeOver(bucket);
     await ended.write({ seq: 1 });
     ended.close();
-    bucket.weather.push('older state');
+    bucket.next.push('older state');
     const entry = await takeOver(bucket);
     expect(entry.state.seq).toBe(1);
     entry.close();
   });
 
   it('is taken over from a process of another machine once that is silent, also where servers answer with an earlier state meanwhile', async () => {
-    const bucket = new Bucket([]);
+    const bucket = new Bucket();
     const silent = await takeOver(bucket);
     await silent.write({ seq: 1 });
     bucket.overwrite({ process: { ...silent.state.process, host: 'elsewhere' } });
-    bucket.weather.push('fine', 'older state', 'fine', 'older state');
+    bucket.next.push('in order', 'older state', 'in order', 'older state');
     const began = performance.now();
     const entry = await takeOver(bucket, 1_000);
     expect(performance.now() - began).toBeGreaterThan(990);
@@ -143,12 +144,12 @@ describe('the entry of a publisher', () => {
     silent.close();
   });
 
-  // A server that no longer led answered with the state before the last write (faults jetstream partition, seed 6).
+  // The only publisher was told that another process had taken over (faults jetstream partition, seed 6).
   it('is still that of its process where servers refuse a write and answer with the state before it', async () => {
-    const bucket = new Bucket([]);
+    const bucket = new Bucket();
     const entry = await takeOver(bucket);
     await entry.write({ seq: 1 });
-    bucket.weather.push('lost answer', 'fine', 'older state');
+    bucket.next.push('lost answer', 'in order', 'older state');
     await entry.write({ seq: 2 });
     expect(bucket.last).toMatchObject({ seq: 2 });
     entry.close();
