@@ -22,7 +22,7 @@ export interface Instant {
 export class DeliveredTime {
   /** The last arrival, if it was a heartbeat. */
   #heartbeat: Instant | undefined;
-  /** How long the last events took until they were delivered. A heartbeat behind them may have waited for as long. */
+  /** The delay of the last events. Heartbeats after them may have waited for as long. */
   #delayMs = 0;
 
   /**

@@ -8,8 +8,8 @@ import type { Batches } from './flow.js';
 import { framed } from './framed.js';
 
 /**
- * More line ends at once are not taken for heartbeats, of which these would be some hours: to look at each byte takes far
- * longer than to inflate it.
+ * The heartbeats of some hours. More line ends at once do not count as heartbeats, because checking every byte of a large
+ * block takes far longer than inflating it.
  */
 const MAX_HEARTBEAT_BYTES = 4096;
 

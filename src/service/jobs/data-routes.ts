@@ -15,7 +15,7 @@ export function dataRoutes(endpoints: JobAccess): readonly Route[] {
     const runner = endpoints.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
     const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
     const file = runner?.files.find(listed => listed.segment === segment);
-    // Checked first: where the path has an invalid date, there is no path to compare it with.
+    // Before `dataPath`, which throws for an invalid date.
     if (runner === undefined || file === undefined || runner.expired) throw notFound();
     // Every segment of the path must match, not only those that find the file.
     const expected = dataPath(runner.job, segment, settings.publisher, settings.account);

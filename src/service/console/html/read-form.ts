@@ -6,7 +6,7 @@ import type { Sessions } from './sessions.js';
 
 const MAX_FORM_BYTES = 64 * 1024;
 
-/** Otherwise a site whose name resolves to this machine could read the pages. */
+/** Refuses requests to any other name than this machine's: a site whose name resolves to it could read the pages. */
 export function checkHost({ headers }: IncomingMessage): void {
   if (!isLoopbackHost(headers.host))
     throw new HttpProblem(421, 'Misdirected Request: this service answers at 127.0.0.1 only');
