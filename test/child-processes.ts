@@ -16,13 +16,16 @@ export const spawn = ((command: string, args: readonly string[], options: object
 export const fork = ((script: string, args: readonly string[], options: object = {}) =>
   keep(nodeFork(script, args, { ...options, detached: true }))) as typeof nodeFork;
 
-/** What a child prints until it ends, and how it ends. A stream that is not a pipe is empty. */
-export async function outputOf(child: ChildProcess): Promise<{
+/** What a child printed, and how it ended. */
+export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-}> {
+}
+
+/** What a child prints until it ends. A stream that is not a pipe is empty. */
+export async function outputOf(child: ChildProcess): Promise<Ended> {
   const [end, stdout, stderr] = await Promise.all([
     once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
     child.stdout === null ? '' : text(child.stdout),

@@ -6,7 +6,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { samplePosts } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { spawn } from './child-processes.js';
+import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
 import { bySuite, isSlowSuite } from './slow-suite.js';
@@ -30,12 +30,6 @@ interface Csv {
   readonly text: string;
 }
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs an example in an empty folder, optionally piped into a shell command. */
 function run(example: string, args: readonly string[] = [], behind = ''): Promise<Ended> {
   return runCommand([compiled(path.join(root, 'examples', example)), ...args], behind);
@@ -57,14 +51,7 @@ function runCommand(args: readonly string[], behind = ''): Promise<Ended> {
       TSX_TSCONFIG_PATH: path.join(root, 'tsconfig.json'),
     },
   });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', text => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', text => {
-    stderr += text;
-  });
-  return new Promise(resolve => child.on('close', code => resolve({ code, stdout, stderr })));
+  return outputOf(child);
 }
 
 async function linesIn(...names: string[]): Promise<string[]> {

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { SETTINGS, type SettingName } from '../src/http/settings.js';
 import { VARIABLES } from '../src/jetstream/servers.js';
-import { spawn } from './child-processes.js';
+import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
@@ -74,23 +74,10 @@ function environmentOf(addresses: Addresses): Record<string, string> {
   );
 }
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Ended> {
   const [file = '', ...args] = command;
   const child = spawn(file, args, { cwd, env: { ...process.env, ...env } });
-  let [stdout, stderr] = ['', ''];
-  child.stdout?.setEncoding('utf8').on('data', text => {
-    stdout += text;
-  });
-  child.stderr?.setEncoding('utf8').on('data', text => {
-    stderr += text;
-  });
-  return new Promise(resolve => child.on('close', code => resolve({ code, stdout, stderr })));
+  return outputOf(child);
 }
 
 async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {

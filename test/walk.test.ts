@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { spawn } from './child-processes.js';
+import { outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { blocksOf, pageNamed, root } from './pages.js';
 import { isSlowSuite } from './slow-suite.js';
@@ -59,16 +59,8 @@ function shell(command: string) {
   return spawn('bash', ['-c', text], { cwd: project, env: { PATH, HOME, TMPDIR: project } });
 }
 
-async function outputOf(command: string): Promise<string> {
-  const child = shell(command);
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', text => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', text => {
-    stderr += text;
-  });
-  const [code] = await once(child, 'close');
+async function printed(command: string): Promise<string> {
+  const { code, stdout, stderr } = await outputOf(shell(command));
   expect(code, stderr).toBe(0);
   return stdout;
 }
@@ -99,14 +91,14 @@ it('leads from the README to posts in files, and on to a job, a replay and the c
   await writeFile(path.join(project, 'search.mts'), scriptOf('README.md'));
   const search = commandWith('eval');
   expect(search).toContain('npx tsx search.mts');
-  expect(await outputOf(search)).toMatch(/^5000 posts in \d+ files\n$/);
+  expect(await printed(search)).toMatch(/^5000 posts in \d+ files\n$/);
   expect(await postsIn('out/search')).toBe(5_000);
 
   const environment = search.replace(/^npx tsx.*$/m, '');
   const run = async (page: string) => {
     expect(readme.text).toContain(`](${page})`);
     await writeFile(path.join(project, 'page.mts'), scriptOf(page));
-    return outputOf(`${environment}\nnpx tsx page.mts`);
+    return printed(`${environment}\nnpx tsx page.mts`);
   };
   if (isSlowSuite) {
     expect(await run('src/jobs/README.md')).toContain('nothing is missing');
@@ -118,8 +110,8 @@ it('leads from the README to posts in files, and on to a job, a replay and the c
 
   // The banner and `--env` say the same.
   const variables = [...banner.matchAll(/export (MILLRACE_\w+=\S+)/g)].map(match => match[1]);
-  const printed = await outputOf(environment.replace(/eval "\$\((.*)\)"/, '$1'));
-  expect([...printed.matchAll(/export (MILLRACE_\w+=\S+)/g)].map(match => match[1])).toEqual(
+  const exported = await printed(environment.replace(/eval "\$\((.*)\)"/, '$1'));
+  expect([...exported.matchAll(/export (MILLRACE_\w+=\S+)/g)].map(match => match[1])).toEqual(
     variables,
   );
   service.kill('SIGTERM');

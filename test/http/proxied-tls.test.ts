@@ -7,7 +7,7 @@ import { collect, pipeline, search } from 'millrace';
 import { type Addresses, createService } from 'millrace/service';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { account } from '../../src/http/account.js';
-import { spawn } from '../child-processes.js';
+import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { type Certificate, makeCertificate } from './certificate.js';
 import { ProxyServer } from './proxy-server.js';
@@ -63,14 +63,7 @@ async function runChild(environment: Readonly<Record<string, string>>): Promise<
   const child = spawn(process.execPath, [script], {
     env: { PATH, ...settings, ...environment },
   });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', text => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', text => {
-    stderr += text;
-  });
-  const [code] = await once(child, 'close');
+  const { code, stdout, stderr } = await outputOf(child);
   for (const shown of [stdout, stderr])
     for (const secret of ['canary', Buffer.from(`user:${PASSWORD}`).toString('base64')])
       expect(shown).not.toContain(secret);

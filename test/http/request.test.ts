@@ -12,7 +12,7 @@ import type { HttpRequest, HttpResponse } from '../../src/http/http-message.js';
 import { request } from '../../src/http/request.js';
 import { sendRequest } from '../../src/http/send-request.js';
 import { AT_ONCE_MS } from '../at-once.js';
-import { spawn } from '../child-processes.js';
+import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { cut, json, reset, ScriptedServer, silence, stall, status } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
@@ -577,12 +577,8 @@ describe('a request', () => {
       const end = performance.now();
       process.on('exit', () => console.log(performance.now() - end));`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
-    let printed = '';
-    child.stdout.on('data', chunk => {
-      printed += chunk;
-    });
-    const [code] = await once(child, 'close');
+    const { code, stdout } = await outputOf(child);
     expect(code).toBe(0);
-    expect(Number(printed)).toBeLessThan(AT_ONCE_MS);
+    expect(Number(stdout)).toBeLessThan(AT_ONCE_MS);
   });
 });

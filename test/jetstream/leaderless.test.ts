@@ -6,61 +6,35 @@ import { fromJetStream } from '../../src/jetstream/from-jet-stream.js';
 import { collect } from '../../src/sinks/collect.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
+const CREATED = '2024-01-01T00:00:00Z';
+const NOT_FOUND = { error: { code: 404, err_code: 10059, description: 'stream not found' } };
+
 describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   it('is asked again, as its nodes answer with what they last knew', async () => {
     // Without JetStream: the test answers for it.
     await using node = await startNode({ jetstream: 'enabled: false' });
-    const server = await connect({ servers: node.url });
-    const leaders = [undefined, '', 'n1'];
-    let asked = 0;
-    server.subscribe('$JS.API.STREAM.INFO.posts', {
-      callback(_error, message) {
-        const leader = leaders[Math.min(asked++, 2)];
-        const info = {
-          config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
-          created: '2024-01-01T00:00:00Z',
-          // The end of the stream, by a node that does not lead: wrong.
-          state: { messages: 0, first_seq: 1, last_seq: leader === 'n1' ? 0 : 50, num_deleted: 0 },
-          cluster: { name: 'test', ...(leader !== undefined && { leader }) },
-        };
-        message.respond(JSON.stringify(info));
-      },
+    // The end of the stream, by a node that does not lead: wrong.
+    const late = (leader?: string) =>
+      streamInfo({ last_seq: 50 }, { name: 'test', ...(leader !== undefined && { leader }) });
+    const answers = [late(), late(''), streamInfo()];
+    const [server, asked] = await answering(node, n => answers[Math.min(n, 3) - 1]);
+    const flow = fromJetStream({
+      ...{ servers: node.url, stream: 'posts', subject: 'posts', until: 'caught up' },
+      maxOutageMs: 60_000,
     });
-    await server.flush();
-    const posts = await pipeline(
-      fromJetStream({
-        ...{ servers: node.url, stream: 'posts', subject: 'posts', until: 'caught up' },
-        maxOutageMs: 60_000,
-      }),
-      collect(),
-    );
-    expect(posts).toEqual([]);
-    expect(asked).toBe(3);
+    expect(await pipeline(flow, collect())).toEqual([]);
+    expect(asked()).toBe(3);
     await server.close();
   });
 
   it('is looked for again where a server of a cluster does not know it yet (faults jetstream all-kills, seeds 14 and 16)', async () => {
     const cluster = 'cluster { name: test, listen: "127.0.0.1:-1" }';
     await using node = await startNode({ jetstream: 'enabled: false', config: cluster });
-    const server = await connect({ servers: node.url });
-    let asked = 0;
-    server.subscribe('$JS.API.STREAM.INFO.posts', {
-      callback(_error, message) {
-        const missing = { code: 404, err_code: 10059, description: 'stream not found' };
-        const found = {
-          config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
-          created: '2024-01-01T00:00:00Z',
-          state: { messages: 0, first_seq: 1, last_seq: 0, num_deleted: 0 },
-          cluster: { name: 'test', leader: 'n1' },
-        };
-        message.respond(JSON.stringify(asked++ < 3 ? { error: missing } : found));
-      },
-    });
-    await server.flush();
+    const [server, asked] = await answering(node, n => (n <= 3 ? NOT_FOUND : streamInfo()));
     const options = { servers: node.url, stream: 'posts', subject: 'posts' };
     const flow = fromJetStream({ ...options, until: 'caught up' });
     expect(await pipeline(flow, collect())).toEqual([]);
-    expect(asked).toBe(4);
+    expect(asked()).toBe(4);
     await server.close();
   });
 
@@ -69,19 +43,9 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     ['goes on when its leader knows them', 5],
   ])('that ends before messages that were read %s', async (_, knownAfter) => {
     await using node = await startNode({ jetstream: 'enabled: false' });
-    const server = await connect({ servers: node.url });
-    let asked = 0;
-    server.subscribe('$JS.API.STREAM.INFO.posts', {
-      callback(_error, message) {
-        const info = {
-          config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
-          created: '2024-01-01T00:00:00Z',
-          state: { first_seq: 1, last_seq: ++asked > knownAfter ? 50 : 40, num_deleted: 0 },
-          cluster: { name: 'test', leader: 'n1' },
-        };
-        message.respond(JSON.stringify(info));
-      },
-    });
+    const [server, asked] = await answering(node, n =>
+      streamInfo({ last_seq: n > knownAfter ? 50 : 40 }),
+    );
     server.subscribe('$JS.API.STREAM.MSG.GET.posts', {
       callback(_error, message) {
         message.respond(JSON.stringify({ error: { code: 404, err_code: 10037 } }));
@@ -89,7 +53,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     });
     await server.flush();
     const resume = {
-      ...{ source: 'jetstream', stream: 'posts', created: '2024-01-01T00:00:00Z', seq: 50 },
+      ...{ source: 'jetstream', stream: 'posts', created: CREATED, seq: 50 },
       ...{ subject: 'posts.*', epochs: {}, positions: { isWhole: true, followed: {} } },
     };
     const stop = new AbortController();
@@ -104,7 +68,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
         : { failure: 'stream', message: expect.stringContaining('50 was reached before') },
     );
     if (knownAfter === 5) {
-      await expect.poll(() => asked).toBeGreaterThan(6);
+      await expect.poll(asked).toBeGreaterThan(6);
       stop.abort(new Error('enough'));
     }
     await ended;
@@ -141,12 +105,11 @@ describe
       await using alone = await startNode({ jetstream, config: cluster('alone') });
       await using other = await startNode({ jetstream, config: cluster('other') });
       await other.stop();
-      const missing = { code: 404, err_code: 10059, description: 'stream not found' };
       let answer = () => {};
       const answers = new Promise<void>(resolve => {
         answer = resolve;
       });
-      const [server, asked] = await answering(alone, { error: missing }, answers);
+      const [server, asked] = await answering(alone, () => NOT_FOUND, answers);
       const running = pipeline(
         fromJetStream({
           ...{ servers: [alone.url, other.url], stream: 'posts', subject: 'posts' },
@@ -156,32 +119,42 @@ describe
       );
       await expect.poll(asked).toBeGreaterThan(0);
       await other.start();
-      const [otherServer] = await answering(other, {
-        config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
-        created: '2024-01-01T00:00:00Z',
-        state: { messages: 0, first_seq: 1, last_seq: 0, num_deleted: 0 },
-        cluster: { name: 'test', leader: 'n1' },
-      });
+      const [otherServer] = await answering(other, () => streamInfo());
       answer();
       expect(await running).toEqual([]);
       await Promise.all([server.close(), otherServer.close()]);
     });
   });
 
-/** Answers for a server without JetStream what it says about the stream, and counts how often it is asked. It answers nothing before `answers`. */
+/**
+ * Answers for a server without JetStream what it says about the stream, and counts how often it is asked.
+ *
+ * @param answer - Gets the number of the question, from 1.
+ * @param answers - Nothing is answered before it.
+ */
 async function answering(
   { url }: NatsNode,
-  answer: object,
+  answer: (asked: number) => object | undefined,
   answers: Promise<unknown> = Promise.resolve(),
 ): Promise<readonly [server: NatsConnection, asked: () => number]> {
   const server = await connect({ servers: url });
   let asked = 0;
   server.subscribe('$JS.API.STREAM.INFO.posts', {
     callback(_error, message) {
-      asked++;
-      answers.then(() => message.respond(JSON.stringify(answer)));
+      const text = JSON.stringify(answer(++asked));
+      answers.then(() => message.respond(text));
     },
   });
   await server.flush();
   return [server, () => asked];
+}
+
+/** What a server says about the stream: that it is empty, and who leads it. */
+function streamInfo(state: object = {}, cluster: object = { name: 'test', leader: 'n1' }): object {
+  return {
+    config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },
+    created: CREATED,
+    state: { messages: 0, first_seq: 1, last_seq: 0, num_deleted: 0, ...state },
+    cluster,
+  };
 }

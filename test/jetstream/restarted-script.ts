@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { spawn } from '../child-processes.js';
+import { outputOf, spawn } from '../child-processes.js';
 
 /** A script in a process of its own, which is started again each time a test kills it. */
 export class RestartedScript {
@@ -44,18 +44,11 @@ export class RestartedScript {
     while (!this.#isStopped) {
       const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
       this.#child = child;
-      let [printed, errors] = ['', ''];
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        printed += text;
-      });
-      child.stderr.setEncoding('utf8').on('data', (text: string) => {
-        errors += text;
-      });
-      const code = await new Promise<number | null>(resolve => child.once('close', resolve));
+      const { code, signal, stdout, stderr } = await outputOf(child);
       this.#child = undefined;
-      if (code === 0) return printed;
-      if (code !== null || child.signalCode !== 'SIGKILL')
-        throw new Error(`${script} ended with ${code ?? child.signalCode}:\n${errors}`);
+      if (code === 0) return stdout;
+      if (signal !== 'SIGKILL')
+        throw new Error(`${script} ended with ${code ?? signal}:\n${stderr}`);
       if (!this.#isStopped) await wait(pauseMs());
     }
     return '';

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { outputOf, spawn } from '../../child-processes.js';
+import { printed } from './printed.js';
 import { straceArguments } from './system-calls.js';
 
 export interface CutOptions {
@@ -41,16 +41,4 @@ export async function cutLmdb(
     readonly lost: number;
   };
   return { hits: lost, cuts: images };
-}
-
-/** What a process prints. If it fails, or a signal ends it, its last line says where. */
-export async function printed(command: string, given: readonly string[]): Promise<string> {
-  const child = spawn(command, given, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, UV_USE_IO_URING: '0' },
-  });
-  const { code, signal, stdout, stderr } = await outputOf(child);
-  if (code === 0) return stdout;
-  const reason = signal ?? /^\w*Error: .*$/m.exec(stderr)?.[0] ?? stderr.slice(0, 500);
-  throw new Error(`${stdout.trimEnd().split('\n').at(-1) || command}: ${reason}`);
 }

@@ -1,8 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { outputOf, spawn } from '../../child-processes.js';
-import { printed } from './cut-lmdb.js';
 import { keptByLmdb } from './kept-by-lmdb.js';
+import { printed } from './printed.js';
 
 export type LmdbFault = 'kill' | 'ENOSPC' | 'EIO';
 

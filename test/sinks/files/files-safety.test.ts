@@ -6,7 +6,7 @@ import { OptionError, StorageError } from '../../../src/errors.js';
 import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
-import { spawn } from '../../child-processes.js';
+import { outputOf, spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
 import { isSlowSuite } from '../../slow-suite.js';
 import { nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
@@ -170,12 +170,8 @@ describe('many outputs', () => {
       const child = spawn(process.execPath, [`--max-old-space-size=${mebibytes}`, script, out], {
         stdio: ['ignore', 'pipe', 'ignore'],
       });
-      let text = '';
-      child.stdout.on('data', data => {
-        text += data;
-      });
-      await once(child, 'close');
-      expect(text).toBe('failed: ERR_STORAGE');
+      const { stdout } = await outputOf(child);
+      expect(stdout).toBe('failed: ERR_STORAGE');
     },
   );
 });
@@ -193,13 +189,9 @@ describe('a working folder that is deleted', () => {
         stdio: ['ignore', 'pipe', 'ignore'],
       });
       const hang = setTimeout(() => child.kill('SIGKILL'), 60_000);
-      let text = '';
-      child.stdout.on('data', data => {
-        text += data;
-      });
-      await once(child, 'close');
+      const { stdout } = await outputOf(child);
       clearTimeout(hang);
-      expect(text).toBe('done');
+      expect(stdout).toBe('done');
       expect(await readFile(`${cwd}/out/deep/1.jsonl`, 'utf8')).toBe('{"n":1}\n');
       expect(await readFile(`${cwd}/out/deep/2.jsonl`, 'utf8')).toBe('{"n":2}\n');
     },
