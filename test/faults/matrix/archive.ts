@@ -10,6 +10,12 @@ import { WINDOWS } from './windows.js';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
+/** The user who signs in: engagement totals are those of posts of this author. */
+export const OWNER = { id: '7', handle: 'ann', name: 'Ann' };
+const OTHER_AUTHOR = '8';
+/** The author of posts that are stored, but no longer in the archive. */
+const DELETED_AUTHOR = '9';
+
 let made: readonly ArchivedPost[] | undefined;
 
 /** Beside the compiled script, which each build makes again: making the posts takes longer than most trials. */
@@ -39,6 +45,7 @@ const makePosts = (): readonly ArchivedPost[] => [
   ...posts(WINDOWS.counts, 30 * HOUR, 1),
   ...posts(WINDOWS.replay, MINUTE, 4),
   ...posts(WINDOWS.job, 10 * MINUTE, 10),
+  ...posts(WINDOWS.engagement, 10 * MINUTE, 10).map(withAuthor),
 ];
 
 /** Generated posts that match the query, `each` within `every` milliseconds: real shapes, ids of 64 bits. */
@@ -62,13 +69,32 @@ function posts(
   return found;
 }
 
+/** Of each ten posts, eight are those of the user. */
+function withAuthor({ activity }: ArchivedPost, index: number): ArchivedPost {
+  const author = { 3: OTHER_AUTHOR, 6: DELETED_AUTHOR }[index % 10] ?? OWNER.id;
+  const raw = activity.raw
+    .toString()
+    .replace(/"user":\{"id":\d+,"id_str":"\d+"/, `"user":{"id":${author},"id_str":"${author}"`);
+  return archived(new Activity(Buffer.from(raw)));
+}
+
+/** Posts of the user, of another author, and some that are deleted. */
+export function engagementPosts(): readonly ArchivedPost[] {
+  made ??= keptPosts();
+  const { from, to } = WINDOWS.engagement;
+  return made.filter(({ at }) => at >= from && at < to);
+}
+
+let archivedPosts: readonly ArchivedPost[] | undefined;
+
 export function newArchive({ repeats = false, large = false } = {}): MemoryArchive {
   made ??= keptPosts();
+  archivedPosts ??= made.filter(({ activity }) => activity.author.id !== DELETED_AUTHOR);
   if (large) {
-    enlarged ??= made.flatMap(enlarge);
+    enlarged ??= archivedPosts.flatMap(enlarge);
     return new LargeArchive(enlarged);
   }
-  return repeats ? new RepeatingArchive(made) : new MemoryArchive(made);
+  return repeats ? new RepeatingArchive(archivedPosts) : new MemoryArchive(archivedPosts);
 }
 
 let enlarged: readonly ArchivedPost[] | undefined;

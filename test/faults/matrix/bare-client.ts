@@ -11,18 +11,32 @@ export type Expected = ReadonlyMap<string, string>;
 
 const agent = new Agent({ keepAlive: true });
 
+interface BareRequest {
+  readonly method?: string;
+  readonly body?: string;
+}
+
 /** The body of a response, decompressed. */
 export async function fetchBody(
   { email, password }: Pick<Addresses, 'email' | 'password'>,
   url: string,
-  { method = 'GET', body }: { method?: string; body?: string } = {},
+  options?: BareRequest,
 ): Promise<string> {
   const authorization = `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`;
+  return fetchWith({ authorization }, url, options);
+}
+
+/** The body of a response to a request with these headers, decompressed. */
+export async function fetchWith(
+  headers: Readonly<Record<string, string>>,
+  url: string,
+  { method = 'GET', body }: BareRequest = {},
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       method,
       agent,
-      headers: { authorization, 'accept-encoding': 'gzip' },
+      headers: { ...headers, 'accept-encoding': 'gzip' },
     });
     outgoing.on('error', reject);
     outgoing.on('response', response => {
@@ -100,9 +114,9 @@ export function isItem(line: string): boolean {
   return /"id_str"|"timestamp_?ms"/i.test(line);
 }
 
-/** The elements of the array of a page; the first and the last are not alone. */
+/** The elements of the array of a page, or the totals by post; the first and the last are not alone. */
 export function elementsIn(page: string): string[] {
-  return page.split(/(?<=\}),(?=\{"(?:created_at|timePeriod))/);
+  return page.split(/(?<=\}),(?=\{"(?:created_at|timePeriod)|"\d+":\{)/);
 }
 
 /** The digits of a post's own id, which is the first `id_str` at the top of its record. */

@@ -5,8 +5,11 @@ import {
   expectedPosts,
   fetchBody,
   fetchPages,
+  hashOf,
+  idOf,
   isRefused,
 } from './bare-client.js';
+import { type BareToken, postSigned } from './bare-oauth.js';
 import type { RowName } from './pipelines.js';
 import { COMPLIANCE_SINCE_MS, minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
 import type { World } from './world.js';
@@ -48,6 +51,37 @@ export async function countPages({
 
 export async function counted(world: World): Promise<Expected> {
   return new Map((await countPages(world)).flat());
+}
+
+/** A line for each post of these texts: its totals, or that there is an error. */
+export async function measured(
+  { addresses, service }: World,
+  token: BareToken,
+  texts: readonly string[],
+): Promise<Expected> {
+  const expected = new Map<string, string>();
+  for (const text of texts) {
+    const ids = lines(text).map(idOf);
+    const body = await postSigned(addresses, `${addresses.dataUrl}/insights/engagement/totals`, {
+      now: service.clock.now(),
+      token,
+      body: JSON.stringify({
+        tweet_ids: ids,
+        engagement_types: ['favorites', 'retweets', 'replies'],
+        groupings: { posts: { group_by: ['tweet.id', 'engagement.type'] } },
+      }),
+    });
+    const { posts } = JSON.parse(body) as {
+      readonly posts: Readonly<Record<string, Readonly<Record<string, string>>>>;
+    };
+    for (const id_str of ids) {
+      const { favorites, retweets, replies } = posts[id_str] ?? {};
+      const errors = id_str in posts ? 0 : 1;
+      const line = { id_str, favorites, retweets, replies, errors };
+      expected.set(id_str, hashOf(JSON.stringify(line)));
+    }
+  }
+  return expected;
 }
 
 export async function replayed({ addresses }: World): Promise<readonly string[]> {

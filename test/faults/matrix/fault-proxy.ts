@@ -77,8 +77,14 @@ export class FaultProxy {
     const path = incoming.url ?? '/';
     const [, files, rest] = /^\/_files\/(\d+)(\/.*)$/.exec(path) ?? [];
     const target = files === undefined ? this.#target + path : `http://127.0.0.1:${files}${rest}`;
-    const { host: _, ...headers } = incoming.headers;
-    const upstream = request(target, { method: incoming.method, headers, agent: this.#agent });
+    const { host, ...headers } = incoming.headers;
+    // The address is a part of what is signed.
+    const isSigned = headers.authorization?.startsWith('OAuth ');
+    const upstream = request(target, {
+      method: incoming.method,
+      headers: isSigned ? { ...headers, host } : headers,
+      agent: this.#agent,
+    });
     incoming.pipe(upstream);
     outgoing.on('close', () => upstream.destroy());
     const response = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -176,7 +176,7 @@ export const FAULTS: readonly Fault[] = [
       });
     },
     ({ name }) => ({
-      proxied: ['search', 'counts', 'compliance'].includes(name),
+      proxied: ['search', 'counts', 'compliance', 'engagement'].includes(name),
       repeats: REPEATING.includes(name),
     }),
   ),
@@ -244,6 +244,7 @@ export const FAULTS: readonly Fault[] = [
       if (name === 'replay') return 'gap';
       if (name === 'merge') return { none: 'the rows of its sources have the cell' };
       if (name === 'compliance') return { none: 'the stream states no sums' };
+      if (name === 'engagement') return { none: 'its counts have no sum' };
       return SINKS.includes(name) ? AS_SEARCH : { none: 'the info line of a file is not checked' };
     },
     lieAboutSums,
@@ -295,18 +296,23 @@ export const FAULTS: readonly Fault[] = [
       return { hits: () => Number(isRefused), isFinal: true, gap, lift: () => {} };
     },
   ),
-  fault('clock an hour off', network('recovers'), ({ random }) => {
-    const skewMs = random.pick([-1, 1]) * random.whole(3_000_000, 3_600_000);
-    let reads = 0;
-    return {
-      hits: () => reads,
-      skewMs: () => {
-        reads++;
-        return skewMs;
-      },
-      lift: () => {},
-    };
-  }),
+  // A signature has the time of the machine.
+  fault(
+    'clock an hour off',
+    row => (row.name === 'engagement' ? 'error' : network('recovers')(row)),
+    ({ random }) => {
+      const skewMs = random.pick([-1, 1]) * random.whole(3_000_000, 3_600_000);
+      let reads = 0;
+      return {
+        hits: () => reads,
+        skewMs: () => {
+          reads++;
+          return skewMs;
+        },
+        lift: () => {},
+      };
+    },
+  ),
   fault(
     'starved of CPU',
     () => 'recovers',

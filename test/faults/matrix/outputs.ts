@@ -64,11 +64,16 @@ export async function textsIn(out: string, suffix: string): Promise<string[]> {
   return Promise.all(names.map(name => readFile(path.join(out, name), 'utf8')));
 }
 
-export async function gzipLines(out: string, suffix = '.json.gz'): Promise<string[]> {
+/** The decompressed text of each file. */
+export async function gzipTexts(out: string, suffix = '.json.gz'): Promise<string[]> {
   const names = await namesIn(out, suffix);
-  const texts = await Promise.all(
+  return Promise.all(
     names.map(async name => gunzipSync(await readFile(path.join(out, name))).toString()),
   );
+}
+
+export async function gzipLines(out: string, suffix = '.json.gz'): Promise<string[]> {
+  const texts = await gzipTexts(out, suffix);
   return texts.flatMap(text => text.split('\n').filter(line => line.trim() !== ''));
 }
 

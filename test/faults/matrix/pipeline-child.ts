@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadLibrary } from '../load-library.js';
 import { watchDisk } from './failing-disk.js';
 import { PIPELINES, type Pipeline, type RowName } from './pipelines.js';
-import { TrialTiming } from './trial-timing.js';
+import { NO_LIMITS, TrialTiming } from './trial-timing.js';
 
 /** What the process is started with, as JSON. */
 export interface ChildWork {
@@ -47,7 +47,7 @@ const clock = {
 const account = millrace.account(
   {
     ...addresses,
-    limits: { search: [], jobReads: [], replay: [], compliance: [] },
+    limits: NO_LIMITS,
     // Others move the service's clock, too: as anywhere, its time comes with its responses.
     timing: new TrialTiming(clock),
   },

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   Account,
   Activity,
@@ -266,6 +267,29 @@ export const PIPELINES = {
         dedupe(),
         paced<Activity>(attempt),
         filesAt<Activity>(attempt, '{day}.jsonl'),
+        { signal: attempt.signal },
+      );
+    },
+    found: out => postsOfLines(out),
+  },
+  engagement: {
+    run: attempt => {
+      const { activities, engagement, gunzip, jsonLines, localFiles, map, pipeline, tap } =
+        attempt.millrace;
+      return pipeline(
+        localFiles(attempt.input),
+        gunzip(),
+        jsonLines(),
+        activities(),
+        // No file is there before the posts of the one before it have been requested, so each has its own request.
+        tap<Activity>(() => sleep(1)),
+        engagement(attempt.account, { waitMs: 0 }),
+        map(({ activity: { id: id_str }, totals, errors }) => {
+          const { favorites, retweets, replies } = totals ?? {};
+          return { id_str, favorites, retweets, replies, errors: errors.length };
+        }),
+        paced(attempt),
+        attempt.millrace.files({ path: at(attempt, 'totals.jsonl'), ...checkpointed(attempt) }),
         { signal: attempt.signal },
       );
     },

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { idOf } from './bare-client.js';
 import { countPages, jobTexts, lines, postedAt, searchPages } from './expected.js';
-import { inTable } from './outputs.js';
+import { gzipTexts, inTable } from './outputs.js';
 import type { RowName } from './pipelines.js';
 import type { Prepared, Row } from './rows.js';
 import { REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
@@ -78,6 +78,7 @@ const PIECES: Partial<Record<RowName, PiecesOf>> = {
   'job files': files,
   'job files, threads': files,
   'jobs.download': files,
+  engagement: async (_, { input }) => (await gzipTexts(input)).map(text => lines(text).map(idOf)),
   replay: (_, { expected }) => {
     const { from, to } = WINDOWS.replay;
     const chunks = Array.from({ length: (to - from) / REPLAY_CHUNK_MS }, (): string[] => []);

@@ -8,7 +8,7 @@ import type { Planted } from './fault.js';
 import { type Attempt, committedOf, type Millrace, type RowName } from './pipelines.js';
 import { Remaining } from './remaining.js';
 import type { Prepared, Row } from './rows.js';
-import { TrialTiming } from './trial-timing.js';
+import { NO_LIMITS, TrialTiming } from './trial-timing.js';
 import { World, type WorldOptions } from './world.js';
 
 export interface Place {
@@ -114,7 +114,7 @@ export class RowRun {
     const account = this.#millrace.account(
       {
         ...this.world.clientAddresses,
-        limits: { search: [], jobReads: [], replay: [], compliance: [] },
+        limits: NO_LIMITS,
         timing,
         ...(planted?.skewMs === undefined && {
           serviceTime: () => this.world.service.clock.now(),

@@ -2,8 +2,9 @@ import { cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Endpoint } from 'millrace/service';
+import { engagementPosts, OWNER } from './archive.js';
 import { type Expected, expectedPosts, hashOf, idOf } from './bare-client.js';
-import { counted, idsIn, jobTexts, lines, replayed, searched } from './expected.js';
+import { counted, idsIn, jobTexts, lines, measured, replayed, searched } from './expected.js';
 import { postsOf } from './outputs.js';
 import { type Millrace, PIPELINES, type Pipeline, type RowName } from './pipelines.js';
 import { World } from './world.js';
@@ -94,11 +95,30 @@ function withRepeated(records: readonly string[]) {
 /** A job's files in a folder, made without the library. */
 async function store(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
-  const input = path.join(setting.folder, 'stored');
+  const input = await storeTexts(texts, setting);
+  return { input, expected: expectedPosts([...texts.values()].flatMap(lines)) };
+}
+
+/** Resolves to the folder of the files. */
+async function storeTexts(
+  texts: ReadonlyMap<string, string>,
+  { folder }: RowSetting,
+): Promise<string> {
+  const input = path.join(folder, 'stored');
   await mkdir(input, { recursive: true });
   for (const [name, text] of texts)
     await writeFile(path.join(input, name), gzipSync(text, { level: 1 }));
-  return { input, expected: expectedPosts([...texts.values()].flatMap(lines)) };
+  return input;
+}
+
+/** Ten posts in each file. */
+function engagementTexts(): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  for (const { at, activity } of engagementPosts()) {
+    const name = `${new Date(at).toISOString().slice(11, 15).replace(':', '')}0.json.gz`;
+    texts.set(name, `${texts.get(name) ?? ''}${activity.raw}\n`);
+  }
+  return texts;
 }
 
 const row = (
@@ -155,6 +175,14 @@ export const ROWS: readonly Row[] = [
       expected: new Map(postsOf(kept)),
       allowed: new Map(posts.map(post => [idOf(post), hashOf(post)])),
       fill: out => cp(stored, out, { recursive: true }),
+    };
+  }),
+  row('engagement', ['engagement'], async setting => {
+    const texts = engagementTexts();
+    const token = await setting.world.signIn(OWNER);
+    return {
+      input: await storeTexts(texts, setting),
+      expected: await measured(setting.world, token, [...texts.values()]),
     };
   }),
 ];

@@ -29,6 +29,7 @@ export interface Sent {
 export const PATHS: Partial<Record<Endpoint, string>> = {
   search: '/search/fullarchive/accounts/local/dev.json',
   counts: '/counts.json',
+  engagement: '/insights/engagement/totals',
   'job-files': '_activities.json.gz',
   replay: '/replay/',
   compliance: '/streams/compliance/',

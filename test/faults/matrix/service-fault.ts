@@ -39,8 +39,8 @@ export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) =>
   const one = random.pick(sent);
   const isAlone = all.every(other => other === one || other.address !== one.address);
   if (isAlone) return { endpoint, sent: one, skip: 0, path: one.address };
-  // Pages have one address. Those of two searches come in any order.
-  const isInOrder = row.name !== 'merge';
+  // Pages have one address. Those of two searches come in any order, as do two requests for engagement.
+  const isInOrder = row.name !== 'merge' && row.name !== 'engagement';
   const skip = all.indexOf(one);
   return { endpoint, sent: isInOrder ? one : smallest(sent), skip, path: undefined };
 }

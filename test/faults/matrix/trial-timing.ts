@@ -7,6 +7,11 @@ export interface ClockAccess {
   advance(ms: number): void | Promise<void>;
 }
 
+/** For `account`: only the service says when to wait. */
+export const NO_LIMITS = {
+  ...{ search: [], jobReads: [], replay: [], compliance: [], engagement: [] },
+};
+
 /** Waits of the library move the service's clock, so that minutes pass in no time. */
 export class TrialTiming implements Timing {
   readonly #clock: ClockAccess;

@@ -8,6 +8,7 @@ export const WINDOWS = {
   search: { from: at('2024-05-10T00:00Z'), to: at('2024-05-15T00:00Z') },
   counts: { from: at('2024-01-20T00:00Z'), to: at('2024-05-10T00:00Z') },
   replay: { from: at('2024-05-15T09:00Z'), to: at('2024-05-15T09:24Z') },
+  engagement: { from: at('2023-12-01T10:00Z'), to: at('2023-12-01T12:00Z') },
   job: { from: at('2024-03-01T10:00Z'), to: at('2024-03-01T12:00Z') },
 } as const;
 

@@ -7,6 +7,7 @@ import {
 } from '../../../src/service/index.js';
 import { newArchive } from './archive.js';
 import { fetchBody } from './bare-client.js';
+import { type BareToken, postSigned, tokenIn } from './bare-oauth.js';
 import { FaultProxy } from './fault-proxy.js';
 import { minuteOf, NOW, WINDOWS } from './windows.js';
 
@@ -26,6 +27,7 @@ export class World {
   /** Of the service itself: the oracle's. */
   readonly addresses: Addresses;
   readonly proxy: FaultProxy | undefined;
+  #token: BareToken | undefined;
 
   private constructor(service: Service, addresses: Addresses, proxy: FaultProxy | undefined) {
     this.service = service;
@@ -57,7 +59,7 @@ export class World {
   /** What a client is told. */
   get clientAddresses(): Readonly<Record<string, Json>> {
     const texts = Object.entries(this.addresses).filter(([, value]) => typeof value === 'string');
-    return Object.fromEntries(
+    const told = Object.fromEntries(
       texts.map(([name, value]) => [
         name,
         this.proxy === undefined
@@ -65,6 +67,24 @@ export class World {
           : (value as string).replace(this.addresses.baseUrl, this.proxy.url),
       ]),
     );
+    const token = this.#token;
+    return token === undefined
+      ? told
+      : { ...told, accessToken: token.token, accessTokenSecret: token.secret };
+  }
+
+  /** Signs a user in, without the library. Clients are told the access token from then on. */
+  async signIn(user: { id: string; handle: string; name: string }): Promise<BareToken> {
+    const { service, addresses } = this;
+    const step = async (name: string, body: Record<string, string>, token?: BareToken) => {
+      const url = `${addresses.oauthUrl}/oauth/${name}`;
+      return tokenIn(await postSigned(addresses, url, { now: service.clock.now(), token, body }));
+    };
+    const request = await step('request_token', { oauth_callback: 'oob' });
+    const approval = await service.oauth.approve(request.token, user);
+    if (!('pin' in approval)) throw new Error('There is no PIN');
+    this.#token = await step('access_token', { oauth_verifier: approval.pin }, request);
+    return this.#token;
   }
 
   /** A delivered job over its window, made without the library. Resolves to its UUID. */
