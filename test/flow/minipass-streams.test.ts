@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Minipass } from 'minipass';
 import { Gunzip, Gzip } from 'minizlib';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Flow, perBatch } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { through } from '../../src/operators/through.js';
@@ -175,7 +175,7 @@ describe('a Minipass stream as stage', () => {
     await expect(pipeline(flow, bytes, new Gunzip({}), collect())).rejects.toThrow(
       'incorrect header check',
     );
-    await vi.waitFor(() => expect(state.closed).toBe(true));
+    await expect.poll(() => state.closed).toBe(true);
   });
 
   it('ends the run with the error of the source, and is destroyed', async () => {

@@ -4,7 +4,7 @@ import { createServer as createTcpServer, type Server } from 'node:net';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../../src/errors.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import { brokenConnection } from '../../src/http/connection-errors.js';
@@ -116,7 +116,7 @@ describe('a request and its response', () => {
       await textOf(await get(acme));
       expect(server.sockets.size).toBe(1);
     }
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0));
+    await expect.poll(() => server.sockets.size).toBe(0);
     await textOf(await get(acme));
     expect(server.sockets.size).toBe(1);
     await acme.close();

@@ -159,7 +159,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
         all.set('Millrace-Publisher', 'one');
         all.set('Millrace-Epoch', 'one');
         ({ seq } = await manager.jetstream().publish('posts.0', post(), { msgID, headers: all }));
-      }, 20_000);
+      }, 60_000);
     };
     const error = await run(200, insert).catch(thrown => thrown);
     expect(error).toBeInstanceOf(DataError);

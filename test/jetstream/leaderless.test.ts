@@ -9,6 +9,7 @@ import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 const CREATED = '2024-01-01T00:00:00Z';
 const NOT_FOUND = { error: { code: 404, err_code: 10059, description: 'stream not found' } };
 
+// Tests at the same time poll by the `expect` of their own context: the global one is of the test that began last.
 describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   it('is asked again, as its nodes answer with what they last knew', async () => {
     // Without JetStream: the test answers for it.
@@ -38,10 +39,10 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     await server.close();
   });
 
-  it.each([
+  it.for([
     ['says so in the end', Number.POSITIVE_INFINITY],
     ['goes on when its leader knows them', 5],
-  ])('that ends before messages that were read %s', async (_, knownAfter) => {
+  ] as const)('that ends before messages that were read %s', async ([, knownAfter], { expect }) => {
     await using node = await startNode({ jetstream: 'enabled: false' });
     const [server, asked] = await answering(node, n =>
       streamInfo({ last_seq: n > knownAfter ? 50 : 40 }),
@@ -79,7 +80,9 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
 describe
   .skipIf(!hasNatsServer)
   .concurrent('a server that is cut off from those with the stream', () => {
-    it('is left for another one of the list (faults jetstream partition, seeds 20 and 25)', async () => {
+    it('is left for another one of the list (faults jetstream partition, seeds 20 and 25)', async ({
+      expect,
+    }) => {
       await using alone = await startNode({ jetstream: 'enabled: false' });
       await using other = await startNode();
       await other.stop();
@@ -99,7 +102,9 @@ describe
       await server.close();
     });
 
-    it('is left also where it answers that there is no such stream (faults jetstream partition, seed 408)', async () => {
+    it('is left also where it answers that there is no such stream (faults jetstream partition, seed 408)', async ({
+      expect,
+    }) => {
       const cluster = (name: string) => `cluster { name: ${name}, listen: "127.0.0.1:-1" }`;
       const jetstream = 'enabled: false';
       await using alone = await startNode({ jetstream, config: cluster('alone') });

@@ -191,7 +191,7 @@ describe('the threads of a scan', () => {
     await Promise.all(['a', 'b'].map(scanned));
     expect(started).toEqual({ threads: 2, ended: 0 });
     await scanned('c');
-    await vi.waitFor(() => expect(started).toEqual({ threads: 2, ended: 2 }));
+    await expect.poll(() => started).toEqual({ threads: 2, ended: 2 });
     await scanned('d');
     expect(started.threads).toBe(3);
     await scan.close();

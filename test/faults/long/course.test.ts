@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Course } from './course.js';
 import type { ProcessMemory } from './process-memory.js';
 
@@ -96,7 +96,7 @@ describe('the course of a run', () => {
     const end = course.watch('it lists');
     take(256);
     // Until the timer has sampled it.
-    await vi.waitFor(() => expect(course.curves['memory while it lists, MiB']).toContain(356));
+    await expect.poll(() => course.curves['memory while it lists, MiB']).toContain(356);
     take(-256);
     end();
     for (let step = 0; step < 20; step++) course.step({});
