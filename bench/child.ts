@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { peakMemory } from './peak-memory.js';
 import type { Sample, Work } from './question.js';
 
 // One run of one variant in a process of its own: node child.js MODULE, its work on stdin.
@@ -31,7 +32,7 @@ const sample: Sample = {
   cpuSeconds: (user + system) / 1e6,
   mainSeconds:
     mainBefore === undefined || mainAfter === undefined ? undefined : mainAfter - mainBefore,
-  peakMegabytes: process.resourceUsage().maxRSS / 1024,
+  peakMegabytes: peakMemory() / 2 ** 20,
 };
 process.stdout.write(`${JSON.stringify(sample)}\n`);
 

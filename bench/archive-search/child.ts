@@ -1,4 +1,5 @@
 import { pathToFileURL } from 'node:url';
+import { peakMemory } from '../peak-memory.js';
 
 export interface Call {
   readonly name: string;
@@ -38,7 +39,7 @@ process.on('message', async ({ name, args }: Call) => {
     ...outcome,
     ms,
     cpuMs: (user + system) / 1_000,
-    peakMegabytes: process.resourceUsage().maxRSS / 1_024,
+    peakMegabytes: peakMemory() / 2 ** 20,
   };
   process.send?.(reply);
 });

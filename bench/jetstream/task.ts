@@ -1,3 +1,5 @@
+import { peakMemory } from '../peak-memory.js';
+
 /** What a child gets as its argument, as JSON. */
 export interface Task {
   readonly urls: string[];
@@ -35,7 +37,7 @@ export async function onTask(
     posts,
     seconds,
     cpuSeconds: (user + system) / 1e6,
-    peakMegabytes: process.resourceUsage().maxRSS / 1_024,
+    peakMegabytes: peakMemory() / 2 ** 20,
   };
   process.send?.(done, () => process.exit());
 }

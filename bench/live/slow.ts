@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { account, replay } from 'millrace';
+import { peakMemory } from '../peak-memory.js';
 
 // Consumes a stream at a fixed rate for some time: node slow.js ADDRESS FOLDER POSTS_PER_SECOND SECONDS
 const [address, folder, perSecond, seconds] = process.argv.slice(2);
@@ -27,6 +28,6 @@ for await (const _post of replay(acme, { streamType: 'firehose', folder, ...wind
   if (spent > Number(seconds) * 1_000) break;
   await sleep(Math.max(0, (posts / Number(perSecond)) * 1_000 - spent));
 }
-const slow: Slow = { posts, peakMegabytes: process.resourceUsage().maxRSS / 1_024 };
+const slow: Slow = { posts, peakMegabytes: peakMemory() / 2 ** 20 };
 process.send?.(slow);
 process.disconnect?.();

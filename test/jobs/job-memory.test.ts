@@ -44,7 +44,8 @@ it('reading a job needs less than 250 MB of memory for any number of files', asy
   const large = await peak(144, posts);
   expect(small.posts).toBe(48 * posts);
   expect(large.posts).toBe(144 * posts);
-  // Runs differ by some 30 MB: 186 to 215 MB in all were measured, and more on a busy machine.
+  // Runs differ by some 30 MB: 186 to 218 MB in all were measured, and more on a busy machine.
   expect(IDLE + large.bytes).toBeLessThan(250 * MEGABYTE);
-  expect(large.bytes - small.bytes).toBeLessThan(60 * MEGABYTE);
+  // Each of the 96 files more has 3.8 MB or more: kept, they are 365 MB.
+  expect(large.bytes - small.bytes).toBeLessThan(100 * MEGABYTE);
 });

@@ -1,4 +1,5 @@
 import { account, activities, gunzip, jobFiles, jsonLines, pipeline } from 'millrace';
+import { peakMemory } from '../../bench/peak-memory.js';
 
 // A process of its own whose memory is measured: URL of the service, then the job.
 const [historicalUrl = '', job = ''] = process.argv.slice(2);
@@ -10,7 +11,7 @@ const acme = account(
 // @ts-expect-error: undici declares the types of its main module only.
 await import('undici/lib/dispatcher/client.js');
 // The memory used before, including the TypeScript loader.
-const before = process.resourceUsage().maxRSS;
+const before = peakMemory();
 const posts = await pipeline(
   jobFiles(acme, job),
   gunzip(),
@@ -22,4 +23,4 @@ const posts = await pipeline(
     return count;
   },
 );
-process.send?.({ posts, bytes: (process.resourceUsage().maxRSS - before) * 1024 });
+process.send?.({ posts, bytes: peakMemory() - before });

@@ -1,6 +1,5 @@
 // Calls what reads a response, at an address where each is a bomb. Prints what each call ended with, and the most memory
 // that the process had by then, in MiB.
-import { readFileSync } from 'node:fs';
 import {
   account,
   collect,
@@ -15,6 +14,7 @@ import {
   usage,
   users,
 } from 'millrace';
+import { peakMemory } from '../../bench/peak-memory.js';
 
 const [url = '', folder = '', ...names] = process.argv.slice(2);
 const acme = account(
@@ -55,15 +55,8 @@ for (const name of names) {
     () => 'a result',
     (error: unknown) => (error instanceof MillraceError ? error.code : String(error)),
   );
-  peaks[name] = Math.round(peakKiB() / 1024);
+  peaks[name] = Math.round(peakMemory() / 2 ** 20);
 }
 await acme.close();
-
-/** The most memory until now. `maxRSS` begins with what the process that started this one had. */
-function peakKiB(): number {
-  const { platform, resourceUsage } = process;
-  if (platform !== 'linux') return resourceUsage().maxRSS;
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
-}
 
 console.log(JSON.stringify({ ended, peaks }));
