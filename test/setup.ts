@@ -1,13 +1,19 @@
 // Vitest runs this before each test file, also in a process that files share.
 import fc from 'fast-check';
-import { afterAll, afterEach } from 'vitest';
+import { afterAll, afterEach, beforeEach, onTestFailed } from 'vitest';
 import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
+import { explainSuppressed } from './explain-suppressed.js';
 import { bySuite } from './slow-suite.js';
 
 // For each property that does not say how often it is tried.
 fc.configureGlobal({ numRuns: bySuite(40, 400) });
 
+beforeEach(() => {
+  onTestFailed(({ task }) => {
+    for (const error of task.result?.errors ?? []) explainSuppressed(error);
+  });
+});
 afterEach(cleanUpAfterTest);
 // Not after each test: the tests of a file may run concurrently.
 afterAll(endChildren);

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
 import { spawn } from '../child-processes.js';
+import { freePorts } from './free-ports.js';
 
 /** Whether this machine has the server; tests skip without it. */
 export const hasNatsServer = versionOf() !== undefined;
@@ -129,8 +130,9 @@ export class NatsNode {
   async #mustNotHaveCrashed(): Promise<void> {
     if (this.#crash === undefined) return;
     const log = await readFile(this.log, 'utf8').catch(() => '');
+    const [reason = ''] = /\[FTL\].*|^panic.*/m.exec(log) ?? [];
     throw new Error(
-      `nats-server ${this.name} on port ${this.port} ended ${this.#crash}: ${log.slice(-6_000)}`,
+      `nats-server ${this.name} on port ${this.port} ended ${this.#crash}: ${reason}\n${log.slice(-6_000)}`,
     );
   }
 }
@@ -273,27 +275,6 @@ jetstream {
 ${config}
 `;
   return new NatsNode(name, port, folder, text, store === undefined);
-}
-
-/**
- * Ports that were free just now. They are below those that the system gives to connections, as one of these could
- * take the port of a node that is down.
- */
-async function freePorts(count: number): Promise<number[]> {
-  const ports: number[] = [];
-  while (ports.length < count) {
-    const port = 10_000 + Math.floor(Math.random() * 22_000);
-    if (!ports.includes(port) && (await isFree(port))) ports.push(port);
-  }
-  return ports;
-}
-
-function isFree(port: number): Promise<boolean> {
-  const server = net.createServer();
-  return new Promise(resolve => {
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
 }
 
 function accepts(port: number): Promise<boolean> {

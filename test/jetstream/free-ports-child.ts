@@ -1,0 +1,5 @@
+// Prints a number of ports, and ends when its input does.
+import { freePorts } from './free-ports.js';
+
+console.log(JSON.stringify(await freePorts(Number(process.argv[2]))));
+process.stdin.resume();
