@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { printed } from './printed.js';
+import { stdoutOf } from './stdout-of.js';
 import { straceArguments } from './system-calls.js';
 
 export interface CutOptions {
@@ -28,11 +28,11 @@ export async function cutLmdb(
   const script = (file: string) => path.join(scripts, `cut-lmdb-${file}-child.js`);
   await mkdir(within('written'));
   const common = [library.href, name, within('written'), String(seed)];
-  await printed('strace', [
+  await stdoutOf('strace', [
     ...[...straceArguments(within('trace')), process.execPath],
     ...[script('write'), ...common, within('lock')],
   ]);
-  const text = await printed(process.execPath, [
+  const text = await stdoutOf(process.execPath, [
     ...[script('open'), ...common],
     ...[within('trace'), within('lock'), within('image'), moments],
   ]);

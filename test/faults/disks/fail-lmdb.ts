@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { outputOf, spawn } from '../../child-processes.js';
 import { keptByLmdb } from './kept-by-lmdb.js';
-import { printed } from './printed.js';
+import { stdoutOf } from './stdout-of.js';
 
 export type LmdbFault = 'kill' | 'ENOSPC' | 'EIO';
 
@@ -214,5 +214,5 @@ async function mustGoOn(
   const list = path.join(folder, 'left.json');
   await writeFile(list, JSON.stringify(left));
   const script = path.join(scripts, 'fail-lmdb-open-child.js');
-  await printed(process.execPath, [script, library.href, name, String(seed), list]);
+  await stdoutOf(process.execPath, [script, library.href, name, String(seed), list]);
 }
