@@ -1,8 +1,10 @@
 import { account, activities, gunzip, jobFiles, jsonLines, pipeline } from 'millrace';
 import { peakMemory } from '../../bench/peak-memory.js';
+import { MemoryWatch } from '../faults/matrix/memory-watch.js';
 
-// A process of its own whose memory is measured: URL of the service, then the job.
-const [historicalUrl = '', job = ''] = process.argv.slice(2);
+// A process of its own whose memory is measured: URL of the service, the job, and its number of posts.
+const [historicalUrl = '', job = '', posts = ''] = process.argv.slice(2);
+const third = Math.floor(Number(posts) / 3);
 const acme = account(
   { historicalUrl, account: 'acme', publisher: 'twitter', email: 'a@b.c', password: 'secret' },
   {},
@@ -12,15 +14,21 @@ const acme = account(
 await import('undici/lib/dispatcher/client.js');
 // The memory used before, including the TypeScript loader.
 const before = peakMemory();
-const posts = await pipeline(
+let kept = 0;
+const read = await pipeline(
   jobFiles(acme, job),
   gunzip(),
   jsonLines(),
   activities(),
   async input => {
     let count = 0;
-    for await (const _ of input) count++;
+    let watch: MemoryWatch | undefined;
+    for await (const _ of input) {
+      count++;
+      if (count === third) watch = await MemoryWatch.start();
+      if (count === 3 * third) kept = (await watch?.look()) ?? 0;
+    }
     return count;
   },
 );
-process.send?.({ posts, bytes: peakMemory() - before });
+process.send?.({ posts: read, bytes: peakMemory() - before, kept });

@@ -15,10 +15,15 @@ export class MemoryWatch {
     return new MemoryWatch(await inUse());
   }
 
+  /** Resolves to the most so far, this moment included. */
+  async look(): Promise<number> {
+    this.grown = Math.max(this.grown, (await inUse()) - this.#before);
+    return this.grown;
+  }
+
   /** Throws if there is more than `limitBytes` now. */
   async mustBeBelow(limitBytes: number): Promise<void> {
-    this.grown = Math.max(this.grown, (await inUse()) - this.#before);
-    if (this.grown > limitBytes)
+    if ((await this.look()) > limitBytes)
       throw new Error(`${this.grown} bytes more in memory than before, of at most ${limitBytes}`);
   }
 }
