@@ -135,19 +135,19 @@ describe
  * Answers for a server without JetStream what it says about the stream, and counts how often it is asked.
  *
  * @param answer - Gets the number of the question, from 1.
- * @param answers - Nothing is answered before it.
+ * @param begun - Nothing is answered before it.
  */
 async function answering(
   { url }: NatsNode,
   answer: (asked: number) => object | undefined,
-  answers: Promise<unknown> = Promise.resolve(),
+  begun: Promise<unknown> = Promise.resolve(),
 ): Promise<readonly [server: NatsConnection, asked: () => number]> {
   const server = await connect({ servers: url });
   let asked = 0;
   server.subscribe('$JS.API.STREAM.INFO.posts', {
     callback(_error, message) {
       const text = JSON.stringify(answer(++asked));
-      answers.then(() => message.respond(text));
+      begun.then(() => message.respond(text));
     },
   });
   await server.flush();

@@ -54,7 +54,7 @@ export async function counted(world: World): Promise<Expected> {
 }
 
 /** A line for each post of these texts: its totals, or that there is an error. */
-export async function measured(
+export async function engagementTotals(
   { addresses, service }: World,
   token: BareToken,
   texts: readonly string[],

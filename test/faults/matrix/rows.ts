@@ -4,7 +4,15 @@ import { gzipSync } from 'node:zlib';
 import type { Endpoint } from 'millrace/service';
 import { engagementPosts, OWNER } from './archive.js';
 import { type Expected, expectedPosts, hashOf, idOf } from './bare-client.js';
-import { counted, idsIn, jobTexts, lines, measured, replayed, searched } from './expected.js';
+import {
+  counted,
+  engagementTotals,
+  idsIn,
+  jobTexts,
+  lines,
+  replayed,
+  searched,
+} from './expected.js';
 import { postsOf } from './outputs.js';
 import { type Millrace, PIPELINES, type Pipeline, type RowName } from './pipelines.js';
 import { World } from './world.js';
@@ -182,7 +190,7 @@ export const ROWS: readonly Row[] = [
     const token = await setting.world.signIn(OWNER);
     return {
       input: await storeTexts(texts, setting),
-      expected: await measured(setting.world, token, [...texts.values()]),
+      expected: await engagementTotals(setting.world, token, [...texts.values()]),
     };
   }),
 ];

@@ -9,7 +9,11 @@ export interface ClockAccess {
 
 /** For `account`: only the service says when to wait. */
 export const NO_LIMITS = {
-  ...{ search: [], jobReads: [], replay: [], compliance: [], engagement: [] },
+  search: [],
+  jobReads: [],
+  replay: [],
+  compliance: [],
+  engagement: [],
 };
 
 /** Waits of the library move the service's clock, so that minutes pass in no time. */
