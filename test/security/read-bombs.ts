@@ -15,6 +15,7 @@ import {
   users,
 } from 'millrace';
 import { peakMemory } from '../../bench/peak-memory.js';
+import { collectGarbage } from '../collect-garbage.js';
 
 const [url = '', folder = '', ...names] = process.argv.slice(2);
 const acme = account(
@@ -50,7 +51,7 @@ const ended: Record<string, string> = {};
 const peaks: Record<string, number> = {};
 for (const name of names) {
   // The garbage of the call before says nothing about this one.
-  globalThis.gc?.();
+  collectGarbage();
   ended[name] = await calls[name]!().then(
     () => 'a result',
     (error: unknown) => (error instanceof MillraceError ? error.code : String(error)),

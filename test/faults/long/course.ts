@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { collectGarbage } from '../collect-garbage.js';
+import { collectGarbage } from '../../collect-garbage.js';
 import type { Counts, Curves } from '../part.js';
 import type { FixedWork } from './fixed-work.js';
 import { processMemory } from './process-memory.js';
