@@ -1,6 +1,7 @@
 // Posts into a SQLite database, each exactly once: rows and cursor are committed in one transaction.
 // Kill it at any moment and run it again: it continues after its last commit. `15-into-sqlite.ts
-// 202401010000 202401020000` uses that window instead of the last 30 days.
+// 202401010000 202401020000` uses that window instead of the last 30 days. With MILLRACE_BASE_URL or
+// MILLRACE_URL in the environment it searches there, otherwise in a local service.
 import Database from 'libsql'; // the same calls as better-sqlite3; or `DatabaseSync` of node:sqlite
 import { type Activity, account, dedupe, type Flow, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
@@ -37,7 +38,8 @@ interface Checkpoint {
 }
 const COMPLETE = 'complete';
 
-const service = process.env.MILLRACE_URL === undefined ? createService() : undefined;
+const hasAddress = Boolean(process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL);
+const service = hasAddress ? undefined : createService();
 const acme = service === undefined ? account() : account(await service.start());
 const [fromDate, toDate] = process.argv.slice(2);
 const query = 'coffee OR rain';

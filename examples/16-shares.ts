@@ -1,5 +1,6 @@
 // One search as four processes at the same time, each with its share, and the same as one process: the same posts.
 // Each process runs this script again with MILLRACE_SHARE=1/4 and so on; on four machines, a shell sets it.
+// With MILLRACE_BASE_URL or MILLRACE_URL in the environment it searches there, as one process, otherwise in a local service.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -7,7 +8,7 @@ import { account, dedupe, files, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
 const share = process.env.MILLRACE_SHARE ?? '';
-if (share !== '' || process.env.MILLRACE_URL !== undefined) {
+if (share !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
   const folder = `out/shares/${share === '' ? 'whole' : share.replace('/', '-of-')}`;
   const { posts } = await pipeline(
     search(account(), {

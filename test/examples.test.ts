@@ -31,8 +31,13 @@ interface Csv {
 }
 
 /** Runs an example in an empty folder, optionally piped into a shell command. */
-function run(example: string, args: readonly string[] = [], behind = ''): Promise<Ended> {
-  return runCommand([compiled(path.join(root, 'examples', example)), ...args], behind);
+function run(
+  example: string,
+  args: readonly string[] = [],
+  behind = '',
+  env: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
+  return runCommand([compiled(path.join(root, 'examples', example)), ...args], behind, env);
 }
 
 /** As a user does it. */
@@ -41,13 +46,18 @@ function runWithTsx(example: string): Promise<Ended> {
   return runCommand([tsx, path.join(root, 'examples', example)]);
 }
 
-function runCommand(args: readonly string[], behind = ''): Promise<Ended> {
+function runCommand(
+  args: readonly string[],
+  behind = '',
+  env: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
   const command = [process.execPath, ...args];
   const quoted = command.map(part => `'${part}'`).join(' ');
   const child = spawn('bash', ['-c', `set -o pipefail; ${quoted} ${behind}`], {
     cwd: folder,
     env: {
       ...process.env,
+      ...env,
       TSX_TSCONFIG_PATH: path.join(root, 'tsconfig.json'),
     },
   });
@@ -251,6 +261,16 @@ describe('the examples work as described', () => {
     const again = await run('12-engagement-totals.ts');
     expect(again).toMatchObject({ code: 0, stderr: first.stderr });
   });
+
+  it.each(['15-into-sqlite.ts', '16-shares.ts'])(
+    '%s: uses the service of MILLRACE_BASE_URL, and starts none',
+    async example => {
+      const env = { MILLRACE_BASE_URL: 'https://search.example' };
+      const { code, stderr } = await run(example, [], '', env);
+      expect(code).not.toBe(0);
+      expect(stderr).toContain('MILLRACE_EMAIL');
+    },
+  );
 
   it('13-web-sign-in: only the browser that started a sign-in can complete it, and then sees the likes', async () => {
     const { code, stdout, stderr } = await run('13-web-sign-in.ts');

@@ -202,7 +202,7 @@ describe('the commands of the pages', () => {
     expect(lines.length).toBeGreaterThan(5);
     for (const line of lines) {
       const ended = await run(
-        ['bash', '-c', line.replace('http://127.0.0.1:8787', baseUrl)],
+        ['bash', '-c', line.replace('http://127.0.0.1:8080', baseUrl)],
         root,
         {},
       );

@@ -129,7 +129,8 @@ function environmentFor(port: unknown, options: ServiceOptions): string {
       '--env needs the --port of the service: without one it listens at any free port, which it prints when it starts',
     );
   const settings = settingsOf(options);
-  return exportLines(environmentOf(addressesAt(loopbackUrl(Number(port)), settings, Date.now)));
+  const addresses = addressesAt(loopbackUrl(Number(port)), settings, Date.now);
+  return exportLines(environmentOf(addresses, process.env));
 }
 
 /** The command as the user typed it, without its options. */
@@ -171,7 +172,7 @@ function summary(
   posts      ${posts}
 
 For scripts in another shell, where account() then needs no options:
-${exportLines(environmentOf(addresses)).replaceAll(/^(?=export)/gm, '  ')}
+${exportLines(environmentOf(addresses, process.env)).replaceAll(/^(?=export)/gm, '  ')}
 ${first}
 
 Ctrl+C ends it.

@@ -1,9 +1,22 @@
 import type { Addresses } from './http/addresses.js';
 import { shellWord } from './shell-word.js';
 
-/** Variables from which `account()` reads the service's addresses, names and credentials. */
-export function environmentOf(addresses: Addresses): Readonly<Record<string, string>> {
+/**
+ * Variables from which `account()` reads the service's addresses, names and credentials.
+ *
+ * @param given The environment that they are for. Addresses of another service in it are emptied, which
+ * counts as absent: each of them would win over `MILLRACE_URL`.
+ */
+export function environmentOf(
+  addresses: Addresses,
+  given: Readonly<Record<string, string | undefined>> = {},
+): Readonly<Record<string, string>> {
+  const others = Object.keys(addresses)
+    .filter(name => name.endsWith('Url'))
+    .map(name => `MILLRACE_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`)
+    .filter(name => given[name]);
   return {
+    ...Object.fromEntries(others.map(name => [name, ''])),
     // Every endpoint is at one origin, and `account()` takes all addresses from this.
     MILLRACE_URL: addresses.baseUrl,
     MILLRACE_CONSOLE_URL: addresses.consoleUrl,

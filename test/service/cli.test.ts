@@ -7,7 +7,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { account } from '../../src/http/account.js';
-import { SETTINGS, type SettingName } from '../../src/http/settings.js';
+import { SETTINGS, type SettingName, type UrlSettingName } from '../../src/http/settings.js';
 import { search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
 import { spawn } from '../child-processes.js';
@@ -193,8 +193,8 @@ describe('the command', () => {
   });
 });
 
-describe('--env', () => {
-  it.concurrent('prints all settings that every family of calls needs, for a shell and for --env-file', async () => {
+describe('the variables', () => {
+  it.concurrent('of --env are all settings that every family of calls needs, for a shell and for --env-file', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'millrace-env-'));
     const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
     const { base_url: url } = JSON.parse(await ready);
@@ -227,7 +227,29 @@ describe('--env', () => {
     await rm(folder, { recursive: true });
   });
 
-  it.concurrent('ends with 2 without a port, because the URL is not known yet', async () => {
+  it.concurrent.each([
+    ['--env', '8080'],
+    ['--no-control', '0'],
+  ])(
+    'lead to this service where the environment has addresses of another: %s',
+    async (flag, port) => {
+      const addresses = Object.entries(SETTINGS).filter(([, { kind }]) => kind === 'url');
+      const others = Object.fromEntries(
+        addresses.map(([, { env }]) => [env, 'https://other.example']),
+      );
+      const nats = { MILLRACE_NATS_URL: 'nats://other.example' };
+      const { child, ready } = runAs([CLI], [flag, '--port', port], { ...others, ...nats });
+      const lines = (await ready).matchAll(/^ *export (MILLRACE_\w+)='(.*)'$/gm);
+      const variables = Object.fromEntries([...lines].map(([, name, value]) => [name, value]));
+      expect(variables).not.toHaveProperty('MILLRACE_NATS_URL');
+      const { settings } = account({}, { ...others, ...variables });
+      for (const [name] of addresses)
+        expect(settings[name as UrlSettingName]?.hostname, name).toBe('127.0.0.1');
+      child.kill('SIGTERM');
+    },
+  );
+
+  it.concurrent('of --env need a port, because the URL is not known yet', async () => {
     const end = await run('--env').ended;
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain('--env needs the --port of the service');
