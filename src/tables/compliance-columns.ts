@@ -34,7 +34,7 @@ export const complianceEvents = builtIn(EVENTS, (event: ComplianceEvent) => even
   },
   countries: {
     type: 'list<string>',
-    meaning: 'Where it is withheld: two letters each, `XX` for everywhere',
+    meaning: 'Where it is withheld: two letters each, `XX` and `XY` for everywhere',
     value: event => ('countries' in event ? event.countries : null),
   },
   up_to_id: {
