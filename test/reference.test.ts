@@ -1,3 +1,4 @@
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { documentationOf, propertiesOf, publicExports } from './public-api.js';
 
@@ -32,6 +33,15 @@ describe('the reference', () => {
         .map(member => `${name}.${member.name}`),
     );
     expect(silent).toEqual([]);
+  });
+
+  it('shows an example of every function', () => {
+    const without = exported.filter(
+      ([, symbol]) =>
+        (symbol.flags & ts.SymbolFlags.Function) !== 0 &&
+        !symbol.getJsDocTags().some(tag => tag.name === 'example'),
+    );
+    expect(without.map(([name]) => name)).toEqual([]);
   });
 
   it.each([

@@ -35,7 +35,7 @@ export interface LocalFilesOptions {
   /**
    * Selects files of a folder by their path below it, with `/` as the separator. Files that are listed
    * themselves are always read.
-   * @default files that end in `.gz`, `.json`, `.jsonl` or `.ndjson`
+   * @default files that end in `.gz`, `.zst`, `.json`, `.jsonl` or `.ndjson`
    */
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
   /**
@@ -63,9 +63,10 @@ const OPTIONS = {
  * A resumed run continues with the file after the last finished one. Files that were added behind it
  * are read; if the files before it changed, by name or size, the cursor is refused.
  *
- * Throws a `StorageError` that names a file or folder that is missing or cannot be read, or a
- * folder in which no file matches.
- *
+ * @param paths A folder, a file, or a list of them.
+ * @throws OptionError Immediately, for invalid arguments.
+ * @throws StorageError From the flow, for a file or folder that is missing or cannot be read, or a folder
+ * in which no file matches.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */

@@ -35,7 +35,10 @@ export interface ComplianceOptions {
    * @default one connection without a partition
    */
   readonly partitions?: readonly number[] | undefined;
-  /** Starts in the past: events up to now come from a replay. `YYYYMMDDHHMM` (UTC) or a `Date`. */
+  /**
+   * Starts in the past: events up to now come from a replay. `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time,
+   * or a `Date`.
+   */
   readonly fromDate?: Timestamp | undefined;
   /**
    * Whether events from times without a connection are fetched by a replay of type `compliance`.
@@ -59,7 +62,7 @@ export interface ComplianceOptions {
   readonly folder?: string | undefined;
   /** Overrides times and limits of that replay, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
-  /** Where to resume: the cursor of a batch. */
+  /** Where to resume: the cursor of a batch or an error. */
   readonly resume?: Cursor | undefined;
 }
 

@@ -5,10 +5,10 @@ import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText, SEPARATOR } from './progress-text.js';
 
 /**
- * How a pipeline shows its progress: as a bar or as a line every 5 s on stderr, whichever of the two fits
- * (`auto`), not at all, or by a function that is called about 4 times a second and at the end. Each says
- * what the source waits for, and until when. What the function throws, or its promise rejects with, ends
- * the run; it is not called again before its promise is settled.
+ * How a pipeline shows its progress on stderr: as a bar, or as lines where that is no terminal (`auto`, `bar`),
+ * as a line every 5 s (`lines`), not at all (`off`), or by a function that is called about 4 times a second
+ * and at the end. Each says what the source waits for, and until when. What the function throws, or its
+ * promise rejects with, ends the run; it is not called again before its promise is settled.
  */
 export type ProgressDisplay =
   | 'auto'

@@ -5,7 +5,10 @@ import { DAY, HOUR, MINUTE, SECOND } from '../time.js';
 export interface Rate {
   readonly requests: number;
   readonly perMs: number;
-  /** Counts only calls of this kind; all calls of the family when absent. */
+  /**
+   * Counts only calls of this kind: `'change'` is add, delete and list of `replayRules`.
+   * @default all calls of the family
+   */
   readonly kind?: string | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface RetryPolicy {
   readonly firstWaitMs: number;
   /** Where the doubling ends, in milliseconds. @default 32_000 */
   readonly maxWaitMs: number;
-  /** The longest `Retry-After` to wait for; a longer one is an error. @default 900_000 */
+  /** The longest `Retry-After` to wait for, in milliseconds; a longer one is an error. @default 900_000 */
   readonly maxRetryAfterMs: number;
   /** No try starts later than this after the first, in milliseconds. @default 1_200_000 */
   readonly totalMs: number;

@@ -5,6 +5,10 @@ const REDACTED = '[redacted]';
 /**
  * A password or key. It prints as redacted in strings, logs, `util.inspect` and JSON; only `reveal`
  * returns it.
+ *
+ * @example
+ * const password = new Secret('...');
+ * console.log(`${password}`, password.reveal().length); // [redacted] 3
  */
 export class Secret {
   readonly #value: string;

@@ -19,7 +19,10 @@ interface Setting {
  * the option is not given.
  */
 export const SETTINGS = {
-  /** One base address in place of all below, for a service that has only one. Each of those wins over it. */
+  /**
+   * One base address in place of those from `baseUrl` to `dataUrl`, for a service that has only one. Each of
+   * those wins over it.
+   */
   url: { kind: 'url', env: 'MILLRACE_URL' },
   /** Base address of search and counts. */
   baseUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_BASE_URL' },

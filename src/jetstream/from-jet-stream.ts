@@ -67,7 +67,7 @@ const OPTIONS = {
 /**
  * The posts of a NATS JetStream stream that `toJetStream` fills, in the order of the stream. The cursor is a
  * sequence of the stream, and the servers keep nothing of the reader: a sink with a checkpoint writes each post
- * exactly once, also over kill -9 of this process and of servers.
+ * exactly once, even after kill -9 of this process or of servers.
  *
  * It goes on by itself while servers restart or elect a leader, for up to `maxOutageMs`. What a publisher that
  * was replaced sent too late is left out, and so is what servers have stored twice.

@@ -7,7 +7,7 @@ import { countSubjects, MAX_SUBJECTS, subjectsOf } from './subjects.js';
 
 /** The settings of a stream that `toJetStream` makes. It is stored in files, and kept until its limits. */
 export interface CreateStreamOptions {
-  /** The maximum size of the stream in bytes, on each replica. */
+  /** The maximum size of the stream in bytes, on each replica; at least 1 MiB. */
   readonly maxBytes: number;
   /** The maximum age of a message in milliseconds. @default no limit */
   readonly maxAgeMs?: number | undefined;

@@ -69,13 +69,17 @@ export interface ToJetStreamOptions<T> extends JetStreamServers {
   readonly bucket?: string | undefined;
   /** Makes the stream where it does not exist; an existing one must have these settings. */
   readonly create?: CreateStreamOptions | undefined;
-  /** The maximum number of messages that are sent and not acknowledged. @default 256 */
+  /**
+   * The maximum number of messages that are sent and not acknowledged, up to 10,000; their bytes are limited
+   * to 16 MiB.
+   * @default 256
+   */
   readonly maxInFlight?: number | undefined;
   /** The minimum time between two commits of the cursor, in milliseconds. @default 1000 */
   readonly commitIntervalMs?: number | undefined;
   /**
    * How long another process of this name must have been silent before this one takes over, in milliseconds. It
-   * is not waited for where that process was on this machine and has ended.
+   * is not waited for where that process was on this machine and has ended. At least 2,000.
    * @default 5000
    */
   readonly takeoverMs?: number | undefined;
@@ -111,7 +115,7 @@ const BATCH_OPTIONS = {
 
 /**
  * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of machines.
- * Each post counts exactly once there, also over kill -9 of this process and of servers: the cursor is kept
+ * Each post counts exactly once there, even after kill -9 of this process or of servers: the cursor is kept
  * by the servers, so that the same script, on any machine, goes on where the last run stopped. After a complete
  * run, the same script opens nothing and returns the same result.
  *

@@ -92,7 +92,10 @@ export async function createJob(
 /**
  * The current state of a job.
  *
+ * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError with status 404 for a job that is unknown or has expired.
+ * @example
+ * const { status } = await jobs.get(account(), uuid);
  */
 export function getJob(account: Account, job: JobName, options: JobCallOptions = {}): Promise<Job> {
   const { signal } = checkOptions('jobs.get', CALL_OPTIONS, options);
@@ -106,7 +109,10 @@ export function getJob(account: Account, job: JobName, options: JobCallOptions =
  * Accepts the quote of a job, which then runs and is paid for. After an attempt with an unknown
  * outcome, the status of the job is read before the next one.
  *
+ * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError when the job is not quoted.
+ * @example
+ * await jobs.accept(account(), uuid);
  */
 export function acceptJob(
   account: Account,
@@ -120,7 +126,10 @@ export function acceptJob(
 /**
  * Rejects the quote of a job, which can then never be run.
  *
+ * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError when the job is not quoted.
+ * @example
+ * await jobs.reject(account(), uuid);
  */
 export function rejectJob(
   account: Account,
@@ -135,8 +144,11 @@ export function rejectJob(
  * The addresses of the files of a delivered job. They expire after a while; call again for new ones.
  * `jobFiles` and `jobs.download` do so by themselves.
  *
+ * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError with status 404 for a job that is not delivered.
  * @throws DataError for a response that is not such a listing.
+ * @example
+ * const { urlList } = await jobs.results(account(), job);
  */
 export function jobResults(
   account: Account,
@@ -152,8 +164,11 @@ export function jobResults(
 /**
  * The files of a delivered job, each with its name and its address: `jobs.results` as a table.
  *
+ * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError with status 404 for a job that is not delivered.
  * @throws DataError for a response that is not such a table.
+ * @example
+ * for (const { name, url } of await jobs.resultsCsv(account(), job)) await fetchInto(name, url);
  */
 export function jobResultsCsv(
   account: Account,
@@ -166,7 +181,13 @@ export function jobResultsCsv(
   );
 }
 
-/** All jobs of the account that have not expired, and the totals of the delivered ones. */
+/**
+ * All jobs of the account that have not expired, and the totals of the delivered ones.
+ *
+ * @throws OptionError For invalid arguments or missing settings of the account.
+ * @example
+ * for (const { title, status } of (await jobs.list(account())).jobs) console.log(title, status);
+ */
 export function listJobs(account: Account, options: JobCallOptions = {}): Promise<JobList> {
   const { signal } = checkOptions('jobs.list', CALL_OPTIONS, options);
   return read(account, jobsUrl(account, 'jobs.json'), signal, async response =>
@@ -178,7 +199,9 @@ export function listJobs(account: Account, options: JobCallOptions = {}): Promis
  * The job with this title, or the one that `jobs.run` created for it; `undefined` if there is none, or
  * it has expired.
  *
- * @throws OptionError
+ * @throws OptionError For invalid arguments or missing settings of the account.
+ * @example
+ * const job = await jobs.find(account(), 'snow 2014');
  */
 export async function findJob(
   account: Account,

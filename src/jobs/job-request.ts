@@ -23,7 +23,10 @@ export interface JobRule {
 export interface JobRequest {
   /** Unique in the account: the job is found again by it. */
   readonly title: string;
-  /** First minute, inclusive: `YYYYMMDDHHMM` (UTC) or a `Date`, floored to its minute. */
+  /**
+   * First minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`,
+   * floored to its minute.
+   */
   readonly fromDate: Timestamp;
   /** Last minute, exclusive: a whole day ends at 0000 of the next. */
   readonly toDate: Timestamp;

@@ -6,7 +6,7 @@ import { type RecordLimits, recordLimits } from '../json/record-limits.js';
 /**
  * Bytes of a JSON document to the elements of one array at its top level: the exact bytes of each, as
  * soon as it is complete. Each file of the input is one document; an input without cursors is one
- * document as a whole. To read the rest of the document too, use `ElementSplitter`.
+ * document as a whole.
  *
  * @param key The name of the array.
  * @param options Limits of one element; 16 MiB and 3,000 levels by default.

@@ -30,7 +30,10 @@ export type { ReplayWait } from './replay-wait.js';
 export interface ReplayOptions {
   /** The stream to replay; `rulestream` delivers the posts that match its rules. */
   readonly streamType: StreamType;
-  /** First minute, inclusive: `YYYYMMDDHHMM` (UTC) or a `Date`, floored to its minute. */
+  /**
+   * First minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`,
+   * floored to its minute. Minutes older than five days are a gap with the reason `expired`.
+   */
   readonly fromDate: Timestamp;
   /**
    * Last minute, exclusive. It may be up to 366 days ahead: the replay then waits until each minute is

@@ -78,7 +78,12 @@ export async function syncRules(
   return { ...changes, applied: true };
 }
 
-/** The changes as text for people to read: a line for each rule, and a summary. */
+/**
+ * The changes as text for people to read: a line for each rule, and a summary.
+ *
+ * @example
+ * console.log(replayRules.renderChanges(await replayRules.sync(account(), wanted)));
+ */
 export function renderRuleChanges(changes: RuleChanges): string {
   const { added, deleted, retagged, unchanged, applied } = changes;
   const lines = [

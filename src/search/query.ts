@@ -18,7 +18,8 @@ export interface QueryOptions {
   /** `30day`, or `fullarchive`: everything since 21 March 2006. */
   readonly product: Product;
   /**
-   * Oldest minute, inclusive: `YYYYMMDDHHMM` (UTC) or a `Date`, floored to its minute.
+   * Oldest minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`,
+   * floored to its minute.
    * @default 30 days before `toDate`
    */
   readonly fromDate?: Timestamp | undefined;

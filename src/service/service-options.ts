@@ -31,29 +31,33 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
   readonly limits?: LimitsOption | undefined;
   /** The contract's limit on search and counts requests in any minute. By default there is none. */
   readonly perMinuteLimit?: number | undefined;
-  /** The account's name. */
+  /** The account's name. @default 'local' */
   readonly account?: string | undefined;
-  /** Label of the search endpoints. */
+  /** Label of the search endpoints. @default 'dev' */
   readonly label?: string | undefined;
-  /** Label of replay streams of any type, and of their rules. */
+  /** Label of replay streams of any type, and of their rules. @default 'replay' */
   readonly streamLabel?: string | undefined;
-  /** Label of the compliance stream. */
+  /** Label of the compliance stream. @default 'compliance' */
   readonly complianceLabel?: string | undefined;
-  /** The one data publisher. */
+  /** The one data publisher. @default 'twitter' */
   readonly publisher?: string | undefined;
-  /** Login of the account console and HTTP Basic user of every request. */
+  /** Login of the account console and HTTP Basic user of every request. @default 'dev@example.com' */
   readonly email?: string | undefined;
-  /** Password of the console and of HTTP Basic. */
+  /** Password of the console and of HTTP Basic. @default 'local-service' */
   readonly password?: string | undefined;
-  /** Whether a page continued by `next` starts with the last post of the page before. */
+  /** Whether a page continued by `next` starts with the last post of the page before. @default false */
   readonly duplicatesAtPageEdges?: boolean | undefined;
-  /** Order of the buckets, within and across the pages of counts. */
+  /** Order of the buckets, within and across the pages of counts. @default 'ascending' */
   readonly countsOrder?: 'ascending' | 'descending' | undefined;
-  /** Milliseconds after which a page of counts times out: it ends with the buckets counted so far. */
+  /**
+   * Milliseconds after which a page of counts times out: it ends with the buckets counted so far.
+   * @default 10_000
+   */
   readonly countsTimeoutMs?: number | undefined;
   /**
    * Minimum milliseconds, by the service's clock, that a job stays in each of its states: one number
    * for all, or some states by name.
+   * @default 500, but 1_000 for `estimating` and 2_000 for `running`
    */
   readonly jobDwellMs?: number | Partial<JobDwell> | undefined;
   /** Price of a job day in quotes. By default the subscription includes the cost. */
@@ -64,11 +68,12 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
   readonly fileUrlMs?: number | undefined;
   /** Port of the second origin, which serves data files. 0, the default, is any free port. */
   readonly filesPort?: number | undefined;
-  /** Milliseconds of real time without a message after which a stream sends a heartbeat. */
+  /** Milliseconds of real time without a message after which a stream sends a heartbeat. @default 10_000 */
   readonly heartbeatMs?: number | undefined;
   /**
    * Bytes, before compression, that may wait for a slow consumer of a stream. The service closes the
    * connection when more would wait.
+   * @default 8388608 (8 MiB)
    */
   readonly streamBacklogBytes?: number | undefined;
   /**

@@ -16,7 +16,7 @@ export interface UsageOptions {
   readonly bucket?: UsageBucket | undefined;
   /**
    * The first day, inclusive, in UTC: hours and minutes are ignored. The service keeps twelve months.
-   * @default the start of the month two months before the current one
+   * @default the start of the month two months before the month in which the report ends
    */
   readonly fromDate?: Timestamp | undefined;
   /**

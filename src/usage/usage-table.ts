@@ -23,7 +23,12 @@ export interface UsageRow {
   readonly alert: number | null;
 }
 
-/** Converts a usage report to rows: first those of the whole publisher, then those of its products. */
+/**
+ * Converts a usage report to rows: first those of the whole publisher, then those of its products.
+ *
+ * @example
+ * console.table(usage.table(await usage.report(account())));
+ */
 export function usageTable(report: UsageReport): UsageRow[] {
   return report.publishers.flatMap(publisher => [
     ...rowsOf(report, publisher.name, null, publisher),

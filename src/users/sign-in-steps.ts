@@ -116,6 +116,10 @@ export async function requestToken(
 /**
  * The second step: the URL at which the user signs in and consents. The browser then comes
  * back to the callback with `oauth_token` and `oauth_verifier`, or with `denied`.
+ *
+ * @throws OptionError For invalid options or missing settings of the account.
+ * @example
+ * response.redirect(users.signInAddress(acme, token, { always: true }));
  */
 export function signInAddress(
   account: Account,
@@ -135,7 +139,8 @@ export function signInAddress(
  * @throws AuthorizationError with the failure `verifier` or `token`, both of which can be used once.
  * @example
  * const { searchParams } = new URL(request.url, 'https://app.example');
- * const user = await accessToken(acme, { token, verifier: searchParams.get('oauth_verifier') });
+ * const verifier = searchParams.get('oauth_verifier') ?? '';
+ * const user = await users.accessToken(acme, { token, verifier });
  */
 export async function accessToken(
   account: Account,

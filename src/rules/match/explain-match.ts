@@ -46,7 +46,12 @@ export function explainMatch(
   return explainNode(tree, rule, post, matches(tree, post));
 }
 
-/** Formats an explanation as lines of text, with `>` before the parts that decided. */
+/**
+ * Formats an explanation as lines of text, with `>` before the parts that decided.
+ *
+ * @example
+ * console.log(rules.renderExplanation(rules.explain('snow lang:en', activity)));
+ */
 export function renderExplanation(explanation: Explanation): string {
   return linesOf(explanation, '').join('\n');
 }

@@ -9,7 +9,7 @@ export interface UsageOptions {
   readonly usageCap?: number | undefined;
   /** Requests in a month that the contract allows for each search product. Only reported, not enforced. */
   readonly requestCap?: number | undefined;
-  /** Status of the account in the usage report. */
+  /** Status of the account in the usage report. @default 'active' */
   readonly accountStatus?: 'active' | 'inactive' | undefined;
 }
 

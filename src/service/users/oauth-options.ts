@@ -3,13 +3,13 @@ import { withFlag } from '../option-flags.js';
 
 /** The applications and users that the service knows. */
 export interface OAuthOptions {
-  /** The consumer key of the application that may request engagement totals. */
+  /** The consumer key of the application that may request engagement totals. @default 'local-application' */
   readonly consumerKey?: string | undefined;
-  /** The secret of that application, which signs its requests. */
+  /** The secret of that application, which signs its requests. @default 'local-application-secret' */
   readonly consumerSecret?: string | undefined;
-  /** The consumer key of an application that the operator has not approved. */
+  /** The consumer key of an application that the operator has not approved. @default 'unapproved-application' */
   readonly unapprovedConsumerKey?: string | undefined;
-  /** The secret of that application, which signs its requests. */
+  /** The secret of that application, which signs its requests. @default 'unapproved-application-secret' */
   readonly unapprovedConsumerSecret?: string | undefined;
   /**
    * Callback addresses registered for the applications; `oob` displays a PIN. The default is `oob`
