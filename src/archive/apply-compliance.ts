@@ -12,16 +12,19 @@ import {
 import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
-import { StorageError } from '../errors.js';
+import { DataError, StorageError } from '../errors.js';
+import { hasZstd, LACKS_ZSTD } from '../gzip/zstd-file.js';
+import { isZstd, MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
 import { firstBytes, rewriteFile } from './rewrite-file.js';
+import { STORED_POSTS } from './stored-names.js';
 
 /** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
 export interface ApplyComplianceOptions extends RedactOptions {
   /**
    * Selects files of the folder by their path below it, with `/` as the separator.
-   * @default files that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz`
+   * @default files that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz` or `.zst`
    */
   readonly match?: ((name: string) => boolean) | undefined;
   /** Ends the call, which rejects with the signal's reason. Each file stays complete. */
@@ -57,15 +60,15 @@ const OPTIONS = {
   signal: signal(),
 } satisfies OptionTable<ApplyComplianceOptions>;
 
-const STORED = /\.(json|jsonl|ndjson)(\.gz)?$/i;
-
 /**
  * Removes from stored files the posts, or parts of posts, that `withoutDeleted` removes from a flow.
  * Only files with such posts are rewritten, each atomically: after a crash every file is either
  * unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
- * in the `info` line at the end of a job file is updated. Checkpoints of `files` are not changed.
+ * in the `info` line at the end of a job file is updated. A rewritten file stays gzip, zstd or plain.
+ * Checkpoints of `files` are not changed.
  *
- * @throws OptionError, StorageError; DataError for a damaged file.
+ * @throws OptionError, StorageError; DataError for a damaged file, and before any file changes where one
+ * of them is zstd and this Node cannot read it (before 22.15).
  * @example
  * const { removed, rewritten } = await applyCompliance('downloads', await openTombstones('tombstones'));
  * console.log(removed, `in ${rewritten.length} files`);
@@ -78,10 +81,15 @@ export async function applyCompliance(
   checkValue('applyCompliance', 'archiveFolder', FOLDER, archiveFolder);
   checkTombstones('applyCompliance', tombstones);
   const checked = checkOptions('applyCompliance', OPTIONS, options);
-  const { match = (name: string) => STORED.test(name), signal, ...redacting } = checked;
+  const { match = (name: string) => STORED_POSTS.test(name), signal, ...redacting } = checked;
   const names: string[] = [];
   for (const name of (await filesIn(archiveFolder)).filter(match))
     if (!(await isCheckpoint(path.join(archiveFolder, name)))) names.push(name);
+  if (!hasZstd)
+    for (const name of names) {
+      signal?.throwIfAborted();
+      await refuseZstd(path.join(archiveFolder, name));
+    }
   const removed: Partial<Record<HiddenReason, number>> = {};
   const rewritten: RewrittenFile[] = [];
   let [posts, changed] = [0, 0];
@@ -114,8 +122,20 @@ const CHECKPOINT = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 async function isCheckpoint(file: string): Promise<boolean> {
   if (!/\.json$/i.test(file)) return false;
+  return CHECKPOINT.test((await startOf(file, 64)).toString('latin1'));
+}
+
+async function refuseZstd(file: string): Promise<void> {
+  if (isZstd(await startOf(file, MAGIC_BYTES)) !== true) return;
+  throw new DataError(
+    `${LACKS_ZSTD}, or replace the file first: \`zstd -d --rm\`. No file was changed`,
+    { position: { origin: file } },
+  );
+}
+
+async function startOf(file: string, count: number): Promise<Buffer> {
   try {
-    return CHECKPOINT.test((await firstBytes(file, 64)).toString('latin1'));
+    return await firstBytes(file, count);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StorageError(`Cannot read ${file}: ${reason}`, { path: file, cause });

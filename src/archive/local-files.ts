@@ -18,6 +18,7 @@ import { releaseMemory } from '../gzip/release-memory.js';
 import { HeldFile } from '../scan/held-file.js';
 import type { Scan } from '../scan/scan.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
+import { ARCHIVE } from './stored-names.js';
 
 /** Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;
@@ -28,7 +29,6 @@ const BLOCK = 1024 * 1024;
  */
 const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
-const ARCHIVE = /\.(gz|zst|json|jsonl|ndjson)$/i;
 
 /** Which files of a folder `localFiles` reads. */
 export interface LocalFilesOptions {

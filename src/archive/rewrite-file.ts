@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable } from 'node:stream';
+import { Readable, type Transform } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -13,6 +13,8 @@ import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';
 import { type Batches, batchesOf, Flow } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
+import { zstdStream } from '../gzip/zstd-compress.js';
+import { isZstd, MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
@@ -124,14 +126,14 @@ async function write(file: string, review: Review, signal: AbortSignal | undefin
   const lock = await takeLock(`${hidden}.lock`, { refusal: `Another run rewrites ${file}` });
   try {
     const { mode } = await stat(file);
-    const isGzip = await startsAsGzip(file);
+    const compressor = await compressorOf(file);
     const rewrite = async (aside: FileHandle) => {
       const lines = Readable.from(kept(file, review, signal));
       const target = async (blocks: AsyncIterable<Buffer>) => {
         for await (const block of blocks) await aside.writeFile(block);
       };
-      await (isGzip
-        ? streams.pipeline(lines, createGzip(), target)
+      await (compressor
+        ? streams.pipeline(lines, compressor(), target)
         : streams.pipeline(lines, target));
     };
     // A fixed name, so that a killed process does not leave a copy of forbidden posts behind.
@@ -152,9 +154,13 @@ async function* kept(
   }
 }
 
-async function startsAsGzip(file: string): Promise<boolean> {
-  const [first, second] = await firstBytes(file, 2);
-  return first === 0x1f && second === 0x8b;
+/** What compresses as the file is compressed, whatever its name; `undefined` where it is plain. */
+async function compressorOf(file: string): Promise<(() => Transform) | undefined> {
+  const start = await firstBytes(file, MAGIC_BYTES);
+  if (start[0] === 0x1f && start[1] === 0x8b) return createGzip;
+  if (isZstd(start) !== true) return undefined;
+  if (zstdStream === undefined) throw new Error('This Node has no zstd');
+  return zstdStream;
 }
 
 /** The beginning of a file, or all of it where it is shorter. */

@@ -16,6 +16,9 @@ const { createZstdDecompress } = zlib as unknown as {
 /** Whether this Node can read zstd. */
 export const hasZstd = createZstdDecompress !== undefined;
 
+/** The first part of the message about a zstd file, where Node has no zstd. */
+export const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
+
 /**
  * Inflates one zstd file of any number of frames in the thread pool, as its bytes arrive, in bounded
  * memory. Delivers all that can be decoded before a cut or damage.
@@ -35,10 +38,7 @@ export class ZstdFile {
   }: { readonly origin: string | undefined; readonly maxBytes: number }) {
     this.#origin = origin;
     this.#maxBytes = maxBytes;
-    if (!hasZstd)
-      throw this.#fail(
-        `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node, or decompress the file first: \`zstd -d\``,
-      );
+    if (!hasZstd) throw this.#fail(`${LACKS_ZSTD}, or decompress the file first: \`zstd -d\``);
   }
 
   async *push(input: Buffer): AsyncGenerator<Buffer, void, undefined> {

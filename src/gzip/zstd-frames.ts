@@ -7,7 +7,7 @@ export interface ZstdPart {
 const FRAME = 0xfd2fb528;
 /** The magic numbers of frames without content differ in their last four bits. */
 const SKIPPABLE = 0x184d2a50;
-const MAGIC_BYTES = 4;
+export const MAGIC_BYTES = 4;
 
 /** What the next bytes are, once `need` of them have come. */
 type Field =
