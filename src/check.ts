@@ -371,11 +371,15 @@ export function explained<T>(
 
 /** The cursor of a batch. The source checks whether it is one of its cursors. */
 export function cursor<T extends object>(): Optional<T, undefined> {
-  return option(
-    'where to go on',
-    'the cursor of a batch or of an IncompleteError',
-    isRecord,
-    undefined,
+  return option('where to go on', 'the cursor of a batch or of an error', isRecord, undefined);
+}
+
+/** A cursor that its source refuses; `problem` continues "The cursor ...". */
+export function cursorError(problem: string, details?: { readonly cause?: unknown }): OptionError {
+  return new OptionError(
+    'resume',
+    `The cursor ${problem}. Leave \`resume\` out, or delete the checkpoint, to start again`,
+    details,
   );
 }
 

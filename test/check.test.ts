@@ -128,6 +128,12 @@ describe('options', () => {
     expect(errorOf(() => check({ query: 'snow', [option]: value })).option).toBe(option);
   });
 
+  it('name where a cursor comes from', () => {
+    expect(errorOf(() => check({ query: 'snow', resume: 5 })).message).toMatch(
+      /`resume` must be the cursor of a batch or of an error, got 5$/,
+    );
+  });
+
   it('do not show members of an object in a message', () => {
     const { message } = errorOf(() => check({ query: { password: 'hunter2' } }));
     expect(message).not.toContain('hunter2');

@@ -272,7 +272,7 @@ describe('the shares of the sources of the service', () => {
     expect(await foldersVerdict(folders)).toMatchObject({ exitCode: 1, missing: ['202401010020'] });
     const [first, ...others] = folders as [string, ...string[]];
     await expect(foldersVerdict([first, ...others, first])).rejects.toThrow(
-      /share 1\/4, as the folder/,
+      /share 1\/4, as the folder .* does\. Pass one folder for each share of one job$/,
     );
     await expect(foldersVerdict([...others, path.join(folder, 'job')])).rejects.toThrow(
       StorageError,

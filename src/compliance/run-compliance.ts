@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { abortable } from '../abortable.js';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { type DataError, IncompleteError, OptionError } from '../errors.js';
+import { cursorError } from '../check.js';
+import { type DataError, IncompleteError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
@@ -195,9 +196,8 @@ function parseCursor({ urls }: ComplianceRun, cursor: Cursor): ConnectionGapsSta
   const json = JSON.parse(JSON.stringify(cursor)) as Record<string, Json> | null;
   const { source, stream, until, gaps } = json ?? {};
   if (source !== 'compliance' || stream !== streamOf(urls))
-    throw new OptionError(
-      'resume',
-      `The cursor is not one of this compliance stream, ${streamOf(urls)}: it belongs to ${JSON.stringify(stream ?? source ?? null)}`,
+    throw cursorError(
+      `is not one of this compliance stream, ${streamOf(urls)}: it belongs to ${JSON.stringify(stream ?? source ?? null)}`,
     );
   const at = Date.parse(String(until));
   const windows = (Array.isArray(gaps) ? gaps : [null]).map(gap => {
@@ -206,7 +206,7 @@ function parseCursor({ urls }: ComplianceRun, cursor: Cursor): ConnectionGapsSta
     return { from: from ?? Number.NaN, to: to ?? Number.NaN };
   });
   if (Number.isNaN(at) || windows.some(({ from, to }) => !(from < to)))
-    throw new OptionError('resume', 'The cursor is damaged');
+    throw cursorError('is damaged');
   return { until: at, gaps: windows };
 }
 

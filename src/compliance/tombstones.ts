@@ -96,9 +96,10 @@ export class Tombstones {
     at?: { readonly source: string; readonly cursor: Cursor } | undefined,
   ): Promise<void> {
     if (this.#readOnly)
-      throw new StorageError(`The tombstones in ${this.folder} were opened with \`readOnly\``, {
-        path: this.folder,
-      });
+      throw new StorageError(
+        `The tombstones in ${this.folder} were opened with \`readOnly\`. To record, open them without it`,
+        { path: this.folder },
+      );
     if (!Array.isArray(events) || !events.every(isEvent))
       throw new DataError(
         'Expected compliance events, as `compliance()` and `parseComplianceEvent()` give them',

@@ -6,6 +6,6 @@ export function bytesOf(item: Uint8Array): Buffer {
   if (item instanceof Uint8Array) return bufferOf(item);
   // What the compiler cannot see: a Node stream with an encoding gives strings.
   throw new DataError(
-    `Expected bytes, got a ${typeof item}. A stream with an encoding gives text: read it without`,
+    `Expected bytes, got a ${typeof item}. A stream with an encoding gives text: do not set an encoding`,
   );
 }

@@ -1,6 +1,6 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Activity } from '../activity/activity.js';
-import { optionError } from '../check.js';
+import { cursorError } from '../check.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
@@ -192,14 +192,12 @@ function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: stri
   }
   const { source, created, seq, epochs, positions } = resume;
   if (source !== 'jetstream' || resume.stream !== stream.name || resume.subject !== subject)
-    throw optionError(
-      'fromJetStream',
-      'resume',
-      `is not a cursor of the stream ${stream.name} and the subject ${subject}`,
+    throw cursorError(
+      `is not one of fromJetStream() for the stream ${stream.name} and the subject ${subject}`,
     );
   if (created !== stream.created) throw remade(stream.name, String(created), stream.created);
   if (!isCount(seq) || !isEpochs(epochs) || !isSubjectPositions(positions))
-    throw optionError('fromJetStream', 'resume', 'is a cursor that is damaged');
+    throw cursorError('is damaged');
   return {
     after: seq,
     epochs: new Epochs(epochs),

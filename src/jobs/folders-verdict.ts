@@ -34,7 +34,10 @@ export async function foldersVerdict(folders: readonly string[]): Promise<JobVer
     const folder = folders[at] as string;
     const problem = problemOf(record, first, byShare.get(record.share.index));
     if (problem !== undefined)
-      throw new StorageError(`The folder ${folder} holds ${problem}`, { path: folder });
+      throw new StorageError(
+        `The folder ${folder} holds ${problem}. Pass one folder for each share of one job`,
+        { path: folder },
+      );
     byShare.set(record.share.index, folder);
   }
   const gone: string[] = [];

@@ -123,7 +123,7 @@ async function deliveredJob(
     isJob(name) && isDelivered(name) ? name : await orJobError(getJob(account, name, { signal }));
   if (isDelivered(job)) return job;
   throw new JobError(
-    `The job ${JSON.stringify(job.title)} (${job.uuid}) has no files: it is ${job.status}${job.statusMessage === '' ? '' : `: ${job.statusMessage}`}`,
+    `The job ${JSON.stringify(job.title)} (${job.uuid}) has no files: only a delivered job has, and \`jobs.run\` waits for that. It is ${job.status}${job.statusMessage === '' ? '' : `: ${job.statusMessage}`}`,
     { title: job.title, uuid: job.uuid, status: job.status },
   );
 }

@@ -1,6 +1,6 @@
 import type { Activity } from '../activity/activity.js';
 import { IdWindow } from '../activity/id-window.js';
-import { checkOptions, func, type OptionTable, optionError, text, whole } from '../check.js';
+import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../check.js';
 import { type Cursor, type Operator, operator, type Run } from '../flow/flow.js';
 import { type InternalBatches, internalOperator, type Reader } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
@@ -111,8 +111,6 @@ function restore(ids: IdWindow, state: unknown): void {
     if (!Array.isArray(state)) throw new TypeError('Expected an array');
     ids.restore(state);
   } catch (cause) {
-    throw optionError('dedupe', 'resume', 'is damaged: it does not hold the ids that were seen', {
-      cause,
-    });
+    throw cursorError('is damaged: it does not have the ids of dedupe()', { cause });
   }
 }

@@ -1,4 +1,4 @@
-import { checkValue, optionError, whole } from '../check.js';
+import { checkValue, cursorError, whole } from '../check.js';
 import { type Batch, type Operator, operator } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
@@ -19,7 +19,7 @@ export function take<T>(count: number): Operator<T, T> {
     async function* (_, { resume, progress }, open) {
       const { state = 0, inner } = unwrapCursor('take', resume);
       if (!Number.isSafeInteger(state))
-        throw optionError('take', 'resume', 'is damaged: it does not hold a count of items');
+        throw cursorError('is damaged: it does not have the count of take()');
       let taken = state as number;
       if (taken >= count) return;
       let last: Batch<T> | undefined;

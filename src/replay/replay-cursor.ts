@@ -1,3 +1,4 @@
+import { cursorError } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { isRecord } from '../is-record.js';
@@ -40,7 +41,7 @@ export function parseReplayCursor(
 ): { readonly state: ReplayState; readonly ids: unknown } {
   const json = JSON.parse(JSON.stringify(cursor)) as Json;
   if (!isRecord(json) || json.source !== 'replay' || !isRecord(json.request))
-    throw new OptionError('resume', 'The cursor is not one of replay()');
+    throw cursorError('is not one of replay()');
   for (const [name, value] of Object.entries(request))
     if (json.request[name] !== value)
       throw new OptionError(
@@ -56,7 +57,7 @@ export function parseReplayCursor(
     };
     return { state, ids: json.ids };
   } catch (cause) {
-    throw new OptionError('resume', 'The cursor is damaged', { cause });
+    throw cursorError('is damaged', { cause });
   }
 }
 

@@ -117,8 +117,12 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   } catch (error) {
     if (!(error instanceof GaveUp)) throw error;
     const missing = [...machine.state.open.map(shownRange), ...machine.state.gaps.map(shownGap)];
+    const goOn =
+      cursor === undefined
+        ? 'Run it again later'
+        : 'Run it again later; without a checkpoint, pass the cursor of this error as `resume`';
     throw new IncompleteError(
-      `The replay gave up after ${timings.attempts} connections that confirmed no minute, the last for this reason: ${error.reason.message}. Missing: ${missing.join(', ')}`,
+      `The replay gave up after ${timings.attempts} connections that confirmed no minute, the last for this reason: ${error.reason.message}. Missing: ${missing.join(', ')}. ${goOn}`,
       { missing, cursor, cause: error.reason, retryable: true },
     );
   } finally {

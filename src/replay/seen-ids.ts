@@ -1,5 +1,5 @@
 import { IdWindow } from '../activity/id-window.js';
-import { OptionError } from '../errors.js';
+import { cursorError } from '../check.js';
 import type { Json } from '../json/json.js';
 import { floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
 
@@ -61,7 +61,7 @@ export class SeenIds {
         this.#minutes.set(minute, ids);
       }
     } catch (cause) {
-      throw new OptionError('resume', 'The ids of the cursor are damaged', { cause });
+      throw cursorError('is damaged: it does not have the ids that were seen', { cause });
     }
   }
 }

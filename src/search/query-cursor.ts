@@ -1,3 +1,4 @@
+import { cursorError } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { isRecord } from '../is-record.js';
@@ -83,7 +84,7 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
     Record<string, Json>
   >;
   if (source !== query.source || !isRecord(request))
-    throw new OptionError('resume', `The cursor is not one of ${query.source}`);
+    throw cursorError(`is not one of ${query.source}()`);
   const names = new Set([...Object.keys(request), ...Object.keys(query.identity)]);
   for (const name of names)
     if (request[name] !== query.identity[name])
@@ -101,7 +102,7 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
     !isTextOrNone(next) ||
     typeof done !== 'boolean'
   )
-    throw new OptionError('resume', 'The cursor is damaged');
+    throw cursorError('is damaged');
   return { slice, next, skip, items, pages, done, window } as unknown as QueryPosition;
 }
 

@@ -1,4 +1,5 @@
-import { IncompleteError, MillraceError, OptionError } from '../errors.js';
+import { cursorError } from '../check.js';
+import { IncompleteError, MillraceError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { parseTimestamp, type Window } from '../time.js';
@@ -49,7 +50,7 @@ export async function* runQuery<T>(
   if (isOver(query, position)) return;
   const results = makeResults(position.pages === 0 && position.next === undefined);
   const requests = await requestsOf(query, position.window, run.signal);
-  if (position.slice >= requests.length) throw new OptionError('resume', 'The cursor is damaged');
+  if (position.slice >= requests.length) throw cursorError('is damaged');
   let isInCallback = false;
   try {
     if (requests.length > 1) position = { ...position, window: windowOf(requests) };

@@ -1,4 +1,4 @@
-import { optionError } from '../check.js';
+import { cursorError } from '../check.js';
 import { batchesOf, type Cursor, type Flow, type Run } from '../flow/flow.js';
 import { type InternalBatches, InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 import type { Source } from '../flow/pipeline.js';
@@ -65,6 +65,6 @@ function startOf(resume: Cursor | undefined, count: number): Start {
   if (resume === undefined) return { source: 0, inner: undefined };
   const { concat: source, inner } = resume;
   if (!Number.isInteger(source) || !((source as number) >= 0 && (source as number) <= count))
-    throw optionError('concat', 'resume', `is not a cursor of these ${count} sources`);
+    throw cursorError(`is not one of concat() with these ${count} sources`);
   return { source: source as number, inner: (inner ?? undefined) as Cursor | undefined };
 }

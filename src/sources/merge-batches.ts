@@ -1,4 +1,4 @@
-import { optionError } from '../check.js';
+import { cursorError } from '../check.js';
 import { batchesOf, type Cursor, type Run } from '../flow/flow.js';
 import {
   type InternalBatch,
@@ -181,6 +181,6 @@ function standsOf(resume: Cursor | undefined, count: number): Stand[] {
   const { merge } = resume;
   const isStand = (stand: unknown) => stand === 'done' || typeof stand === 'object';
   if (!Array.isArray(merge) || merge.length !== count || !merge.every(isStand))
-    throw optionError('merge', 'resume', `is not a cursor of these ${count} sources`);
+    throw cursorError(`is not one of merge() with these ${count} sources`);
   return merge as Stand[];
 }

@@ -216,6 +216,9 @@ describe('compliance', () => {
     const third = reading({ resume: second.cursor() });
     await service.until(1);
     await third.stop();
+    const again = / to start again$/;
+    for (const resume of [{ source: 'search' }, { ...second.cursor(), until: 'then' }])
+      await expect(reading({ resume }).done).rejects.toThrow(again);
     await expect(reading({ resume: { source: 'search' } }).done).rejects.toThrow(OptionError);
     await expect(reading({ resume: null as never }).done).rejects.toThrow(OptionError);
     const other = reading({ resume: second.cursor(), complianceLabel: 'other' });

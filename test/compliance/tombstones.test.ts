@@ -206,7 +206,9 @@ describe('tombstones', () => {
     await tombstones.record([ofPost('delete', '5')]);
     const reader = await openTombstones(tombstones.folder, { readOnly: true });
     expect(reader.post('5')).toEqual({ deleted: true });
-    await expect(reader.record([ofPost('delete', '6')])).rejects.toThrow('readOnly');
+    await expect(reader.record([ofPost('delete', '6')])).rejects.toThrow(
+      'were opened with `readOnly`. To record, open them without it',
+    );
     await reader.close();
     await tombstones.close();
     expect(() => tombstones.post('5')).toThrow(StorageError);

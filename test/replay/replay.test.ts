@@ -608,7 +608,15 @@ describe('a connection that is refused', () => {
     expect(error.retryable).toBe(true);
     expect(error.missing).toEqual([`${minuteOf(window.from)} to ${minuteOf(window.to)}`]);
     expect(error.message).toContain('503');
+    expect(error.message).toMatch(/Missing: .*\. Run it again later$/);
     expect(server.received.length).toBe(4);
+    const long = past(100);
+    server.script.push(wholeReplay(wirePosts(long)));
+    const late = await collected(posts(long, { timings: { attempts: 4 } })).catch(e => e);
+    expect(late.cursor).toBeDefined();
+    expect(late.message).toMatch(
+      /later; without a checkpoint, pass the cursor of this error as `resume`$/,
+    );
   });
 });
 
@@ -950,7 +958,9 @@ describe('a consumer', () => {
     for (const damage of [{ open: 7 }, { ids: 7 }, { gaps: [{}] }, { source: 'search' }, null]) {
       const damaged = (damage && { ...cursor, ...damage }) as Cursor;
       const run = async () => collected(posts(window, { resume: damaged }));
+      const refusal = damaged === null ? /of a batch or of an error/ : / to start again$/;
       await expect(run()).rejects.toThrow(OptionError);
+      await expect(run()).rejects.toThrow(refusal);
     }
     const requests = server.received.length;
     expect(await collected(posts(window, { resume: cursor }))).toEqual([]);

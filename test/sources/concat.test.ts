@@ -58,6 +58,9 @@ describe('concat', () => {
       const flow = concat(scripted('a', three), scripted('b', three));
       const { error } = await until(new Flow(run => flow.batches({ ...run, resume })));
       expect(error).toBeInstanceOf(OptionError);
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/concat.* 2 .* to start again$/),
+      });
     },
   );
 

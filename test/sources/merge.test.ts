@@ -134,7 +134,8 @@ describe('merge', () => {
       const flow = merge(scripted('a', each(1, 1)), scripted('b', each(1, 1)));
       const { error } = await until(new Flow(run => flow.batches({ ...run, resume })));
       expect(error).toBeInstanceOf(OptionError);
-      expect(error).toMatchObject({ option: 'resume' });
+      const message = expect.stringMatching(/merge.* 2 .* to start again$/);
+      expect(error).toMatchObject({ option: 'resume', message });
     },
   );
 
