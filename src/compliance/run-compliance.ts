@@ -38,8 +38,8 @@ export interface ComplianceRun {
   readonly onDamaged: OnDamaged | undefined;
 }
 
-/** The number of events that may wait for the consumer before the connections wait, too. */
-const MAX_WAITING = 100_000;
+/** The bytes of events that may wait for the consumer before the connections wait, too: some 30,000 events. */
+const MAX_WAITING_BYTES = 8 * 2 ** 20;
 /** How often a cursor is delivered while no events come. */
 const QUIET_MS = 15 * SECOND;
 /** The wait before the next replay of a gap after one has given up. */
@@ -54,7 +54,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);
   const gaps = new ConnectionGaps(urls.length, start);
-  const queue = new BatchQueue<ComplianceEvent>(MAX_WAITING);
+  const queue = new BatchQueue<ComplianceEvent>(MAX_WAITING_BYTES, ({ raw }) => raw.length);
   const ours = new LinkedAbort(run.signal);
   const { signal } = ours;
   // Each connection listens several times: Node would warn of a leak.

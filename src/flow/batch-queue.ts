@@ -4,17 +4,21 @@ export interface Taken<T, S> {
   readonly state: S;
 }
 
-/** A bounded queue from several producers to one consumer: `add` waits while it holds `limit` items or more. */
+/** A bounded queue from several producers to one consumer: `add` waits while it holds `limit` or more. */
 export class BatchQueue<T> {
   readonly #limit: number;
+  readonly #sizeOf: (item: T) => number;
   #waiting: T[] = [];
+  #size = 0;
   #poked = false;
   #end: { readonly error?: unknown } | undefined;
   #wakeReader: () => void = () => {};
   #wakeWriters: (() => void)[] = [];
 
-  constructor(limit: number) {
+  /** @param sizeOf what an item counts towards the limit; by default, one */
+  constructor(limit: number, sizeOf: (item: T) => number = () => 1) {
     this.#limit = limit;
+    this.#sizeOf = sizeOf;
   }
 
   /**
@@ -25,9 +29,12 @@ export class BatchQueue<T> {
   async add(items: readonly T[]): Promise<void> {
     if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error;
     if (this.#end !== undefined || items.length === 0) return;
-    for (const item of items) this.#waiting.push(item);
+    for (const item of items) {
+      this.#waiting.push(item);
+      this.#size += this.#sizeOf(item);
+    }
     this.#wakeReader();
-    while (this.#waiting.length >= this.#limit && this.#end === undefined)
+    while (this.#size >= this.#limit && this.#end === undefined)
       await new Promise<void>(resolve => this.#wakeWriters.push(resolve));
   }
 
@@ -61,6 +68,7 @@ export class BatchQueue<T> {
         if (items.length > 0 || this.#poked) {
           this.#poked = false;
           this.#waiting = [];
+          this.#size = 0;
           const state = stateOf();
           this.#wakeAll();
           yield { items, state };

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { BatchQueue } from '../../src/flow/batch-queue.js';
 
@@ -35,4 +36,22 @@ it('drops what producers add once its reader has stopped', async () => {
     break;
   }
   await queue.add([2, 3]);
+});
+
+it('has its producers wait while it holds as much as its limit, by the size of its items', async () => {
+  const queue = new BatchQueue<Buffer>(100, bytes => bytes.length);
+  let added = 0;
+  const add = async (bytes: number) => {
+    await queue.add([Buffer.alloc(bytes)]);
+    added++;
+  };
+  const adding = (async () => {
+    for (const bytes of [60, 60, 60]) await add(bytes);
+  })();
+  await setImmediate();
+  // The second one waits for the consumer, and the third one has not been added.
+  expect(added).toBe(1);
+  expect((await queue.read().next()).value?.items).toHaveLength(2);
+  await adding;
+  expect(added).toBe(3);
 });

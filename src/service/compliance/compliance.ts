@@ -87,7 +87,7 @@ export class Compliance {
   async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<EventMessage>> {
     for (let from = window.from; from < window.to; from += SEGMENT) {
       const events = await this.within({ from, to: Math.min(from + SEGMENT, window.to) }, signal);
-      yield events.map(({ at, json }) => ({ at, message: Buffer.from(json) }));
+      yield messagesOf(events);
     }
   }
 
@@ -183,6 +183,11 @@ export class Compliance {
     }
     return this.#minute.events;
   }
+}
+
+/** One after the other: events may be large. */
+function* messagesOf(events: readonly ComplianceEvent[]): Generator<EventMessage> {
+  for (const { at, json } of events) yield { at, message: Buffer.from(json) };
 }
 
 function isHiddenBy(event: GeneratedEvent | undefined, asOf: number): boolean {
