@@ -31,7 +31,8 @@ export const fuzz: Part = {
           const { inputs, accepted } = await thread.run({
             ...{ seed, forMs: TRIAL_MS, minInputs: MIN_INPUTS },
           });
-          return { inputs, accepted };
+          // A parser that refuses everything has not been tried.
+          return { hits: accepted, inputs, accepted };
         } catch (error) {
           // It may hang, or have a part of the input that failed.
           await thread.stop();

@@ -89,12 +89,15 @@ function origins(cells: readonly RecordedCell[]): readonly string[] {
   const commits = new Map<string | undefined, number>();
   for (const { commit, expects } of cells)
     if (expects !== 'none') commits.set(commit, (commits.get(commit) ?? 0) + 1);
-  const counted = [...commits].flatMap(([commit, count]) =>
-    commit === undefined ? [] : [`\`${commit}\` (${count} of ${cellCount(commits)})`],
+  const counted = [...commits].map(
+    ([commit, count]) =>
+      `${commit === undefined ? 'unknown' : `\`${commit}\``} (${count} of ${cellCount(commits)})`,
   );
   return [
     ...[...all].map(origin => `Run on ${origin}.`),
-    ...(counted.length === 0 ? [] : ['', `Commits: ${counted.join(', ')}.`]),
+    ...([...commits.keys()].some(commit => commit !== undefined)
+      ? ['', `Commits: ${counted.join(', ')}.`]
+      : []),
   ];
 }
 

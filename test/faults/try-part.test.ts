@@ -171,7 +171,7 @@ describe('results', () => {
     // Recorded before commits were.
     const before = { ...older, commit: undefined } as RecordedCell;
     const page = resultsPage([both], { part: { ...rest, older: before } });
-    expect(page).toContain(`Commits: \`${commit}\` (1 of 2 cells).`);
+    expect(page).toContain(`Commits: \`${commit}\` (1 of 2 cells), unknown (1 of 2 cells).`);
     expect(resultsPage([both], { part: { older: before } })).not.toContain('Commits');
   });
 

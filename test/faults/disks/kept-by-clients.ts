@@ -60,7 +60,7 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
   const client = account(
     {
       ...{ historicalUrl: served.server.url, account: 'acme', publisher: 'twitter' },
-      ...{ email: 'me@acme.test', password: 'secret', limits: 'off' as never },
+      ...{ email: 'me@acme.test', password: 'secret' },
       limits: { jobReads: [], jobCreation: [] },
       retry: { firstWaitMs: 1 },
     },

@@ -69,8 +69,9 @@ describe.each([...PARSERS])('%s', (name, { open }) => {
   };
 
   it('give a valid result or a typed error, for mutations of valid inputs', async () => {
-    const { inputs } = await fuzzParser(await opened(), { name, seed: 1, inputs: INPUTS });
-    expect(inputs).toBe(INPUTS);
+    const fuzzed = await fuzzParser(await opened(), { name, seed: 1, inputs: INPUTS });
+    expect(fuzzed.inputs).toBe(INPUTS);
+    expect(fuzzed.accepted).toBeGreaterThan(0);
   });
 
   it.each(FINDS[name] ?? [])('still do for an input that once failed: %s', async find => {

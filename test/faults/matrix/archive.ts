@@ -1,10 +1,10 @@
-import { createCipheriv, createHash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Activity } from '../../../src/activity/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import { samplePosts } from '../../../src/service/index.js';
 import { MemoryArchive } from '../../service/memory-archive.js';
+import { randomText } from './random-text.js';
 import { WINDOWS } from './windows.js';
 
 const MINUTE = 60_000;
@@ -116,9 +116,7 @@ function enlarge({ at, id, activity }: ArchivedPost): ArchivedPost[] {
   return Array.from({ length: large.copies }, (_, index) => {
     const copy = String(BigInt(id) + BigInt(index));
     const raw = activity.raw.toString().replaceAll(id, copy).slice(0, -1);
-    const key = createHash('sha256').update(copy).digest();
-    const cipher = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
-    const padding = cipher.update(Buffer.alloc((large.bytes * 3) / 4)).toString('base64');
+    const padding = randomText(copy, large.bytes);
     const larger = new Activity(Buffer.from(`${raw},"padding":"${padding}"}`));
     return { at, id: copy, activity: larger };
   });

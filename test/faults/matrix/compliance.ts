@@ -1,11 +1,14 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
-// Of the library without a mistake: what a mutant has recorded, another reader has to find.
+// From the library without a mutant's mistake: what a mutant has recorded, another reader has to find.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/print-event.js';
 import type { Random } from '../random.js';
 import { firstUnnamed, isNamed, type Minutes } from './named-gaps.js';
+import { randomText } from './random-text.js';
 import { minuteOf } from './windows.js';
 import type { World } from './world.js';
 
@@ -16,6 +19,8 @@ const FIRST_POST = 1_790_000_000_000_000_001n;
 const FIRST_USER = 1_650_000_000_000_000_001n;
 /** Longer than the service needs from its headers to its first event. */
 const SUBSCRIBE_MS = 50;
+/** Long enough to record events on a busy machine. They may be about posts and users that have a tombstone. */
+const RECORD_MS = 2_000;
 /** By the service's clock: replays have what was missed half an hour later. */
 const MAX_WAIT_MS = 2 * 24 * 3_600_000;
 const COUNTRIES = ['DE', 'FR', 'XX', 'XY'];
@@ -93,24 +98,37 @@ interface ArriveOptions {
 export class ComplianceEvents {
   readonly #world: World;
   readonly #random: Random;
+  readonly #bytes: number;
   readonly #subjects: Subject[] = [];
   /** Those that had the right tombstone since the last event was sent. */
   readonly #right = new Set<Subject>();
+  /** How many events of a post or user were recorded when a process was killed. */
+  readonly #kept = new Map<Subject, number>();
   readonly #texts = new Set<string>();
   /** Records that the run has received, and that were never sent so. */
   readonly #changed = new Set<string>();
   #count = 0;
   #stamp = 0;
   #bursts = 0;
+  #connectionsBefore = 0;
   readonly #connections: () => number;
 
-  constructor(world: World, random: Random) {
+  /** @param bytes Added to each event, as text that gzip makes a quarter smaller. */
+  constructor(world: World, random: Random, { bytes = 0 } = {}) {
+    this.#bytes = bytes;
     this.#world = world;
     this.#random = random;
     const { faults } = world.service;
     // A delay of nothing counts the connections.
     const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint: 'compliance', times: 'always' });
     this.#connections = () => faults.list().find(fault => fault.id === id)?.hits ?? 0;
+  }
+
+  /** Resolves once the stream has another connection than the last time. */
+  async connected(): Promise<void> {
+    while (this.#connections() === this.#connectionsBefore) await sleep(2);
+    this.#connectionsBefore = this.#connections();
+    await sleep(SUBSCRIBE_MS);
   }
 
   get count(): number {
@@ -147,7 +165,11 @@ export class ComplianceEvents {
     const postId = of === 'post' ? id : String(FIRST_POST - 1n + BigInt(this.#count));
     const country = this.#random.pick(COUNTRIES);
     const userId = of === 'user' ? id : '1';
-    const text = printEvent(kind, { id: postId, userId }, this.#stamp, country);
+    const event = printEvent(kind, { id: postId, userId }, this.#stamp, country);
+    const text =
+      this.#bytes === 0
+        ? event
+        : `${event.slice(0, -1)},"padding":"${randomText(String(this.#count), this.#bytes)}"}`;
     compliance.inject(text);
     this.#texts.add(text);
     sent.push({ kind, stamp: this.#stamp, country, postId, minute: minuteOf(clock.now()) });
@@ -205,6 +227,34 @@ export class ComplianceEvents {
     }
   }
 
+  /** Resolves once more tombstones are recorded than there were, or if that takes long. */
+  async recorded(folder: string): Promise<void> {
+    await using store = await openTombstones(folder, { readOnly: true });
+    const { size } = store;
+    const end = performance.now() + RECORD_MS;
+    while (store.size === size && performance.now() < end) await sleep(2);
+  }
+
+  /**
+   * Reads what a killed process has recorded. Throws if an earlier one had recorded more of a post or user, and for a
+   * tombstone that its events do not make. Resolves to the number of tombstones.
+   */
+  async mustBeKept(folder: string): Promise<number> {
+    // It was killed before it had opened them.
+    if (!existsSync(path.join(folder, 'data.mdb'))) return 0;
+    await using store = await openTombstones(folder, { readOnly: true });
+    for (const subject of this.#subjects) {
+      const mark = markIn(store, subject);
+      const kept = this.#kept.get(subject) ?? 0;
+      const marks = marksOf(subject, event => subject.sent.indexOf(event) >= kept);
+      if (!marks.some(one => isDeepStrictEqual(mark, one)))
+        throw new Error(`After a kill, lost or wrong: ${shown(subject, store)}`);
+      if (isDeepStrictEqual(mark, markOf(subject.sent)))
+        this.#kept.set(subject, subject.sent.length);
+    }
+    return store.size;
+  }
+
   /** Reads the tombstones of a run that has ended. Throws unless they are exactly those of the events. */
   async mustBeIn(folder: string, gaps: readonly ComplianceGap[], mayChange = false): Promise<void> {
     await using store = await openTombstones(folder, { readOnly: true });
@@ -218,19 +268,21 @@ export class ComplianceEvents {
   #wrong(store: Tombstones, gaps: readonly ComplianceGap[], mayChange: boolean): Subject[] {
     const wrong = this.#subjects.filter(subject => {
       const mark = markIn(store, subject);
-      return !marksOf(subject, gaps).some(one => isDeepStrictEqual(mark, one));
+      return !marksOf(subject, ({ minute }) => isNamed(gaps, minute)).some(one =>
+        isDeepStrictEqual(mark, one),
+      );
     });
     // Each event that arrived as another one spoils its own subject, and that of the other.
     return mayChange && wrong.length <= 2 * this.#changed.size ? [] : wrong;
   }
 }
 
-/** What its events make of it, where those in a gap may have arrived, too. */
-function marksOf({ sent }: Subject, gaps: readonly ComplianceGap[]): (Mark | undefined)[] {
+/** What its events make of it, where each that `mayMiss` may have arrived or not. */
+function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | undefined)[] {
   const choices = sent.reduce<Sent[][]>(
     (chosen, event) => [
       ...chosen.map(events => [...events, event]),
-      ...(isNamed(gaps, event.minute) ? chosen : []),
+      ...(mayMiss(event) ? chosen : []),
     ],
     [[]],
   );

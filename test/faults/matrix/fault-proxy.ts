@@ -107,6 +107,8 @@ export class FaultProxy {
         outgoing.write(chunk);
       }
     } else {
+      if (this.keepsBodies && tampering === undefined)
+        response.on('data', (chunk: Buffer) => seen.chunks.push(chunk));
       await this.#rewrite(response, outgoing, kept, path, tampering);
     }
     outgoing.end();

@@ -50,6 +50,8 @@ export interface Fault {
    * one. @default 1
    */
   readonly draws?: number | undefined;
+  /** Added to each compliance event. @default 0 */
+  readonly eventBytes?: number | undefined;
   readonly world?: ((row: Row) => WorldOptions) | undefined;
   /** What a row does about it; a text is why there is nothing to try. */
   expects(row: Row): Expectation | { readonly none: string };

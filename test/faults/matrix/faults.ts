@@ -1,19 +1,20 @@
 import type { Endpoint } from 'millrace/service';
 import type { Counts, Expectation } from '../part.js';
+import { BURST_EVENTS } from './compliance.js';
 import { isExpired } from './expected.js';
 import { failDisk } from './failing-disk.js';
-import type { Fault } from './fault.js';
+import type { Fault, FaultSetting, Planted } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
 import { stallWhilePaused } from './paused-consumer.js';
 import { IN_THREADS, type RowName } from './pipelines.js';
 import type { Row } from './rows.js';
 import { PATHS } from './sent.js';
-import { aim, contentCut, fromRequest, inBody } from './service-fault.js';
-import { consumeSlowly, slowWorld } from './slow-consumer.js';
+import { aim, contentCut, fromRequest, inBody, plant } from './service-fault.js';
+import { consumeSlowly, LARGE_EVENT_BYTES, slowWorld } from './slow-consumer.js';
 import { damageStored, spoilRecord } from './spoil-record.js';
 import { waitAfter429 } from './wait-after-429.js';
-import { COMPLIANCE_SINCE_MS, NOW, WINDOWS } from './windows.js';
+import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, WINDOWS } from './windows.js';
 
 const SINKS: readonly RowName[] = ['gzip files', 'csv', 'parquet', 'tee'];
 /** What the service sends twice, by itself. */
@@ -153,11 +154,13 @@ export const FAULTS: readonly Fault[] = [
       times: endpoint === 'job-files' ? 4 : 5,
     })),
   ),
-  fault('401 in the middle', network('error', { sinks: true }), setting =>
-    fromRequest(setting, () => ({ kind: 'status', status: 401, times: 'always' }), {
-      first: setting.row.name === 'compliance' ? 0 : 1,
-    }),
-  ),
+  {
+    ...fault('401 in the middle', network('error', { sinks: true }), refuseLater, row => ({
+      ...(row.endpoints.includes('jobs') && EXPIRING),
+    })),
+    // All files may have been requested before their addresses expire.
+    draws: 5,
+  },
   fault(
     'repeated records',
     ({ name }) => {
@@ -222,17 +225,20 @@ export const FAULTS: readonly Fault[] = [
     },
     PROXIED,
   ),
-  fault(
-    'consumer 100 times slower',
-    ({ name }) =>
-      name === 'applyCompliance'
-        ? { none: 'has no consumer' }
-        : IN_THREADS.includes(name)
-          ? NOT_SEEN
-          : 'recovers',
-    consumeSlowly,
-    slowWorld,
-  ),
+  {
+    ...fault(
+      'consumer 100 times slower',
+      ({ name }) =>
+        name === 'applyCompliance'
+          ? { none: 'has no consumer' }
+          : IN_THREADS.includes(name)
+            ? NOT_SEEN
+            : 'recovers',
+      consumeSlowly,
+      slowWorld,
+    ),
+    eventBytes: LARGE_EVENT_BYTES,
+  },
   // How items arrive together decides how many calls there are.
   { ...fault('full disk', diskRows('error'), onDisk('ENOSPC')), draws: 5 },
   { ...fault('failing disk', diskRows('error'), onDisk('EIO')), draws: 5 },
@@ -241,9 +247,8 @@ export const FAULTS: readonly Fault[] = [
     ({ name, endpoints }) => {
       if (name === 'search' || name === 'counts') return 'error';
       if (endpoints.includes('job-files')) return 'error';
-      if (name === 'replay') return 'gap';
+      if (name === 'replay' || name === 'compliance') return 'gap';
       if (name === 'merge') return { none: 'the rows of its sources have the cell' };
-      if (name === 'compliance') return { none: 'the stream states no sums' };
       if (name === 'engagement') return { none: 'its counts have no sum' };
       return SINKS.includes(name) ? AS_SEARCH : { none: 'the info line of a file is not checked' };
     },
@@ -256,20 +261,8 @@ export const FAULTS: readonly Fault[] = [
       endpoints.includes('job-files')
         ? 'recovers'
         : { none: 'only the files of jobs have addresses that expire' },
-    ({ random, world: { proxy, service } }) => {
-      const at = random.whole(0, 2);
-      let files = 0;
-      let refused = 0;
-      // Their addresses are good for a minute; this run takes longer.
-      if (proxy !== undefined)
-        proxy.onResponse = ({ path, status }) => {
-          if (!path.includes(PATHS['job-files'] as string)) return;
-          if (status === 403) refused++;
-          else if (files++ % 3 === at) service.clock.advance(5 * 60_000);
-        };
-      return { hits: () => refused, lift: () => {} };
-    },
-    () => ({ proxied: true, service: { fileUrlMs: 60_000 } }),
+    expireAddresses,
+    () => EXPIRING,
   ),
   fault(
     'expired window or results',
@@ -289,8 +282,8 @@ export const FAULTS: readonly Fault[] = [
       } else if (row.name === 'compliance') clock.advance(random.whole(5, 9) * DAY);
       else clock.advance(16 * DAY);
       const isRefused = await isExpired(world.addresses, row.name, input);
-      // Events may come a minute late, so a run that begins in the past asks for a minute more.
-      const from = row.name === 'replay' ? WINDOWS.replay.from : NOW - COMPLIANCE_SINCE_MS - 60_000;
+      const from =
+        row.name === 'replay' ? WINDOWS.replay.from : NOW - COMPLIANCE_SINCE_MS - LATE_MS;
       const minutes = () => ({ from, to: clock.now() - 5 * DAY });
       const gap = row.endpoints.includes('replay') ? { reason: 'expired', minutes } : undefined;
       return { hits: () => Number(isRefused), isFinal: true, gap, lift: () => {} };
@@ -346,6 +339,55 @@ export const FAULTS: readonly Fault[] = [
     },
   ),
 ];
+
+/** The addresses of files are good for a minute. */
+const EXPIRING = { proxied: true, service: { fileUrlMs: 60_000 } };
+
+/** Minutes pass after each third file, so that the addresses of others expire. */
+function expireAddresses({ random, world: { proxy, service } }: FaultSetting): Planted {
+  const at = random.whole(0, 2);
+  let files = 0;
+  let refused = 0;
+  if (proxy !== undefined)
+    proxy.onResponse = ({ path, status }) => {
+      if (!path.includes(PATHS['job-files'] as string)) return;
+      if (status === 403) refused++;
+      else if (files++ % 3 === at) service.clock.advance(5 * 60_000);
+    };
+  return {
+    hits: () => refused,
+    lift: () => {
+      if (proxy !== undefined) proxy.onResponse = () => {};
+    },
+  };
+}
+
+/** The login is refused once the run has got something. */
+function refuseLater(setting: FaultSetting): Planted {
+  const { row, world, random, clean } = setting;
+  const refusal = { kind: 'status', status: 401, times: 'always' } as const;
+  const { faults } = world.service;
+  if (row.name === 'compliance' && random.chance(0.5)) {
+    const afterMessages = random.whole(1, BURST_EVENTS - 1);
+    faults.plant({ kind: 'content-cut', endpoint: 'compliance', afterMessages, end: 'close' });
+    return plant(setting, { ...refusal, endpoint: 'compliance', skip: 1 });
+  }
+  if (row.name === 'compliance') return plant(setting, { ...refusal, endpoint: 'replay' });
+  if (row.endpoints.includes('jobs') && random.chance(0.5)) {
+    // Files are listed again where their addresses have expired.
+    const expiry = expireAddresses(setting);
+    const skip = clean.sent.get('jobs')?.length ?? 0;
+    const { hits, lift } = plant(setting, { ...refusal, endpoint: 'jobs', skip });
+    return {
+      hits,
+      lift: () => {
+        expiry.lift();
+        lift();
+      },
+    };
+  }
+  return fromRequest(setting, () => refusal, { first: 1 });
+}
 
 function diskRows(expected: Expectation) {
   return ({ name }: Row): Expectation | { readonly none: string } => {

@@ -34,9 +34,11 @@ export class KilledChild {
   /** Resolves once it has printed this, or has ended. */
   told(word: string): Promise<void> {
     return new Promise<void>(resolve => {
-      this.#process.stdout?.on('data', () => {
+      const look = () => {
         if (this.printed.includes(word)) resolve();
-      });
+      };
+      look();
+      this.#process.stdout?.on('data', look);
       this.#process.on('close', () => resolve());
     });
   }

@@ -1,8 +1,8 @@
 import type { Fault } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { PATHS } from './sent.js';
-import { aim, fromRequest } from './service-fault.js';
-import { REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
+import { aim, fromRequest, plant } from './service-fault.js';
+import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 
 /** The service states wrong numbers, or another window than the one of the request. */
 export const lieAboutSums: Fault['plant'] = setting => {
@@ -13,6 +13,13 @@ export const lieAboutSums: Fault['plant'] = setting => {
     const { from, to } = WINDOWS.replay;
     const lies = { from: from + planted.skip * REPLAY_CHUNK_MS, to };
     return { ...planted, gap: { reason: 'unverified', minutes: () => lies } };
+  }
+  if (row.name === 'compliance') {
+    // The stream itself states no sums, the replays that fill its gaps do.
+    const planted = plant(setting, { kind: 'wrong-count', by, times: 'always' });
+    const from = NOW - COMPLIANCE_SINCE_MS - LATE_MS;
+    const minutes = () => ({ from, to: world.service.clock.now() });
+    return { ...planted, gap: { reason: 'unverified', minutes } };
   }
   if (row.name === 'search' || row.name === 'counts') {
     const { endpoint, skip } = aim(setting, () => true);

@@ -11,13 +11,17 @@ const PACE_MS = 5;
  */
 export function stallWhilePaused(setting: AimSetting, silenceMs: number): Planted {
   const { world, clean } = setting;
-  // Of a single source nothing is consumed before its first page, file or chunk is there.
-  const sent = [...clean.sent.values()];
-  const first = sent.length === 1 && sent[0]!.length > 1 ? sent[0]![0] : undefined;
+  // The listing of a job comes before its files, and is not consumed.
+  const [sent = [], ...others] = setting.row.endpoints.flatMap(endpoint =>
+    endpoint === 'jobs' ? [] : [clean.sent.get(endpoint) ?? []],
+  );
+  const listings = clean.sent.get('jobs') ?? [];
+  // A single source delivers nothing before its first page, file or chunk has arrived.
+  const first = others.length === 0 && sent.length > 1 ? sent[0] : undefined;
   const stall = inBody(
     setting,
     afterBytes => ({ kind: 'stall', afterBytes }),
-    one => one.bytes > 0 && one !== first,
+    one => one.bytes > 0 && one !== first && !listings.includes(one),
   );
   let isGivenUp = false;
   world.service.on('request', (_, response) => {

@@ -320,7 +320,7 @@ export const PIPELINES = {
         { signal: attempt.signal },
       );
     },
-    // `Compliance` of compliance.ts looks them up.
+    // `ComplianceEvents` looks them up.
     found: async () => [],
     committed: async () => [],
   },

@@ -21,7 +21,7 @@ import { World } from './world.js';
 export interface Row {
   readonly name: RowName;
   readonly pipeline: Pipeline;
-  /** The families of endpoints that it uses; none for stored files. */
+  /** The families of endpoints that it uses, that of its items first; none for stored files. */
   readonly endpoints: readonly Endpoint[];
   /** The state that the service starts with. */
   readonly state?: (setting: Omit<RowSetting, 'world'>) => Promise<string>;
@@ -144,8 +144,8 @@ const fromSearch = (name: RowName, expect: (posts: Expected) => Expected = posts
 export const ROWS: readonly Row[] = [
   fromSearch('search'),
   row('counts', ['counts'], async ({ world }) => ({ input: '', expected: await counted(world) })),
-  { ...row('job files', ['job-files'], jobPosts), state: stateWithJob },
-  { ...row('jobs.download', ['job-files'], jobPosts), state: stateWithJob },
+  { ...row('job files', ['job-files', 'jobs'], jobPosts), state: stateWithJob },
+  { ...row('jobs.download', ['job-files', 'jobs'], jobPosts), state: stateWithJob },
   row('replay', ['replay'], async ({ world }) => ({
     input: '',
     ...withRepeated(await replayed(world)),
@@ -154,7 +154,7 @@ export const ROWS: readonly Row[] = [
     const { expected, repeated } = withRepeated(await replayed(world));
     return { input: '', expected: new Map([...(await searched(world)), ...expected]), repeated };
   }),
-  { ...row('job files, threads', ['job-files'], jobPosts), state: stateWithJob },
+  { ...row('job files, threads', ['job-files', 'jobs'], jobPosts), state: stateWithJob },
   row('compliance', ['compliance', 'replay'], async () => ({ input: '', expected: new Map() })),
   fromSearch('gzip files'),
   fromSearch('csv'),

@@ -69,7 +69,7 @@ export function inBody(
   const aimed = aim(setting, accepts);
   const { endpoint, sent, skip, path } = aimed;
   const fault = make(setting.random.whole(0, sent.bytes - 1), aimed);
-  return planted(setting, { endpoint, skip, path, ...fault } as ServiceFault);
+  return plant(setting, { endpoint, skip, path, ...fault } as ServiceFault);
 }
 
 /** A fault of the service from a random request on. */
@@ -84,10 +84,10 @@ export function fromRequest(
   // The compliance stream is one request, which lasts.
   const skip = row.name === 'compliance' ? 0 : random.whole(first, count(endpoint) - 1);
   const fault = { endpoint, skip, ...make(endpoint) } as ServiceFault;
-  return { skip, ...planted(setting, fault) };
+  return { skip, ...plant(setting, fault) };
 }
 
-function planted({ world }: AimSetting, fault: ServiceFault): Planted {
+export function plant({ world }: Pick<AimSetting, 'world'>, fault: ServiceFault): Planted {
   const { faults } = world.service;
   const { id } = faults.plant(fault);
   const { times = 1 } = fault;

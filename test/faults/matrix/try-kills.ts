@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-// Of the library without a mistake.
+// From the library without a mutant's mistake.
 import { openTombstones, type Tombstones } from '../../../src/compliance/tombstones.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
@@ -75,17 +75,27 @@ export async function killCompliance(
   const run = await RowRun.open(row, { folder, cache, library });
   const events = new ComplianceEvents(run.world, random);
   try {
+    const store = path.join(run.out, 'tombstones');
     const kills = random.whole(1, 3);
+    let committed = 0;
     for (let times = 0; times < kills; times++) {
       const child = startChild(run, bundle);
       await child.started;
-      events.burst();
+      // In half of them, a replay has the events later.
+      const isEarly = random.chance(0.5);
+      if (isEarly) events.burst();
+      await events.connected();
+      if (!isEarly) {
+        await child.told('tombstones');
+        events.burst();
+        await events.recorded(store);
+      }
       await sleep(random.next() * 150);
       child.kill();
       await child.end();
+      committed += await events.mustBeKept(store);
     }
     const last = startChild(run, bundle);
-    const store = path.join(run.out, 'tombstones');
     await last.told('tombstones');
     let tombstones: Tombstones | undefined = await openTombstones(store, { readOnly: true });
     const over = new AbortController();
@@ -105,7 +115,7 @@ export async function killCompliance(
     last.kill();
     await last.end();
     await events.mustBeIn(store, []);
-    return { hits: kills, kills: kills + 1, items: events.count };
+    return { hits: kills, kills, committed, items: events.count };
   } finally {
     await run.close();
   }

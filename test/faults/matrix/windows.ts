@@ -18,6 +18,9 @@ export const REPLAY_CHUNK_MS = 8 * 60_000;
 /** How long before the present a compliance run begins. */
 export const COMPLIANCE_SINCE_MS = 10 * 60_000;
 
+/** How late events may come: a run that begins in the past asks for so much more. */
+export const LATE_MS = 60_000;
+
 export const QUERY = 'coffee';
 
 function at(time: string): number {
