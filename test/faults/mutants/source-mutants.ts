@@ -62,6 +62,14 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
     cells: ['matrix compliance/early-end'],
   },
   {
+    name: 'tombstones emptied',
+    mistake: 'removes all tombstones where a run opens them',
+    file: 'compliance/tombstones',
+    from: 'return new Tombstones(folder, await LmdbDatabase.open(folder, { readOnly }), readOnly);',
+    to: 'const marks = await LmdbDatabase.open(folder, { readOnly }); if (!readOnly) await marks.root.clearAsync(); return new Tombstones(folder, marks, readOnly);',
+    cells: ['matrix compliance/kill-9-at-random'],
+  },
+  {
     name: 'last arrival counts',
     mistake: 'takes the compliance event that arrives last for the newest one',
     file: 'compliance/tombstone',
