@@ -55,25 +55,32 @@ describe('the page of security', () => {
     ["it.skip.each([1])('one', () => {})", 'skip'],
     ["describe.skip('all', () => { it('one', () => {}) })", 'skip'],
     ["it.runIf(isSlowSuite)('one', () => {})", 'runIf'],
+    ["it.skipIf(isMissing || !isSlowSuite)('one', () => {})", 'isSlowSuite'],
+    ["if (isSlowSuite) it('one', () => {})", 'isSlowSuite'],
+    ["it.skip('one', () => {}); describe('all', () => { it('one', () => {}) })", 'twice'],
   ])('would notice that a test does not run: %s', (text, state) => {
     expect(statesIn(text).get('one')).toBe(state);
   });
 });
 
+/** What keeps `npm test` from running a test, where it is in the call or in a condition around it. */
+const STOPS = /isSlowSuite|(?<=\.)(skip|todo|fails|runIf)\b/;
+
 /**
  * The tests and groups of a file by title: whether `npm test` runs them, or what keeps it from that. What needs
- * another program is skipped where that is missing.
+ * another program is skipped where that is missing. A title that two have names neither.
  */
 function statesIn(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const visit = (node: ts.Node, above: string) => {
     let state = above;
-    if (ts.isCallExpression(node) && /^(it|test|describe)\b/.test(node.expression.getText(file))) {
-      const [title] = node.arguments;
-      const [stops] = /(?<=\.)(skip|todo|fails|runIf)\b/.exec(node.expression.getText(file)) ?? [];
-      state = above === 'runs' ? (stops ?? 'runs') : above;
-      if (title !== undefined && ts.isStringLiteralLike(title)) found.set(title.text, state);
-    }
+    const isTest =
+      ts.isCallExpression(node) && /^(it|test|describe)\b/.test(node.expression.getText(file));
+    if ((isTest || ts.isIfStatement(node)) && above === 'runs')
+      state = STOPS.exec(node.expression.getText(file))?.[0] ?? 'runs';
+    const [title] = isTest ? node.arguments : [];
+    if (title !== undefined && ts.isStringLiteralLike(title))
+      found.set(title.text, found.has(title.text) ? 'twice' : state);
     ts.forEachChild(node, child => visit(child, state));
   };
   const file = ts.createSourceFile('x.ts', text, ts.ScriptTarget.Latest);

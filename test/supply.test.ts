@@ -87,11 +87,29 @@ describe('the release', () => {
     // Before anything is built.
     expect(workflow).toMatch(/npm ci .*\n(?:\s*#.*\n)*\s*- run: npm audit .*\n/);
     expect(workflow).not.toMatch(/continue-on-error|\|\||; *true/);
-    expect(workflow).toMatch(/repository\.url=git\+https:.*\n.*npm publish --provenance/);
+    expect(workflow).toMatch(/repository\.url=git\+https:.*\n.*npm pack --ignore-scripts/);
+    expect(workflow).toMatch(/npm publish \S+\.tgz --provenance/);
     expect(workflow).toMatch(/npm run --silent sbom > sbom\.cdx\.json/);
     // The permissions of all jobs; only one job has more.
     expect(workflow).toMatch(/^permissions:\n {2}contents: read\n/m);
     expect(workflow.match(/id-token: write/g)).toHaveLength(1);
+  });
+
+  it('is signed in a job that runs neither the build nor a dependency, and no other job may write', async () => {
+    const workflow = await text('.github/workflows/release.yml');
+    const [, all = ''] = workflow.split(/^jobs:\n/m);
+    const jobs = Object.fromEntries(
+      [...all.matchAll(/^ {2}(\w+):\n((?: {4}.*\n)+)/gm)].map(([, name, job]) => [name, job]),
+    );
+    expect(Object.keys(jobs)).toEqual(['check', 'pack', 'publish']);
+    const { check, pack, publish } = jobs;
+    expect(pack).toMatch(/needs: check\n/);
+    expect(publish).toMatch(/needs: pack\n/);
+    expect(check + pack).not.toMatch(/permissions|: write/);
+    expect(pack).toMatch(/npm run build/);
+    expect(publish).toMatch(/id-token: write/);
+    expect(publish).toMatch(/download-artifact/);
+    expect(publish).not.toMatch(/checkout|npm (ci|install|i|run|pack|exec)\b|npx|bash /);
   });
 
   it.each<[string, exitCode: number, http.RequestListener, Readonly<Record<string, string>>?]>([

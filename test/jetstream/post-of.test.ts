@@ -32,7 +32,10 @@ describe('a payload of another program', () => {
 });
 
 describe('a payload of toJetStream', () => {
-  it.each(['{"id":1,"text":"a"', '{"text":"a"}', 'id'])('is no post if it is %j', text => {
-    expect(() => postOf(Buffer.from(text), true)).toThrow(DataError);
-  });
+  it.each(['{"id":1,"text":"a"', '{"text":"a"}', 'id'])(
+    'is not taken for a post if it is %j',
+    text => {
+      expect(() => postOf(Buffer.from(text), true)).toThrow(DataError);
+    },
+  );
 });

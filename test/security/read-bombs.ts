@@ -1,11 +1,15 @@
 // Calls what reads a response, at an address where each is a bomb. Prints what each call ended with, and the most memory
 // that the process had by then, in MiB.
+import path from 'node:path';
 import {
   account,
   collect,
   compliance,
   counts,
+  gunzip,
+  jobFiles,
   jobs,
+  jsonLines,
   MillraceError,
   pipeline,
   replay,
@@ -31,12 +35,26 @@ const acme = account(
 const query = { product: 'fullarchive', query: 'rain' } as const;
 const hour = 3_600_000;
 const dates = { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };
+/** A job whose listing is in order, and whose one file is the bomb. */
+const job: jobs.DeliveredJob = {
+  ...{
+    title: 'a job',
+    uuid: 'listed',
+    status: 'delivered',
+    statusMessage: '',
+    publisher: 'twitter',
+  },
+  ...{ jobURL: `${url}/jobs/listed.json`, fromDate: '202401010000', toDate: '202401010010' },
+  results: { activityCount: 1, fileCount: 1 },
+};
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   search: () => pipeline(search(acme, query), collect()),
   counts: () => pipeline(counts(acme, { ...query, bucket: 'day' }), collect()),
   usage: () => usage.report(acme),
   jobs: () => jobs.list(acme),
   results: () => jobs.results(acme, 'abcdef'),
+  jobFiles: () => pipeline(jobFiles(acme, job), gunzip(), jsonLines(), collect()),
+  download: () => jobs.download(acme, job, { folder: path.join(folder, 'job') }),
   rules: () => pipeline(replayRules.list(acme), collect()),
   token: () => users.requestToken(acme, { callback: 'oob' }),
   engagement: () => users.engagementTotals(acme, { ids: ['1'] }),
