@@ -123,7 +123,8 @@ const ARROWS: Record<string, readonly string[]> = {
   ],
   'service/context': [...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
   'service/http': SERVICE_BASE,
-  'service/archive': SERVICE_BASE,
+  // A folder of stored posts has the endings that sinks write.
+  'service/archive': [...SERVICE_BASE, 'archive/stored-names'],
   // Without a folder, the posts are generated.
   'service/archive/open-archive': [...SERVICE_BASE, 'service/archive', 'service/sample'],
   // Compliance events hide posts.

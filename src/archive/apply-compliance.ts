@@ -12,8 +12,8 @@ import {
 import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
-import { DataError, StorageError } from '../errors.js';
-import { hasZstd, LACKS_ZSTD } from '../gzip/zstd-file.js';
+import { StorageError } from '../errors.js';
+import { hasZstd, lacksZstd } from '../gzip/zstd-file.js';
 import { isZstd, MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
@@ -126,11 +126,8 @@ async function isCheckpoint(file: string): Promise<boolean> {
 }
 
 async function refuseZstd(file: string): Promise<void> {
-  if (isZstd(await startOf(file, MAGIC_BYTES)) !== true) return;
-  throw new DataError(
-    `${LACKS_ZSTD}, or replace the file first: \`zstd -d --rm\`. No file was changed`,
-    { position: { origin: file } },
-  );
+  if (isZstd(await startOf(file, MAGIC_BYTES)) === true)
+    throw lacksZstd(file, '. No file was changed');
 }
 
 async function startOf(file: string, count: number): Promise<Buffer> {

@@ -17,7 +17,14 @@ const { createZstdDecompress } = zlib as unknown as {
 export const hasZstd = createZstdDecompress !== undefined;
 
 /** The first part of the message about a zstd file, where Node has no zstd. */
-export const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
+const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
+
+/** The error about a file that is zstd and stays where it is, where Node has no zstd. */
+export function lacksZstd(file: string, note = ''): DataError {
+  return new DataError(`${LACKS_ZSTD}, or replace the file first: \`zstd -d --rm\`${note}`, {
+    position: { origin: file },
+  });
+}
 
 /**
  * Inflates one zstd file of any number of frames in the thread pool, as its bytes arrive, in bounded

@@ -23,8 +23,9 @@ import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
  */
 export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOptions {
   /**
-   * A folder of 10-minute gzip files as jobs deliver them, or an `Archive`. By default the service
-   * generates posts for any minute since 21 March 2006.
+   * A folder of 10-minute gzip files as jobs deliver them, or of other files with one post a line:
+   * `.json`, `.jsonl` or `.ndjson`, also with `.gz` or, since Node 22.15, `.zst`. Or an `Archive`.
+   * By default the service generates posts for any minute since 21 March 2006.
    */
   readonly archive?: string | Archive | undefined;
   /** `strict`, the default, keeps every limit of the service; `relaxed` lifts the rates. */

@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { DataError, MillraceError, StorageError } from '../../../errors.js';
-import { GzipFile } from '../../../gzip/gzip-file.js';
+import { SniffedFile } from '../../../gzip/sniffed-file.js';
+import { isZstd } from '../../../gzip/zstd-frames.js';
 
 /** A line of a file, without its end. */
 export interface FileLine {
   /** Valid until the next lines are read. */
   readonly bytes: Buffer;
-  /** Position in the file's text, inflated where the file is gzip. */
+  /** Position in the file's text, inflated where the file is compressed. */
   readonly offset: number;
   /** From 1. */
   readonly number: number;
@@ -18,15 +19,16 @@ const READ_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Whether a file is gzip, by its first bytes. */
-export function isGzip(start: Uint8Array): boolean {
-  return start[0] === 0x1f && start[1] === 0x8b;
+/** How a file is compressed, by its first bytes. */
+export function compressionOf(start: Uint8Array): 'plain' | 'gzip' | 'zstd' {
+  if (start[0] === 0x1f && start[1] === 0x8b) return 'gzip';
+  return isZstd(start) === true ? 'zstd' : 'plain';
 }
 
 /**
- * The lines of a file, gzip or not, in batches. Blank lines are skipped but count in `number`.
+ * The lines of a file, compressed or not, in batches. Blank lines are skipped but count in `number`.
  *
- * @throws DataError If gzip is damaged or a line is too long; StorageError if the file cannot be read.
+ * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
   const splitter = new LineSplitter(path);
@@ -38,11 +40,12 @@ export async function* fileLines(path: string): AsyncGenerator<readonly FileLine
   if (last !== undefined) yield [last];
 }
 
-/** The text of a file, inflated if it is gzip, in buffers of bounded size. */
+/** The text of a file, inflated if it is compressed, in buffers of bounded size. */
 export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
-  const isNamedGzip = path.toLowerCase().endsWith('.gz');
-  const decoder = new GzipFile({
-    plain: isNamedGzip ? 'refuse' : 'pass',
+  const ending = /\.(?:gz|zst)$/i.exec(path)?.[0].toLowerCase();
+  const named = ending && (ending === '.gz' ? 'gzip' : 'zstd');
+  const decoder = new SniffedFile({
+    plain: named === undefined ? 'pass' : 'refuse',
     maxBytes: Number.POSITIVE_INFINITY,
     origin: path,
   });
@@ -50,16 +53,18 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   let isFirst = true;
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      if (isFirst && isNamedGzip && !isGzip(chunk))
-        throw new DataError('The file is named .gz but is not gzip', {
+      if (isFirst && named !== undefined && compressionOf(chunk) !== named)
+        throw new DataError(`The file is named ${ending} but is not ${named}`, {
           position: { origin: path },
         });
       isFirst = false;
-      for (const blocks of decoder.push(chunk)) yield* blocks;
+      for await (const blocks of decoder.push(chunk)) yield* blocks;
     }
-    if (isFirst && isNamedGzip)
-      throw new DataError('The file is named .gz but is empty', { position: { origin: path } });
-    decoder.end();
+    if (isFirst && named !== undefined)
+      throw new DataError(`The file is named ${ending} but is empty`, {
+        position: { origin: path },
+      });
+    for (const blocks of decoder.end()) yield* blocks;
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;
     throw new StorageError(`Cannot read ${path}`, { path, cause });

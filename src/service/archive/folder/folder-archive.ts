@@ -24,11 +24,11 @@ export interface FolderArchiveOptions {
 }
 
 /**
- * An archive over a folder of job files, or of any other files with one post a line, gzip or not. File
- * names have no meaning: posts are found by their time. The index is in `.millrace-index` in the
+ * An archive over a folder of job files, or of any other files with one post a line, gzip, zstd or
+ * plain. File names have no meaning: posts are found by their time. The index is in `.millrace-index` in the
  * folder and is rebuilt when files are added, removed or changed.
  *
- * @throws DataError for a damaged file; OptionError if the folder has posts of both formats and
+ * @throws DataError for a damaged file, or a zstd file where Node has no zstd; OptionError if the folder has posts of both formats and
  *   `format` is not given, or none of `format`; StorageError for a folder that cannot be read.
  */
 export async function openFolderArchive(

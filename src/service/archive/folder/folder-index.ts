@@ -3,11 +3,14 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
+import { hasZstd, lacksZstd } from '../../../gzip/zstd-file.js';
+import { MAGIC_BYTES } from '../../../gzip/zstd-frames.js';
 import { replaceFile } from '../../../storage/replace-file.js';
+import { withStorageError } from '../../../storage/storage-error.js';
 import { syncFolder } from '../../../storage/sync-folder.js';
 import { DAY, type Window } from '../../../time.js';
 import { blockRanges } from './block-ranges.js';
-import { fileBlocks, fileLines, isGzip } from './file-lines.js';
+import { compressionOf, fileBlocks, fileLines } from './file-lines.js';
 import { findIndexFolder } from './find-index-folder.js';
 import { type IndexedFile, packedName } from './line-reader.js';
 import { type ListedFile, listFiles } from './list-files.js';
@@ -22,7 +25,7 @@ const VERSION = 4;
  * The approximate maximum of posts in a block. A block is a day, or a part of a day with more posts.
  */
 const BLOCK_POSTS = 16_384;
-/** The maximum text of a gzip file that is inflated as a whole to read a line, in bytes. */
+/** The maximum text of a compressed file that is inflated as a whole to read a line, in bytes. */
 const MAX_INFLATED = 16 * 1024 * 1024;
 /** An incomplete index of a killed process is removed after this time. */
 const ABANDONED_MS = DAY;
@@ -56,8 +59,8 @@ export interface IndexProgress {
  * Opens the index of a folder of job files: the existing one if the files are still the same, or a new
  * one. It does not change the folder's files.
  *
- * @throws DataError with file and line of damage or of a line that is not a post; StorageError if files
- *   cannot be read or the index cannot be written.
+ * @throws DataError with file and line of damage or of a line that is not a post, or with a zstd file
+ *   where Node has no zstd; StorageError if files cannot be read or the index cannot be written.
  */
 export async function openFolderIndex(
   folder: string,
@@ -66,14 +69,27 @@ export async function openFolderIndex(
   const files = await listFiles(folder);
   if (files.length === 0)
     throw new StorageError(
-      `The archive folder ${folder} holds no files of posts (*.json.gz, *.json or *.jsonl)`,
+      `The archive folder ${folder} holds no files of posts (*.json, *.jsonl or *.ndjson, also with .gz or .zst)`,
       { path: folder },
     );
+  if (!hasZstd) await refuseZstd(folder, files);
   const indexes = await findIndexFolder(folder);
   const path = join(indexes, indexName(files));
   const index = (await readIndex(path)) ?? (await makeIndex(folder, files, path, onProgress));
   await removeOthers(indexes, path);
   return index;
+}
+
+/**
+ * Before an index is read or built: a newer Node may have built the one that is there, and building
+ * one may take hours until the first zstd file.
+ */
+async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise<void> {
+  for (const file of files.filter(({ path }) => /\.zst$/i.test(path))) {
+    const path = join(folder, file.path);
+    const compression = await withStorageError('read', path, () => readCompression(path));
+    if (compression === 'zstd') throw lacksZstd(path);
+  }
 }
 
 /** The name of the index of these files: a digest of their paths, sizes and times of change. */
@@ -196,11 +212,15 @@ async function writeBlocks(
 }
 
 async function formOf(path: string, textBytes: number): Promise<IndexedFile['form']> {
+  const compression = await readCompression(path);
+  return compression !== 'plain' && textBytes > MAX_INFLATED ? 'packed' : compression;
+}
+
+async function readCompression(path: string): Promise<'plain' | 'gzip' | 'zstd'> {
   const file = await open(path, 'r');
   try {
-    const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
-    if (!isGzip(buffer)) return 'plain';
-    return textBytes > MAX_INFLATED ? 'packed' : 'gzip';
+    const { buffer } = await file.read(Buffer.alloc(MAGIC_BYTES), 0, MAGIC_BYTES, 0);
+    return compressionOf(buffer);
   } finally {
     await file.close();
   }

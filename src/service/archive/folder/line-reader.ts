@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
 import pLimit from 'p-limit';
 import { MillraceError, StorageError } from '../../../errors.js';
+import { ZstdFile } from '../../../gzip/zstd-file.js';
 import { storageError } from '../../../storage/storage-error.js';
 import { WeightedCache } from '../weighted-cache.js';
 import type { LinePosition } from './block-file.js';
@@ -14,11 +15,11 @@ import { readBytes } from './read-bytes.js';
 /** A file in its state when it was indexed. */
 export interface IndexedFile extends ListedFile {
   /**
-   * `plain` is read in place, `gzip` is inflated into memory, `packed` has a seekable copy in the
-   * index.
+   * `plain` is read in place, `gzip` and `zstd` are inflated into memory, `packed` has a seekable
+   * copy in the index.
    */
-  readonly form: 'plain' | 'gzip' | 'packed';
-  /** The size of its text, inflated if it is gzip. */
+  readonly form: 'plain' | 'gzip' | 'zstd' | 'packed';
+  /** The size of its text, inflated if it is compressed. */
   readonly textBytes: number;
 }
 
@@ -83,6 +84,7 @@ export class LineReader {
 
   async #inflate(file: IndexedFile): Promise<Buffer> {
     const path = await this.#unchanged(file);
+    if (file.form === 'zstd') return inflateZstd(path);
     return inflate(await readFile(path), { chunkSize: Math.max(file.textBytes + 1024, 65_536) });
   }
 
@@ -128,6 +130,23 @@ export class LineReader {
 }
 
 const inflate = promisify<Buffer, ZlibOptions, Buffer>(gunzip);
+
+/** @throws DataError where Node has no zstd. */
+async function inflateZstd(path: string): Promise<Buffer> {
+  const decoder = new ZstdFile({ origin: path, maxBytes: Number.POSITIVE_INFINITY });
+  const file = await readFile(path);
+  const blocks: Buffer[] = [];
+  try {
+    for await (const block of decoder.push(file)) blocks.push(block);
+    decoder.end();
+  } catch (cause) {
+    // It was whole when it was indexed.
+    throw hasChanged(path, cause);
+  } finally {
+    decoder.close();
+  }
+  return Buffer.concat(blocks);
+}
 
 interface PositionedLine {
   readonly position: LinePosition;

@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { STORED_POSTS } from '../../../archive/stored-names.js';
 import { StorageError } from '../../../errors.js';
 
 /** A file of posts, with the size and time that reveal a change. */
@@ -9,8 +10,6 @@ export interface ListedFile {
   readonly bytes: number;
   readonly modifiedMs: number;
 }
-
-const POSTS = /\.(?:json|jsonl|ndjson)(?:\.gz)?$/i;
 
 /**
  * The files of a folder and its subfolders that have an extension for posts, in the order of their
@@ -37,7 +36,7 @@ async function collect(folder: string, within: string): Promise<readonly ListedF
       .map(async entry => {
         const path = within === '' ? entry.name : `${within}/${entry.name}`;
         if (entry.isDirectory()) return collect(folder, path);
-        return POSTS.test(entry.name) ? fileAt(folder, path) : [];
+        return STORED_POSTS.test(entry.name) ? fileAt(folder, path) : [];
       }),
   );
   return found.flat();

@@ -12,8 +12,8 @@ const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /**
- * Writes the text of a large gzip file to `target`, compressed again in chunks, because gzip can only
- * be read from its start. After the chunks follow the positions where each starts and where the last
+ * Writes the text of a large compressed file to `target`, compressed again in chunks, because gzip and
+ * zstd can only be read from their start. After the chunks follow the positions where each starts and where the last
  * ends, 8 bytes each, and the number of these positions.
  */
 export async function writePackedText(

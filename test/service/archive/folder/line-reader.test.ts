@@ -2,12 +2,18 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../../src/errors.js';
+import { zstdFrame } from '../../../../src/gzip/zstd-compress.js';
 import {
   type IndexedFile,
   LineReader,
 } from '../../../../src/service/archive/folder/line-reader.js';
+
+vi.mock('node:zlib', async original => {
+  const { zlibWithZstd } = await import('../../../gzip/zstd-stand-in.js');
+  return zlibWithZstd(await original<typeof import('node:zlib')>());
+});
 
 let folder: string;
 beforeEach(async () => {
@@ -25,6 +31,11 @@ async function readerOf(form: IndexedFile['form'], content: Buffer): Promise<Lin
 }
 
 const text = Buffer.from('{"id":1}');
+const zstd = (await zstdFrame?.(text)) as Buffer;
+const frames = Buffer.concat([
+  (await zstdFrame?.(text.subarray(0, 3))) as Buffer,
+  (await zstdFrame?.(text.subarray(3))) as Buffer,
+]);
 const within = { file: 0, offset: 0, bytes: 8 };
 const beyond = { file: 0, offset: 6, bytes: 8 };
 
@@ -32,6 +43,8 @@ describe('the lines of a file', () => {
   it.each([
     ['plain', text],
     ['gzip', gzipSync(text)],
+    ['zstd', zstd],
+    ['zstd', frames],
   ] as const)('are read, of a %s one', async (form, content) => {
     const reader = await readerOf(form, content);
     expect(await reader.read([within])).toEqual([text]);
@@ -41,6 +54,9 @@ describe('the lines of a file', () => {
     ['plain, and shorter', 'plain', text],
     ['gzip, and shorter', 'gzip', gzipSync(text)],
     ['gzip, and cut', 'gzip', gzipSync(text).subarray(0, 12)],
+    ['zstd, and shorter', 'zstd', zstd],
+    ['zstd, and cut', 'zstd', zstd.subarray(0, -1)],
+    ['zstd, and damaged', 'zstd', Buffer.concat([zstd, text])],
   ] as const)('%s than when it was indexed: an error that says so', async (_, form, content) => {
     const reader = await readerOf(form, content);
     const error = await reader.read([beyond]).catch(error => error);

@@ -1,0 +1,175 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Activity } from '../../../src/activity/activity.js';
+import { DataError } from '../../../src/errors.js';
+import { samplePosts } from '../../../src/service/sample/sample-posts.js';
+import { files } from '../../../src/sinks/files.js';
+import { MINUTE } from '../../../src/time.js';
+import { archiveFolders, infoLine, jobFile, print, scanAll } from './archive-folder.js';
+
+vi.mock('node:zlib', async original => {
+  const { zlibWithZstd } = await import('../../gzip/zstd-stand-in.js');
+  return zlibWithZstd(await original<typeof import('node:zlib')>());
+});
+
+const folders = archiveFolders();
+const NOON = Date.UTC(2024, 4, 1, 12);
+const posts = Array.from({ length: 30 }, (_, i) =>
+  samplePosts(NOON + i * MINUTE, { postsPerMinute: 2 }),
+).flat();
+const prints = (activities: readonly Activity[]) => activities.map(print);
+const served = async (folder: string) =>
+  prints((await scanAll(await folders.open(folder))).map(post => post.activity));
+
+/** Writes posts as zstd, with the sink that users write them with. */
+async function zstdFile(some: readonly Activity[]): Promise<Buffer> {
+  const folder = await folders.make({});
+  const sink = files({ path: `${folder}/posts.jsonl.zst` });
+  await sink(
+    (async function* () {
+      yield* some;
+    })(),
+  );
+  return readFile(`${folder}/posts.jsonl.zst`);
+}
+
+/** The same post with a long field. */
+function padded(post: Activity, noise: string): string {
+  return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
+}
+
+describe('a folder with zstd files as an archive', () => {
+  test('serves the stored bytes of every post, beside gzip and plain files', async () => {
+    const [a, b, c, d, e, f] = [0, 1, 2, 3, 4, 5].map(i => posts.filter((_, n) => n % 6 === i)) as [
+      Activity[],
+      Activity[],
+      Activity[],
+      Activity[],
+      Activity[],
+      Activity[],
+    ];
+    const folder = await folders.make({
+      '20240501.jsonl.zst': await zstdFile(a),
+      'deep/er/1200.json.ZST': await zstdFile(b),
+      'frames.ndjson.zst': Buffer.concat(await Promise.all(c.map(post => zstdFile([post])))),
+      'zstd without an ending for it.jsonl': await zstdFile(d),
+      'gzip.json.gz': jobFile(e),
+      'plain.jsonl': f.map(({ raw }) => `${raw}\n`).join(''),
+      'results.csv.zst': 'not read',
+    });
+    expect((await served(folder)).toSorted()).toEqual(prints(posts).toSorted());
+    // The index serves them as well.
+    expect((await served(folder)).toSorted()).toEqual(prints(posts).toSorted());
+  });
+
+  test('reads lines of a file that is too large to inflate for each request', async () => {
+    const lines = posts
+      .slice(0, 40)
+      .map((post, i) => padded(post, (i === 7 ? 'many ' : 'few ').repeat(i === 7 ? 1e6 : 8e4)));
+    const folder = await folders.make({
+      'large.jsonl.zst': await zstdFile(lines.map(line => new Activity(Buffer.from(line)))),
+    });
+    const archive = await folders.open(folder);
+    const [index] = await readdir(path.join(folder, '.millrace-index'));
+    // The copy in the index, of which parts can be read.
+    expect(await readdir(path.join(folder, '.millrace-index', `${index}`))).toContain('0.text');
+    const found = (await scanAll(archive)).map(({ activity }) => activity.raw.toString());
+    expect(found.join('\n') === lines.join('\n')).toBe(true);
+  });
+
+  test('builds its index again when such a file is added', async () => {
+    const folder = await folders.make({ 'a.json.gz': jobFile(posts.slice(0, 9)) });
+    expect(await served(folder)).toEqual(prints(posts.slice(0, 9)));
+    await writeFile(path.join(folder, 'b.jsonl.zst'), await zstdFile(posts.slice(9)));
+    expect(await served(folder)).toEqual(prints(posts));
+  });
+
+  test.each<[string, RegExp, (file: Buffer) => Buffer | string]>([
+    ['a file that is cut short', /cut short/, file => file.subarray(0, -1)],
+    ['an empty file', /named \.zst but is empty/, () => ''],
+    ['text that is named zstd', /named \.zst but is not zstd/, () => infoLine(0)],
+    ['gzip that is named zstd', /named \.zst but is not zstd/, () => gzipSync(infoLine(0))],
+    ['junk after the end', /follows the end/, file => Buffer.concat([file, Buffer.from('junk')])],
+  ])('is refused for %s, with the name of the file', async (_, message, damage) => {
+    const file = await zstdFile(posts);
+    const folder = await folders.make({
+      'good.jsonl.zst': file,
+      'sub/bad.jsonl.zst': damage(file),
+    });
+    const error = await folders.open(folder).catch(error => error);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toMatch(message);
+    expect(error.message).toContain(path.join('sub', 'bad.jsonl.zst'));
+    expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
+  });
+
+  test('is refused for zstd that is named gzip', async () => {
+    const folder = await folders.make({ 'a.json.gz': await zstdFile(posts) });
+    await expect(folders.open(folder)).rejects.toThrow(/named \.gz but is not gzip.*a\.json\.gz/);
+  });
+});
+
+describe('where Node has no zstd', () => {
+  afterEach(() => {
+    vi.doUnmock('node:zlib');
+    vi.resetModules();
+  });
+
+  async function openWithoutZstd(folder: string) {
+    vi.resetModules();
+    vi.doMock('node:zlib', async original => ({
+      ...(await original<typeof import('node:zlib')>()),
+      createZstdCompress: undefined,
+      createZstdDecompress: undefined,
+      zstdCompress: undefined,
+    }));
+    const { openFolderArchive } = await import(
+      '../../../src/service/archive/folder/folder-archive.js'
+    );
+    return openFolderArchive(folder);
+  }
+
+  test.each(['a folder that was never indexed', 'one that was indexed where Node has zstd'])(
+    '%s is refused before anything is read, with the first zstd file and what to do',
+    async kind => {
+      const folder = await folders.make({
+        'a.json.gz': jobFile(posts.slice(0, 3)),
+        'sub/b.jsonl.zst': await zstdFile(posts.slice(3)),
+      });
+      const isIndexed = kind.startsWith('one');
+      if (isIndexed) expect(await served(folder)).toEqual(prints(posts));
+      const error = await openWithoutZstd(folder).catch(error => error);
+      expect(error).toMatchObject({
+        name: 'DataError',
+        code: 'ERR_DATA',
+        position: { origin: path.join(folder, 'sub', 'b.jsonl.zst') },
+      });
+      expect(error.message).toMatch(
+        /from version 22\.15 on, and this is v\d.*newer Node.*`zstd -d --rm`.*b\.jsonl\.zst/,
+      );
+      expect((await readdir(folder)).includes('.millrace-index')).toBe(isIndexed);
+    },
+  );
+
+  test('a zstd file without an ending for it is refused with its name', async () => {
+    const folder = await folders.make({ 'a.jsonl': await zstdFile(posts) });
+    const error = await openWithoutZstd(folder).catch(error => error);
+    expect(error.code).toBe('ERR_DATA');
+    expect(error.message).toMatch(/from version 22\.15 on.*a\.jsonl/);
+    expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
+    // A newer Node may have built the index.
+    expect(await served(folder)).toEqual(prints(posts));
+    const archive = await openWithoutZstd(folder);
+    await expect(scanAll(archive)).rejects.toThrow(/from version 22\.15 on.*a\.jsonl/);
+    await archive.close();
+  });
+
+  test('other folders are served', async () => {
+    const folder = await folders.make({ 'a.json.gz': jobFile(posts) });
+    const archive = await openWithoutZstd(folder);
+    expect(await scanAll(archive)).toHaveLength(posts.length);
+    await archive.close();
+  });
+});
