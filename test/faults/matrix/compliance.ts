@@ -88,6 +88,8 @@ const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
 interface ArriveOptions {
   /** What the run has reported so far. @default none */
   readonly gaps?: readonly ComplianceGap[] | undefined;
+  /** Whether the events in gaps have to be there, too. @default false */
+  readonly isDelivered?: boolean | undefined;
   /** Minutes that the service cannot deliver. @default none */
   readonly mustName?: Minutes | undefined;
   /** Whether a fault may turn an event into another one, which `received` tells. @default false */
@@ -183,13 +185,13 @@ export class ComplianceEvents {
 
   /**
    * Sends all bursts, and resolves once each post and user has the tombstone that its events make, and all minutes of
-   * `mustName` are in a gap; events in a gap need not be there. `mustBeIn` compares again, and with the number of all
+   * `mustName` are in a gap; events in a gap need not be there, unless `isDelivered`. `mustBeIn` compares again, and with the number of all
    * tombstones.
    */
   async arrive(
     tombstones: () => Tombstones | undefined,
     signal: AbortSignal,
-    { gaps = [], mustName, mayChange = false }: ArriveOptions = {},
+    { gaps = [], isDelivered = false, mustName, mayChange = false }: ArriveOptions = {},
   ): Promise<void> {
     let connections = 0;
     while (true) {
@@ -210,7 +212,7 @@ export class ComplianceEvents {
       this.#world.service.clock.advance(this.#random.chance(0.2) ? 240_000 : 20_000);
       const store = tombstones();
       if (store === undefined || this.#bursts < BURSTS) continue;
-      const wrong = this.#wrong(store, gaps, mayChange);
+      const wrong = this.#wrong(store, isDelivered ? [] : gaps, mayChange);
       const worse = wrong.find(subject => this.#right.has(subject));
       if (worse !== undefined && !mayChange)
         throw new Error(`It had the right tombstone before: ${shown(worse, store)}`);

@@ -28,9 +28,11 @@ export async function tryCompliance(
     const gaps: ComplianceGap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
+    // Only their number was never the one that the service stated.
+    const isDelivered = planted.gap?.reason === 'unverified';
     const arriveAll = () =>
       untilArrived(run, events, {
-        ...{ planted, gaps, signal, endsRun, mayChange },
+        ...{ planted, gaps, signal, endsRun, mayChange, isDelivered },
         mustName: min,
       });
     if (endsRun || planted.mayFail) {
@@ -47,9 +49,7 @@ export async function tryCompliance(
     if (gap !== undefined && min !== undefined)
       mustName(gaps, { reason: gap.reason, min, max: gap.minutes() });
     else if (gaps.length > 0) throw new Error(`Gaps: ${JSON.stringify(gaps)}`);
-    // Delivered, and only their number was never the one that the service stated.
-    const lost = gap?.reason === 'unverified' ? [] : gaps;
-    await events.mustBeIn(path.join(run.out, 'tombstones'), lost, mayChange);
+    await events.mustBeIn(path.join(run.out, 'tombstones'), isDelivered ? [] : gaps, mayChange);
     const hits = Math.min(1, planted.hits());
     return { hits, gaps: gaps.length, ...planted.counts?.(), items: events.count };
   } finally {
@@ -74,6 +74,7 @@ async function untilArrived(
     signal: AbortSignal;
     endsRun?: boolean;
     mustName?: Minutes | undefined;
+    isDelivered?: boolean | undefined;
     mayChange?: boolean | undefined;
   },
 ): Promise<void> {
