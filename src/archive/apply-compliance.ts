@@ -15,9 +15,11 @@ import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.j
 import { StorageError } from '../errors.js';
 import { hasZstd, lacksZstd } from '../gzip/zstd-file.js';
 import { isZstd, MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { isCheckpointFile } from '../storage/checkpoint-file.js';
+import { firstBytes } from '../storage/first-bytes.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
-import { firstBytes, rewriteFile } from './rewrite-file.js';
+import { rewriteFile } from './rewrite-file.js';
 import { STORED_POSTS } from './stored-names.js';
 
 /** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
@@ -83,8 +85,10 @@ export async function applyCompliance(
   const checked = checkOptions('applyCompliance', OPTIONS, options);
   const { match = (name: string) => STORED_POSTS.test(name), signal, ...redacting } = checked;
   const names: string[] = [];
-  for (const name of (await filesIn(archiveFolder)).filter(match))
-    if (!(await isCheckpoint(path.join(archiveFolder, name)))) names.push(name);
+  for (const name of (await filesIn(archiveFolder)).filter(match)) {
+    const file = path.join(archiveFolder, name);
+    if (!(await reading(file, isCheckpointFile(file)))) names.push(name);
+  }
   if (!hasZstd)
     for (const name of names) {
       signal?.throwIfAborted();
@@ -117,22 +121,14 @@ async function syncFolders(folders: ReadonlySet<string>): Promise<void> {
     await withStorageError('sync the folder', folder, () => syncFolder(folder));
 }
 
-/** Recognises checkpoints of `files`, which have no posts, under any name. */
-const CHECKPOINT = /^\{\n {2}"version": \d+,\n {2}"state": "/;
-
-async function isCheckpoint(file: string): Promise<boolean> {
-  if (!/\.json$/i.test(file)) return false;
-  return CHECKPOINT.test((await startOf(file, 64)).toString('latin1'));
-}
-
 async function refuseZstd(file: string): Promise<void> {
-  if (isZstd(await startOf(file, MAGIC_BYTES)) === true)
+  if (isZstd(await reading(file, firstBytes(file, MAGIC_BYTES))) === true)
     throw lacksZstd(file, '. No file was changed');
 }
 
-async function startOf(file: string, count: number): Promise<Buffer> {
+async function reading<T>(file: string, action: Promise<T>): Promise<T> {
   try {
-    return await firstBytes(file, count);
+    return await action;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StorageError(`Cannot read ${file}: ${reason}`, { path: file, cause });

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, type Transform } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
@@ -18,6 +18,7 @@ import { isZstd, MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
+import { firstBytes } from '../storage/first-bytes.js';
 import { takeLock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
 
@@ -161,15 +162,4 @@ async function compressorOf(file: string): Promise<(() => Transform) | undefined
   if (isZstd(start) !== true) return undefined;
   if (zstdStream === undefined) throw new Error('This Node has no zstd');
   return zstdStream;
-}
-
-/** The beginning of a file, or all of it where it is shorter. */
-export async function firstBytes(file: string, count: number): Promise<Buffer> {
-  const handle = await open(file, 'r');
-  try {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(count), 0, count, 0);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }

@@ -8,6 +8,7 @@ import { DataError, OptionError, StorageError } from '../../../src/errors.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { openArchive } from '../../../src/service/archive/open-archive.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
+import { files } from '../../../src/sinks/files.js';
 import { MINUTE, SEGMENT } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import {
@@ -55,6 +56,25 @@ describe('a folder of files as an archive', () => {
       '.hidden/x.json': 'not read',
     });
     expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
+  });
+
+  test('serves what files() has written, without its checkpoint', async () => {
+    const all = posts(NOON, 10);
+    const folder = await folders.make({});
+    await files({ path: `${folder}/{day}.jsonl.gz`, checkpoint: `${folder}/checkpoint.json` })(
+      (async function* () {
+        yield* all;
+      })(),
+    );
+    expect(await readdir(folder)).toContain('checkpoint.json');
+    expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
+    const [index] = await readdir(path.join(folder, '.millrace-index'));
+    // A run that goes on replaces its checkpoint: the posts, and so the index, are the same.
+    await utimes(path.join(folder, 'checkpoint.json'), 1, 1);
+    await served(folder);
+    expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([index]);
+    await addFiles(folder, { 'notes.json': '{\n  "version": 1\n}\n' });
+    await expect(folders.open(folder)).rejects.toThrow('notes.json');
   });
 
   test('scans by segment, oldest first, and leaves out segments without posts', async () => {

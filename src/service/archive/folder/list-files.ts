@@ -1,7 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { STORED_POSTS } from '../../../archive/stored-names.js';
 import { StorageError } from '../../../errors.js';
+import { isCheckpointFile } from '../../../storage/checkpoint-file.js';
+
+/** Files that are open at the same time: all of a large folder would be too many. */
+const OPEN = 64;
 
 /** A file of posts, with the size and time that reveal a change. */
 export interface ListedFile {
@@ -13,13 +18,19 @@ export interface ListedFile {
 
 /**
  * The files of a folder and its subfolders that have an extension for posts, in the order of their
- * paths. Names that start with a dot are skipped.
+ * paths. Names that start with a dot, and checkpoints of sinks, are skipped.
  *
  * @throws StorageError If the folder cannot be read.
  */
 export async function listFiles(folder: string): Promise<readonly ListedFile[]> {
-  const files = await collect(folder, '');
-  return files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  const found = await collect(folder, '');
+  // What cannot be opened is reported once its posts are read.
+  const checkpoints = await pLimit(OPEN).map(found, ({ path }) =>
+    isCheckpointFile(join(folder, path)).catch(() => false),
+  );
+  return found
+    .filter((_, index) => !checkpoints[index])
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 async function collect(folder: string, within: string): Promise<readonly ListedFile[]> {
