@@ -18,6 +18,7 @@ import { releaseMemory } from '../gzip/release-memory.js';
 import { HeldFile } from '../scan/held-file.js';
 import type { Scan } from '../scan/scan.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
+import { isCheckpointFile } from '../storage/checkpoint-file.js';
 import { ARCHIVE } from './stored-names.js';
 
 /** Larger files are read in blocks. */
@@ -35,7 +36,7 @@ export interface LocalFilesOptions {
   /**
    * Selects files of a folder by their path below it, with `/` as the separator. Files that are listed
    * themselves are always read.
-   * @default files that end in `.gz`, `.zst`, `.json`, `.jsonl` or `.ndjson`
+   * @default files that end in `.gz`, `.zst`, `.json`, `.jsonl` or `.ndjson`, without checkpoints of `files`
    */
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
   /**
@@ -79,7 +80,8 @@ export function localFiles(
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
   const { match, share = shareOf('localFiles') } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  return new InternalFlow((run, reader) => read(roots, matches, share, run, reader), undefined, [
+  const selection = { matches, checkpoints: match !== ARCHIVE, share };
+  return new InternalFlow((run, reader) => read(roots, selection, run, reader), undefined, [
     {
       step: 'localFiles',
       paths: roots,
@@ -97,17 +99,28 @@ interface LocalFile {
   /** The path as listed or below its folder, with `/` as the separator. */
   readonly name: string;
   readonly size: number;
+  /** Left out of the files that are read. */
+  readonly checkpoint: boolean;
+}
+
+/** Which files are read. */
+interface Selection {
+  readonly matches: (name: string) => boolean;
+  /** Whether checkpoints that match are read like other files. */
+  readonly checkpoints: boolean;
+  readonly share: Share | undefined;
 }
 
 async function* read(
   roots: readonly string[],
-  matches: (name: string) => boolean,
-  share: Share | undefined,
+  selection: Selection,
   { resume, progress, signal }: Run,
   { releases, fileScan }: Reader,
 ): InternalBatches<Uint8Array> {
-  const found = (await Promise.all(roots.map(root => filesAt(root, matches)))).flat();
-  const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
+  const { share } = selection;
+  const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
+  const shared = found.filter(({ path }) => share === undefined || hasFile(share, path));
+  const files = shared.filter(({ checkpoint }) => !checkpoint);
   const total = bytesOf(files);
   // Threads start while the cursors are made, unless the cursor may say that few files are left.
   if (resume === undefined && fileScan?.pays(total)) {
@@ -115,7 +128,12 @@ async function* read(
     if (whole > 0) fileScan.start(whole);
   }
   const cursors = cursorsOf(files, share);
-  const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
+  const first =
+    resume === undefined
+      ? 0
+      : (placeOf(resume, cursors) ??
+        earlierPlaceOf(resume, shared, share) ??
+        refuse(resume, roots));
   let done = bytesOf(files.slice(0, first));
 
   const scan = fileScan?.pays(total - done) ? fileScan : undefined;
@@ -185,29 +203,44 @@ function cursorsOf(files: readonly LocalFile[], share: Share | undefined): Curso
   });
 }
 
-/** How many files are done. */
-function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
+/** How many files are done; `undefined` if the cursor is not of these files. */
+function placeOf(resume: Cursor, cursors: readonly Cursor[]): number | undefined {
   const cursor = cursors[Number(resume.files) - 1];
   if (resume.source !== 'local-files' || cursor === undefined || cursor.done !== resume.done)
-    throw new StorageError(
-      `The cursor does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Delete the checkpoint to start again`,
-      { path: roots[0]! },
-    );
+    return undefined;
   return Number(resume.files);
 }
 
-async function filesAt(root: string, matches: (name: string) => boolean): Promise<LocalFile[]> {
+/** The same for a cursor of an earlier version, which counted checkpoints as files. */
+function earlierPlaceOf(
+  resume: Cursor,
+  files: readonly LocalFile[],
+  share: Share | undefined,
+): number | undefined {
+  if (!files.some(({ checkpoint }) => checkpoint)) return undefined;
+  const place = placeOf(resume, cursorsOf(files, share));
+  return place && files.slice(0, place).filter(({ checkpoint }) => !checkpoint).length;
+}
+
+function refuse(resume: Cursor, roots: readonly string[]): never {
+  throw new StorageError(
+    `The cursor does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Delete the checkpoint to start again`,
+    { path: roots[0]! },
+  );
+}
+
+async function filesAt(root: string, { matches, checkpoints }: Selection): Promise<LocalFile[]> {
   const stats = await failing(root, stat(root));
-  if (stats.isFile()) return [{ path: root, name: root, size: stats.size }];
+  if (stats.isFile()) return [{ path: root, name: root, size: stats.size, checkpoint: false }];
   if (!stats.isDirectory())
     throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
   const names = (await namesIn(root, '')).filter(matches);
   const regular: LocalFile[] = [];
   for (let first = 0; first < names.length; first += LOOKED_AT) {
-    const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name));
+    const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name, checkpoints));
     for (const file of await Promise.all(some)) if (file !== undefined) regular.push(file);
   }
-  if (regular.length === 0)
+  if (!regular.some(({ checkpoint }) => !checkpoint))
     throw new StorageError(`No file in ${root} matches; see the option \`match\``, {
       path: root,
     });
@@ -227,10 +260,17 @@ async function namesIn(root: string, folder: string): Promise<string[]> {
 }
 
 /** Links to files are followed; links to folders are not, as they could form a loop. */
-async function fileIn(root: string, name: string): Promise<LocalFile | undefined> {
+async function fileIn(
+  root: string,
+  name: string,
+  checkpoints: boolean,
+): Promise<LocalFile | undefined> {
   const path = join(root, name);
   const stats = await failing(path, stat(path));
-  return stats.isFile() ? { path, name, size: stats.size } : undefined;
+  if (!stats.isFile()) return undefined;
+  // What cannot be opened ends the flow in its turn, after the files before it.
+  const checkpoint = !checkpoints && (await isCheckpointFile(path).catch(() => false));
+  return { path, name, size: stats.size, checkpoint };
 }
 
 async function* from<T>(items: readonly T[], first: number): AsyncGenerator<T> {

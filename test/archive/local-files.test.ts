@@ -1,4 +1,12 @@
-import promises, { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import promises, {
+  mkdir,
+  mkdtemp,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,6 +18,7 @@ import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
+import { files } from '../../src/sinks/files.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -138,6 +147,57 @@ describe('localFiles', () => {
     await expect(contents(localFiles(folder), { source: 'search', next: 'x' })).rejects.toThrow(
       StorageError,
     );
+  });
+
+  describe('with a folder that files() has written', () => {
+    const checkpoint = () => join(folder, 'checkpoint.json');
+    /** `count` outputs whose names are around that of the checkpoint. */
+    const run = (count: number) =>
+      files({
+        path: (item: string) => join(folder, `${item}.jsonl`),
+        checkpoint: checkpoint(),
+        line: (item: string) => JSON.stringify(item),
+      })(
+        (async function* () {
+          yield* ['a', 'b', 'd', 'e'].slice(0, count);
+        })(),
+      );
+
+    it('leaves out the checkpoint, unless it is listed or selected', async () => {
+      await run(3);
+      const lines = ['"a"\n', '"b"\n', '"d"\n'];
+      expect(await contents(localFiles(folder))).toEqual(lines);
+      const text = await readFile(checkpoint(), 'utf8');
+      expect(await contents(localFiles(checkpoint()))).toEqual([text]);
+      expect(await contents(localFiles(folder, { match: /\.json$/ }))).toEqual([text]);
+      await write({ 'c.json': '{\n  "version": 1\n}\n' });
+      expect(await contents(localFiles(folder))).toHaveLength(4);
+    });
+
+    it('reads what a longer run adds, although its checkpoint changes', async () => {
+      await run(2);
+      const cursor = (await batchesOf(localFiles(folder))).at(-1)?.cursor;
+      await rm(checkpoint());
+      await run(4);
+      expect(await contents(localFiles(folder), cursor)).toEqual(['"d"\n', '"e"\n']);
+    });
+
+    it('accepts cursors that count the checkpoint, as earlier versions made them', async () => {
+      await run(4);
+      const earlier = await batchesOf(localFiles(folder, { match: () => true }));
+      expect(earlier.map(({ cursor }) => cursor?.last)).toEqual([
+        ...['a.jsonl', 'b.jsonl', 'checkpoint.json', 'd.jsonl', 'e.jsonl'],
+      ]);
+      const rest = await Promise.all(
+        earlier.map(({ cursor }) => contents(localFiles(folder), cursor)),
+      );
+      const [d, e] = ['"d"\n', '"e"\n'];
+      expect(rest).toEqual([['"b"\n', d, e], [d, e], [d, e], [e], []]);
+      await write({ 'b.jsonl': 'changed' });
+      await expect(contents(localFiles(folder), earlier[3]?.cursor)).rejects.toThrow(
+        'Delete the checkpoint',
+      );
+    });
   });
 
   it('refuses a missing path, a path that is not a file, and an empty list', async () => {
