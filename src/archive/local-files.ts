@@ -99,8 +99,6 @@ interface LocalFile {
   /** The path as listed or below its folder, with `/` as the separator. */
   readonly name: string;
   readonly size: number;
-  /** Left out of the files that are read. */
-  readonly checkpoint: boolean;
 }
 
 /** Which files are read. */
@@ -119,8 +117,7 @@ async function* read(
 ): InternalBatches<Uint8Array> {
   const { share } = selection;
   const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
-  const shared = found.filter(({ path }) => share === undefined || hasFile(share, path));
-  const files = shared.filter(({ checkpoint }) => !checkpoint);
+  const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
   const total = bytesOf(files);
   // Threads start while the cursors are made, unless the cursor may say that few files are left.
   if (resume === undefined && fileScan?.pays(total)) {
@@ -128,12 +125,7 @@ async function* read(
     if (whole > 0) fileScan.start(whole);
   }
   const cursors = cursorsOf(files, share);
-  const first =
-    resume === undefined
-      ? 0
-      : (placeOf(resume, cursors) ??
-        earlierPlaceOf(resume, shared, share) ??
-        refuse(resume, roots));
+  const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
   let done = bytesOf(files.slice(0, first));
 
   const scan = fileScan?.pays(total - done) ? fileScan : undefined;
@@ -203,35 +195,20 @@ function cursorsOf(files: readonly LocalFile[], share: Share | undefined): Curso
   });
 }
 
-/** How many files are done; `undefined` if the cursor is not of these files. */
-function placeOf(resume: Cursor, cursors: readonly Cursor[]): number | undefined {
+/** How many files are done. */
+function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
   const cursor = cursors[Number(resume.files) - 1];
   if (resume.source !== 'local-files' || cursor === undefined || cursor.done !== resume.done)
-    return undefined;
+    throw new StorageError(
+      `The cursor does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Delete the checkpoint to start again`,
+      { path: roots[0]! },
+    );
   return Number(resume.files);
-}
-
-/** The same for a cursor of an earlier version, which counted checkpoints as files. */
-function earlierPlaceOf(
-  resume: Cursor,
-  files: readonly LocalFile[],
-  share: Share | undefined,
-): number | undefined {
-  if (!files.some(({ checkpoint }) => checkpoint)) return undefined;
-  const place = placeOf(resume, cursorsOf(files, share));
-  return place && files.slice(0, place).filter(({ checkpoint }) => !checkpoint).length;
-}
-
-function refuse(resume: Cursor, roots: readonly string[]): never {
-  throw new StorageError(
-    `The cursor does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Delete the checkpoint to start again`,
-    { path: roots[0]! },
-  );
 }
 
 async function filesAt(root: string, { matches, checkpoints }: Selection): Promise<LocalFile[]> {
   const stats = await failing(root, stat(root));
-  if (stats.isFile()) return [{ path: root, name: root, size: stats.size, checkpoint: false }];
+  if (stats.isFile()) return [{ path: root, name: root, size: stats.size }];
   if (!stats.isDirectory())
     throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
   const names = (await namesIn(root, '')).filter(matches);
@@ -240,7 +217,7 @@ async function filesAt(root: string, { matches, checkpoints }: Selection): Promi
     const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name, checkpoints));
     for (const file of await Promise.all(some)) if (file !== undefined) regular.push(file);
   }
-  if (!regular.some(({ checkpoint }) => !checkpoint))
+  if (regular.length === 0)
     throw new StorageError(`No file in ${root} matches; see the option \`match\``, {
       path: root,
     });
@@ -269,8 +246,8 @@ async function fileIn(
   const stats = await failing(path, stat(path));
   if (!stats.isFile()) return undefined;
   // What cannot be opened ends the flow in its turn, after the files before it.
-  const checkpoint = !checkpoints && (await isCheckpointFile(path).catch(() => false));
-  return { path, name, size: stats.size, checkpoint };
+  const isLeftOut = !checkpoints && (await isCheckpointFile(path).catch(() => false));
+  return isLeftOut ? undefined : { path, name, size: stats.size };
 }
 
 async function* from<T>(items: readonly T[], first: number): AsyncGenerator<T> {

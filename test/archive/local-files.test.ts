@@ -181,23 +181,6 @@ describe('localFiles', () => {
       await run(4);
       expect(await contents(localFiles(folder), cursor)).toEqual(['"d"\n', '"e"\n']);
     });
-
-    it('accepts cursors that count the checkpoint, as earlier versions made them', async () => {
-      await run(4);
-      const earlier = await batchesOf(localFiles(folder, { match: () => true }));
-      expect(earlier.map(({ cursor }) => cursor?.last)).toEqual([
-        ...['a.jsonl', 'b.jsonl', 'checkpoint.json', 'd.jsonl', 'e.jsonl'],
-      ]);
-      const rest = await Promise.all(
-        earlier.map(({ cursor }) => contents(localFiles(folder), cursor)),
-      );
-      const [d, e] = ['"d"\n', '"e"\n'];
-      expect(rest).toEqual([['"b"\n', d, e], [d, e], [d, e], [e], []]);
-      await write({ 'b.jsonl': 'changed' });
-      await expect(contents(localFiles(folder), earlier[3]?.cursor)).rejects.toThrow(
-        'Delete the checkpoint',
-      );
-    });
   });
 
   it('refuses a missing path, a path that is not a file, and an empty list', async () => {
