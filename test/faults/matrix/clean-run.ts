@@ -40,10 +40,14 @@ export async function cleanCompliance(run: RowRun): Promise<Clean> {
     tombstones = undefined;
     if (!stop.signal.aborted) throw error;
   });
-  await Promise.race([events.arrive(() => tombstones, stop.signal), ended]);
-  tombstones = undefined;
-  stop.abort(new Error('All events are there'));
-  await ended;
+  try {
+    await Promise.race([events.arrive(() => tombstones, stop.signal), ended]);
+  } finally {
+    tombstones = undefined;
+    // A stream that goes on would keep the process from its end.
+    stop.abort(new Error('No more events are expected'));
+    await ended;
+  }
   return { sent: sentOf(run), diskCalls: 0, threadWrites: 0 };
 }
 
