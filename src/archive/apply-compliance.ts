@@ -13,8 +13,9 @@ import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
 import { StorageError } from '../errors.js';
+import { compressionOf } from '../gzip/compression.js';
 import { hasZstd, lacksZstd } from '../gzip/zstd-file.js';
-import { isZstd, MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { isCheckpointFile } from '../storage/checkpoint-file.js';
 import { firstBytes } from '../storage/first-bytes.js';
 import { withStorageError } from '../storage/storage-error.js';
@@ -122,7 +123,7 @@ async function syncFolders(folders: ReadonlySet<string>): Promise<void> {
 }
 
 async function refuseZstd(file: string): Promise<void> {
-  if (isZstd(await reading(file, firstBytes(file, MAGIC_BYTES))) === true)
+  if (compressionOf(await reading(file, firstBytes(file, MAGIC_BYTES))) === 'zstd')
     throw lacksZstd(file, '. No file was changed');
 }
 

@@ -13,8 +13,9 @@ import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';
 import { type Batches, batchesOf, Flow } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
+import { compressionOf } from '../gzip/compression.js';
 import { zstdStream } from '../gzip/zstd-compress.js';
-import { isZstd, MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
@@ -157,9 +158,9 @@ async function* kept(
 
 /** What compresses as the file is compressed, whatever its name; `undefined` where it is plain. */
 async function compressorOf(file: string): Promise<(() => Transform) | undefined> {
-  const start = await firstBytes(file, MAGIC_BYTES);
-  if (start[0] === 0x1f && start[1] === 0x8b) return createGzip;
-  if (isZstd(start) !== true) return undefined;
+  const compression = compressionOf(await firstBytes(file, MAGIC_BYTES));
+  if (compression === 'gzip') return createGzip;
+  if (compression === 'plain') return undefined;
   if (zstdStream === undefined) throw new Error('This Node has no zstd');
   return zstdStream;
 }

@@ -5,7 +5,7 @@ import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText, SEPARATOR } from './progress-text.js';
 
 /**
- * How a pipeline shows its progress on stderr: as a bar, or as lines where that is no terminal (`auto`, `bar`),
+ * How a pipeline shows its progress on stderr: as a bar, or as lines where that is not a terminal (`auto`, `bar`),
  * as a line every 5 s (`lines`), not at all (`off`), or by a function that is called about 4 times a second
  * and at the end. Each says what the source waits for, and until when. What the function throws, or its
  * promise rejects with, ends the run; it is not called again before its promise is settled.

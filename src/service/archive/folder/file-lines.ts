@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { DataError, MillraceError, StorageError } from '../../../errors.js';
+import { compressionOf } from '../../../gzip/compression.js';
 import { SniffedFile } from '../../../gzip/sniffed-file.js';
-import { isZstd } from '../../../gzip/zstd-frames.js';
 
 /** A line of a file, without its end. */
 export interface FileLine {
@@ -18,12 +18,6 @@ const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-
-/** How a file is compressed, by its first bytes. */
-export function compressionOf(start: Uint8Array): 'plain' | 'gzip' | 'zstd' {
-  if (start[0] === 0x1f && start[1] === 0x8b) return 'gzip';
-  return isZstd(start) === true ? 'zstd' : 'plain';
-}
 
 /**
  * The lines of a file, compressed or not, in batches. Blank lines are skipped but count in `number`.

@@ -1,16 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
+import { type Compression, compressionOf } from '../../../gzip/compression.js';
 import { hasZstd, lacksZstd } from '../../../gzip/zstd-file.js';
 import { MAGIC_BYTES } from '../../../gzip/zstd-frames.js';
+import { firstBytes } from '../../../storage/first-bytes.js';
 import { replaceFile } from '../../../storage/replace-file.js';
 import { withStorageError } from '../../../storage/storage-error.js';
 import { syncFolder } from '../../../storage/sync-folder.js';
 import { DAY, type Window } from '../../../time.js';
 import { blockRanges } from './block-ranges.js';
-import { compressionOf, fileBlocks, fileLines } from './file-lines.js';
+import { fileBlocks, fileLines } from './file-lines.js';
 import { findIndexFolder } from './find-index-folder.js';
 import { type IndexedFile, packedName } from './line-reader.js';
 import { type ListedFile, listFiles } from './list-files.js';
@@ -216,14 +218,8 @@ async function formOf(path: string, textBytes: number): Promise<IndexedFile['for
   return compression !== 'plain' && textBytes > MAX_INFLATED ? 'packed' : compression;
 }
 
-async function readCompression(path: string): Promise<'plain' | 'gzip' | 'zstd'> {
-  const file = await open(path, 'r');
-  try {
-    const { buffer } = await file.read(Buffer.alloc(MAGIC_BYTES), 0, MAGIC_BYTES, 0);
-    return compressionOf(buffer);
-  } finally {
-    await file.close();
-  }
+async function readCompression(path: string): Promise<Compression> {
+  return compressionOf(await firstBytes(path, MAGIC_BYTES));
 }
 
 /** Removes the indexes of earlier states of the folder, and incomplete ones of killed processes. */
