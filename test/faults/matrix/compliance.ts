@@ -112,7 +112,7 @@ export class ComplianceEvents {
   #count = 0;
   #stamp = 0;
   #bursts = 0;
-  #connectionsBefore = 0;
+  #connectionsSeen = 0;
   readonly #connections: () => number;
 
   /** @param bytes Added to each event, as text that gzip makes a quarter smaller. */
@@ -126,10 +126,10 @@ export class ComplianceEvents {
     this.#connections = () => faults.list().find(fault => fault.id === id)?.hits ?? 0;
   }
 
-  /** Resolves once the stream has another connection than the last time. */
+  /** Resolves once the stream has been connected since the last call. */
   async connected(): Promise<void> {
-    while (this.#connections() === this.#connectionsBefore) await sleep(2);
-    this.#connectionsBefore = this.#connections();
+    while (this.#connections() === this.#connectionsSeen) await sleep(2);
+    this.#connectionsSeen = this.#connections();
     await sleep(SUBSCRIBE_MS);
   }
 
@@ -185,8 +185,8 @@ export class ComplianceEvents {
 
   /**
    * Sends all bursts, and resolves once each post and user has the tombstone that its events make, and all minutes of
-   * `mustName` are in a gap; events in a gap need not be there, unless `isDelivered`. `mustBeIn` compares again, and with the number of all
-   * tombstones.
+   * `mustName` are in a gap; events in a gap need not be there, unless `isDelivered`. `mustBeIn` compares again, and with
+   * the number of all tombstones.
    */
   async arrive(
     tombstones: () => Tombstones | undefined,

@@ -10,18 +10,18 @@ const PACE_MS = 5;
  * if the connection is still stalled when the pause begins.
  */
 export function stallWhilePaused(setting: AimSetting, silenceMs: number): Planted {
-  const { world, clean } = setting;
+  const { row, world, clean } = setting;
   // The listing of a job comes before its files, and is not consumed.
-  const [sent = [], ...others] = setting.row.endpoints.flatMap(endpoint =>
-    endpoint === 'jobs' ? [] : [clean.sent.get(endpoint) ?? []],
-  );
-  const listings = clean.sent.get('jobs') ?? [];
+  const sources = row.endpoints
+    .filter(endpoint => endpoint !== 'jobs')
+    .map(endpoint => clean.sent.get(endpoint) ?? []);
+  const [sent = []] = sources;
   // A single source delivers nothing before its first page, file or chunk has arrived.
-  const first = others.length === 0 && sent.length > 1 ? sent[0] : undefined;
+  const first = sources.length === 1 && sent.length > 1 ? sent[0] : undefined;
   const stall = inBody(
     setting,
     afterBytes => ({ kind: 'stall', afterBytes }),
-    one => one.bytes > 0 && one !== first && !listings.includes(one),
+    one => one.bytes > 0 && one !== first && sources.some(all => all.includes(one)),
   );
   let isGivenUp = false;
   world.service.on('request', (_, response) => {

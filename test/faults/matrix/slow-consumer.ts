@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault } from './fault.js';
+import type { Fault, FaultSetting, Planted } from './fault.js';
 import { MemoryWatch } from './memory-watch.js';
 import type { RowName } from './pipelines.js';
 import { PATHS } from './sent.js';
@@ -13,12 +13,15 @@ interface Slow {
   readonly every?: number;
 }
 
+/** How long an item takes where items are small, or few. */
+const SMALL_MS = 5;
+
 /** Of a compliance event: a few are more than the service keeps for a stream that is read too slowly. */
 export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
  * A slow consumer of 40 MiB, of a job 80: how long an item takes, and how much memory the run and the service
- * may need. Counts are small, and the service keeps the events of compliance in memory itself.
+ * may need. Counts are small.
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
   search: { sleepMs: 8, limitBytes: 24 * MIB },
@@ -35,21 +38,17 @@ const SLOW: Partial<Record<RowName, Slow>> = {
 };
 
 /** Takes each item slowly, and fails the run once it needs more memory than its row may. */
-export const consumeSlowly: Fault['plant'] = async ({ row, world }) => {
-  const slow: Slow = SLOW[row.name] ?? { sleepMs: 5 };
-  const { limitBytes = 0, every = 12 } = slow;
-  let connections = 0;
-  world.service.on('request', ({ url = '' }) => {
-    if (url.includes(PATHS.compliance as string)) connections++;
-  });
+export const consumeSlowly: Fault['plant'] = async setting => {
+  const { row } = setting;
+  if (row.name === 'compliance') return fallBehind(setting);
+  const { sleepMs, limitBytes = 0, every = 12 } = SLOW[row.name] ?? { sleepMs: SMALL_MS };
   const memory = await MemoryWatch.start();
   let items = 0;
   let bytes = 0;
   let looks = 0;
   return {
-    // A run that keeps all it has read needs more than the limit. The live stream must have been ended, so that replays
-    // have the rest.
-    hits: () => (bytes >= limitBytes && (row.name !== 'compliance' || connections > 1) ? items : 0),
+    // A run that keeps all it has read needs more than the limit.
+    hits: () => (bytes >= limitBytes ? items : 0),
     counts: () => ({
       MiB: Math.round(bytes / MIB),
       'grown MiB': Math.ceil(memory.grown / MIB),
@@ -58,7 +57,7 @@ export const consumeSlowly: Fault['plant'] = async ({ row, world }) => {
     consume: async (index, size = 0) => {
       items++;
       bytes += size;
-      await sleep(slow.sleepMs);
+      await sleep(sleepMs);
       if (limitBytes === 0 || index % every !== 0) return;
       looks++;
       await memory.mustBeBelow(limitBytes);
@@ -66,6 +65,22 @@ export const consumeSlowly: Fault['plant'] = async ({ row, world }) => {
     lift: () => {},
   };
 };
+
+/**
+ * Takes large events so slowly that the service ends the stream, and replays have the rest. The service keeps them in
+ * memory itself, so that is not measured.
+ */
+function fallBehind({ world }: FaultSetting): Planted {
+  let connections = 0;
+  world.service.on('request', ({ url = '' }) => {
+    if (url.includes(PATHS.compliance as string)) connections++;
+  });
+  return {
+    hits: () => Math.max(0, connections - 1),
+    consume: () => sleep(SMALL_MS),
+    lift: () => {},
+  };
+}
 
 /** Large posts, where the memory of the row has a limit. */
 export const slowWorld: Fault['world'] = ({ name }) => ({
