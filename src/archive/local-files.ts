@@ -19,7 +19,7 @@ import { HeldFile } from '../scan/held-file.js';
 import type { Scan } from '../scan/scan.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { isCheckpointFile } from '../storage/checkpoint-file.js';
-import { ARCHIVE } from './stored-names.js';
+import { STORED_FILES } from './stored-names.js';
 
 /** Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;
@@ -52,7 +52,7 @@ const OPTIONS = {
     'which files of a folder to read',
     'a regular expression or a function of a path',
     value => value instanceof RegExp || typeof value === 'function',
-    ARCHIVE,
+    STORED_FILES,
   ),
   share: SHARE_OPTION,
 } satisfies OptionTable<LocalFilesOptions>;
@@ -80,7 +80,7 @@ export function localFiles(
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
   const { match, share = shareOf('localFiles') } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  const selection = { matches, checkpoints: match !== ARCHIVE, share };
+  const selection = { matches, checkpoints: match !== STORED_FILES, share };
   return new InternalFlow((run, reader) => read(roots, selection, run, reader), undefined, [
     {
       step: 'localFiles',
@@ -104,7 +104,7 @@ interface LocalFile {
 /** Which files are read. */
 interface Selection {
   readonly matches: (name: string) => boolean;
-  /** Whether checkpoints that match are read like other files. */
+  /** Whether checkpoints that match are read, too. */
   readonly checkpoints: boolean;
   readonly share: Share | undefined;
 }
