@@ -7,7 +7,10 @@ interface FailedWith {
   readonly suppressed?: unknown;
 }
 
-/** Where a test fails and then what `await using` disposes of, too, the error of both has no message. */
+/**
+ * If a test fails, and then a disposal of `await using` does, JavaScript throws a `SuppressedError` of both without a
+ * message. It gets the messages of both.
+ */
 export function explainSuppressed(failed: FailedWith): void {
   if (failed.name !== 'SuppressedError' || failed.message !== '') return;
   const [before, after] = [failed.suppressed, failed.error].map(error =>
