@@ -1,6 +1,6 @@
 import { account, activities, gunzip, jobFiles, jsonLines, pipeline } from 'millrace';
 import { peakMemory } from '../../bench/peak-memory.js';
-import { MemoryWatch } from '../faults/matrix/memory-watch.js';
+import { MemoryWatch } from '../memory-watch.js';
 
 // A process of its own whose memory is measured: URL of the service, the job, and its number of posts.
 const [historicalUrl = '', job = '', posts = ''] = process.argv.slice(2);

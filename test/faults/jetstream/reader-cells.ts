@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MemoryWatch } from '../../memory-watch.js';
 import { cellName } from '../cell-name.js';
 import { failDisk, watchDisk } from '../matrix/failing-disk.js';
 import { type Ended, KilledChild, killAgainAndAgain } from '../matrix/killed-child.js';
-import { MemoryWatch } from '../matrix/memory-watch.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
 import { absentCells } from './absent-cells.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MemoryWatch } from '../../memory-watch.js';
 import type { Fault, FaultSetting, Planted } from './fault.js';
-import { MemoryWatch } from './memory-watch.js';
 import type { RowName } from './pipelines.js';
 import { PATHS } from './sent.js';
 

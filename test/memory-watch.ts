@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { collectGarbage } from '../../collect-garbage.js';
+import { collectGarbage } from './collect-garbage.js';
 
 /** The memory that this process has in use beyond what it had before: heap and buffers, after a collection. */
 export class MemoryWatch {
