@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MUTANTS } from './mutants/mutants.js';
-import { copyLibrary } from './mutants/mutate.js';
+import { compiledMutant, copyLibrary } from './mutants/mutate.js';
 import type { Cell, CellResult, Part } from './part.js';
 import { shortMessage } from './record.js';
 import { oneLine, table } from './report.js';
@@ -18,6 +18,13 @@ const CONTROL: Cell = {
   why: 'a copy without a mistake passes every cell that catches a mutant',
 };
 
+/** Takes seconds, where the mutants take hours: run it after a change of the sources that they are in. */
+const PLACES: Cell = {
+  name: 'places',
+  expects: 'holds',
+  why: 'each mutant has its place in the sources, once, and compiles',
+};
+
 const nameOf = (name: string) => name.replaceAll(/[ ,]+/g, '-');
 
 /** Copies of the library with one mistake each: the cells of the other parts have to notice it. */
@@ -28,6 +35,7 @@ export const mutants: Part = {
     'Each of these mistakes in the library makes a cell fail, so a cell that passes shows something. A copy without a mistake passes the same cells.',
   seeds: 1,
   cells: [
+    PLACES,
     CONTROL,
     ...MUTANTS.map(
       ({ name, mistake }): Cell => ({ name: nameOf(name), expects: 'holds', why: mistake }),
@@ -37,6 +45,7 @@ export const mutants: Part = {
   open: ({ library }) => ({
     run: (cell, trials) =>
       trials.each(async ({ note }) => {
+        if (cell.name === PLACES.name) return findPlaces();
         const mutant = MUTANTS.find(({ name }) => nameOf(name) === cell.name);
         // Inside of the project, where Node finds the dependencies.
         const folder = path.join(import.meta.dirname, '../../../mutants', nameOf(cell.name));
@@ -59,6 +68,15 @@ export const mutants: Part = {
   render,
 };
 
+async function findPlaces() {
+  const tried = await Promise.allSettled(
+    MUTANTS.map(mutant => compiledMutant(path.resolve('src'), mutant)),
+  );
+  const failures = tried.filter(one => one.status === 'rejected').map(({ reason }) => reason);
+  if (failures.length > 0) throw new Error(failures.map(({ message }) => message).join('\n'));
+  return { hits: tried.length };
+}
+
 /** The cell that fails and its seed, and its message. */
 async function firstCatch(cells: readonly string[], library: URL): Promise<string> {
   for (const cell of cells) {
@@ -80,7 +98,9 @@ function render(results: readonly CellResult[]): string {
     // Older results have the cell in the name of a count, and no message.
     const before = Object.keys(counts).find(name => name.startsWith('caught by '));
     const [caught, ...message] = note?.split('\n') ?? [before?.slice('caught by '.length)];
-    const outcome = caught ?? `passed ${counts['cells passed'] ?? 0} cells`;
+    const passed = counts['cells passed'];
+    const outcome =
+      caught ?? (passed === undefined ? `${counts.hits} mutants` : `passed ${passed} cells`);
     return failures[0] === undefined
       ? [cell, why, outcome, oneLine(message.join('\n'))]
       : [cell, why, '**nothing**', oneLine(failures[0].message)];
