@@ -39,7 +39,8 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
   readonly until?: 'never' | 'caught up' | number | undefined;
   /**
    * Called for each gap: messages that the stream dropped, that were deleted before they were read, or that its
-   * servers have lost. Without it, a gap ends the flow with an `IncompleteError`. It may return a promise.
+   * servers have lost. A reader without a cursor begins at sequence 1, so what the stream dropped before is a gap, too.
+   * Without this option, a gap ends the flow with an `IncompleteError`. It may return a promise.
    */
   readonly onGap?: ((gap: JetStreamGap) => unknown) | undefined;
   /** Makes an item of the bytes that `toJetStream` sent of one. @default an `Activity`, whose id is read */

@@ -1,4 +1,11 @@
-import type { Consumer, ConsumerMessages, JsMsg, StreamInfo } from '@nats-io/jetstream';
+import type {
+  Consumer,
+  ConsumerMessages,
+  JsMsg,
+  NextMsgRequest,
+  SeqMsgRequest,
+  StreamInfo,
+} from '@nats-io/jetstream';
 import { abortable } from '../abortable.js';
 import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
@@ -115,13 +122,12 @@ class Reader {
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const { stream, subject } = this.#options;
     const info = await this.#info(this.#position);
-    const last = await this.#connection.repeat(`read the stream ${stream}`, () =>
-      this.#connection.manager.streams.getMessage(stream, { last_by_subj: subject }),
-    );
+    const next = await this.#nextOf(stream, subject, this.#position + 1);
     const { state, cluster } = await this.#info(info.state.last_seq);
-    for (const range of lostWithin(this.#position + 1, state.first_seq - 1, []))
+    const dropped = Math.min(state.first_seq - 1, this.#until);
+    for (const range of lostWithin(this.#position + 1, dropped, []))
       yield this.#moveTo(range.to, [], range);
-    if (last !== null && last.seq > this.#position) {
+    if (next !== undefined && next > this.#position && next <= this.#until) {
       this.#stalled();
       return true;
     }
@@ -130,6 +136,18 @@ class Reader {
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
     return false;
+  }
+
+  /**
+   * The first sequence from `from` on that has a message of the subject. Its last message would not say it: where that
+   * one was deleted, nats-server 2.9 answers that the subject has none.
+   */
+  async #nextOf(stream: string, subject: string, from: number): Promise<number | undefined> {
+    const request: SeqMsgRequest & NextMsgRequest = { seq: from, next_by_subj: subject };
+    const message = await this.#connection.repeat(`read the stream ${stream}`, () =>
+      this.#connection.manager.streams.getMessage(stream, request),
+    );
+    return message?.seq;
   }
 
   /** Bounds the time for which the stream has messages and no consumer delivers them. */

@@ -180,16 +180,10 @@ interface Start {
   readonly positions: SubjectPositions;
 }
 
-/** Where to go on from a cursor; without one, before the first message that the stream has. */
+/** Where to go on from a cursor; without one, at sequence 1, so that what the stream has dropped since then is reported. */
 function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string): Start {
-  if (resume === undefined) {
-    const after = Math.max(0, stream.firstSequence - 1);
-    return {
-      after,
-      epochs: new Epochs(),
-      positions: new SubjectPositions({ isWhole: after === 0 }),
-    };
-  }
+  if (resume === undefined)
+    return { after: 0, epochs: new Epochs(), positions: new SubjectPositions({ isWhole: true }) };
   const { source, created, seq, epochs, positions } = resume;
   if (source !== 'jetstream' || resume.stream !== stream.name || resume.subject !== subject)
     throw cursorError(

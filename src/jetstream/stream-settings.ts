@@ -60,7 +60,6 @@ export interface OpenedStream {
   readonly subjects: readonly string[];
   readonly replicas: number;
   readonly duplicateWindowMs: number;
-  readonly firstSequence: number;
   readonly lastSequence: number;
 }
 
@@ -130,7 +129,6 @@ function checked(
     ...{ name: config.name, created, subjects: subjectsOf(subject, count) },
     replicas: config.num_replicas,
     duplicateWindowMs: config.duplicate_window / NANOSECONDS,
-    firstSequence: state.first_seq,
     lastSequence: state.last_seq,
   };
 }

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { type Cursor, collect, Flow, IncompleteError, pipeline } from 'millrace';
-import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
+import { fromJetStream, JetStreamError, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { Child } from './children.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
@@ -176,8 +176,8 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await manage(node, async manager => {
       for (const seq of [50, 51, 70]) await manager.streams.deleteMessage('posts', seq);
     });
-    const gaps: { from: number; to: number }[] = [];
-    const onGap = (gap: (typeof gaps)[number]) => gaps.push({ from: gap.from, to: gap.to });
+    const gaps: Pick<JetStreamGap, 'from' | 'to'>[] = [];
+    const onGap = ({ from, to }: JetStreamGap) => gaps.push({ from, to });
     const { ids } = await readAll(node, { onGap });
     expect(ids).toHaveLength(97);
     expect(gaps).toEqual([
@@ -186,6 +186,75 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     ]);
     const error = await readAll(node).catch(thrown => thrown);
     expect(error).toMatchObject({ missing: ['posts.*: sequences 50 to 51'] });
+  });
+
+  // nats-server 2.9.10 then has no last message of the subject, and the run ended at once, complete and empty.
+  it('reads all that is there where the last message of the stream was deleted', async () => {
+    await using node = await startNode();
+    await publish(node, 6000, { create: { ...create, shares: 1 } });
+    await manage(node, async manager => {
+      const { state } = await manager.streams.info('posts');
+      // Behind the posts is a message without any, which ends the subject.
+      for (const seq of [state.last_seq, state.last_seq - 1])
+        await manager.streams.deleteMessage('posts', seq);
+    });
+    const gaps: JetStreamGap[] = [];
+    const onGap = (gap: JetStreamGap) => gaps.push(gap);
+    expect((await readAll(node, { onGap })).ids).toEqual(idsTo(5999));
+    const share = { index: 1, of: 1 };
+    expect((await readAll(node, { onGap, share })).ids).toEqual(idsTo(5999));
+    expect((await readAll(node, { until: 5999 })).ids).toEqual(idsTo(5999));
+  });
+
+  // With a cursor before the deleted one, as of a run that ended at it: the rest was skipped.
+  it('goes on from any cursor where the last message was deleted, as the advice about a damaged one says', async () => {
+    await using node = await startNode();
+    await publish(node, 6000);
+    const { cursor, ids } = await readAll(node, { until: 1485 });
+    await manage(node, async manager => {
+      const damaged = await manager.jetstream().publish('posts.1', 'not a post');
+      await expect(readAll(node, { resume: cursor })).rejects.toThrow(
+        `rmm posts ${damaged.seq}\`) and run the same again with \`onGap\``,
+      );
+      await manager.streams.deleteMessage('posts', damaged.seq);
+    });
+    const rest = await readAll(node, { resume: cursor, onGap: () => {} });
+    expect([...ids, ...rest.ids].toSorted()).toEqual(idsTo(6000));
+  });
+
+  it('says what the stream dropped before a reader without a cursor, and goes on with onGap', async () => {
+    await using node = await startNode();
+    await publish(node, 100);
+    await manage(node, manager => manager.streams.purge('posts', { seq: 61 }));
+    const error = await readAll(node).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error).toMatchObject({ missing: ['posts.*: sequences 1 to 60'] });
+    expect((await readAll(node, { resume: error.cursor })).ids).toHaveLength(40);
+    const gaps: JetStreamGap[] = [];
+    const onGap = (gap: JetStreamGap) => gaps.push(gap);
+    expect((await readAll(node, { onGap })).ids).toHaveLength(40);
+    expect(gaps).toEqual([{ subject: 'posts.*', from: 1, to: 60 }]);
+  });
+
+  it('says that a stream was emptied, and names no sequence behind its end', async () => {
+    await using node = await startNode();
+    await publish(node, 100);
+    await manage(node, manager => manager.streams.purge('posts'));
+    // 100 posts, and a message for each of the four subjects.
+    await expect(readAll(node)).rejects.toMatchObject({
+      missing: ['posts.*: sequences 1 to 104'],
+    });
+    await expect(readAll(node, { until: 40 })).rejects.toMatchObject({
+      missing: ['posts.*: sequences 1 to 40'],
+    });
+  });
+
+  it('says what a stream that discards its oldest posts no longer had for a new reader', async () => {
+    await using node = await startNode();
+    await publish(node, 12_000, { create: { maxBytes: 1 << 20, shares: 4, discard: 'old' } });
+    const error = await readAll(node).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toEqual([expect.stringMatching(/^posts\.\*: sequences 1 to \d+$/)]);
   });
 
   it('says which messages were dropped while it was slow', async () => {
