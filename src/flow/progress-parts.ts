@@ -21,6 +21,8 @@ export class ProgressParts {
       get: (progress, name) =>
         name === 'fraction' ? this.#fractions[index] : Reflect.get(progress, name, progress),
       set: (progress, name, value) => {
+        // What one source expects of itself says nothing of the others.
+        if (name === 'endsAt') return true;
         if (name !== 'fraction') return Reflect.set(progress, name, value, progress);
         this.#set(index, value);
         return true;

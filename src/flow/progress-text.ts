@@ -35,8 +35,7 @@ export class ProgressText {
     return [
       ...(wait === undefined ? [] : [wait]),
       ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
-      // The rate so far does not tell how long the waits to come are.
-      ...(left === undefined || wait !== undefined ? [] : [`${duration(left)} left`]),
+      ...(left === undefined ? [] : [`${duration(left)} left`]),
       `${this.#rate(now)}/s`,
       this.#counts(),
     ].join(SEPARATOR);
@@ -87,8 +86,10 @@ export class ProgressText {
   }
 
   #left(now: number): number | undefined {
-    const { fraction } = this.#progress;
-    if (fraction === undefined) return undefined;
+    const { fraction, leftMs } = this.#progress;
+    if (leftMs !== undefined) return leftMs;
+    // The rate so far does not tell how long the waits to come are.
+    if (fraction === undefined || this.#wait() !== undefined) return undefined;
     this.#first ??= { at: now, fraction };
     const done = fraction - this.#first.fraction;
     if (done <= 0) return undefined;

@@ -14,6 +14,8 @@ export interface ProgressCounts {
   readonly fraction: number | undefined;
   /** The time that the source has reached, epoch milliseconds. */
   readonly reached: number | undefined;
+  /** Milliseconds that the source itself expects the rest to take; `undefined` where it cannot tell. */
+  readonly leftMs: number | undefined;
   /** While the source waits: for what, and until when. */
   readonly wait: Wait | undefined;
   /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
@@ -29,6 +31,8 @@ export class Progress {
   writtenBytes = 0;
   fraction: number | undefined;
   reached: number | undefined;
+  /** When the source expects to end, by `performance.now()`. */
+  endsAt: number | undefined;
   readonly #waits = new Set<{ readonly wait: Wait; readonly endsAt: number }>();
 
   readonly #branches: Progress[] = [];
@@ -50,6 +54,10 @@ export class Progress {
     return Math.max(0, (this.#lastWait?.endsAt ?? 0) - performance.now());
   }
 
+  get leftMs(): number | undefined {
+    return this.endsAt === undefined ? undefined : Math.max(0, this.endsAt - performance.now());
+  }
+
   get #lastWait(): { readonly wait: Wait; readonly endsAt: number } | undefined {
     const waits = this.#branches.flatMap(branch => branch.#lastWait ?? []);
     return [...waits, ...this.#waits].at(-1);
@@ -68,14 +76,14 @@ export class Progress {
 
   /** A copy of the counts. */
   counts(): ProgressCounts {
-    const { received, receivedBytes, fraction, reached, wait } = this;
+    const { received, receivedBytes, fraction, reached, leftMs, wait } = this;
     const branches = this.#branches.map(branch => branch.counts());
     const all: Pick<ProgressCounts, 'written' | 'writtenBytes' | 'dropped'>[] = [this, ...branches];
     const dropped = new Map<string, number>();
     for (const [name, items] of all.flatMap(counts => [...counts.dropped]))
       dropped.set(name, (dropped.get(name) ?? 0) + items);
     return {
-      ...{ received, receivedBytes, dropped, fraction, reached, wait, branches },
+      ...{ received, receivedBytes, dropped, fraction, reached, leftMs, wait, branches },
       written: all.reduce((sum, { written }) => sum + written, 0),
       writtenBytes: all.reduce((sum, { writtenBytes }) => sum + writtenBytes, 0),
     };

@@ -9,7 +9,7 @@ export class ServiceClock {
   readonly #timing: Pick<Timing, 'now'>;
   readonly #given: (() => number) | undefined;
   #offsetMs = 0;
-  #heard = false;
+  #responses = 0;
 
   /** @param given The service's time where it is known, as that of a service in this process. */
   constructor(timing: Pick<Timing, 'now'>, given?: () => number) {
@@ -17,9 +17,22 @@ export class ServiceClock {
     this.#given = given;
   }
 
-  /** Whether a response has come. Before that, `now` is this machine's clock and may be far off. */
-  get isKnown(): boolean {
-    return this.#heard || this.#given !== undefined;
+  /** How many responses it has learned from. */
+  get responses(): number {
+    return this.#responses;
+  }
+
+  /** Whether this process has the service's clock itself. */
+  get isGiven(): boolean {
+    return this.#given !== undefined;
+  }
+
+  /**
+   * Whether the time is given, or a response has come after these many. Before that, `now` is of this machine or
+   * of a service whose clock may have been moved since, and may be far off: nothing is to be refused because of it.
+   */
+  isKnownSince(responses: number): boolean {
+    return this.isGiven || this.#responses > responses;
   }
 
   /** Epoch milliseconds. */
@@ -34,7 +47,7 @@ export class ServiceClock {
    * @param sentAt when its request was sent, by this machine's clock
    */
   learn(date: string | undefined, sentAt: number): void {
-    this.#heard = true;
+    this.#responses++;
     const at = Date.parse(date ?? '');
     if (Number.isNaN(at)) return;
     // The header has whole seconds, and was written at some time between sending and arrival. An

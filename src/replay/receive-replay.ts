@@ -16,6 +16,8 @@ const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 /** How one connection of a replay ended. */
 export interface Received {
   readonly activities: number;
+  /** Bytes of these activities. */
+  readonly bytes: number;
   /** The activities that are not JSON objects, or too large. */
   readonly damaged: readonly Damaged[];
   /** The final message; absent when the connection ended without one. */
@@ -66,7 +68,7 @@ export async function receiveReplay(
     // After the final message only corrupt bytes matter, not how the connection ended. Damaged records
     // may have been damaged in transit, unless the checksum at the end was right.
     if (info === undefined || isCorrupt(error) || damaged.length > 0)
-      return { activities, damaged, info: undefined, error: error };
+      return { activities, bytes: spool.bytes, damaged, info: undefined, error: error };
   } finally {
     connection.close();
   }
@@ -75,7 +77,10 @@ export async function receiveReplay(
       `The replay of ${connection.url} ended without a word on whether it is complete`,
       { failure: 'cut', url: connection.url },
     );
-  return { activities, damaged, info, error: info === undefined ? trouble : undefined };
+  return {
+    ...{ activities, bytes: spool.bytes, damaged, info },
+    error: info === undefined ? trouble : undefined,
+  };
 }
 
 /** Returns nothing for a damaged record, which the parser of activities reports. */

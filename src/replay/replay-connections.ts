@@ -12,12 +12,13 @@ import { receiveReplay } from './receive-replay.js';
 import type { ReplayMachine, ReplayState } from './replay-machine.js';
 import { connectFailure, namesDates } from './replay-retry.js';
 import { ReplaySpool } from './replay-spool.js';
-import { type ReplayWait, WaitReporter } from './replay-wait.js';
+import { type ReplayWait, refuseFarAhead, WaitReporter } from './replay-wait.js';
 
 interface ConnectionOptions {
   readonly account: Account;
   /** The URL without dates. */
   readonly url: URL;
+  readonly window: Window;
   readonly maxMemory: number;
   readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
 }
@@ -30,6 +31,22 @@ export interface Delivery {
   readonly damaged: readonly Damaged[];
   /** Whether some of its activities were or will be received again, because minutes failed. */
   readonly inParts: boolean;
+}
+
+/** What the connections that have got their final message covered, and how long they took. */
+class Pace {
+  #ms = 0;
+  #coveredMs = 0;
+
+  add({ from, to }: Window, ms: number): void {
+    this.#ms += ms;
+    this.#coveredMs += to - from;
+  }
+
+  /** Milliseconds that a connection takes for each millisecond of its range; 0 while nothing is known. */
+  get perMs(): number {
+    return this.#coveredMs === 0 ? 0 : this.#ms / this.#coveredMs;
+  }
 }
 
 /** How often the clock is read while minutes are too recent. */
@@ -51,7 +68,7 @@ export class GaveUp extends Error {
 
 /** Connects as the machine decides, and yields the connections whose activities can be delivered. */
 export async function* replayConnections(
-  { url, maxMemory, onWait, ...job }: ConnectionOptions,
+  { url, window, maxMemory, onWait, ...job }: ConnectionOptions,
   machine: ReplayMachine,
   { folder, spools, signal, progress }: ConnectionRun,
 ): AsyncGenerator<Delivery, void, undefined> {
@@ -68,17 +85,28 @@ export async function* replayConnections(
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
   const waits = new WaitReporter(account, onWait);
+  const pace = new Pace();
+  const estimate = () => {
+    const leftMs = machine.leftMs(timing.now(), clock.now(), pace.perMs);
+    if (progress !== undefined)
+      progress.endsAt = leftMs === undefined ? undefined : performance.now() + leftMs;
+    return leftMs;
+  };
+  // The clock may have been moved since another call has learned it.
+  const { responses } = clock;
   while (true) {
     signal.throwIfAborted();
     if (limiter.rates.length > 0) machine.alsoConnected(await log.read());
-    const action = machine.next(timing.now(), clock.isKnown ? clock.now() : undefined);
+    const isKnown = clock.isKnownSince(responses);
+    if (isKnown) refuseFarAhead('replay', window, clock.now());
+    const action = machine.next(timing.now(), isKnown ? clock.now() : undefined);
     if (action.do === 'done') return;
     if (action.do === 'give up') throw new GaveUp(failure ?? new Error('no reason was given'));
     if (unreported && failure !== undefined)
       await onRetry?.({ error: failure, attempts, waitMs: action.do === 'wait' ? action.ms : 0 });
     unreported = false;
     if (action.do === 'wait') {
-      await waits.begin(action, failure, attempts);
+      await waits.begin(action, estimate, failure, attempts);
       // The service's clock may change, and other calls of the account may notice.
       const stepMs = action.why === 'too recent' ? Math.min(action.ms, WAIT_STEP_MS) : action.ms;
       await timing.sleep(stepMs, signal);
@@ -109,14 +137,15 @@ export async function* replayConnections(
       const connection = await connectLive(account, withDates(url, range), counted, signal);
       const received = await receiveReplay(connection, spool, signal);
       await moved;
-      const { activities, info, error: why } = received;
+      const { info, error: why } = received;
       damaged = received.damaged;
       const now = timing.now();
       refusals = 0;
       failure = why;
       if (info === undefined) machine.cut(now, timing.random());
       else {
-        confirmed = machine.ended(range, info, activities, now, timing.random());
+        pace.add(range, now - at);
+        confirmed = machine.ended(range, info, received, now, timing.random());
         failure = confirmed
           ? undefined
           : new IncompleteError(info.message, { missing: [shownRange(range)] });
@@ -135,6 +164,7 @@ export async function* replayConnections(
     if (confirmed) {
       const { state } = machine;
       inParts ||= isInParts(state, range);
+      estimate();
       yield { spool, state, damaged, inParts };
     } else {
       spools.delete(spool);

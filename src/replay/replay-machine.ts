@@ -54,6 +54,27 @@ export interface ReplayEnd {
   readonly unprocessedRange: Window | undefined;
 }
 
+/** What a connection has delivered. */
+export interface ReceivedCounts {
+  readonly activities: number;
+  /** Bytes of these activities. */
+  readonly bytes: number;
+}
+
+/** Other limits of a replay than those of the service. */
+interface MachineOptions {
+  readonly timings?: ReplayTimings;
+  readonly rates: readonly Rate[];
+  /**
+   * Ranges grow only while one is expected to hold at most this many bytes, because all of them are on disk
+   * until the final message, and are received again after a cut.
+   */
+  readonly maxRangeBytes?: number;
+}
+
+/** Estimates stop at plans of more connections and waits. */
+const MAX_STEPS = 2_000;
+
 /**
  * How far 406 responses can move a limit of the available minutes in total, and how near to it a
  * window must be for that.
@@ -72,6 +93,9 @@ const MAX_MARGIN = HOUR;
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
   readonly #rates: readonly Rate[];
+  readonly #maxRangeBytes: number;
+  /** Of the last range that a final message confirmed. */
+  #bytesPerMs = 0;
   #open: readonly OpenRange[];
   #gaps: readonly ReplayGap[];
   #chunk: number;
@@ -83,11 +107,12 @@ export class ReplayMachine {
 
   constructor(
     start: Window | ReplayState,
-    { timings = TIMINGS, rates }: { timings?: ReplayTimings; rates: readonly Rate[] },
+    { timings = TIMINGS, rates, maxRangeBytes = Number.POSITIVE_INFINITY }: MachineOptions,
   ) {
     this.#timings = timings;
     this.#retry = new ReplayRetry(timings);
     this.#rates = rates;
+    this.#maxRangeBytes = maxRangeBytes;
     const fresh = { mismatches: 0, failures: 0, partial: false };
     this.#open = 'open' in start ? start.open : [{ from: start.from, to: start.to, ...fresh }];
     this.#gaps = 'open' in start ? start.gaps : [];
@@ -166,18 +191,25 @@ export class ReplayMachine {
   }
 
   /**
-   * The final message, and the number of activities before it. Returns whether they can be delivered:
-   * otherwise they are all requested again.
+   * The final message, and what came before it. Returns whether that can be delivered: otherwise it is
+   * all requested again.
    */
-  ended(range: Window, end: ReplayEnd, received: number, now: number, random: number): boolean {
+  ended(
+    range: Window,
+    end: ReplayEnd,
+    { activities, bytes }: ReceivedCounts,
+    now: number,
+    random: number,
+  ): boolean {
     const { mismatches, failures, maxChunkMs } = this.#timings;
+    this.#bytesPerMs = bytes / (range.to - range.from);
     const before = this.#take(range);
     const lacking = undeliveredOf(range, end);
     const whole = subtractRanges(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
     this.#retry.responded();
-    const miscounted = end.activityCount !== undefined && end.activityCount !== received;
+    const miscounted = end.activityCount !== undefined && end.activityCount !== activities;
     if (miscounted && before.mismatches + 1 < mismatches) {
       this.#keepOpen([{ ...before, ...range, mismatches: before.mismatches + 1 }]);
       this.#retry.backOff(now, random, before.mismatches + 1);
@@ -198,7 +230,43 @@ export class ReplayMachine {
       if (end.outcome === 'completed' && !miscounted)
         this.#chunk = Math.min(maxChunkMs, 2 * this.#chunk);
     }
+    this.#keepWithinDisk();
     return handedOn;
+  }
+
+  /**
+   * How long the rest takes if all connections complete: the waits for the limit of connections and for
+   * minutes that are too recent, and the connections. `undefined` where that is too far away to plan.
+   *
+   * @param pace milliseconds that a connection takes for each millisecond of its range
+   */
+  leftMs(now: number, serviceNow: number, pace: number): number | undefined {
+    const plan = new ReplayMachine(this.state, {
+      ...{ timings: this.#timings, rates: this.#rates, maxRangeBytes: this.#maxRangeBytes },
+    });
+    plan.#youngMargin = this.#youngMargin;
+    plan.#oldMargin = this.#oldMargin;
+    let ms = this.#retry.waitMs(now);
+    for (let step = 0; step < MAX_STEPS; step++) {
+      const action = plan.next(now + ms, serviceNow + ms);
+      if (action.do === 'done') return ms;
+      if (action.do === 'wait') ms += action.ms;
+      if (action.do !== 'connect') continue;
+      const { range } = action;
+      const length = range.to - range.from;
+      plan.connecting(now + ms);
+      ms += pace * length;
+      const bytes = this.#bytesPerMs * length;
+      plan.ended(range, COMPLETED, { activities: 0, bytes }, now + ms, 0);
+    }
+    return undefined;
+  }
+
+  /** Shortens the next range where it would hold more bytes than may be on disk. */
+  #keepWithinDisk(): void {
+    const { minChunkMs } = this.#timings;
+    const longest = floorTo(MINUTE, this.#maxRangeBytes / this.#bytesPerMs);
+    if (longest < this.#chunk) this.#chunk = Math.max(minChunkMs, longest);
   }
 
   /** Minutes that the service no longer has become gaps. */
@@ -261,6 +329,15 @@ export class ReplayMachine {
     this.#gaps = mergeRanges([...this.#gaps, ...gaps], (a, b) => a.reason === b.reason);
   }
 }
+
+const COMPLETED: ReplayEnd = {
+  ...{
+    outcome: 'completed',
+    activityCount: undefined,
+    minutesFailed: [],
+    unprocessedRange: undefined,
+  },
+};
 
 /** The minutes of a range that the service says it has not delivered. */
 function undeliveredOf(range: Window, end: ReplayEnd): Window[] {

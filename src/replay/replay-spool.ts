@@ -32,6 +32,11 @@ export class ReplaySpool {
     this.#maxMemory = maxMemory;
   }
 
+  /** Bytes that were added, with their separators. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Whether records go to disk. */
   get spilled(): boolean {
     return this.#bytes > this.#maxMemory;

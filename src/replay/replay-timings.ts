@@ -11,7 +11,7 @@ export interface ReplayTimings {
   readonly youngestToMs: number;
   /** The part of the window that the first connection requests. Chunks are whole minutes. @default 16 minutes */
   readonly firstChunkMs: number;
-  /** A chunk doubles up to this while all goes well. @default 64 minutes */
+  /** A chunk doubles up to this while all goes well. @default 5 days */
   readonly maxChunkMs: number;
   /** A chunk is halved down to this when a connection is cut. @default 2 minutes */
   readonly minChunkMs: number;
@@ -48,7 +48,7 @@ export const TIMING_OPTIONS = {
   youngestFromMs: whole('the least age of `fromDate`', { min: 1, default: 31 * MINUTE }),
   youngestToMs: whole('the least age of `toDate`', { min: 1, default: 30 * MINUTE }),
   firstChunkMs: chunkMinutes('the part of the window that one connection requests first', 16),
-  maxChunkMs: chunkMinutes('the longest chunk', 64),
+  maxChunkMs: chunkMinutes('the longest chunk', (5 * DAY) / MINUTE),
   minChunkMs: chunkMinutes('the shortest chunk', 2),
   firstWaitMs: whole('the longest first wait after a failure', { default: 5 * SECOND }),
   maxWaitMs: whole('where the doubling of waits ends', { default: 320 * SECOND }),

@@ -1,6 +1,7 @@
+import { optionError } from '../check.js';
 import type { MillraceError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { SECOND } from '../time.js';
+import { DAY, formatTimestamp, SECOND, type Window } from '../time.js';
 import type { ReplayAction } from './replay-machine.js';
 
 /** A wait of a replay that is not caused by a failure. */
@@ -13,6 +14,24 @@ export interface ReplayWait {
   /** When it ends, by the service's clock. */
   readonly until: Date;
   readonly waitMs: number;
+  /**
+   * About how long the rest of the replay takes, this wait included, if all connections complete;
+   * `undefined` where that is too far ahead to tell.
+   */
+  readonly leftMs: number | undefined;
+}
+
+/** A later date is a mistake. */
+const MAX_AHEAD_MS = 366 * DAY;
+
+/** @throws OptionError for a window whose end is too far ahead of this time of the service. */
+export function refuseFarAhead(call: string, { to }: Window, serviceNow: number): void {
+  if (to > serviceNow + MAX_AHEAD_MS)
+    throw optionError(
+      call,
+      'toDate',
+      `must be at most ${MAX_AHEAD_MS / DAY} days ahead, because a replay waits for each minute, got ${formatTimestamp(to)}`,
+    );
 }
 
 type WaitAction = Extract<ReplayAction, { do: 'wait' }>;
@@ -35,9 +54,10 @@ export class WaitReporter {
     this.#onWait = onWait;
   }
 
-  /** `error` and `failures` are those of the connection before. */
+  /** `error` and `failures` are those of the connection before; `leftMs` is asked when the wait begins. */
   async begin(
     { why, ms }: WaitAction,
+    leftMs: () => number | undefined,
     error: MillraceError | undefined,
     failures: number,
   ): Promise<void> {
@@ -52,7 +72,7 @@ export class WaitReporter {
     );
     this.#current = { why, until, end };
     if (why !== 'after a failure')
-      await this.#onWait?.({ reason: why, until: new Date(until), waitMs: ms });
+      await this.#onWait?.({ reason: why, until: new Date(until), waitMs: ms, leftMs: leftMs() });
   }
 
   end(): void {

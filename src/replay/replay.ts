@@ -18,10 +18,10 @@ import { type Batches, type Cursor, Flow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
-import { DAY, formatTimestamp, parseDate, type Timestamp } from '../time.js';
+import { formatTimestamp, parseDate, type Timestamp } from '../time.js';
 import { type ReplayTimings, TIMING_OPTIONS } from './replay-timings.js';
 import { replayUrl, STREAM_TYPES, type StreamType } from './replay-url.js';
-import type { ReplayWait } from './replay-wait.js';
+import { type ReplayWait, refuseFarAhead } from './replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 
 export type { ReplayWait } from './replay-wait.js';
@@ -54,6 +54,13 @@ export interface ReplayOptions {
    */
   readonly maxMemory?: number | undefined;
   /**
+   * Bytes of one connection that may be on disk. Everything of a connection is held back until its final
+   * message, and received again after a cut; so the range that a connection requests grows only while it
+   * is expected to hold fewer bytes, judged by the range before.
+   * @default 1073741824 (1 GiB)
+   */
+  readonly maxDisk?: number | undefined;
+  /**
    * Called at the end for each gap. Without it, a gap ends the flow with an `IncompleteError`.
    *
    * All callbacks may return a promise: it is awaited, and what it throws ends the flow.
@@ -83,9 +90,6 @@ export interface ReplayOptions {
   readonly resume?: Cursor | undefined;
 }
 
-/** A later date is a mistake. */
-const MAX_AHEAD_MS = 366 * DAY;
-
 const OPTIONS = {
   streamType: required(oneOf('the stream to replay', STREAM_TYPES)),
   fromDate: required(date('the first minute, inclusive')),
@@ -93,6 +97,7 @@ const OPTIONS = {
   streamLabel: text('the label of the stream'),
   folder: text('a folder for data that does not fit in memory'),
   maxMemory: whole('bytes of one connection in memory', { default: 32 * 1024 * 1024 }),
+  maxDisk: whole('bytes of one connection on disk', { min: 1, default: 1024 * 1024 * 1024 }),
   onGap: func('called for each gap'),
   onDamaged: func('called for each damaged record'),
   onWait: func('called when a wait begins'),
@@ -106,8 +111,8 @@ const OPTIONS = {
  * confirmed every minute. After broken connections, failed minutes, incomplete responses, rate limits
  * and server errors it requests the missing minutes again, within 5 connections in 5 minutes.
  *
- * A connection requests 16 minutes at first, and up to 64 while all goes well. Its activities are
- * delivered only when the service has confirmed them in its final message, so a crash never leaves
+ * A connection requests 16 minutes at first, and twice as many while all goes well, so that a day takes at
+ * most seven connections and five days nine; see `maxDisk`. Its activities are delivered only when the service has confirmed them in its final message, so a crash never leaves
  * incomplete minutes that look complete. Until then they wait in memory, then on disk: the service is
  * read at its own speed, however slow the consumer is. Activities come in the order of the stream,
  * except for those that were requested again.
@@ -179,7 +184,7 @@ export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
 /** The options of a replay, checked. @throws OptionError */
 export function checkReplay(call: string, account: Account, options: ReplayOptions) {
   const checked = checkOptions(call, OPTIONS, options);
-  const { streamType, streamLabel, folder, maxMemory, resume } = checked;
+  const { streamType, streamLabel, folder, maxMemory, maxDisk, resume } = checked;
   const { onGap, onWait, onDamaged } = checked;
   const timings = checked.timings as ReplayTimings;
   const window = { from: parseDate(checked.fromDate) ?? 0, to: parseDate(checked.toDate) ?? 0 };
@@ -187,15 +192,11 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   if (window.from >= window.to)
     throw optionError(call, 'toDate', `must be after \`fromDate\` ${fromDate}, got ${toDate}`);
   const url = replayUrl(account, streamType, streamLabel);
-  if (window.to > Math.max(account.clock.now(), account.timing.now()) + MAX_AHEAD_MS)
-    throw optionError(
-      call,
-      'toDate',
-      `must be at most ${MAX_AHEAD_MS / DAY} days ahead, because a replay waits for each minute, got ${toDate}`,
-    );
+  // Without the service's clock, the replay asks the service first.
+  if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
   const identity = { replay: url.pathname, fromDate, toDate };
   return {
-    ...{ account, url, identity, window, timings, folder, maxMemory, resume },
+    ...{ account, url, identity, window, timings, folder, maxMemory, maxDisk, resume },
     ...{ onGap, onWait, onDamaged },
   };
 }

@@ -39,6 +39,7 @@ export interface ReplayRun<T> {
   readonly timings: ReplayTimings;
   readonly folder: string | undefined;
   readonly maxMemory: number;
+  readonly maxDisk: number;
   readonly resume: Cursor | undefined;
   readonly onGap: ((gap: Gap) => unknown) | undefined;
   readonly onDamaged: OnDamaged | undefined;
@@ -61,7 +62,9 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
-  const machine = new ReplayMachine(start?.state ?? window, { timings, rates });
+  const machine = new ReplayMachine(start?.state ?? window, {
+    ...{ timings, rates, maxRangeBytes: job.maxDisk },
+  });
   const seen = new SeenIds();
   if (start !== undefined) seen.restore(start.ids);
   let cursor = resume;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConnectionError, HttpError } from '../../src/errors.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
-import { MINUTE } from '../../src/time.js';
+import { HOUR, MINUTE } from '../../src/time.js';
 import type { Wait } from '../../src/wait.js';
 
 beforeEach(() => {
@@ -139,6 +139,25 @@ describe('progress as lines', () => {
       'waiting for the connect limit until 00:41 UTC, 50 %, 0/s, received 0, written 0',
       '50 %, 13 s left, 0/s, received 0, written 0',
     ]);
+    display.finish();
+  });
+
+  it('shows the remaining time that the source itself expects, during a wait, too', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    progress.fraction = 0.1;
+    progress.endsAt = performance.now() + 2 * HOUR;
+    vi.advanceTimersByTime(5_000);
+    const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
+    const end = progress.onWait({ reason: 'connect limit', waitMs: 5 * MINUTE, until });
+    vi.advanceTimersByTime(5_000);
+    expect(screen.text.split('\n').slice(0, 2)).toEqual([
+      '10 %, 1 h 59 min left, 0/s, received 0, written 0',
+      'waiting for the connect limit until 00:41 UTC, 10 %, 1 h 59 min left, 0/s, received 0, written 0',
+    ]);
+    expect(progress.counts().leftMs).toBe(2 * HOUR - 10_000);
+    end();
     display.finish();
   });
 

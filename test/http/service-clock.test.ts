@@ -13,11 +13,20 @@ const dateOf = (ms: number) => new Date(ms).toUTCString();
 describe("the service's time", () => {
   it('is that of this machine until a response has a Date', () => {
     const { clock } = clockAt();
-    expect(clock.isKnown).toBe(false);
+    expect(clock.isKnownSince(0)).toBe(false);
     expect(clock.now()).toBe(NOW);
     clock.learn(dateOf(NOW - 3_600_000), NOW);
-    expect(clock.isKnown).toBe(true);
+    expect(clock.isKnownSince(0)).toBe(true);
     expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
+  });
+
+  it('is not known since a response before the last one: the clock may have been moved', () => {
+    const { clock } = clockAt();
+    clock.learn(dateOf(NOW), NOW);
+    const { responses } = clock;
+    expect(clock.isKnownSince(responses)).toBe(false);
+    clock.learn(dateOf(NOW), NOW);
+    expect(clock.isKnownSince(responses)).toBe(true);
   });
 
   it('does not change while responses agree with it, at any fraction of a second', () => {
@@ -42,13 +51,13 @@ describe("the service's time", () => {
     const { clock } = clockAt();
     clock.learn(undefined, NOW);
     clock.learn('yesterday', NOW);
-    expect(clock.isKnown).toBe(true);
+    expect(clock.isKnownSince(0)).toBe(true);
     expect(clock.now()).toBe(NOW);
   });
 
   it('is the given clock if this process has one', () => {
     const given = new ServiceClock({ now: () => NOW }, () => 7);
     given.learn(dateOf(NOW), NOW);
-    expect([given.isKnown, given.now()]).toEqual([true, 7]);
+    expect([given.isKnownSince(given.responses), given.now()]).toEqual([true, 7]);
   });
 });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ReplayEnd, ReplayMachine } from '../../src/replay/replay-machine.js';
 import { DAY, HOUR, MINUTE, SECOND, type Window } from '../../src/time.js';
@@ -19,12 +20,14 @@ function end(more: Partial<ReplayEnd> = {}): ReplayEnd {
   };
 }
 
+const got = (activities: number) => ({ activities, bytes: 0 });
+
 const openOf = ({ state }: ReplayMachine) => state.open.map(({ from, to }) => ({ from, to }));
 
 describe('the next step of a replay', () => {
   it('is done when no range is open', () => {
     const machine = machineOf(FIRST);
-    expect(machine.ended(FIRST, end(), 7, NOW, 0.5)).toBe(true);
+    expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
     expect(at(machine)).toEqual({ do: 'done' });
   });
 
@@ -56,6 +59,74 @@ describe('the next step of a replay', () => {
       });
       expect(machine.state.gaps).toEqual([]);
     }
+  });
+});
+
+/** The connections and the time of a replay whose connections all complete, each in no time. */
+function completed(minutes: number, machine = machineOf(pastOf(minutes))) {
+  let [now, connections] = [NOW, 0];
+  for (let action = at(machine, now); action.do !== 'done'; action = at(machine, now)) {
+    if (action.do === 'wait') now += action.ms;
+    if (action.do !== 'connect') continue;
+    connections++;
+    machine.connecting(now);
+    machine.ended(action.range, end(), got(7), now, 0.5);
+  }
+  return { connections, ms: now - NOW };
+}
+
+const pastOf = (minutes: number): Window => ({
+  from: NOW - 3 * HOUR - minutes * MINUTE,
+  to: NOW - 3 * HOUR,
+});
+
+describe('a replay whose connections all complete', () => {
+  it('takes seven connections for a day, and one wait for the limit of connections', () => {
+    expect(completed(24 * 60)).toEqual({ connections: 7, ms: 5 * MINUTE + SECOND });
+  });
+
+  it('takes a connection more for a window twice as long, whatever its length', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }), minutes => {
+        const { connections, ms } = completed(minutes);
+        expect(connections).toBe(Math.ceil(Math.log2(minutes / 16 + 1)));
+        expect(ms).toBe(connections > 5 ? 5 * MINUTE + SECOND : 0);
+      }),
+    );
+  });
+
+  it('takes as long as it says at any time, with its connections', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }),
+        fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 5 }),
+        fc.integer({ min: 1, max: 2000 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (minutes, secondsAgo, maxMinutes, pace) => {
+          const bytes = (range: Window) => (range.to - range.from) / MINUTE;
+          const machine = new ReplayMachine(pastOf(minutes), {
+            rates: RATES,
+            maxRangeBytes: maxMinutes,
+          });
+          machine.alsoConnected(secondsAgo.map(seconds => NOW - seconds * SECOND));
+          const said: (readonly [number, number | undefined])[] = [];
+          let now = NOW;
+          for (let action = at(machine, now); action.do !== 'done'; action = at(machine, now)) {
+            // The bytes of a minute are known from the first connection on.
+            if (minutes <= 16 || machine.state.chunk > 16 * MINUTE)
+              said.push([now, machine.leftMs(now, now, pace)]);
+            if (action.do === 'wait') now += action.ms;
+            if (action.do !== 'connect') continue;
+            const { range } = action;
+            machine.connecting(now);
+            now += pace * (range.to - range.from);
+            machine.ended(range, end(), { activities: 7, bytes: bytes(range) }, now, 0.5);
+          }
+          for (const [when, leftMs = Number.NaN] of said.slice(0, 20))
+            expect(Math.abs(when + leftMs - now)).toBeLessThan(1);
+        },
+      ),
+    );
   });
 });
 
@@ -110,29 +181,46 @@ describe('a connection', () => {
 });
 
 describe('a stream', () => {
-  it('that completes with the right count confirms its range, and doubles the next one, up to 64 minutes', () => {
+  it('that completes with the right count confirms its range, and doubles the next one, up to five days', () => {
     const machine = machineOf();
-    expect(machine.ended(FIRST, end(), 7, NOW, 0.5)).toBe(true);
+    expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
     expect(openOf(machine)).toEqual([{ from: FIRST.to, to: WINDOW.to }]);
     expect(machine.state.chunk).toBe(32 * MINUTE);
-    for (let n = 0; n < 3; n++) machine.ended({ from: 0, to: 1 }, end(), 7, NOW, 0.5);
-    expect(machine.state.chunk).toBe(64 * MINUTE);
+    for (let n = 0; n < 9; n++) machine.ended({ from: 0, to: MINUTE }, end(), got(7), NOW, 0.5);
+    expect(machine.state.chunk).toBe(5 * DAY);
+  });
+
+  it('of more bytes than may wait on disk is followed by shorter ranges, until they hold fewer', () => {
+    const machine = new ReplayMachine(WINDOW, { rates: RATES, maxRangeBytes: 1000 });
+    for (const [bytes, minutes] of [
+      [100, 32],
+      [900, 35],
+      [2000, 17],
+      [100_000, 2],
+      [0, 4],
+    ] as const) {
+      const action = at(machine, NOW + HOUR);
+      if (action.do !== 'connect') throw new Error(action.do);
+      const { range } = action;
+      machine.ended(range, end(), { activities: 7, bytes }, NOW, 0.5);
+      expect(machine.state.chunk).toBe(minutes * MINUTE);
+    }
   });
 
   it('whose count differs leaves its range open, and becomes a gap the third time', () => {
     const machine = machineOf(FIRST);
     for (let n = 0; n < 2; n++) {
-      expect(machine.ended(FIRST, end(), 6, NOW, 0.5)).toBe(false);
+      expect(machine.ended(FIRST, end(), got(6), NOW, 0.5)).toBe(false);
       expect(openOf(machine)).toEqual([FIRST]);
     }
-    expect(machine.ended(FIRST, end(), 6, NOW, 0.5)).toBe(true);
+    expect(machine.ended(FIRST, end(), got(6), NOW, 0.5)).toBe(true);
     expect(machine.state).toMatchObject({ open: [], gaps: [{ ...FIRST, reason: 'unverified' }] });
   });
 
   it('with errors confirms its range except the failed minutes', () => {
     const machine = machineOf(FIRST);
     const told = end({ outcome: 'completed_with_errors', minutesFailed: [minute(2), minute(9)] });
-    expect(machine.ended(FIRST, told, 7, NOW, 0.5)).toBe(true);
+    expect(machine.ended(FIRST, told, got(7), NOW, 0.5)).toBe(true);
     expect(openOf(machine)).toEqual([
       { from: minute(2), to: minute(3) },
       { from: minute(9), to: minute(10) },
@@ -143,7 +231,7 @@ describe('a stream', () => {
   it('that failed confirms its range except the unprocessed part', () => {
     const machine = machineOf(FIRST);
     const unprocessedRange = { from: minute(4), to: FIRST.to };
-    machine.ended(FIRST, end({ outcome: 'failed', unprocessedRange }), 7, NOW, 0.5);
+    machine.ended(FIRST, end({ outcome: 'failed', unprocessedRange }), got(7), NOW, 0.5);
     expect(openOf(machine)).toEqual([unprocessedRange]);
   });
 

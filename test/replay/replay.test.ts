@@ -201,6 +201,47 @@ describe('a replay', () => {
     expect(new Set(waits.map(({ reason }) => reason))).toEqual(new Set(['connect limit']));
     expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
   });
+
+  it('takes seven connections for a day, and says at the wait for their limit how long it takes', async () => {
+    const window = past(24 * 60);
+    const sent = wirePosts(window, 1, 'x');
+    server.otherwise = wholeReplay(sent);
+    const waits: ReplayWait[] = [];
+    const progress = new Progress();
+    const left: (number | undefined)[] = [];
+    const onWait = (wait: ReplayWait) => {
+      waits.push(wait);
+      left.push(progress.leftMs);
+    };
+    let delivered = 0;
+    for await (const { items } of posts(window, { onWait }).batches({ progress }))
+      delivered += items.length;
+    expect(delivered).toBe(sent.length);
+    expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
+      ...[16, 32, 64, 128, 256, 512, 432],
+    ]);
+    expect(waits.map(({ reason }) => reason)).toEqual(['connect limit']);
+    const [{ waitMs, leftMs = 0 }] = waits as [ReplayWait];
+    expect(leftMs).toBeGreaterThanOrEqual(waitMs);
+    expect(leftMs).toBeLessThan(waitMs + 2 * MINUTE);
+    // The display counts down from the same estimate.
+    expect(left[0]).toBeGreaterThan(leftMs - MINUTE);
+    expect(left[0]).toBeLessThanOrEqual(leftMs);
+  });
+
+  it('keeps the ranges short of which one has put much on disk', async () => {
+    const window = past(100);
+    const sent = wirePosts(window);
+    server.otherwise = wholeReplay(sent);
+    const minuteBytes = sent.reduce((sum, { json }) => sum + Buffer.byteLength(json) + 2, 0) / 100;
+    expect(idsOf(await collected(posts(window, { maxDisk: 20 * minuteBytes })))).toEqual(
+      idsOf(sent),
+    );
+    const lengths = server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE);
+    expect(lengths[0]).toBe(16);
+    // The separators of records count, too.
+    expect(Math.max(...lengths)).toBeLessThan(25);
+  });
 });
 
 describe('a connection of a replay', () => {
@@ -540,7 +581,6 @@ describe('a connection that is refused', () => {
   });
 
   it.each([
-    [406, 'There are no rules for this stream. Add rules before connecting.'],
     [400, 'Bad Request'],
     [406, 'Please update your client'],
     [406, 'Invalid date'],
@@ -562,6 +602,16 @@ describe('a connection that is refused', () => {
       expect(retried.length).toBe(1 + 4);
     },
   );
+
+  it('406 because the stream has no rules: an error immediately, as connecting again adds none', async () => {
+    const text = 'There are no rules for this stream. Add rules before connecting.';
+    server.otherwise = status(406, JSON.stringify({ error: { message: text } }));
+    const error = await collected(posts(window)).catch(e => e);
+    expect(error).toBeInstanceOf(HttpError);
+    expect(error).toMatchObject({ status: 406, body: text });
+    expect(server.received.length).toBe(1);
+    expect(timing.slept).toEqual([]);
+  });
 
   it('406 that names a date far from both limits: a refusal, with bounded waits reported to onRetry', async () => {
     let waitedMs = 0;
@@ -644,12 +694,41 @@ describe('the clock of the service', () => {
       const window = { from: shifted.from + offsetMs, to: shifted.to + offsetMs };
       const sent = wirePosts(window);
       server.otherwise = judgedReplay(sent, server.now);
-      // A date years in the future is refused before anything is sent.
-      const of = acme(offsetMs > 366 * DAY ? { serviceTime: server.now } : {});
-      expect(idsOf(await collected(posts(window, {}, of)))).toEqual(idsOf(sent));
+      expect(idsOf(await collected(posts(window)))).toEqual(idsOf(sent));
       expect(timing.slept).toEqual([]);
     },
   );
+
+  it.each([-6 * 365 * DAY, 4 * 365 * DAY])(
+    'is asked again by a replay, as it may have been moved by %i ms since the account learned it',
+    async offsetMs => {
+      const of = acme();
+      let movedMs = 0;
+      server.now = () => timing.now() + movedMs;
+      const now = past(2);
+      server.otherwise = judgedReplay(wirePosts(now), server.now);
+      await collected(posts(now, {}, of));
+      movedMs = offsetMs;
+      const window = { from: now.from + offsetMs, to: now.to + offsetMs };
+      const sent = wirePosts(window);
+      server.otherwise = judgedReplay(sent, server.now);
+      expect(idsOf(await collected(posts(window, {}, of)))).toEqual(idsOf(sent));
+      expect(server.received.length).toBe(2);
+    },
+  );
+
+  it('says which `toDate` is too far ahead: the service is asked first, unless its time is given', async () => {
+    const far = { ...past(2), to: Date.now() + 367 * DAY };
+    const of = acme({ serviceTime: timing.now });
+    expect(() => posts(far, {}, of)).toThrow(OptionError);
+    expect(server.received).toEqual([]);
+    server.now = timing.now;
+    server.otherwise = judgedReplay([], server.now);
+    const error = await collected(posts(far)).catch(e => e);
+    expect(error).toBeInstanceOf(OptionError);
+    expect(error.message).toContain('`toDate` must be at most 366 days ahead');
+    expect(server.received.length).toBe(1);
+  });
 
   it('may be changed while a replay waits', async () => {
     let offsetMs = 0;
@@ -986,7 +1065,7 @@ describe('options of a replay', () => {
       { streamLabel: 7 },
       { fromdate: '202405150000' },
       { onWait: 'log' },
-      { toDate: new Date(Date.now() + 367 * DAY) },
+      { maxDisk: 0 },
     ];
     for (const options of wrong) expect(() => posts(window, options)).toThrow(OptionError);
     expect(() => posts(window, {}, acme({ streamLabel: undefined }))).toThrow('streamLabel');

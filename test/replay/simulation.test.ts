@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type ReceivedCounts,
   type ReplayEnd,
   ReplayMachine,
   type ReplayState,
@@ -60,7 +61,7 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
           super.ended(
             this.#range,
             { ...end, minutesFailed: [], unprocessedRange: undefined },
-            0,
+            { activities: 0, bytes: 0 },
             now,
             random,
           );
@@ -137,8 +138,14 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
 
 function believing(change: (end: ReplayEnd) => ReplayEnd): typeof ReplayMachine {
   return class extends ReplayMachine {
-    override ended(range: Window, end: ReplayEnd, count: number, now: number, random: number) {
-      return super.ended(range, change(end), count, now, random);
+    override ended(
+      range: Window,
+      end: ReplayEnd,
+      received: ReceivedCounts,
+      now: number,
+      random: number,
+    ) {
+      return super.ended(range, change(end), received, now, random);
     }
   };
 }

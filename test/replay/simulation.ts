@@ -29,6 +29,7 @@ export const REAL_PARTS: Parts = { machine: ReplayMachine, seenIds: SeenIds };
 const RATES: readonly Rate[] = [{ requests: 5, perMs: 5 * MINUTE }];
 const START = Date.UTC(2024, 4, 15, 12);
 const LONGEST_RUN = 8 * DAY;
+const POST_BYTES = 1000;
 
 interface Post {
   readonly id: string;
@@ -59,6 +60,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   /** Whether responses have a `Date`; without it, the client assumes that the clocks agree. */
   const dated = chance(0.5);
   let heard = false;
+  const maxRangeBytes = chance(0.5) ? whole(1, 100) * POST_BYTES : Number.POSITIVE_INFINITY;
   const faultiness = random() ** 2 * 0.8;
   /** How many more times each minute fails. */
   const failing = new Map<number, number>();
@@ -137,7 +139,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
 
   run: while (now < START + LONGEST_RUN) {
     heard = false;
-    const machine = new parts.machine(committed.state ?? window, { rates: RATES });
+    const machine = new parts.machine(committed.state ?? window, { rates: RATES, maxRangeBytes });
     const seen = new parts.seenIds();
     seen.restore(JSON.parse(JSON.stringify(committed.ids)));
     const output = [...committed.output];
@@ -181,7 +183,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       else if (answer.end === undefined) machine.cut(now, random());
       else {
         const { end } = answer;
-        const handsOn = machine.ended(action.range, end, answer.posts.length, now, random());
+        const handsOn = machine.ended(action.range, end, receivedOf(answer.posts), now, random());
         if (!handsOn) continue;
         for (const post of answer.posts) if (seen.add(post.id, post.at)) output.push(post);
         seen.keepOnly(machine.state.open.filter(range => range.partial));
@@ -197,6 +199,11 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   }
   throw new Error(`Seed ${seed} does not end`);
 }
+
+const receivedOf = (posts: readonly Post[]) => ({
+  activities: posts.length,
+  bytes: POST_BYTES * posts.length,
+});
 
 /** A few posts a minute; one in ten has a time outside its minute. */
 function postsOf(window: Window, random: () => number): Map<number, Post[]> {

@@ -15,7 +15,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
     mistake: 'takes the end of a connection for the end of a replay',
     file: 'replay/replay-connections',
     from: 'machine.cut(…)',
-    to: "confirmed = machine.ended(range, { outcome: 'completed', minutesFailed: [] }, activities, now, timing.random())",
+    to: "confirmed = machine.ended(range, { outcome: 'completed', minutesFailed: [] }, received, now, timing.random())",
     cells: ['matrix replay/early-end', 'matrix replay/reset'],
   },
   {
