@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import os from 'node:os';
 import { threadId } from 'node:worker_threads';
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
 import { isCount } from '../json/json-checks.js';
+import { type ProcessIdentity, processState, thisProcess } from '../storage/process-identity.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, StaleAnswer } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
@@ -48,12 +48,7 @@ export interface PublisherState {
   readonly cursor: Cursor | null;
   readonly counts: PublishedCounts;
   /** The process that publishes. */
-  readonly process: {
-    readonly run: string;
-    readonly host: string;
-    readonly pid: number;
-    readonly thread: number;
-  };
+  readonly process: ProcessIdentity & { readonly run: string; readonly thread: number };
   /** Counts the writes of this process. */
   readonly write: number;
 }
@@ -86,7 +81,7 @@ export class PublisherEntry {
     options: TakeOverOptions,
   ): Promise<PublisherEntry> {
     const { key, stream, flow } = options;
-    const me = { run: randomUUID(), host: os.hostname(), pid: process.pid, thread: threadId };
+    const me = { ...thisProcess(), run: randomUUID(), thread: threadId };
     let waited: number | undefined;
     while (true) {
       const found = await read(connection, kv, key);
@@ -236,16 +231,11 @@ async function silence(
   }
 }
 
-/** Whether the process has certainly ended: it was one of this machine. */
-function hasEnded({ process: { host, pid, thread, run } }: PublisherState): boolean {
-  if (host !== os.hostname()) return false;
-  if (pid === process.pid) return thread === threadId && !running.has(run);
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
+/** Whether the run has certainly ended. One of another machine or container, or of a version that did not say which, may go on. */
+function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean {
+  const state = processState(by);
+  const isHere = state === 'alive' && by.pid === process.pid;
+  return isHere ? thread === threadId && !running.has(run) : state === 'dead';
 }
 
 /** The clock, so that an entry that was deleted does not begin with an earlier epoch than messages have. */
@@ -277,7 +267,9 @@ function isWhole(state: Partial<PublisherState> | null | undefined): state is Pu
     positions.every(isCount) &&
     Array.isArray(flow) &&
     [by?.pid, by?.thread].every(isCount) &&
-    [by?.run, by?.host].every(text => typeof text === 'string')
+    [by?.run, by?.host, by?.machine ?? '', by?.started ?? ''].every(
+      text => typeof text === 'string',
+    )
   );
 }
 

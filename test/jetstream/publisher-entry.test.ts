@@ -134,7 +134,7 @@ describe('the entry of a publisher', () => {
     const bucket = new Bucket();
     const silent = await takeOver(bucket);
     await silent.write({ seq: 1 });
-    bucket.overwrite({ process: { ...silent.state.process, host: 'elsewhere' } });
+    bucket.overwrite({ process: { ...silent.state.process, machine: 'elsewhere' } });
     bucket.next.push('in order', 'older state', 'in order', 'older state');
     const began = performance.now();
     const entry = await takeOver(bucket, 1_000);
@@ -143,6 +143,59 @@ describe('the entry of a publisher', () => {
     entry.close();
     silent.close();
   });
+
+  // Readers leave out messages of an epoch below the highest, so that all posts of this run would be lost.
+  it('begins a higher epoch than the run before, also where the clock was set back between them', async () => {
+    const bucket = new Bucket();
+    const before = await takeOver(bucket);
+    before.close();
+    const inAnHour = Date.now() + 3_600_000;
+    bucket.overwrite({ epoch: inAnHour });
+    const entry = await takeOver(bucket);
+    expect(entry.state.epoch).toBe(inAnHour + 1);
+    expect(bucket.last).toMatchObject({ epoch: inAnHour + 1 });
+    entry.close();
+  });
+
+  it.each([
+    ['of another container, with its own process ids', { machine: 'this boot, other container' }],
+    ['of before a restart of the machine', { machine: 'an earlier boot' }],
+    ['of a version that did not say its machine', { machine: undefined, started: undefined }],
+  ])(
+    'is not taken over at once from a process %s, which has the same host name and an unused pid here',
+    async (_, where) => {
+      const bucket = new Bucket();
+      const other = await takeOver(bucket);
+      other.close();
+      const by = { ...other.state.process, ...where, run: 'other', pid: 2 ** 22 + 1 };
+      bucket.overwrite({ process: by });
+      // It is alive: it writes while this process waits for its silence.
+      const writes = setInterval(() => bucket.overwrite({ process: by }), 50);
+      try {
+        await expect(takeOver(bucket, 60_000).then(entry => entry.close())).rejects.toMatchObject({
+          failure: 'in-use',
+        });
+      } finally {
+        clearInterval(writes);
+      }
+    },
+  );
+
+  // Only Linux says when a process started.
+  it.skipIf(process.platform !== 'linux')(
+    'is taken over at once from a process that has ended, though another one has its pid now',
+    async () => {
+      const bucket = new Bucket();
+      const ended = await takeOver(bucket);
+      ended.close();
+      const { process: by } = ended.state;
+      // The pid of the process that started this one.
+      bucket.overwrite({ process: { ...by, pid: process.ppid, started: '1', run: 'ended' } });
+      const entry = await takeOver(bucket, 3_600_000);
+      expect(entry.state.process.run).not.toBe('ended');
+      entry.close();
+    },
+  );
 
   // The only publisher was told that another process had taken over (faults jetstream partition, seed 6).
   it('is still that of its process where servers refuse a write and answer with the state before it', async () => {
