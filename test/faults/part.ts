@@ -107,6 +107,8 @@ export interface CellResult {
   /** What its last trial noted. */
   readonly note?: string | undefined;
   readonly seconds: number;
+  /** Where the result is so old that it says little: `63 commits ago`. Not recorded. */
+  readonly stale?: string | undefined;
 }
 
 /** The last result of a cell, and where it comes from. */

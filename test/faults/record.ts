@@ -28,6 +28,21 @@ export function resultsOf(part: Part, recorded: Recorded): ReadonlyMap<string, R
   return new Map(cells.map(cell => [cell.cell, cell]));
 }
 
+/**
+ * Whether a result replaces the recorded one: a run of fewer seeds, or one that was ended, does not, and neither does a
+ * cell with nothing to try, which has no result.
+ */
+export function replaces(
+  { expects, trials, failures }: CellResult,
+  before: CellResult | undefined,
+  { seeds, startsAgain = false }: { seeds?: number | undefined; startsAgain?: boolean } = {},
+): boolean {
+  if (expects === 'none') return false;
+  if (before === undefined || (startsAgain && before.failures.length > 0)) return true;
+  if (seeds !== undefined && seeds < before.trials) return false;
+  return trials >= before.trials || failures.length > 0;
+}
+
 /** Puts results in the place of the last ones of their cells; cells that the part no longer has go. */
 export function record(
   file: string,
@@ -53,7 +68,7 @@ export function record(
     };
   const kept = part.cells.flatMap(({ name }) => {
     const cell = cells[name];
-    return cell === undefined ? [] : [[name, cell] as const];
+    return cell === undefined || cell.expects === 'none' ? [] : [[name, cell] as const];
   });
   const all = { ...before, [part.name]: Object.fromEntries(kept) };
   const written = `${file}.${process.pid}.new`;

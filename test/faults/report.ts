@@ -1,5 +1,6 @@
 import type { Cell, CellResult, Part, RecordedCell } from './part.js';
 import { type Recorded, resultsOf } from './record.js';
+import { ages, STALE_COMMITS, staleness } from './staleness.js';
 
 /** Characters of each end of a failure that a table shows. */
 const HALF = 250;
@@ -14,9 +15,18 @@ export function cellLine(part: string, result: CellResult): string {
 }
 
 /** `RESULTS.md`. */
-export function resultsPage(parts: readonly Part[], recorded: Recorded): string {
+export function resultsPage(
+  parts: readonly Part[],
+  recorded: Recorded,
+  ageOf: (part: string, cell: RecordedCell) => number | undefined = ages(),
+): string {
   const known = parts.flatMap(part => {
-    const tried = [...resultsOf(part, recorded).values()];
+    const tried = [...resultsOf(part, recorded).values()].map(cell =>
+      // What a part keeps itself, such as runs of the suite, has a commit for each trial.
+      part.results === undefined && cell.expects !== 'none'
+        ? { ...cell, stale: staleness(ageOf(part.name, cell)) }
+        : cell,
+    );
     return tried.length === 0 ? [] : [{ part, tried, cells: allCells(part, tried) }];
   });
   return [
@@ -32,6 +42,7 @@ export function resultsPage(parts: readonly Part[], recorded: Recorded): string 
       '',
       ...origins(tried),
       '',
+      ...staleCells(cells),
       part.render?.(cells) ?? cellTable(cells),
       '',
     ]),
@@ -78,9 +89,16 @@ function summary(
       trials.toLocaleString('en'),
       about === undefined ? failed.toLocaleString('en') : `${failed} (${about})`,
       seconds.toFixed(0),
+      String(live.filter(({ stale }) => stale !== undefined).length),
     ];
   });
-  return [...table([['part', 'cells', 'trials', 'failed', 'seconds'], ...rows], 1), ''];
+  const head = ['part', 'cells', 'trials', 'failed', 'seconds', 'stale'];
+  return [
+    ...table([head, ...rows], 1),
+    '',
+    `Stale are cells whose files have had ${STALE_COMMITS} commits or more since, or whose commit is not known. \`npm run faults -- --stale\` tries them again.`,
+    '',
+  ];
 }
 
 /** Where cells were run: machines and days, then the commits with the number of cells of each. */
@@ -101,6 +119,16 @@ function origins(cells: readonly RecordedCell[]): readonly string[] {
   ];
 }
 
+/** Named here, as not every table has a row for each cell. */
+function staleCells(cells: readonly CellResult[]): readonly string[] {
+  const byAge = new Map<string, string[]>();
+  for (const { cell, stale } of cells)
+    if (stale !== undefined) byAge.set(stale, [...(byAge.get(stale) ?? []), `\`${cell}\``]);
+  if (byAge.size === 0) return [];
+  const texts = [...byAge].map(([age, names]) => `${names.join(' ')} (${age})`);
+  return [`Stale: ${texts.join('; ')}.`, ''];
+}
+
 function cellCount(commits: ReadonlyMap<unknown, number>): string {
   const count = [...commits.values()].reduce((sum, cells) => sum + cells, 0);
   return `${count} cell${count === 1 ? '' : 's'}`;
@@ -112,7 +140,7 @@ export function cellTable(cells: readonly CellResult[]): string {
     [
       ['cell', 'expects', 'trials', 'failed', 'counted'],
       ...cells.map(cell => [
-        cell.cell,
+        cell.stale === undefined ? cell.cell : `${cell.cell} (${cell.stale})`,
         cell.why === undefined ? cell.expects : `${cell.expects}: ${cell.why}`,
         cell.expects === 'none' ? '' : String(cell.trials),
         cell.expects === 'none'

@@ -11,8 +11,9 @@ import { long } from './long.js';
 import { matrix } from './matrix.js';
 import { mutants } from './mutants.js';
 import type { Cell, CellResult, Part } from './part.js';
-import { MACHINE, readRecord, record, resultsOf } from './record.js';
+import { MACHINE, readRecord, record, replaces, resultsOf } from './record.js';
 import { cellLine, resultsPage } from './report.js';
+import { ages, staleness } from './staleness.js';
 import { tests } from './tests.js';
 import { seedsOf, tryPart } from './try-part.js';
 
@@ -29,6 +30,7 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string' },
     cell: { type: 'string', multiple: true },
     missing: { type: 'boolean', default: false },
+    stale: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     library: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -54,15 +56,22 @@ const endAt = minutes === undefined ? undefined : performance.now() + minutes * 
 if (values.missing && (firstSeed !== undefined || values.library !== undefined))
   refuse('--missing goes with what is recorded, so neither with --seed nor with --library');
 const patterns = values.cell?.map(cellPattern);
+const ageOf = ages();
 const chosen = PARTS.filter(({ name }) => names.includes(name)).map(part => ({
   part,
   cells: part.cells.filter(
     cell =>
       (patterns === undefined || patterns.some(pattern => pattern.test(cell.name))) &&
-      (!values.missing || isMissing(part, cell)),
+      (!values.missing || isMissing(part, cell)) &&
+      (!values.stale || isStale(part, cell)),
   ),
 }));
-if (patterns !== undefined && !values.missing && chosen.every(({ cells }) => cells.length === 0))
+if (
+  patterns !== undefined &&
+  !values.missing &&
+  !values.stale &&
+  chosen.every(({ cells }) => cells.length === 0)
+)
   refuse(`No such cell: ${values.cell?.join(', ')}`);
 if (values.list) {
   for (const { part, cells } of chosen)
@@ -94,27 +103,20 @@ for (const { part, cells } of chosen) {
       },
       onCell(result) {
         print(cellLine(part.name, result));
-        if (isRecorded && part.results === undefined && isMore(part, result))
-          record(RESULTS, part, [result]);
+        const before = resultsOf(part, readRecord(RESULTS)).get(result.cell);
+        const isKept = replaces(result, before, { seeds, startsAgain: values.missing });
+        if (isRecorded && part.results === undefined && isKept) record(RESULTS, part, [result]);
       },
     })),
   );
 }
 if (isRecorded && !values.json)
-  writeFileSync(path.join(FOLDER, 'RESULTS.md'), resultsPage(PARTS, readRecord(RESULTS)));
+  writeFileSync(path.join(FOLDER, 'RESULTS.md'), resultsPage(PARTS, readRecord(RESULTS), ageOf));
 const failed = results.filter(({ failures }) => failures.length > 0);
 if (values.json) process.stdout.write(JSON.stringify(results));
 const trials = results.reduce((sum, result) => sum + result.trials, 0);
 print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells failed`);
 process.exitCode = failed.length > 0 ? 1 : 0;
-
-/** Whether the result replaces the recorded one: a run of fewer seeds, or one that was ended, does not. */
-function isMore(part: Part, { cell, trials, failures }: CellResult): boolean {
-  const before = resultsOf(part, readRecord(RESULTS)).get(cell);
-  if (before === undefined || (values.missing && before.failures.length > 0)) return true;
-  if (seeds !== undefined && seeds < before.trials) return false;
-  return trials >= before.trials || failures.length > 0;
-}
 
 /** The recorded result, if all of its trials passed and the cell still expects the same. */
 function passed(part: Part, { name, expects, why }: Cell): CellResult | undefined {
@@ -124,9 +126,15 @@ function passed(part: Part, { name, expects, why }: Cell): CellResult | undefine
 }
 
 function isMissing(part: Part, cell: Cell): boolean {
+  if (cell.expects === 'none') return false;
   const done = passed(part, cell);
-  if (done === undefined) return true;
-  return cell.expects !== 'none' && done.trials < (seeds ?? seedsOf(part, cell));
+  return done === undefined || done.trials < (seeds ?? seedsOf(part, cell));
+}
+
+function isStale(part: Part, cell: Cell): boolean {
+  if (cell.expects === 'none' || part.results !== undefined) return false;
+  const recorded = resultsOf(part, readRecord(RESULTS)).get(cell.name);
+  return recorded !== undefined && staleness(ageOf(part.name, recorded)) !== undefined;
 }
 
 /** `search/*` is all cells of that row; without a star it is the cell. */
@@ -159,6 +167,7 @@ Flags:
   --seeds N         seeds of each cell (default: what the part says, mostly 50); fewer than recorded are not kept
   --cell NAME       only this cell; \`search/*\` is several; can be repeated
   --missing         only the cells that have not passed with all their seeds, from where their results end
+  --stale           only the cells whose files have had many commits since their result
   --minutes N       no trial starts after N minutes; --missing goes on from there
   --seed S          only this seed, as a failure prints it; with --seeds N the first of N
   --library FOLDER  try another compiled library, such as a mutant; not recorded

@@ -1,11 +1,19 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { root } from '../pages.js';
+import { calls } from './calls.js';
 import { currentCommit } from './current-commit.js';
+import { disks } from './disks.js';
+import { fuzz } from './fuzz.js';
+import { jetstream } from './jetstream.js';
+import { matrix } from './matrix.js';
 import type { Cell, Counts, Part, RecordedCell, Trial } from './part.js';
-import { record } from './record.js';
+import { record, replaces } from './record.js';
 import { resultsPage } from './report.js';
+import { commitsSince, staleness, touchedBy } from './staleness.js';
 import { tryPart } from './try-part.js';
 
 /** No part here loads it. */
@@ -239,5 +247,59 @@ describe('results', () => {
     expect(page).toContain('| `part` | 1 | 3 | 1 |');
     expect(page).toContain('seed 2: Error: lost \\| one');
     expect(page).toContain(process.version);
+  });
+
+  it('of fewer seeds, and cells with nothing to try, leave what is recorded as it is', async () => {
+    const cell = await resultOf(
+      partOf(async () => ({ hits: 1 })),
+      1,
+    );
+    const [one, six] = [1, 6].map(trials => ({ ...cell, trials }));
+    const none = { ...cell, expects: 'none', trials: 0, counts: {} } as const;
+    const failed = { ...cell, failures: [{ seed: 1, message: 'lost a post' }] };
+    expect(replaces(one!, undefined)).toBe(true);
+    expect(replaces(six!, one)).toBe(true);
+    expect(replaces(one!, six, { seeds: 1 })).toBe(false);
+    expect(replaces(one!, six)).toBe(false);
+    expect(replaces(failed, six)).toBe(true);
+    expect(replaces(one!, { ...six!, failures: failed.failures }, { startsAgain: true })).toBe(
+      true,
+    );
+    expect(replaces(none, none, { seeds: 1 })).toBe(false);
+    expect(replaces(none, undefined)).toBe(false);
+    // What was recorded before is forgotten.
+    const file = path.join(folder, 'results.json');
+    const part = partOf(async () => ({ hits: 1 }));
+    expect(record(file, part, [none]).part).toEqual({});
+  });
+
+  it('of a cell whose files have had 50 commits or more are marked as stale, with their number', async () => {
+    const cells = ['new', 'old', 'unknown'].map((name): Cell => ({ name, expects: 'recovers' }));
+    const part: Part = { ...partOf(async () => ({ hits: 1 })), cells };
+    const result = await resultOf(part, 1);
+    const all = cells.map(({ name }) => ({ ...result, cell: name }));
+    const recorded = record(path.join(folder, 'results.json'), part, all);
+    const age: Readonly<Record<string, number>> = { new: 49, old: 50 };
+    const page = resultsPage([part], recorded, (_, { cell }) => age[cell]);
+    expect(page).toMatch(/\| `part` \| 3 \| 3 \| 0 \| 0 \| 2 \|/);
+    expect(page).toContain('Stale: `old` (50 commits ago); `unknown` (of an unknown commit).');
+    expect(page).toContain('| new | recovers |');
+    expect(page).toContain('| old (50 commits ago) | recovers |');
+    expect(resultsPage([part], recorded, () => 49)).not.toContain('Stale:');
+  });
+
+  it('are as old as the commits to the files of their cell since', () => {
+    const here = currentCommit() as string;
+    expect(commitsSince(here, ['src'])).toBe(0);
+    expect(commitsSince('0000000', ['src'])).toBeUndefined();
+    expect(commitsSince(undefined, ['src'])).toBeUndefined();
+    expect(staleness(0)).toBeUndefined();
+    expect(touchedBy('matrix', 'jobs.download/reset')).toContain('src/jobs');
+    expect(touchedBy('matrix', 'jobs.download/reset')).not.toContain('src/replay');
+    expect(touchedBy('fuzz', 'lines')).toContain('src');
+    for (const part of [matrix, disks, calls, jetstream, fuzz])
+      for (const { name } of part.cells)
+        for (const file of touchedBy(part.name, name))
+          expect(existsSync(path.join(root, file)), `${name}: ${file}`).toBe(true);
   });
 });

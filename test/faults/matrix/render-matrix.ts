@@ -28,7 +28,7 @@ export function renderMatrix(
     if (result.expects === 'none') return '–';
     const failed = result.failures.length;
     return failed === 0
-      ? `${SIGNS[result.expects]} ${result.trials}${cursorsOf(result)}`
+      ? `${SIGNS[result.expects]} ${result.trials}${cursorsOf(result)}${result.stale === undefined ? '' : ' †'}`
       : `**${failed} failed** (seed ${result.failures[0]?.seed})`;
   };
   const lines = faults.map(fault => [
@@ -44,7 +44,7 @@ export function renderMatrix(
   return [
     `${sum(({ trials }) => trials)} trials in ${live.length} cells, ${sum(({ counts }) => counts.kills ?? 0)} processes killed, ${sum(({ counts }) => counts.items ?? 0)} items compared by id and hash: ${sum(({ failures }) => failures.length)} trials failed.`,
     '',
-    '✔ recovers, W waits and recovers, E typed error and the same script completes it, G what the service cannot deliver is named, exactly, and all else is there, – nothing to try. The number is that of the trials, each with another seed; in brackets that of those that also went on by the cursor of their error, without a checkpoint.',
+    '✔ recovers, W waits and recovers, E typed error and the same script completes it, G what the service cannot deliver is named, exactly, and all else is there, – nothing to try. The number is that of the trials, each with another seed; in brackets that of those that also went on by the cursor of their error, without a checkpoint. † is stale.',
     '',
     '`503 five times` is four times where the files of jobs are fetched, which are tried five times each.',
     '',

@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process';
+import type { RecordedCell } from './part.js';
+
+/** After so many commits to the files that it tries, a result says little of the code of today. */
+export const STALE_COMMITS = 50;
+
+/** What every pipeline uses: folders and files below `src`. */
+const COMMON = [
+  ...['flow', 'http', 'json', 'gzip', 'storage', 'activity', 'operators', 'sinks', 'scan'],
+  ...['errors.ts', 'check.ts', 'wait.ts', 'abortable.ts', 'linked-abort.ts'],
+];
+
+/** The folders below `src` that the cells of a pipeline or of kept files use besides. */
+const USED: Readonly<Record<string, readonly string[]>> = {
+  ...{ search: ['search'], counts: ['search'], csv: ['search', 'tables'], tee: ['search'] },
+  ...{
+    files: [],
+    'gzip-files': ['search'],
+    'files-without-checkpoint': [],
+    'files-by-threads': [],
+  },
+  ...{ parquet: ['search', 'tables'], merge: ['search', 'replay', 'sources'] },
+  ...{
+    'job-files': ['jobs'],
+    'jobs.download': ['jobs'],
+    'jobs.create': ['jobs'],
+    download: ['jobs'],
+  },
+  ...{ replay: ['replay'], connects: ['replay'], compliance: ['compliance', 'replay'] },
+  ...{ 'stored-files': ['archive'], applyCompliance: ['archive', 'compliance'] },
+  ...{ rewrites: ['archive', 'compliance'], tombstones: ['compliance'] },
+  ...{ engagement: ['users', 'archive'], tokens: ['users'] },
+  ...{ rules: ['service'], grants: ['service'], nonces: ['service'], jobs: ['service'] },
+  ...{ index: ['service', 'rules'], usage: ['service'] },
+};
+const BY_PIPELINE = ['matrix', 'disks', 'calls'];
+
+/** The files that a cell tries and is tried by: the whole source where the name does not say more. */
+export function touchedBy(part: string, cell: string): readonly string[] {
+  const [name = ''] = cell.split('/');
+  const used = USED[name.replace(/-threads$/, '')];
+  const own = [`test/faults/${part}`, `test/faults/${part}.ts`];
+  if (part === 'jetstream') return [...[...COMMON, 'jetstream'].map(inSource), ...own];
+  if (!BY_PIPELINE.includes(part) || used === undefined) return ['src', ...own];
+  return [...[...COMMON, ...used].map(inSource), ...own];
+}
+
+const inSource = (name: string) => `src/${name}`;
+
+/** How old results are, in commits to the files of their cells; asks git once for each commit and files. */
+export function ages(): (part: string, cell: RecordedCell) => number | undefined {
+  const known = new Map<string, number | undefined>();
+  return (part, { cell, commit }) => {
+    const paths = touchedBy(part, cell);
+    const key = [commit, ...paths].join(' ');
+    if (!known.has(key)) known.set(key, commitsSince(commit, paths));
+    return known.get(key);
+  };
+}
+
+/** Undefined where the commit is not known, or is not in the history. */
+export function commitsSince(
+  commit: string | undefined,
+  paths: readonly string[],
+): number | undefined {
+  if (commit === undefined) return undefined;
+  const range = `${commit.replace('+', '')}..HEAD`;
+  try {
+    const count = execFileSync('git', ['rev-list', '--count', range, '--', ...paths], {
+      ...{ encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    });
+    return Number(count);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a table says of a result that is stale; nothing of others. */
+export function staleness(age: number | undefined): string | undefined {
+  if (age === undefined) return 'of an unknown commit';
+  return age < STALE_COMMITS ? undefined : `${age} commits ago`;
+}
