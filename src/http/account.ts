@@ -11,12 +11,20 @@ import {
   special,
 } from '../check.js';
 import { OptionError } from '../errors.js';
+import { isLoopback } from '../is-loopback.js';
 import { partOfRate, type Share } from '../share.js';
 import { MINUTE } from '../time.js';
 import type { OnWait, Wait } from '../wait.js';
 import { Connections } from './connections.js';
 import { type Permit, RateLimiter } from './rate-limiter.js';
-import { type Family, LIMITS, type Limits, RATE_LIMITS, type Rate } from './rate-limits.js';
+import {
+  type Family,
+  LIMITS,
+  type Limits,
+  NO_LIMITS,
+  RATE_LIMITS,
+  type Rate,
+} from './rate-limits.js';
 import { RETRY, type Retrying, type RetryPolicy, retry } from './retry.js';
 import { redactor, type Secret } from './secret.js';
 import { ServiceClock } from './service-clock.js';
@@ -49,7 +57,8 @@ export interface AccountOptions extends SettingOptions {
   /**
    * Rate limits by family of calls, for a service whose limits are not the documented ones; `[]` means
    * no limit. Account objects of one account share their limits: where they differ, the strictest apply.
-   * @default the documented limits of the service
+   * @default the documented limits of the service, or none at loopback addresses where `MILLRACE_LIMITS` is
+   * `relaxed`; a local service with relaxed limits gives these by `start()`
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
   /** The clock and random numbers, for tests. */
@@ -67,6 +76,9 @@ export interface AccountOptions extends SettingOptions {
  * Accounts with another clock, in tests, have their own.
  */
 const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
+
+/** The limits of a local service: `strict`, or `relaxed`. Set by what the service prints. */
+const LIMITS_VARIABLE = 'MILLRACE_LIMITS';
 
 /** A setting: `readSettings` checks its value. */
 const known = special<never>('a setting', 'a setting', () => true);
@@ -99,13 +111,19 @@ export class Account {
   /** Receives the waits of calls; see `withWaits`. */
   readonly onWait: OnWait | undefined = undefined;
   // Private to the compiler only: `withWaits` makes objects that inherit them.
-  private readonly limits: Readonly<Record<Family, readonly Rate[]>>;
+  private readonly limits: Limits;
+  /** The limits at loopback addresses. */
+  private readonly localLimits: Limits;
   private readonly redactOwn: (text: string) => string;
 
   constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
     const { checked, problems } = readOptions('account', { ...OPTIONS, ...IGNORED }, options);
     const { settings, problems: wrongSettings } = readSettings(options, environment);
-    refuseAny('account', [...problems, ...wrongSettings]);
+    const { [LIMITS_VARIABLE]: given = '' } = environment;
+    const wrongLimits = ['', 'strict', 'relaxed'].includes(given)
+      ? []
+      : [{ option: 'limits', text: `\`${LIMITS_VARIABLE}\` must be strict or relaxed` }];
+    refuseAny('account', [...problems, ...wrongSettings, ...wrongLimits]);
     this.settings = settings;
     this.timeouts = checked.timeouts as Timeouts;
     this.retry = checked.retry as RetryPolicy;
@@ -114,14 +132,13 @@ export class Account {
     this.onRetry = options.onRetry;
     this.connections = new Connections(this.timeouts, environment);
     const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
-    const { searchesPerMinute, engagementsPerMinute } = this.settings;
-    const limits: Limits = { ...LIMITS, ...withoutUndefined(options.limits) };
-    const all: Limits = {
-      ...limits,
-      search: [...limits.search, ...perMinute(searchesPerMinute)],
-      engagement: [...limits.engagement, ...perMinute(engagementsPerMinute)],
-    };
-    this.limits = settings.share === undefined ? all : dividedBy(settings.share, all);
+    const own = withoutUndefined(options.limits);
+    this.limits = limitsOf(settings, { ...LIMITS, ...own });
+    // A variable that is left over must not lift the limits of the real service.
+    this.localLimits = limitsOf(settings, {
+      ...(given === 'relaxed' ? NO_LIMITS : LIMITS),
+      ...own,
+    });
     const secrets = [password, consumerSecret, accessToken, accessTokenSecret].filter(
       secret => secret !== undefined,
     );
@@ -216,7 +233,7 @@ export class Account {
     const key = JSON.stringify([family, base.origin, this.settings.account]);
     const limiter = shared.get(key) ?? new RateLimiter([], this.timing);
     shared.set(key, limiter);
-    limiter.add(this.limits[family]);
+    limiter.add((isLoopback(base.hostname) ? this.localLimits : this.limits)[family]);
     return limiter;
   }
 
@@ -255,6 +272,17 @@ export class Account {
     const value = this.settings[name];
     return value instanceof URL ? value.origin : undefined;
   }
+}
+
+/** The limits of an account: those of the service, with what its contract allows, and the part of its share. */
+function limitsOf(settings: Settings, service: Limits): Limits {
+  const { searchesPerMinute, engagementsPerMinute, share } = settings;
+  const all: Limits = {
+    ...service,
+    search: [...service.search, ...perMinute(searchesPerMinute)],
+    engagement: [...service.engagement, ...perMinute(engagementsPerMinute)],
+  };
+  return share === undefined ? all : dividedBy(share, all);
 }
 
 function withoutUndefined(limits: Partial<Limits> = {}): Partial<Limits> {

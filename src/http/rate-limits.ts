@@ -52,6 +52,11 @@ export const LIMITS: Limits = {
   engagement: [],
 };
 
+/** No rate at all, as a local service with relaxed limits allows. */
+export const NO_LIMITS: Limits = Object.fromEntries(
+  Object.keys(LIMITS).map(family => [family, []]),
+) as unknown as Limits;
+
 /** For each family of calls, the rates to keep in place of the service's. */
 export const RATE_LIMITS = Object.fromEntries(
   Object.keys(LIMITS).map(family => [

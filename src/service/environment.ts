@@ -1,11 +1,12 @@
 import type { Addresses } from './http/addresses.js';
+import { isWithoutRates } from './http/service-limits.js';
 import { shellWord } from './shell-word.js';
 
 /**
  * Variables from which `account()` reads the service's addresses, names and credentials.
  *
  * @param given The environment that they are for. Addresses of another service in it are emptied, which
- * counts as absent: each of them would win over `MILLRACE_URL`.
+ * counts as absent: each of them would win over `MILLRACE_URL`. So are relaxed limits of another.
  */
 export function environmentOf(
   addresses: Addresses,
@@ -15,8 +16,10 @@ export function environmentOf(
     .filter(name => name.endsWith('Url'))
     .map(name => `MILLRACE_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`)
     .filter(name => given[name]);
+  const isRelaxed = isWithoutRates(addresses.limits);
   return {
     ...Object.fromEntries(others.map(name => [name, ''])),
+    ...(isRelaxed || given.MILLRACE_LIMITS ? { MILLRACE_LIMITS: isRelaxed ? 'relaxed' : '' } : {}),
     // Every endpoint is at one origin, and `account()` takes all addresses from this.
     MILLRACE_URL: addresses.baseUrl,
     MILLRACE_CONSOLE_URL: addresses.consoleUrl,

@@ -270,6 +270,31 @@ it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:8
   },
 );
 
+describe('MILLRACE_LIMITS', () => {
+  const local = new URL('http://127.0.0.1:8080');
+  const real = new URL('https://replay.test');
+  const rates = (name: string, url: URL, environment = {}, options = {}) =>
+    account({ account: name, ...options }, environment).rateLimiter('replay', url).rates;
+
+  it('lifts the limits of a local service with relaxed ones, and of no other', () => {
+    const relaxed = { MILLRACE_LIMITS: 'relaxed' };
+    expect(rates('relaxed', local, relaxed)).toEqual([]);
+    const documented = [{ requests: 5, perMs: 300_000 }];
+    expect(rates('relaxed', real, relaxed)).toEqual(documented);
+    for (const text of ['strict', ''])
+      expect(rates(`s${text}`, local, { MILLRACE_LIMITS: text })).toEqual(documented);
+    const limits = { replay: [{ requests: 1, perMs: 1_000 }] };
+    expect(rates('own', local, relaxed, { limits })).toEqual(limits.replay);
+    const contract = account({ account: 'c', searchesPerMinute: 7 }, relaxed);
+    expect(contract.rateLimiter('search', local).rates).toEqual([{ requests: 7, perMs: 60_000 }]);
+  });
+
+  it('is refused where it is anything else', () => {
+    const { message } = errorOf(() => account({}, { MILLRACE_LIMITS: 'none' }));
+    expect(message).toContain('`MILLRACE_LIMITS` must be strict or relaxed');
+  });
+});
+
 it('a misspelt setting is refused with its correct name', () => {
   expect(errorOf(() => account({ baseurl: 'https://x' } as never, {})).message).toBe(
     'account: unknown option `baseurl`; did you mean `baseUrl`?',

@@ -55,7 +55,6 @@ afterEach(async () => {
 function acme() {
   return account({
     ...addresses,
-    limits: { replay: [], compliance: [], replayRules: [] },
     timeouts: { connectMs: 5_000, responseMs: 5_000, silenceMs: 400 },
     timing: {
       now: () => service.clock.now(),
@@ -153,6 +152,13 @@ describe('a replay of the local service', () => {
       expect((await rawOf()).toSorted()).toEqual(whole.toSorted());
     },
   );
+
+  it('does not wait for a limit of connections that the service has relaxed', async () => {
+    const waits: string[] = [];
+    const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
+    await collect()(posts({ timings, onWait: ({ reason }) => waits.push(reason) }));
+    expect(waits).toEqual([]);
+  });
 
   it('reports minutes that the service never delivers', async () => {
     const minute = formatTimestamp(window.from + 5 * MINUTE);

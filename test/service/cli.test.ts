@@ -249,6 +249,16 @@ describe('the variables', () => {
     },
   );
 
+  it.concurrent('say that its limits are relaxed, so that clients do not wait for their own', async () => {
+    const relaxed = await run('--port', '8080', '--env', '--limits', 'relaxed').ended;
+    expect(relaxed.stdout).toContain("export MILLRACE_LIMITS='relaxed'\n");
+    const strict = await run('--port', '8080', '--env').ended;
+    expect(strict.stdout).not.toContain('MILLRACE_LIMITS');
+    const left = { MILLRACE_LIMITS: 'relaxed' };
+    const after = await runAs([CLI], ['--port', '8080', '--env'], left).ended;
+    expect(after.stdout).toContain("export MILLRACE_LIMITS=''\n");
+  });
+
   it.concurrent('of --env need a port, because the URL is not known yet', async () => {
     const end = await run('--env').ended;
     expect(end).toMatchObject({ code: 2, stdout: '' });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { limitsOf } from '../../src/service/http/service-limits.js';
+import { account } from '../../src/http/account.js';
+import { clientLimits, limitsOf } from '../../src/service/http/service-limits.js';
 import { createService, type ServiceOptions } from '../../src/service/index.js';
 import { FIRST_POST } from '../../src/time.js';
 
@@ -142,6 +143,26 @@ describe('the table of limits', () => {
       expect(relaxed[name as keyof typeof relaxed]).toEqual(
         typeof limit === 'object' ? { ...limit, requests: Number.POSITIVE_INFINITY } : limit,
       );
+  });
+
+  it('tells clients which of their rates it relaxes, in the form that `account()` takes', () => {
+    const families = ['search', 'jobReads', 'jobCreation', 'replay', 'compliance'];
+    const none = Object.fromEntries([...families, 'replayRules', 'usage'].map(name => [name, []]));
+    expect(clientLimits(limitsOf('relaxed'))).toEqual(none);
+    expect(clientLimits(limitsOf('strict'))).toEqual({});
+    const some = { replayConnectRate: { requests: 50, perMs: 60_000 } };
+    expect(clientLimits(limitsOf(some))).toEqual({ replay: [some.replayConnectRate] });
+    const changes = { ruleChangeRate: { requests: Number.POSITIVE_INFINITY, perMs: 1 } };
+    const told = clientLimits(limitsOf(changes));
+    expect(told).toEqual({ replayRules: [{ requests: 60, perMs: 60_000 }] });
+    // A stricter service is met with 429, as the real one would be where it is stricter than documented.
+    const strict = { searchRate: { requests: 1, perMs: 1_000 } };
+    expect(clientLimits(limitsOf(strict))).toEqual({});
+    const url = new URL('http://127.0.0.1:7');
+    for (const limits of ['relaxed', 'strict', some, changes, strict] as const)
+      account({ limits: clientLimits(limitsOf(limits)), account: 'a' }, {});
+    const acme = account({ limits: told, account: 'told' }, {});
+    expect(acme.rateLimiter('replayRules', url).rates).toMatchObject(told.replayRules ?? []);
   });
 
   it('accepts changes of single numbers', () => {

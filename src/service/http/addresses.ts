@@ -1,3 +1,5 @@
+import { type ClientLimits, clientLimits, type Limits } from './service-limits.js';
+
 /**
  * The URLs of a running service, its names, and the credentials that it accepts. Can be passed to
  * `account()`.
@@ -42,10 +44,12 @@ export interface Addresses {
   readonly unapprovedConsumerSecret: string;
   /** Returns the current time of the service, in epoch milliseconds. */
   readonly serviceTime: () => number;
+  /** The rates of the service that are relaxed, to which clients then keep in place of the usual ones. */
+  readonly limits: ClientLimits;
 }
 
-/** Names and credentials that come from options of the service. */
-type Names = Pick<
+/** Names, credentials and limits that come from options of the service. */
+type Names = { readonly limits: Limits } & Pick<
   Addresses,
   | 'account'
   | 'label'
@@ -85,6 +89,7 @@ export function addressesAt(url: string, names: Names, serviceTime: () => number
     unapprovedConsumerKey: names.unapprovedConsumerKey,
     unapprovedConsumerSecret: names.unapprovedConsumerSecret,
     serviceTime,
+    limits: clientLimits(names.limits),
   };
 }
 

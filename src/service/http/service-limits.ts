@@ -140,6 +140,52 @@ export function limitsOf(option: LimitsOption): Limits {
   return option === 'relaxed' ? RELAXED : { ...STRICT, ...option };
 }
 
+/** The rates that clients keep to, by their families of calls. The last is the kind of call that a rate counts. */
+const CLIENT_RATES = {
+  search: [['searchRate']],
+  jobReads: [['jobReadRate']],
+  jobCreation: [['jobsPerHourRate'], ['jobsPerDayRate']],
+  replay: [['replayConnectRate']],
+  compliance: [['complianceConnectRate']],
+  replayRules: [['ruleChangeRate', 'change'], ['ruleReadRate']],
+  usage: [['usageRate']],
+} as const satisfies Readonly<Record<string, readonly (readonly [keyof Limits, string?])[]>>;
+
+/** A rate that a client keeps to; `kind` as in the option `limits` of `account()`. */
+export interface ClientRate {
+  readonly requests: number;
+  readonly perMs: number;
+  readonly kind?: string | undefined;
+}
+
+/** The rates of families of calls that the service has relaxed, in the form of the option `limits` of `account()`. */
+export type ClientLimits = {
+  readonly [Family in keyof typeof CLIENT_RATES]?: readonly ClientRate[];
+};
+
+/** What a client is told of these limits. Stricter ones than the real service has are for the client to meet. */
+export function clientLimits(limits: Limits): ClientLimits {
+  const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {
+    const rates = names.map(([name, kind]) => ({ ...limits[name], kind, usual: STRICT[name] }));
+    const isRelaxed = rates.some(rate => perMs(rate) > perMs(rate.usual));
+    if (!isRelaxed || rates.some(rate => perMs(rate) < perMs(rate.usual))) return [];
+    const finite = rates.filter(({ requests }) => Number.isFinite(requests));
+    return [[family, finite.map(({ requests, perMs, kind }) => ({ requests, perMs, kind }))]];
+  });
+  return Object.fromEntries(told) as ClientLimits;
+}
+
+/** Whether no rate is left. */
+export function isWithoutRates(limits: ClientLimits): boolean {
+  return Object.keys(CLIENT_RATES).every(
+    family => limits[family as keyof ClientLimits]?.length === 0,
+  );
+}
+
+function perMs({ requests, perMs }: Rate): number {
+  return requests / perMs;
+}
+
 function lifted(limits: Limits): Partial<Limits> {
   const rates = Object.entries(limits).filter(entry => isRate(entry[1]));
   return Object.fromEntries(
