@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import OAuth from 'oauth-1.0a';
 import type { Secret } from '../http/secret.js';
-import type { Timing } from '../http/timing.js';
 
 /** The signed parts of a request. Only a body that is a form is signed (RFC 5849 section 3.4.1.3.1). */
 export interface SignedRequest {
@@ -81,10 +80,10 @@ function order(a: string, b: string): number {
 export function authorization(
   { method, url, form }: SignedRequest,
   { consumerKey, consumerSecret, token, tokenSecret }: Credentials,
-  timing: Pick<Timing, 'now'>,
+  clock: { now(): number },
 ): string {
   const consumer = { key: consumerKey, secret: consumerSecret.reveal() };
-  const signer = new Signer(consumer, () => timing.now());
+  const signer = new Signer(consumer, () => clock.now());
   // The library takes a token without a name, although its types do not: one that the form holds.
   const signing = { key: token, secret: tokenSecret?.reveal() } as OAuth.Token;
   const parameters = signer.authorize({ method, url: url.href, data: form }, signing);

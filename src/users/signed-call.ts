@@ -5,6 +5,7 @@ import type { Family } from '../http/rate-limits.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { readErrorBody } from '../http/response-error.js';
 import type { Secret } from '../http/secret.js';
+import { SECOND } from '../time.js';
 import { authorizationError } from './authorization-error.js';
 import { authorization } from './signature.js';
 
@@ -26,14 +27,15 @@ const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
  * Sends it with rate limits and retries as `request` does, each try with its own nonce, timestamp and
- * signature.
+ * signature. The timestamp is of the service's clock, as far as it is known: where that clock was moved since
+ * the account learned it, the refusal says so, and the request is signed again.
  *
  * @param readRefusal Makes a result of a refusal and the text of its body. By default the refusal is
  * thrown.
  * @throws OptionError If the account has no application.
  * @throws AuthorizationError If it is refused; HttpError and ConnectionError as elsewhere.
  */
-export function signedCall<T>(
+export async function signedCall<T>(
   account: Account,
   { url, family, body, token, tokenSecret, secrets = [], signal }: SignedCall,
   read: (response: HttpResponse) => Promise<T>,
@@ -57,11 +59,22 @@ export function signedCall<T>(
         : { 'content-type': 'application/x-www-form-urlencoded', accept: '*/*' },
     expectedStatuses: REFUSED_STATUSES,
     secrets: [...secrets, ...[token, tokenSecret].filter(secret => secret !== undefined)],
-    authorize: () => authorization({ method: 'POST', url, form }, credentials, account.timing),
+    authorize: () => authorization({ method: 'POST', url, form }, credentials, account.clock),
   };
-  return request(account, call, async response => {
-    if (!REFUSED_STATUSES.includes(response.status)) return read(response);
-    const text = await readErrorBody(response, signal);
-    return readRefusal(text, authorizationError(account, call, response, text));
-  });
+  const { clock, timing } = account;
+  const offsetMs = () => clock.now() - timing.now();
+  const wasLearned = clock.responses > 0 && !clock.isGiven;
+  const before = offsetMs();
+  const send = (mayRepeat: boolean) =>
+    request(account, call, async response => {
+      if (!REFUSED_STATUSES.includes(response.status)) return { result: await read(response) };
+      const text = await readErrorBody(response, signal);
+      const error = authorizationError(account, call, response, text);
+      const wasMoved = Math.abs(offsetMs() - before) > SECOND;
+      if (mayRepeat && wasMoved && error.failure === 'clock') return undefined;
+      return { result: readRefusal(text, error) };
+    });
+  // An account that has learned no time is told that this machine's clock is wrong.
+  const { result } = (await send(wasLearned)) ?? (await send(false)) ?? {};
+  return result as T;
 }

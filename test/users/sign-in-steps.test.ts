@@ -4,6 +4,7 @@ import { AuthorizationError, DataError, HttpError, OptionError } from '../../src
 import { account } from '../../src/http/account.js';
 import { Secret } from '../../src/http/secret.js';
 import { realTime } from '../../src/http/timing.js';
+import { DAY } from '../../src/time.js';
 import { accessToken, requestToken, signInAddress } from '../../src/users/sign-in-steps.js';
 import { reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { NOW } from '../service/local-service.js';
@@ -114,7 +115,7 @@ describe('an error says what to do', () => {
     [-7 * 60_000, 'ahead of'],
   ])('with a clock that is %i ms off', async (skewMs, side) => {
     const { as } = await localUser();
-    const late = as({ timing: { ...realTime, now: () => NOW - skewMs } });
+    const late = as({ timing: { ...realTime, now: () => NOW - skewMs }, serviceTime: undefined });
     const error = await errorOf(requestToken(late, { callback: CALLBACK }));
     expect(error.failure).toBe('clock');
     expect(Math.abs((error.clockSkewMs ?? 0) - skewMs)).toBeLessThanOrEqual(1000);
@@ -122,6 +123,24 @@ describe('an error says what to do', () => {
       new RegExp(`This machine's clock is 4(19|20|21) s ${side} the service's`),
     );
   });
+
+  it.each([-6 * 365 * DAY, 0, 6 * 365 * DAY])(
+    'but a request is signed for the clock of the service, %i ms off, where it is known',
+    async offMs => {
+      const { service, as } = await localUser();
+      const timing = { ...realTime, now: () => NOW + offMs };
+      // Given, as by start().
+      const given = as({ timing });
+      expect((await requestToken(given, { callback: CALLBACK })).token).toMatch(/./);
+      // Learned from a response, and moved since.
+      const learned = as({ timing, serviceTime: undefined });
+      for (const movedMs of [0, DAY]) {
+        service.clock.set(NOW + movedMs);
+        if (movedMs === 0) await requestToken(learned, { callback: CALLBACK }).catch(() => {});
+        expect((await requestToken(learned, { callback: CALLBACK })).token).toMatch(/./);
+      }
+    },
+  );
 
   it('with a callback that is not registered, a wrong verifier, and one that was used', async () => {
     const { service, acme } = await localUser();
