@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -138,5 +139,91 @@ describe('the release', () => {
       (error: { readonly code: number }) => error,
     );
     expect(code).toBe(exitCode);
+  });
+});
+
+describe('a workflow', async () => {
+  const folder = '.github/workflows';
+  const names = await readdir(path.join(root, folder));
+
+  it.each(names)('%s: has each action by its commit, and its version beside it', async name => {
+    const uses = (await text(path.join(folder, name))).match(/^.*\buses:.*$/gm) ?? [];
+    expect(uses.length).toBeGreaterThan(0);
+    for (const line of uses)
+      expect(line.trim()).toMatch(/^- uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  it.each(names)('%s: may only read, and ends where it hangs or is replaced', async name => {
+    const workflow = await text(path.join(folder, name));
+    expect(workflow).toMatch(/^permissions:\n {2}contents: read\n/m);
+    expect(workflow).toMatch(/^concurrency:\n {2}group: .*\n {2}cancel-in-progress: /m);
+    const jobs = workflow.match(/^ {4}runs-on: /gm) ?? [];
+    expect(workflow.match(/^ {4}timeout-minutes: /gm)).toHaveLength(jobs.length);
+    // Steps that come after the checkout run code of the project, which needs no credentials of git.
+    const checkouts = workflow.match(/actions\/checkout@/g) ?? [];
+    expect(workflow.match(/persist-credentials: false/g) ?? []).toHaveLength(checkouts.length);
+  });
+
+  it('that tests uses the packages of earlier runs, and the one that releases does not', async () => {
+    const [ci, nightly, release] = await Promise.all(
+      ['ci', 'nightly', 'release'].map(name => text(path.join(folder, `${name}.yml`))),
+    );
+    for (const tests of [ci, nightly]) {
+      const installs = tests?.match(/npm ci|bash \.ci\/run/g) ?? [];
+      const caches = tests?.match(/actions\/cache@|cache: npm/g) ?? [];
+      expect(caches).toHaveLength(installs.length);
+    }
+    expect(release).not.toMatch(/actions\/cache@|cache: npm/);
+    const setups = release?.match(/actions\/setup-node@/g) ?? [];
+    expect(release?.match(/package-manager-cache: false/g)).toHaveLength(setups.length);
+  });
+
+  it('tries the slow suite, the mutants and a seed of all faults each night, and other systems', async () => {
+    const nightly = await text(path.join(folder, 'nightly.yml'));
+    expect(nightly).toMatch(/^ {4}- cron: /m);
+    expect(nightly).toMatch(/npm run faults -- tests\n/);
+    expect(nightly).toMatch(/npm run faults -- mutants\n/);
+    const [, parts = ''] = /npm run faults -- ([a-z ]+) --seeds 1 --seed/.exec(nightly) ?? [];
+    expect(parts.split(' ')).toEqual(['matrix', 'disks', 'calls', 'jetstream', 'fuzz']);
+    expect(nightly).toMatch(/os: \[macos-latest, windows-latest\]/);
+  });
+});
+
+describe('the notes of a release', () => {
+  const CHANGELOG = `# Changelog
+
+## Unreleased
+
+- Later.
+
+## 1.10.0 (2026-12-24)
+
+### Added
+
+- One thing.
+
+## 1.1.0 (2026-11-24)
+
+- Another.
+`;
+
+  it.each([
+    ['v1.10.0', '### Added\n\n- One thing.'],
+    ['v1.1.0', '- Another.'],
+    ['v1.1', undefined],
+    ['v1x10.0', undefined],
+    ['v2.0.0', undefined],
+  ])('are the section of the changelog, and the release stops without: %s', async (tag, notes) => {
+    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-notes-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    await writeFile(path.join(folder, 'CHANGELOG.md'), CHANGELOG);
+    const workflow = await text('.github/workflows/release.yml');
+    const [, command = ''] = /- run: (awk .* > notes\.md .*)/.exec(workflow) ?? [];
+    expect(workflow).toContain('--notes-file notes.md');
+    const made = exec('bash', ['-ec', command], {
+      ...{ cwd: folder, env: { ...process.env, GITHUB_REF_NAME: tag } },
+    }).then(async () => (await readFile(path.join(folder, 'notes.md'), 'utf8')).trim());
+    if (notes === undefined) await expect(made).rejects.toMatchObject({ code: 1 });
+    else expect(await made).toBe(notes);
   });
 });
