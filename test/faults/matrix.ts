@@ -6,6 +6,7 @@ import { type BundledChild, bundleChild } from './matrix/bundle-child.js';
 import { cleanCompliance, cleanRun } from './matrix/clean-run.js';
 import type { Fault } from './matrix/fault.js';
 import { FAULTS } from './matrix/faults.js';
+import { killAtCommits } from './matrix/kill-at-commits.js';
 import { renderMatrix } from './matrix/render-matrix.js';
 import { RowRun } from './matrix/row-run.js';
 import { ROWS, type Row } from './matrix/rows.js';
@@ -84,6 +85,11 @@ export const matrix: Part = {
         const square = SQUARES.find(one => one.cell === cell);
         if (square === undefined) throw new Error(`Not a cell of the matrix: ${cell.name}`);
         const { row, fault } = square;
+        if (fault.kill === 'commit') {
+          const child = await bundle();
+          await trials.each(trial => killAtCommits(child, trial));
+          return;
+        }
         const isEndless = row.name === 'compliance';
         const clean = await once('clean', row, isEndless ? cleanCompliance : cleanRun);
         const target = { ...square, clean, library, cache };

@@ -1,10 +1,11 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { isNodeError, StorageError } from '../../errors.js';
+import { StorageError } from '../../errors.js';
 import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
 import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
 import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-system.js';
 import { makeSyncedFolder } from '../../storage/make-folder.js';
+import { regularStatus } from '../../storage/regular-file.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { isCheckpoint } from './is-checkpoint.js';
@@ -54,9 +55,10 @@ export async function readCheckpoint(
 ): Promise<Checkpoint | undefined> {
   let text: string;
   try {
+    // The next commit could not replace what a link points to.
+    if ((await regularStatus(fs, file)) === undefined) return undefined;
     text = await fs.readFile(file, 'utf8');
   } catch (error) {
-    if (isNodeError(error, 'ENOENT')) return undefined;
     throw storageError('read the checkpoint', file, error);
   }
   const checkpoint = parsed(text, file);

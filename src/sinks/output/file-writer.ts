@@ -113,6 +113,7 @@ export class FileWriter<T> {
           route(item, origin).add(item, origin);
           if (outputs.full) await outputs.relieve();
         }
+        await outputs.begin();
         if (!isQueued) release?.();
         if (cursor !== undefined) await reached(cursor);
         outputs.throwFailure();

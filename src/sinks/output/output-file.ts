@@ -81,11 +81,18 @@ export abstract class OutputFile {
     await this.#queue;
   }
 
-  /** Waits for a write that another thread makes; it never rejects. */
-  protected wait(write: Promise<void>): void {
+  /**
+   * Queues a write that another thread makes. Threads may end in any order, and a commit counts what is before its
+   * cursor, so it is counted in its turn.
+   */
+  protected wait(posts: number, bytes: number, write: Promise<boolean>): void {
     const queue = (this.#queue ?? Promise.resolve())
       .then(() => write)
-      .then(() => {
+      .then(isWritten => {
+        if (isWritten) {
+          this.bytes += bytes;
+          this.posts += posts;
+        }
         if (this.#queue === queue) this.#queue = undefined;
       });
     this.#queue = queue;

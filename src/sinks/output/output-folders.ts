@@ -12,6 +12,11 @@ export class OutputFolders {
     this.#fs = fs;
   }
 
+  /** Whether the folder is made, or being made. */
+  has(folder: string): boolean {
+    return this.#made.has(folder);
+  }
+
   /** Makes a folder and those above it. */
   make(folder: string): Promise<void> {
     let made = this.#made.get(folder);

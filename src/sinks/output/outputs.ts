@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { StorageError } from '../../errors.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
@@ -31,6 +32,8 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
   /** By absolute path, in the order of their creation. */
   readonly #files = new Map<string, F>();
   #changed = new Set<OutputFile>();
+  /** One file of each folder that may have to be made, by folder. */
+  #begun = new Map<string, OutputFile>();
   /** Aborted by the first failure, which is its reason. */
   readonly #ended = new AbortController();
 
@@ -69,6 +72,14 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
   /** Whether the path has a file. */
   has(file: string): boolean {
     return this.#files.has(this.#names.absolute(this.#names.unreserved(file)));
+  }
+
+  /** Waits until the folders of new files are there. */
+  async begin(): Promise<void> {
+    if (this.#begun.size === 0) return;
+    const begun = this.#begun;
+    this.#begun = new Map();
+    for (const file of begun.values()) await this.parts.begin(file);
   }
 
   /** Whether items were added since the last `settle`. */
@@ -114,7 +125,7 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
 
   /** Syncs these files and all new names to disk. */
   async sync(counts: readonly FileCounts[]): Promise<void> {
-    await this.parts.sync(counts.map(({ path }) => this.fileAt(path)));
+    await this.parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
   }
 
   /** Renames the files to their final names, but for those with items that are not yet on disk. */
@@ -183,9 +194,10 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
     return true;
   }
 
-  #add(path: string, before?: FileCounts): F {
-    const file = this.newFile(path, before);
-    this.#files.set(this.#names.claim(path, this), file);
+  #add(name: string, before?: FileCounts): F {
+    const file = this.newFile(name, before);
+    this.#files.set(this.#names.claim(name, this), file);
+    if (before === undefined) this.#begun.set(path.dirname(name), file);
     return file;
   }
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import pLimit from 'p-limit';
-import { StorageError } from '../../errors.js';
-import { type FileSystem, writeAll } from '../../storage/file-system.js';
+import { isNodeError, StorageError } from '../../errors.js';
+import { type FileSystem, statusOf, writeAll } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
@@ -68,6 +68,11 @@ export class PartFiles {
       takeLock(`${only}${PART}.lock`, { fs: this.#fs, refusal: `Another run writes ${only}` }),
     );
     await this.#lock;
+  }
+
+  /** Makes the folder of a file, so that one that is removed later is missed by every run, however little it writes. */
+  async begin(file: OutputFile): Promise<void> {
+    await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
   }
 
   /** Writes a block, compressed where the options say so, and returns its size on disk. */
@@ -172,6 +177,7 @@ export class PartFiles {
   /** Checks that the part is the file that this run created, with the length that it wrote. */
   async #check(file: OutputFile, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
+    if (status === undefined) await this.#mustHaveFolderOf(file.part);
     if (file.ino === 0) file.ino = status?.ino ?? 0;
     if (status === undefined || status.ino !== file.ino || status.size < bytes)
       throw new StorageError(
@@ -209,7 +215,19 @@ export class PartFiles {
     try {
       return await work();
     } catch (error) {
+      const cause = error instanceof StorageError ? error.cause : error;
+      if (isNodeError(cause, 'ENOENT')) await this.#mustHaveFolderOf(file, cause);
       throw storageError(doing, file, error, this.#options.afterFailure());
     }
+  }
+
+  /** Throws where this run has made, or found, the folder of a file, and it is there no more. */
+  async #mustHaveFolderOf(file: string, cause?: unknown): Promise<void> {
+    const folder = this.#names.absolute(path.dirname(file));
+    if (!this.#folders.has(folder) || (await statusOf(this.#fs, folder)) !== undefined) return;
+    throw new StorageError(
+      `Could not go on with ${file}: the folder ${folder} was removed during the run. Leave it there until the run has ended${this.#options.afterFailure()}`,
+      { path: file, cause },
+    );
   }
 }

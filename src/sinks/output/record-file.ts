@@ -58,13 +58,7 @@ export class RecordFile<T> extends OutputFile {
   /** Counts records in allocated space once `write` resolves to whether they were written. It never rejects. */
   countWhenWritten(posts: number, bytes: number, write: Promise<boolean>): void {
     this.writer.changed(this);
-    this.wait(
-      write.then(written => {
-        if (!written) return;
-        this.posts += posts;
-        this.bytes += bytes;
-      }),
-    );
+    this.wait(posts, bytes, write);
   }
 
   /** A new file gets its header in the same block as its first record. */

@@ -6,9 +6,9 @@ import { watchThreads } from './watched-thread.js';
 
 /**
  * Called before each call that changes a file below the watched folder; what it throws, the call rejects with, or throws
- * in a worker thread.
+ * in a worker thread, which waits for a promise.
  */
-export type OnDiskCall = (call: string, file: string, isInThread: boolean) => void;
+export type OnDiskCall = (call: string, file: string, isInThread: boolean) => void | Promise<void>;
 
 let watched: { readonly folder: string; readonly onCall: OnDiskCall } | undefined;
 let isInstalled = false;
@@ -121,9 +121,9 @@ async function install(folder: string): Promise<void> {
   syncBuiltinESMExports();
 }
 
-function called(call: string, file: string, isInThread = false): void {
+function called(call: string, file: string, isInThread = false): void | Promise<void> {
   if (watched === undefined) return;
   const name = path.resolve(file);
   if (name === watched.folder || name.startsWith(watched.folder + path.sep))
-    watched.onCall(call, name, isInThread);
+    return watched.onCall(call, name, isInThread);
 }

@@ -44,7 +44,7 @@ export interface Planted {
 export interface Fault {
   readonly name: string;
   /** The script runs in a process that is killed; `plant` has nothing to do. */
-  readonly kill?: 'random' | 'disk call' | undefined;
+  readonly kill?: 'random' | 'disk call' | 'commit' | undefined;
   /**
    * How often a trial draws another place until the fault takes effect, where a run does not always get as far as the clean
    * one. @default 1

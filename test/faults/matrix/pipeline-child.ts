@@ -1,7 +1,8 @@
-import { writeSync } from 'node:fs';
+import { copyFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadLibrary } from '../load-library.js';
+import { Random } from '../random.js';
 import { watchDisk } from './failing-disk.js';
 import { PIPELINES, type Pipeline, type RowName } from './pipelines.js';
 import { NO_LIMITS, TrialTiming } from './trial-timing.js';
@@ -18,6 +19,22 @@ export interface ChildWork {
   readonly paceMs: number;
   /** The process kills itself before this call that changes a file below `out`. */
   readonly dieAt?: DiskPlace | undefined;
+  /** What it does at each commit. */
+  readonly commits?: CommitWork | undefined;
+}
+
+export interface CommitWork {
+  readonly intervalMs: number;
+  /** Where it copies each checkpoint to, just before that is committed. */
+  readonly copies: string;
+  /** It kills itself at this commit, counted from 1. */
+  readonly dieAt: number;
+  /** Whether it is killed before the checkpoint has its name, or at the next call that changes a file. */
+  readonly isBefore: boolean;
+  /** The most that a write of a thread waits, so that threads do not end in the order of their work. */
+  readonly maxWriteMs: number;
+  /** What the waits depend on. */
+  readonly seed: string;
 }
 
 /** A call that changes a file, in a run. */
@@ -55,7 +72,11 @@ const account = millrace.account(
 );
 let calls = 0;
 let threadWrites = 0;
-await watchDisk(work.out, (_call, _file, isInThread) => {
+let commits = 0;
+let isToDie = false;
+const waits = new Random(work.commits?.seed ?? '');
+await watchDisk(work.out, (call, file, isInThread) => {
+  if (work.commits !== undefined) return atCommits(work.commits, { call, file, isInThread });
   calls++;
   if (isInThread) threadWrites++;
   if (dieAt === undefined || (dieAt.ofThreads && !isInThread)) return;
@@ -72,5 +93,19 @@ await pipeline.run({
   input: work.input,
   consume: () => sleep(work.paceMs),
   onTombstones: () => process.stdout.write('tombstones\n'),
+  commitIntervalMs: work.commits?.intervalMs,
 });
 process.stdout.write(`${JSON.stringify({ calls, threadWrites })}\n`);
+
+function atCommits(
+  { copies, dieAt, isBefore, maxWriteMs }: CommitWork,
+  { call, file, isInThread }: { call: string; file: string; isInThread: boolean },
+): Promise<void> | undefined {
+  if (isToDie) process.kill(process.pid, 'SIGKILL');
+  if (call === 'rename' && file.endsWith('checkpoint.json.tmp')) {
+    copyFileSync(file, path.join(copies, String(++commits)));
+    isToDie = commits === dieAt;
+    if (isToDie && isBefore) process.kill(process.pid, 'SIGKILL');
+  }
+  return isInThread ? sleep(waits.whole(0, maxWriteMs)) : undefined;
+}

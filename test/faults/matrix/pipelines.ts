@@ -52,6 +52,8 @@ export interface Attempt {
   /** Called with the store of a compliance run, which has no end. */
   readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** @default 0, where each commit ends before the next item is read */
+  readonly commitIntervalMs?: number | undefined;
 }
 
 export interface Pipeline {
@@ -86,7 +88,7 @@ function paced<T>({ millrace, consume }: Attempt) {
 const at = ({ out }: Attempt, name: string) => path.join(out, name);
 const checkpointed = (attempt: Attempt) => ({
   checkpoint: at(attempt, 'checkpoint.json'),
-  commitIntervalMs: 0,
+  commitIntervalMs: attempt.commitIntervalMs ?? 0,
 });
 
 function filesAt<T extends Activity | CountBucket>(attempt: Attempt, name: string) {

@@ -45,7 +45,7 @@ export async function tryKills(
     };
     await killAgainAndAgain(
       {
-        ...{ kill: fault.kill ?? 'random', clean, attempt: tryChild },
+        ...{ kill: fault.kill === 'disk call' ? fault.kill : 'random', clean, attempt: tryChild },
         start: dieAt => {
           const place = dieAt === undefined ? undefined : placeOf(dieAt, clean, random);
           const child = startChild(run, clean.bundle, place);

@@ -31,13 +31,15 @@ export interface ThreadWatch {
 /** Beside this file, or beside the bundle. */
 const SCRIPT = path.join(import.meta.dirname, 'watched-thread-child.js');
 
+/** Called before a call. What it throws, the call throws; where it returns a promise, the call waits for that. */
+type OnThreadCall = (call: ThreadCall) => void | Promise<void>;
+
 /**
  * Lets every worker thread ask this one before it writes to a file.
  *
  * @param isWatched Whether a thread that starts now asks.
- * @param onCall What it throws, the call in the thread throws.
  */
-export function watchThreads(isWatched: () => boolean, onCall: (call: ThreadCall) => void): void {
+export function watchThreads(isWatched: () => boolean, onCall: OnThreadCall): void {
   workerThreads.Worker = new Proxy(workerThreads.Worker, {
     construct(Worker, [script, options]: [script: URL | string, options: WorkerOptions]) {
       if (!isWatched()) return new Worker(script, options);
@@ -54,11 +56,11 @@ export function watchThreads(isWatched: () => boolean, onCall: (call: ThreadCall
   });
 }
 
-function answer(port: MessagePort, answered: Int32Array, onCall: (call: ThreadCall) => void): void {
-  port.on('message', (call: ThreadCall) => {
+function answer(port: MessagePort, answered: Int32Array, onCall: OnThreadCall): void {
+  port.on('message', async (call: ThreadCall) => {
     let failure: ThreadFailure | undefined;
     try {
-      onCall(call);
+      await onCall(call);
     } catch (error) {
       const { message, code, syscall } = error as NodeJS.ErrnoException;
       failure = { message, code, syscall };

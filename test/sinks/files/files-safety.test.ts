@@ -1,5 +1,15 @@
 import { once } from 'node:events';
-import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import {
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../../src/errors.js';
@@ -83,6 +93,17 @@ describe('files and links', () => {
       expect(await readlink(`${out}/${name}`)).toBe(`${out}/victim`);
     },
   );
+
+  it('refuse a checkpoint that is a symbolic link, also to one of the same run', async () => {
+    const out = await temporaryFolder();
+    const options = { path: `${out}/posts.jsonl`, checkpoint: `${out}/run.json` };
+    await pipeline(numbers(0, 3), files(options));
+    await rename(`${out}/run.json`, `${out}/elsewhere.json`);
+    await symlink(`${out}/elsewhere.json`, `${out}/run.json`);
+    await expect(pipeline(numbers(0, 3), files(options))).rejects.toThrow(
+      /run\.json is not a regular file: a symbolic link/,
+    );
+  });
 
   it('leave a pipe under the name of an output as it is', async () => {
     const out = await temporaryFolder();
@@ -177,23 +198,55 @@ describe('many outputs', () => {
 });
 
 describe('a working folder that is deleted', () => {
-  it.each(['before', 'during'])(
-    'neither stops `files` nor makes it loop, when it is deleted %s the run',
-    async option => {
-      const folder = await temporaryFolder();
-      const cwd = `${folder}/work`;
-      await mkdir(cwd);
-      const script = compiled(path.join(import.meta.dirname, 'delete-working-folder.ts'));
-      const child = spawn(process.execPath, [script, option], {
-        cwd,
-        stdio: ['ignore', 'pipe', 'ignore'],
-      });
-      const hang = setTimeout(() => child.kill('SIGKILL'), 60_000);
-      const { stdout } = await outputOf(child);
-      clearTimeout(hang);
-      expect(stdout).toBe('done');
-      expect(await readFile(`${cwd}/out/deep/1.jsonl`, 'utf8')).toBe('{"n":1}\n');
-      expect(await readFile(`${cwd}/out/deep/2.jsonl`, 'utf8')).toBe('{"n":2}\n');
-    },
-  );
+  async function runThatDeletes(option: 'before' | 'during', cwd: string): Promise<string> {
+    await mkdir(cwd);
+    const script = compiled(path.join(import.meta.dirname, 'delete-working-folder.ts'));
+    const child = spawn(process.execPath, [script, option], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const hang = setTimeout(() => child.kill('SIGKILL'), 60_000);
+    const { stdout } = await outputOf(child);
+    clearTimeout(hang);
+    return stdout;
+  }
+
+  it('neither stops `files` nor makes it loop, when it is deleted before the run', async () => {
+    const cwd = `${await temporaryFolder()}/work`;
+    expect(await runThatDeletes('before', cwd)).toBe('done');
+    expect(await readFile(`${cwd}/out/deep/1.jsonl`, 'utf8')).toBe('{"n":1}\n');
+    expect(await readFile(`${cwd}/out/deep/2.jsonl`, 'utf8')).toBe('{"n":2}\n');
+  });
+
+  it('ends `files` with a StorageError, and without a loop, when it is deleted during the run', async () => {
+    const cwd = `${await temporaryFolder()}/work`;
+    expect(await runThatDeletes('during', cwd)).toBe('failed: ERR_STORAGE');
+  });
+});
+
+describe('a folder of outputs that is deleted during a run', () => {
+  const small = [0, 1, 2];
+  const large = Array.from({ length: 3 }, (_, n) => `${n}`.repeat(2_000_000));
+
+  it.each([
+    ['a small', '', small],
+    ['a large', '', large],
+    ['a small', ' with a checkpoint', small],
+    ['a large', ' with a checkpoint', large],
+  ])('ends %s run%s with an error that says so', async (_, commits, items) => {
+    const folder = await temporaryFolder();
+    const out = path.join(folder, 'out');
+    await mkdir(out);
+    const source = new Flow<unknown>(async function* () {
+      for (const [n, item] of items.entries()) {
+        if (n === 1) await rm(out, { recursive: true });
+        yield { items: [item], cursor: { source: 'numbers', n } };
+      }
+    });
+    const checkpoint = commits === '' ? undefined : path.join(folder, 'run.json');
+    const run = pipeline(source, files({ path: path.join(out, 'posts.jsonl'), checkpoint }));
+    await expect(run).rejects.toThrow(StorageError);
+    await expect(run).rejects.toThrow(`the folder ${out} was removed during the run`);
+    await expect(readdir(out)).rejects.toThrow('ENOENT');
+  });
 });

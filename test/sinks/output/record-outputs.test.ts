@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { Committer } from '../../../src/sinks/output/committer.js';
+import { RecordOutputs } from '../../../src/sinks/output/record-outputs.js';
+import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
+import { takeLock } from '../../../src/storage/lock.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+interface Counted {
+  readonly cursor: string | null;
+  readonly posts: number;
+  readonly files: readonly { readonly posts: number; readonly bytes: number }[];
+}
+
+function signal(): { readonly given: Promise<void>; give(): void } {
+  let give = () => {};
+  const given = new Promise<void>(resolve => {
+    give = resolve;
+  });
+  return { given, give };
+}
+
+async function open(folder: string) {
+  const outputs = new RecordOutputs<string>(
+    nodeFileSystem,
+    {
+      ...{ folder, reserved: [], claims: new Map(), only: undefined, compress: undefined },
+      ...{ maxOpen: 4, maxOutputs: 10, maxBytes: undefined, progress: undefined },
+      afterFailure: () => '',
+      onFailure: () => {},
+    },
+    { encode: item => Buffer.from(item) },
+  );
+  const checkpoint = path.join(folder, 'checkpoint.json');
+  const lock = await takeLock(`${checkpoint}.lock`);
+  const committer = new Committer(nodeFileSystem, {
+    ...{ file: checkpoint, lock, before: undefined },
+    owner: { sink: { step: 'test' }, flow: [] },
+    members: [{ outputs, everyMs: 1, branch: undefined }],
+    fail: error => outputs.fail(error),
+  });
+  /** Lets a thread write a line. It resolves, but later than the system's write, when `end` is called. */
+  const writeLine = (file: string, line: string) => {
+    const target = outputs.open(path.join(folder, file)).fileFor(line.length);
+    const position = target.allocate(line.length);
+    const bytes = line.length + 1;
+    const range = { file: target, position, bytes, posts: 1 };
+    const written = signal();
+    const ended = signal();
+    const done = outputs.writeRanges([range], async () => {
+      const handle = await nodeFileSystem.open(target.part, 'r+');
+      await writeAll(handle, Buffer.from(`${line}\n`), position);
+      await handle.close();
+      written.give();
+      await ended.given;
+      return undefined;
+    });
+    return {
+      written: written.given,
+      end: async () => {
+        ended.give();
+        await done;
+      },
+    };
+  };
+  return {
+    ...{ outputs, committer, writeLine },
+    committed: async () => JSON.parse(await readFile(checkpoint, 'utf8')) as Counted,
+    close: async () => {
+      await outputs.close();
+      await lock.release();
+    },
+  };
+}
+
+it('a checkpoint counts only what is before its cursor where a later write of a thread ends first', async () => {
+  const { committer, writeLine, committed, close } = await open(await newFolder());
+  const first = writeLine('out.jsonl', '{"id":1}');
+  await first.written;
+  await committer.commit('"after 1"');
+  const second = writeLine('out.jsonl', '{"id":"2, which is behind the cursor"}');
+  await second.written;
+  await second.end();
+  await first.end();
+  await committer.idle();
+  expect(await committed()).toMatchObject({
+    cursor: 'after 1',
+    posts: 1,
+    files: [{ posts: 1, bytes: 9 }],
+  });
+  await committer.commit('"after 2"');
+  await committer.idle();
+  expect(await committed()).toMatchObject({
+    cursor: 'after 2',
+    posts: 2,
+    files: [{ posts: 2, bytes: 48 }],
+  });
+  await close();
+});
