@@ -30,11 +30,9 @@ const SERVICE_LEAVES = [
   'change-clock',
   'context',
   'event-loop-yield',
-  'id-epoch',
   'option-flags',
   'products',
   'service-options',
-  'service-settings',
   'state-file',
   'temporary-folder',
 ].map(file => `service/${file}`);
@@ -102,7 +100,6 @@ const ARROWS: Record<string, readonly string[]> = {
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': [],
-  'service/id-epoch': [],
   'service/products': [],
   'service/event-loop-yield': [],
   'service/option-flags': ['check', 'time'],
@@ -115,18 +112,10 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['service/http/service-limits', 'service/usage/usage-options', 'service/jobs/job-dwell'],
     ...['service/users/oauth-options', 'service/sample/sample-options'],
   ],
-  'service/service-settings': [
-    'check',
-    'service/service-options',
-    'service/http/service-limits',
-    'service/jobs/job-dwell',
-  ],
   'service/context': [...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
   'service/http': SERVICE_BASE,
   // A folder of stored posts has the endings that sinks write.
   'service/archive': [...SERVICE_BASE, 'archive/stored-names'],
-  // Without a folder, the posts are generated.
-  'service/archive/open-archive': [...SERVICE_BASE, 'service/archive', 'service/sample'],
   // Compliance events hide posts.
   'service/archive/visible-archive': [...SERVICE_BASE, 'service/archive', 'service/compliance'],
   'service/sample': [...SERVICE_BASE, 'service/archive'],

@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' };
 import { LIMITS } from '../src/http/rate-limits.js';
 import { SETTINGS } from '../src/http/settings.js';
 import { controlRoutes } from '../src/service/control.js';
-import { ENDPOINTS } from '../src/service/http/endpoints.js';
+import { ENDPOINTS } from '../src/service/http/router.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/time.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { kindsOf, literalsOf, membersOf } from './public-api.js';

@@ -8,9 +8,9 @@ import { type Month, PAGE, type Query } from './queries.js';
 const HOUR = 3_600_000;
 
 // What the service opens for a folder; the package has it, but not under a name of its own.
-const { openArchive } = (await import(
-  new URL('./archive/open-archive.js', import.meta.resolve('millrace/service')).href
-)) as { openArchive(options: { folder: string; now(): number }): Promise<Archive> };
+const { openFolderArchive } = (await import(
+  new URL('./archive/folder/folder-archive.js', import.meta.resolve('millrace/service')).href
+)) as { openFolderArchive(folder: string): Promise<Archive> };
 
 let archive: Archive;
 let service: Service;
@@ -29,7 +29,7 @@ export async function build({ folder }: Posts): Promise<number> {
 }
 
 export async function open({ folder }: { readonly folder: string }): Promise<void> {
-  archive = await openArchive({ folder, now: Date.now });
+  archive = await openFolderArchive(folder);
 }
 
 export async function search(query: Query, { from, to }: Month): Promise<readonly string[]> {

@@ -16,8 +16,7 @@ import {
   withFlag,
 } from './option-flags.js';
 import { createService, PORT } from './service.js';
-import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
-import { settingsOf } from './service-settings.js';
+import { SERVICE_OPTIONS, type ServiceOptions, settingsOf } from './service-options.js';
 
 const FLAGS: FlagTable = {
   port: withFlag(PORT, 'port', 'N'),

@@ -5,7 +5,7 @@ import type { Faults } from './http/planted-faults.js';
 import type { Quotas } from './http/quotas.js';
 import type { RequestLog } from './http/request-log.js';
 import type { ProductName } from './products.js';
-import type { Settings } from './service-settings.js';
+import type { Settings } from './service-options.js';
 
 /** The objects that the endpoints of all families use. */
 export interface ServiceContext {

@@ -2,12 +2,11 @@ import { OptionError } from '../errors.js';
 import { changeClock } from './change-clock.js';
 import type { Compliance } from './compliance/compliance.js';
 import type { ServiceContext } from './context.js';
+import { isLoopbackHost } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
-import { type HttpResponse, jsonResponse } from './http/http-response.js';
-import { isLoopbackHost } from './http/loopback-host.js';
 import { parseJsonObject, readBody } from './http/request-body.js';
-import type { RequestContext, Route } from './http/router.js';
+import { type HttpResponse, jsonResponse, type RequestContext, type Route } from './http/router.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;

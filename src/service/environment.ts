@@ -1,6 +1,5 @@
 import type { Addresses } from './http/addresses.js';
 import { isWithoutRates } from './http/service-limits.js';
-import { shellWord } from './shell-word.js';
 
 /**
  * Variables from which `account()` reads the service's addresses, names and credentials.
@@ -52,4 +51,9 @@ function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;
   if (!/["$`\\!]/.test(value)) return `"${value}"`;
   return shellWord(value);
+}
+
+/** Quotes text as one word for a POSIX shell. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,8 +1,8 @@
 import { DAY, floorTo, formatTimestamp } from '../time.js';
 import type { Archive } from './archive/archive.js';
-import { newestPost } from './archive/newest-post.js';
+import { newestPost } from './archive/find-posts.js';
+import { shellWord } from './environment.js';
 import type { Addresses } from './http/addresses.js';
-import { shellWord } from './shell-word.js';
 
 /** A search that finds something in the archive. */
 export interface FirstSearch {

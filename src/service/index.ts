@@ -13,7 +13,6 @@ export type {
 export type { Clock } from './clock.js';
 export type { Compliance } from './compliance/compliance.js';
 export type { Addresses } from './http/addresses.js';
-export type { Endpoint } from './http/endpoints.js';
 export type {
   BodyFault,
   ContentCutFault,
@@ -38,6 +37,7 @@ export type {
 } from './http/fault-kinds.js';
 export { HttpProblem } from './http/http-problem.js';
 export type { Faults } from './http/planted-faults.js';
+export type { Endpoint } from './http/router.js';
 export type { Limits, LimitsOption, Rate } from './http/service-limits.js';
 export type { JobDwell } from './jobs/job-dwell.js';
 export type { SampleOptions } from './sample/sample-options.js';
@@ -45,7 +45,7 @@ export { samplePosts } from './sample/sample-posts.js';
 export { createService, type Service } from './service.js';
 export type { ServiceOptions } from './service-options.js';
 export type { UsageOptions } from './usage/usage-options.js';
-export type { Application } from './users/application.js';
+export type { Application } from './users/applications.js';
 export type { User } from './users/grants.js';
 export type { OAuthOptions } from './users/oauth-options.js';
 export type {

@@ -1,4 +1,6 @@
 import {
+  type Checked,
+  checkOptions,
   flag,
   func,
   milliseconds,
@@ -10,8 +12,8 @@ import {
   whole,
 } from '../check.js';
 import type { Archive } from './archive/archive.js';
-import { LIMITS, type LimitsOption } from './http/service-limits.js';
-import { JOB_DWELL, type JobDwell } from './jobs/job-dwell.js';
+import { LIMITS_OPTION, type Limits, type LimitsOption, limitsOf } from './http/service-limits.js';
+import { dwellOf, JOB_DWELL, type JobDwell } from './jobs/job-dwell.js';
 import { withFlag } from './option-flags.js';
 import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-options.js';
 import { USAGE_OPTIONS, type UsageOptions } from './usage/usage-options.js';
@@ -130,7 +132,7 @@ export const SERVICE_OPTIONS = {
     'FOLDER',
   ),
   ...SAMPLE_OPTIONS,
-  limits: withFlag(LIMITS, 'limits', 'LIMITS'),
+  limits: withFlag(LIMITS_OPTION, 'limits', 'LIMITS'),
   perMinuteLimit: withFlag(
     whole("the contract's limit on search requests in a minute (default: none)", { min: 1 }),
     'per-minute',
@@ -263,3 +265,42 @@ export const SERVICE_OPTIONS = {
   control: withFlag(flag('switch the control path /_control off', true), 'no-control', '', 'false'),
   onError: func<(error: unknown) => unknown>('called with errors that the service itself caused'),
 } as const satisfies OptionTable<ServiceOptions>;
+
+/** The options of the service, checked and complete. */
+export interface Settings
+  extends Omit<
+    Checked<ServiceOptions, typeof SERVICE_OPTIONS>,
+    'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'onError'
+  > {
+  readonly limits: Limits;
+  readonly jobDwellMs: JobDwell;
+  readonly userPassword: string;
+  readonly onError: (error: unknown) => void;
+}
+
+/** @throws OptionError */
+export function settingsOf(options: ServiceOptions): Settings {
+  const checked = checkOptions('createService', SERVICE_OPTIONS, options);
+  const { limits: given = {}, perMinuteLimit: requests, jobDwellMs = {}, ...rest } = checked;
+  const limits = limitsOf(given);
+  return {
+    ...rest,
+    limits:
+      requests === undefined
+        ? limits
+        : { ...limits, searchPerMinuteRate: { ...limits.searchPerMinuteRate, requests } },
+    jobDwellMs: dwellOf(jobDwellMs),
+    userPassword: rest.userPassword ?? rest.password,
+    onError: error => void report(error, rest.onError),
+  };
+}
+
+async function report(error: unknown, onError: ServiceOptions['onError']): Promise<void> {
+  try {
+    await onError?.(error);
+  } catch (thrown) {
+    process.emitWarning(
+      `\`onError\` of createService failed: ${thrown}. It was called with: ${error}`,
+    );
+  }
+}

@@ -3,7 +3,7 @@ import type { Format } from '../activity/activity.js';
 import { checkValue, whole } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Archive } from './archive/archive.js';
-import { openArchive } from './archive/open-archive.js';
+import { openFolderArchive } from './archive/folder/folder-archive.js';
 import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
 import { Compliance } from './compliance/compliance.js';
@@ -18,14 +18,16 @@ import { Quotas } from './http/quotas.js';
 import { createRequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
+import { openSampleArchive } from './sample/sample-archive.js';
 import { searchRoutes } from './search/search-routes.js';
-import type { ServiceOptions } from './service-options.js';
-import { type Settings, settingsOf } from './service-settings.js';
+import { type ServiceOptions, type Settings, settingsOf } from './service-options.js';
 import { StreamEndpoints } from './stream-endpoints.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
-import { OAuthEndpoints } from './users/oauth-endpoints.js';
-import type { OAuthProvider } from './users/oauth-provider.js';
+import { engagementRoutes } from './users/engagement-routes.js';
+import { OAuthProvider } from './users/oauth-provider.js';
+import { oauthRoutes } from './users/oauth-routes.js';
+import { SignedRequests } from './users/signed-requests.js';
 
 /** The port on which a service listens. */
 export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535, default: 0 });
@@ -47,11 +49,11 @@ export class Service extends Server {
   readonly #stopping: () => void;
   readonly #jobs: JobEndpoints;
   readonly #streams: StreamEndpoints;
-  readonly #oauth: OAuthEndpoints;
+  readonly #signed: SignedRequests;
   readonly #usage: UsageMeter;
-  /** By format. */
-  readonly #archives = new Map<Format, Promise<Archive>>();
   #archive: Promise<Archive> | undefined;
+  /** The archive with the posts of the other format. */
+  #other: Promise<Archive> | undefined;
 
   constructor(settings: Settings) {
     super({
@@ -88,14 +90,15 @@ export class Service extends Server {
     };
     this.#jobs = new JobEndpoints(context, () => urlOf(this));
     this.#streams = new StreamEndpoints(context, this.compliance);
-    this.#oauth = new OAuthEndpoints(context);
-    this.oauth = this.#oauth.provider;
+    this.oauth = new OAuthProvider(context);
+    this.#signed = new SignedRequests(this.oauth, context);
     const routes = [
       ...searchRoutes(context),
       ...this.#jobs.routes,
       ...this.#streams.routes,
       ...usageRoutes(context, this.#usage),
-      ...this.#oauth.routes,
+      ...oauthRoutes(context, this.oauth, this.#signed),
+      ...engagementRoutes(context, this.oauth, this.#signed),
       ...pageRoutes({
         context,
         jobs: this.#jobs,
@@ -132,7 +135,7 @@ export class Service extends Server {
       await this.#jobs.open();
       this.#usage.open();
       await this.#streams.open();
-      await this.#oauth.open();
+      await this.#signed.open();
       await listen(this, port, 'port');
     } catch (error) {
       await this.#close();
@@ -199,32 +202,27 @@ export class Service extends Server {
     this.#archive ??= this.#openArchive(this.#settings.format);
     const main = await this.#archive;
     if (format === undefined || format === main.format) return main;
-    let other = this.#archives.get(format);
-    if (other === undefined) {
-      other = this.#openArchive(format);
-      this.#archives.set(format, other);
-    }
-    return other;
+    this.#other ??= this.#openArchive(format);
+    return this.#other;
   }
 
   async #openArchive(format: Format | undefined): Promise<Archive> {
     const { archive, seed, postsPerMinute } = this.#settings;
-    if (typeof archive === 'object') {
-      if (format === undefined || format === archive.format) return archive;
-      throw new OptionError('format', `The archive has posts of the format ${archive.format} only`);
-    }
-    const now = () => this.clock.now();
-    return openArchive({ folder: archive, seed, format, postsPerMinute, now });
+    if (typeof archive === 'string') return openFolderArchive(archive, { format });
+    if (archive === undefined)
+      return openSampleArchive({ seed, format, postsPerMinute, now: () => this.clock.now() });
+    if (format === undefined || format === archive.format) return archive;
+    throw new OptionError('format', `The archive has posts of the format ${archive.format} only`);
   }
 
   async #close(): Promise<void> {
     await this.#streams.close();
-    await this.#oauth.close();
+    await this.#signed.close();
     await this.#usage.close();
     await this.#jobs.close();
-    const archives = [this.#archive, ...this.#archives.values()];
+    const archives = [this.#archive, this.#other];
     this.#archive = undefined;
-    this.#archives.clear();
+    this.#other = undefined;
     // An archive that was passed in is closed by the caller.
     if (typeof this.#settings.archive === 'object') return;
     for (const archive of archives)

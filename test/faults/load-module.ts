@@ -38,8 +38,8 @@ interface Modules {
   readonly 'rules/rules': typeof import('../../src/rules/rules.js');
   readonly 'search/query-cursor': typeof import('../../src/search/query-cursor.js');
   readonly 'service/archive/folder/folder-archive': typeof import('../../src/service/archive/folder/folder-archive.js');
-  readonly 'service/http/basic-auth': typeof import('../../src/service/http/basic-auth.js');
-  readonly 'service/http/endpoints': typeof import('../../src/service/http/endpoints.js');
+  readonly 'service/http/check-access': typeof import('../../src/service/http/check-access.js');
+  readonly 'service/http/router': typeof import('../../src/service/http/router.js');
   readonly 'service/index': typeof import('../../src/service/index.js');
   readonly 'service/jobs/data-urls': typeof import('../../src/service/jobs/data-urls.js');
   readonly 'service/jobs/generate-files': typeof import('../../src/service/jobs/generate-files.js');
@@ -49,11 +49,10 @@ interface Modules {
   readonly 'service/search/next-token': typeof import('../../src/service/search/next-token.js');
   readonly 'service/state-file': typeof import('../../src/service/state-file.js');
   readonly 'service/usage/usage-store': typeof import('../../src/service/usage/usage-store.js');
-  readonly 'service/users/authorization-header': typeof import('../../src/service/users/authorization-header.js');
-  readonly 'service/users/callback': typeof import('../../src/service/users/callback.js');
+  readonly 'service/users/oauth-signature': typeof import('../../src/service/users/oauth-signature.js');
+  readonly 'service/users/applications': typeof import('../../src/service/users/applications.js');
   readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');
   readonly 'service/users/nonces': typeof import('../../src/service/users/nonces.js');
-  readonly 'service/users/signature': typeof import('../../src/service/users/signature.js');
   readonly 'sinks/output/checkpoint-format': typeof import('../../src/sinks/output/checkpoint-format.js');
   readonly 'sinks/output/safe-name': typeof import('../../src/sinks/output/safe-name.js');
   readonly 'storage/file-system': typeof import('../../src/storage/file-system.js');

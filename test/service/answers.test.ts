@@ -4,7 +4,7 @@ import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { acceptsGzip } from '../../src/service/http/http-response.js';
+import { acceptsGzip } from '../../src/service/http/send-response.js';
 import { MINUTE, SECOND } from '../../src/time.js';
 import {
   AUTHORIZATION,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/http/secret.js';
-import { signatureOf } from '../../src/service/users/signature.js';
+import { signatureOf } from '../../src/service/users/oauth-signature.js';
 import { authorization, Signer } from '../../src/users/signature.js';
 import { bySuite } from '../slow-suite.js';
 

@@ -1,3 +1,4 @@
+import { HASH_START, hashText } from '../post/tokeniser.js';
 import { NO_TERMS, type RuleOperator, specOf } from './operator.js';
 
 /** `sample:`, a percentage of all posts. */
@@ -13,8 +14,7 @@ export const sample: RuleOperator<number> = {
 
 /** The hundredth of all posts, 0 to 99, to which a post belongs. Depends only on its id. */
 function hundredthOf(id: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
+  let hash = hashText(HASH_START, id);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
   return ((hash ^ (hash >>> 13)) >>> 0) % 100;
 }

@@ -161,7 +161,7 @@ function documentRange(
  * The first number below `count` for which `holds` is true, or `count`. A binary search: all later
  * numbers hold, too.
  */
-function firstWhere(count: number, holds: (n: number) => boolean): number {
+export function firstWhere(count: number, holds: (n: number) => boolean): number {
   let low = 0;
   let high = count;
   while (low < high) {

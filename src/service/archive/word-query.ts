@@ -2,10 +2,9 @@ import { ruleOperators } from '../../rules/operators/operators.js';
 import type { Dialect } from '../../rules/post/dialect.js';
 import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../../rules/post/phrase.js';
 import type { Clause, OperatorClause } from '../../rules/tree.js';
-import type { BlockDetails } from './block.js';
-import { DocumentSet } from './document-set.js';
 import {
   ADDRESS,
+  type BlockDetails,
   DISPLAY,
   FIELD,
   indexOf,
@@ -13,7 +12,8 @@ import {
   TEXT,
   type TextKind,
   textOf,
-} from './occurrences.js';
+} from './block.js';
+import { DocumentSet } from './document-set.js';
 
 /** A phrase or proximity: several words that one text of a post must have, in a certain order. */
 export interface WordQuery {

@@ -1,20 +1,24 @@
 import { MINUTE } from '../../time.js';
 import type { ServiceContext } from '../context.js';
-import { checkRate, connectionsExceeded } from '../http/check-rate.js';
-import { checkGzip, checkStreamPath } from '../http/check-stream.js';
+import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { LiveResponse } from '../http/live-response.js';
-import type { RequestContext, Route } from '../http/router.js';
-import { streamConnection } from '../http/stream-connection.js';
+import { checkRate, connectionsExceeded } from '../http/quotas.js';
+import { type Handler, type Route, routesOf } from '../http/router.js';
+import { checkGzip, streamConnection } from '../http/stream-connection.js';
 import type { Compliance } from './compliance.js';
-import type { ComplianceEvent } from './generated-events.js';
-import { PARTITIONS } from './partition.js';
+import { type ComplianceEvent, PARTITIONS } from './generated-events.js';
 
 /** The documented path, and the one that older clients use. */
 const PATTERNS = [
   '/accounts/:account/publishers/:publisher/streams/compliance/:label.json',
   '/stream/compliance/accounts/:account/publishers/:publisher/:label.json',
 ];
+
+interface ComplianceParts {
+  readonly context: ServiceContext;
+  readonly compliance: Compliance;
+}
 
 /**
  * The compliance stream. The order of checks:
@@ -27,41 +31,40 @@ export function complianceRoutes(
   context: ServiceContext,
   compliance: Compliance,
 ): readonly Route[] {
-  const { settings, clock, faults } = context;
-  const connects = [context.quotas.window('complianceConnectRate')];
-
-  const handle = (incoming: RequestContext) => {
-    checkStreamPath(incoming, settings, settings.complianceLabel);
+  const { settings, quotas } = context;
+  const { account, publisher, complianceLabel: label } = settings;
+  const connects = [quotas.window('complianceConnectRate')];
+  const table = Object.fromEntries(PATTERNS.map(pattern => [pattern, { GET: connect }]));
+  return routesOf({ endpoint: 'compliance', errorBody: messageErrorBody }, table, incoming => {
+    checkAccess(incoming, settings, { account, publisher, label });
     checkRate(connects, connectionsExceeded);
     checkGzip(incoming);
-    const { url } = incoming;
-    const partition = partitionOf(url.searchParams);
-    const feed = async (live: LiveResponse, signal: AbortSignal) => {
-      const send = (event: ComplianceEvent) => {
-        if (partition === undefined || event.partition === partition)
-          live.push(Buffer.from(event.json));
-      };
-      const stop = compliance.listen(send);
-      signal.addEventListener('abort', stop);
-      const flood = faults.matchStream('flood', 'compliance', url.pathname + url.search);
-      if (flood === undefined) return;
-      const now = clock.now();
-      const window = { from: now - (flood.minutes ?? 60) * MINUTE, to: now };
-      for (const event of await compliance.within(window, signal)) send(event);
-    };
-    const stream = streamConnection(incoming, context, settings.complianceLabel, feed);
-    return { status: 200, body: [], live: stream };
-  };
-  return PATTERNS.map(pattern => ({
-    endpoint: 'compliance',
-    methods: ['GET'],
-    pattern,
-    errorBody: messageErrorBody,
-    handle,
-  }));
+    return { context, compliance };
+  });
 }
 
-function partitionOf(parameters: URLSearchParams): number | undefined {
+const connect: Handler<ComplianceParts> = (incoming, { context, compliance }) => {
+  const { url } = incoming;
+  const { clock, faults, settings } = context;
+  const partition = requestedPartition(url.searchParams);
+  const feed = async (live: LiveResponse, signal: AbortSignal) => {
+    const send = (event: ComplianceEvent) => {
+      if (partition === undefined || event.partition === partition)
+        live.push(Buffer.from(event.json));
+    };
+    const stop = compliance.listen(send);
+    signal.addEventListener('abort', stop);
+    const flood = faults.matchStream('flood', 'compliance', url.pathname + url.search);
+    if (flood === undefined) return;
+    const now = clock.now();
+    const window = { from: now - (flood.minutes ?? 60) * MINUTE, to: now };
+    for (const event of await compliance.within(window, signal)) send(event);
+  };
+  const stream = streamConnection(incoming, context, settings.complianceLabel, feed);
+  return { status: 200, body: [], live: stream };
+};
+
+function requestedPartition(parameters: URLSearchParams): number | undefined {
   const text = parameters.get('partition');
   if (text === null) return undefined;
   const partition = /^\d$/.test(text) ? Number(text) : 0;

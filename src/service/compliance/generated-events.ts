@@ -1,9 +1,7 @@
+import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
 import { HOUR, MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import { hashText } from './hash-text.js';
-import { partitionOf } from './partition.js';
-import { type EventKind, printEvent, type UserKind } from './print-event.js';
 
 export interface ComplianceEvent {
   /** Epoch milliseconds. */
@@ -72,12 +70,12 @@ export class GeneratedEvents {
 
   /** @param at The instant of the post. */
   eventOf(id: string, at: number, isRepost: boolean): GeneratedEvent | undefined {
-    if (hashText(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
-    const choice = hashText(`${id} ${this.#seed}`);
+    if (mixedHash(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
+    const choice = mixedHash(`${id} ${this.#seed}`);
     const kind = isRepost
       ? (USER_KINDS[choice % USER_KINDS.length] as EventKind)
       : kindAt(choice % 100);
-    const details = hashText(`${this.#seed}:${id}`);
+    const details = mixedHash(`${this.#seed}:${id}`);
     const delay = DELAYS[details % DELAYS.length] as number;
     // Posts have whole seconds, so the event stays in the same second plus the delay.
     const eventAt = at + delay + ((details >>> 8) % 1000);
@@ -130,4 +128,90 @@ function kindAt(percent: number): EventKind {
     rest -= share;
   }
   return 'delete';
+}
+
+/** A post and its author, as compliance events name them: by digits. */
+export interface EventPost {
+  readonly id: string;
+  readonly userId: string;
+}
+
+/** The kinds of events that are generated for a post of the archive or for its author. */
+export type EventKind =
+  | 'delete'
+  | 'drop'
+  | 'undrop'
+  | 'status_withheld'
+  | 'status_withheld_flat'
+  | 'favorite'
+  | 'tweet_edit'
+  | 'scrub_geo'
+  | 'user_withheld'
+  | 'user_withheld_flat'
+  | UserKind;
+
+export type UserKind =
+  | 'user_delete'
+  | 'user_undelete'
+  | 'user_protect'
+  | 'user_unprotect'
+  | 'user_suspend'
+  | 'user_unsuspend';
+
+/**
+ * The JSON of an event, with exact ids. The two withheld kinds come in the documented shape and, as
+ * `_flat`, in that of older captures.
+ */
+export function printEvent(kind: EventKind, post: EventPost, at: number, country: string): string {
+  const { id, userId } = post;
+  const stamp = `"timestamp_ms":"${at}"`;
+  const status = `{"id":${id},"id_str":"${id}","user_id":${userId},"user_id_str":"${userId}"}`;
+  switch (kind) {
+    case 'delete':
+      return `{"delete":{"status":${status},${stamp}}}`;
+    case 'favorite':
+      return `{"delete":{"favorite":${status},${stamp}}}`;
+    case 'drop':
+    case 'undrop':
+      return `{"${kind}":{"status":${status},${stamp}}}`;
+    case 'status_withheld':
+      return `{"status_withheld":{"status":${status},"withheld_in_countries":["${country}"],${stamp}}}`;
+    case 'status_withheld_flat':
+      return `{"status_withheld":{"id":${id},"user_id":${userId},"withheld_in_countries":["${country.toLowerCase()}"],${stamp}}}`;
+    case 'tweet_edit': {
+      const edited = editOf(id);
+      return `{"tweet_edit":{"id":"${edited}","initial_tweet_id":"${id}","edit_tweet_ids":["${id}","${edited}"],${stamp}}}`;
+    }
+    case 'scrub_geo':
+      return `{"scrub_geo":{"user_id":${userId},"up_to_status_id":${id},"up_to_status_id_str":"${id}","user_id_str":"${userId}",${stamp}}}`;
+    case 'user_withheld': {
+      const sent = new Date(at).toISOString().replace('Z', '+00:00');
+      return `{"user_withheld":{"user":{"id":${userId},"id_str":"${userId}"},"withheld_in_countries":["${country}"],"timestampMs":"${sent}"}}`;
+    }
+    case 'user_withheld_flat':
+      return `{"user_withheld":{"id":${userId},${stamp},"withheld_in_countries":["${country}"]}}`;
+    default:
+      return `{"${kind}":{"id":${userId},${stamp}}}`;
+  }
+}
+
+/** The id of an edit one minute later: the bits above 22 count milliseconds. */
+function editOf(id: string): bigint {
+  return BigInt(id) + (60_000n << 22n);
+}
+
+/** The number of partitions of the compliance stream. */
+export const PARTITIONS = 8;
+
+/** The partition with all events of a user, from 1. */
+export function partitionOf(userId: string): number {
+  return (mixedHash(userId) % PARTITIONS) + 1;
+}
+
+/** A 32-bit hash of a text: FNV-1a with a mixing step. */
+function mixedHash(text: string): number {
+  let h = hashText(HASH_START, text);
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
 }

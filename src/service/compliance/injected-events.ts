@@ -2,8 +2,7 @@ import { OptionError } from '../../errors.js';
 import { isRecord } from '../../is-record.js';
 import { parseExact } from '../../json/exact-json.js';
 import type { Window } from '../../time.js';
-import type { ComplianceEvent } from './generated-events.js';
-import { partitionOf } from './partition.js';
+import { type ComplianceEvent, partitionOf } from './generated-events.js';
 
 interface Change {
   readonly at: number;

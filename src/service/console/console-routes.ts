@@ -1,6 +1,5 @@
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
-import type { HttpResponse } from '../http/http-response.js';
-import type { RequestContext, Route } from '../http/router.js';
+import type { HttpResponse, RequestContext, Route } from '../http/router.js';
 import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
 import { faultPages } from './fault-pages.js';

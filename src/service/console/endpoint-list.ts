@@ -1,6 +1,6 @@
 import { floorTo, formatTimestamp, HOUR } from '../../time.js';
+import { shellWord } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
-import { shellWord } from '../shell-word.js';
 import type { SECTIONS } from './console-page.js';
 import { LOGIN, script } from './shell-commands.js';
 

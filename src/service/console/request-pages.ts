@@ -1,7 +1,7 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../../time.js';
-import { ENDPOINTS, type Endpoint } from '../http/endpoints.js';
 import type { Quota } from '../http/quotas.js';
 import type { LoggedRequest } from '../http/request-log.js';
+import { ENDPOINTS, type Endpoint } from '../http/router.js';
 import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { type Html, html } from './html/html.js';

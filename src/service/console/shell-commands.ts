@@ -1,4 +1,4 @@
-import { shellWord } from '../shell-word.js';
+import { shellWord } from '../environment.js';
 
 /** The login for curl, from the variables of the overview. */
 export const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';

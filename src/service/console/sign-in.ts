@@ -1,9 +1,8 @@
 import { MINUTE, SECOND } from '../../time.js';
-import { isLogin } from '../http/basic-auth.js';
+import { isLogin } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
-import type { HttpResponse } from '../http/http-response.js';
-import type { RequestContext } from '../http/router.js';
-import type { Settings } from '../service-settings.js';
+import type { HttpResponse, RequestContext } from '../http/router.js';
+import type { Settings } from '../service-options.js';
 import { HOME, plainPage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
 import { messageBox } from './html/message.js';

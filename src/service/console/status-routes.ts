@@ -1,9 +1,8 @@
 import type { ServiceContext } from '../context.js';
-import type { Endpoint } from '../http/endpoints.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
 import { isJobFault, isStreamFault } from '../http/fault-table.js';
 import { searchErrorBody } from '../http/http-problem.js';
-import type { Route } from '../http/router.js';
+import type { Endpoint, Route } from '../http/router.js';
 import { clockFace } from './clock-forms.js';
 import { whatOf } from './fault-pages.js';
 import { errorPage } from './html/error-page.js';

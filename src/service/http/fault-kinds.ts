@@ -1,4 +1,4 @@
-import type { Endpoint } from './endpoints.js';
+import type { Endpoint } from './router.js';
 
 interface Hits {
   /** How many requests or jobs it hits; 1 when absent. `'always'`: until it is cleared. */

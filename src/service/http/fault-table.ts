@@ -12,8 +12,8 @@ import {
   whole,
 } from '../../check.js';
 import { parseTimestamp } from '../../time.js';
-import { ENDPOINTS } from './endpoints.js';
 import type { Fault, JobFault, RequestFault, StreamFault } from './fault-kinds.js';
+import { ENDPOINTS } from './router.js';
 
 /** A field of a fault: how it is checked, and how a form asks for it. Its `meaning` is the label. */
 export type FaultField = Option<unknown> & FieldDisplay;

@@ -36,7 +36,7 @@ export async function sendWithFault(
         tookEffect();
         await write(response, chunk.subarray(0, at));
         if (fault.kind === 'cut') return cut(response, fault.end);
-        await stall(response, fault.forMs, signal);
+        await stall(signal, fault.forMs);
         await write(response, chunk.subarray(at));
       }
     }
@@ -47,7 +47,7 @@ export async function sendWithFault(
     // With a length the client has the whole message by now, without one only its end tells.
     if (hidesEnd(fault) && !response.hasHeader('content-length')) tookEffect();
     if (fault.kind === 'cut') return cut(response, fault.end);
-    await stall(response, fault.forMs, signal);
+    await stall(signal, fault.forMs);
   }
   response.end();
 }
@@ -73,17 +73,9 @@ function withFlippedBit(chunk: Buffer, offset: number): Buffer {
   return copy;
 }
 
-async function stall(
-  response: ServerResponse,
-  forMs: number | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  await write(response, Buffer.alloc(0));
-  if (forMs !== undefined) return setTimeout(forMs, undefined, { signal });
-  await new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+/** Without a time, for the longest that a timer takes: 24 days. */
+async function stall(signal: AbortSignal, forMs = 2 ** 31 - 1): Promise<void> {
+  await setTimeout(forMs, undefined, { signal });
 }
 
 /** Ends a response before its end. */

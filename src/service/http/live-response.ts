@@ -1,7 +1,7 @@
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
 import type { ContentCutFault } from './fault-kinds.js';
-import { StreamCutError } from './send-live.js';
+import { StreamCutError } from './send-response.js';
 
 export interface LiveResponseOptions {
   /** Milliseconds without a message after which a heartbeat is sent. */

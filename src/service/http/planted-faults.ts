@@ -1,4 +1,3 @@
-import type { Endpoint } from './endpoints.js';
 import type {
   DelayFault,
   Fault,
@@ -8,6 +7,7 @@ import type {
   StreamFault,
 } from './fault-kinds.js';
 import { checkFault, isJobFault, isRequestFault, isStreamFault } from './fault-table.js';
+import type { Endpoint } from './router.js';
 
 /** The faults of one request: at most one delay and one other. */
 export interface MatchedFaults {

@@ -1,7 +1,11 @@
+import { DAY, floorTo, SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
-import type { Endpoint } from './endpoints.js';
-import { RateWindow } from './rate-window.js';
+import { HttpProblem } from './http-problem.js';
+import type { Endpoint } from './router.js';
 import type { Limits, Rate } from './service-limits.js';
+
+// The rates of the service: which requests have come in, how many are left, and the 429 beyond that. The numbers
+// themselves are in `service-limits`. The client's `rate-limits` and `rate-limiter` wait before a request is sent.
 
 /** The limits that are rates. */
 export type RateName = {
@@ -66,3 +70,101 @@ export class Quotas {
     return quotas;
   }
 }
+
+/** The requests of one rate: a window that slides over the service's clock. */
+export class RateWindow {
+  readonly rate: Rate;
+  readonly #clock: Clock;
+  /** The times of the requests that still count, oldest first. */
+  #times: number[] = [];
+
+  constructor(rate: Rate, clock: Clock) {
+    this.rate = rate;
+    this.#clock = clock;
+  }
+
+  /** The number of requests that fit now; `Infinity` without a limit. */
+  left(): number {
+    this.#forget(this.#clock.now());
+    return Math.max(0, this.rate.requests - this.#times.length);
+  }
+
+  /** Milliseconds until one more request fits; 0 if it fits now. */
+  wait(): number {
+    const { requests, perMs, byDay } = this.rate;
+    if (requests === Number.POSITIVE_INFINITY) return 0;
+    const now = this.#clock.now();
+    this.#forget(now);
+    if (this.#times.length < requests) return 0;
+    if (byDay) return floorTo(DAY, now) + DAY - now;
+    const freed = this.#times[this.#times.length - requests];
+    return freed === undefined ? perMs : freed + perMs - now;
+  }
+
+  count(at = this.#clock.now()): void {
+    if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
+  }
+
+  /** Drops times outside the window. A clock that was set back leaves times in the future. */
+  #forget(now: number): void {
+    const { perMs, byDay } = this.rate;
+    const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;
+    this.#times = this.#times.filter(time => time > start && time <= now);
+  }
+}
+
+export interface FullWindow {
+  readonly window: RateWindow;
+  readonly waitMs: number;
+}
+
+/** Counts the request in all windows, or returns the first full one, with the wait. */
+export function admit(windows: readonly RateWindow[], count = true): FullWindow | undefined {
+  for (const window of windows) {
+    const waitMs = window.wait();
+    if (waitMs > 0) return { window, waitMs };
+  }
+  if (count) for (const window of windows) window.count();
+  return undefined;
+}
+
+export interface RateCheck {
+  /** Whether the request is counted; `false` for one that is counted when it succeeds. */
+  readonly count?: boolean | undefined;
+  /** Additional headers of the 429. */
+  readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
+}
+
+/**
+ * Counts a request in all windows or in none.
+ *
+ * @param message The message of the family for an exceeded limit.
+ * @throws HttpProblem 429 with `Retry-After` if a window is full.
+ */
+export function checkRate(
+  windows: readonly RateWindow[],
+  message: (full: RateWindow) => string,
+  { count = true, headers }: RateCheck = {},
+): void {
+  const full = admit(windows, count);
+  if (full === undefined) return;
+  throw new HttpProblem(429, message(full.window), {
+    ...headers?.(),
+    'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
+  });
+}
+
+/** `Exceeded rate limit: 2 requests in 60 s for usage`. */
+export function rateExceeded(what: string): (full: RateWindow) => string {
+  return ({ rate: { requests, perMs, byDay } }) => {
+    const span = byDay && perMs === DAY ? 'a UTC day' : `${perMs / SECOND} s`;
+    return `Exceeded rate limit: ${requests} requests in ${span} ${what}`;
+  };
+}
+
+/** Streams. */
+export const connectionsExceeded = (): string =>
+  'Your app has exceeded the limit on connection requests.';
+
+/** Applications of OAuth. */
+export const requestsExceeded = (): string => 'Your app has exceeded the limit on API requests.';

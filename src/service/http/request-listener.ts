@@ -4,9 +4,14 @@ import { setTimeout } from 'node:timers/promises';
 import type { ServiceContext } from '../context.js';
 import type { BodyHit } from './faulty-body.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
-import { type HttpResponse, jsonResponse } from './http-response.js';
 import type { Outcome } from './request-log.js';
-import { createRouter, type RequestContext, type Route } from './router.js';
+import {
+  createRouter,
+  type HttpResponse,
+  jsonResponse,
+  type RequestContext,
+  type Route,
+} from './router.js';
 import { sendResponse } from './send-response.js';
 
 export interface RequestListener {

@@ -1,5 +1,5 @@
-import type { Endpoint } from './endpoints.js';
 import type { Quota } from './quotas.js';
+import type { Endpoint } from './router.js';
 
 /** The data of a request that become known with its response. */
 export interface Outcome {

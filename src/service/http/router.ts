@@ -1,7 +1,24 @@
 import type { IncomingMessage } from 'node:http';
-import type { Endpoint } from './endpoints.js';
+import type { Readable } from 'node:stream';
 import type { ErrorBody, HttpProblem } from './http-problem.js';
-import type { HttpResponse } from './http-response.js';
+
+/** The names of the families of endpoints in faults and messages. */
+export const ENDPOINTS = [
+  'search',
+  'counts',
+  'jobs',
+  'job-files',
+  'replay',
+  'rules',
+  'compliance',
+  'usage',
+  'oauth',
+  'engagement',
+  'pages',
+  'control',
+] as const;
+/** A family of endpoints, by its name in faults. */
+export type Endpoint = (typeof ENDPOINTS)[number];
 
 /** A request as its handler receives it. */
 export interface RequestContext {
@@ -17,17 +34,71 @@ export interface RequestContext {
   readonly bucketsUntilTimeout?: number | undefined;
 }
 
-export interface Route {
+/** The result of a handler, which `sendResponse` sends. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** In chunks, so that a large page is never concatenated. */
+  readonly body: readonly Uint8Array[];
+  /** Instead of `body`: a stored file, which is sent unchanged. */
+  readonly stored?: { readonly bytes: number; open(): Readable } | undefined;
+  /** Instead of `body`: a gzip stream. The connection closes at its end. */
+  readonly live?: AsyncIterable<Buffer> | undefined;
+}
+
+export function jsonResponse(
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
+  return { status, headers, body: [Buffer.from(JSON.stringify(value))] };
+}
+
+/** What the routes of a family have in common. */
+export interface Family {
   readonly endpoint: Endpoint;
-  readonly methods: readonly string[];
-  /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
-  readonly pattern: string;
   readonly errorBody: ErrorBody;
   /** Replaces `errorBody` for pages. */
   readonly errorPage?: ((problem: HttpProblem) => HttpResponse) | undefined;
   /** Whether the request log lists the requests; by default, unless the endpoint is `pages`. */
   readonly isLogged?: boolean | undefined;
+}
+
+export interface Route extends Family {
+  readonly methods: readonly string[];
+  /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
+  readonly pattern: string;
   handle(incoming: RequestContext): HttpResponse | Promise<HttpResponse>;
+}
+
+/** Answers the requests of one method to one pattern. `parts` is what `enter` of the family returned. */
+export type Handler<Parts> = (
+  incoming: RequestContext,
+  parts: Parts,
+) => HttpResponse | Promise<HttpResponse>;
+
+/** The addresses of a family: for each pattern, the handler of each method. */
+export type RouteTable<Parts> = Readonly<Record<string, Readonly<Record<string, Handler<Parts>>>>>;
+
+/**
+ * The routes of a table.
+ *
+ * @param enter Runs before each handler, with the checks that all of them share. Returns what they use.
+ */
+export function routesOf<Parts>(
+  family: Family,
+  table: RouteTable<Parts>,
+  enter: (incoming: RequestContext) => Parts | Promise<Parts>,
+): readonly Route[] {
+  return Object.entries(table).map(([pattern, handlers]) => ({
+    ...family,
+    pattern,
+    methods: Object.keys(handlers),
+    async handle(incoming) {
+      const parts = await enter(incoming);
+      return (handlers[incoming.method] as Handler<Parts>)(incoming, parts);
+    },
+  }));
 }
 
 export interface RoutedPath {

@@ -1,13 +1,11 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { type BodyHit, sendWithFault } from './faulty-body.js';
-import { acceptsGzip, type HttpResponse } from './http-response.js';
+import { type BodyHit, cut, sendWithFault } from './faulty-body.js';
 import { drainBody, isUnread } from './request-body.js';
-import { sendLive } from './send-live.js';
-
-const BLOCK = 64 * 1024;
+import type { HttpResponse } from './router.js';
 
 /** Sends a response, compressed if the client accepts gzip. Resolves when it is written. */
 export async function sendResponse(
@@ -51,24 +49,78 @@ export async function sendResponse(
   }
 }
 
+/** Whether an `Accept-Encoding` header allows gzip: named or `*`, and not with a weight of 0. */
+export function acceptsGzip(header: string | string[] | undefined): boolean {
+  const weights = new Map<string, number>();
+  for (const part of String(header ?? '').split(',')) {
+    const [coding = '', ...parameters] = part.split(';').map(text => text.trim().toLowerCase());
+    const weight = parameters.find(text => text.startsWith('q='))?.slice(2);
+    weights.set(coding, weight === undefined ? 1 : Number(weight));
+  }
+  return (weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0) > 0;
+}
+
 function byteLength(pieces: readonly Uint8Array[]): number {
   return pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
 }
 
-/**
- * The same bytes in fewer chunks, because each write costs a system call or a call of the compressor.
- */
-function* blocksOf(pieces: readonly Uint8Array[]): Generator<Buffer> {
+const BLOCK_BYTES = 64 * 1024;
+
+/** The same bytes in fewer chunks, because each write costs a system call or a call of the compressor. */
+export function* blocksOf(pieces: Iterable<Uint8Array>): Generator<Buffer> {
   let block: Uint8Array[] = [];
   let bytes = 0;
   for (const piece of pieces) {
     block.push(piece);
     bytes += piece.byteLength;
-    if (bytes >= BLOCK) {
+    if (bytes >= BLOCK_BYTES) {
       yield Buffer.concat(block, bytes);
       block = [];
       bytes = 0;
     }
   }
   if (bytes > 0) yield Buffer.concat(block, bytes);
+}
+
+/** Ends a live stream without a valid last chunk. */
+export class StreamCutError extends Error {
+  readonly how: 'reset' | 'close';
+
+  constructor(how: 'reset' | 'close') {
+    super('The stream is cut off');
+    this.name = 'StreamCutError';
+    this.how = how;
+  }
+}
+
+/**
+ * Sends a gzip stream and closes the connection at its end. Pulls from the stream only as fast as the
+ * consumer reads.
+ */
+async function sendLive(
+  response: ServerResponse,
+  live: AsyncIterable<Buffer>,
+  hit: BodyHit | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  response.shouldKeepAlive = false;
+  response.writeHead(200, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Encoding': 'gzip',
+    Vary: 'Accept-Encoding',
+  });
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  try {
+    if (hit !== undefined) return await sendWithFault(live, response, hit, signal);
+    for await (const chunk of live)
+      if (!response.write(chunk)) await once(response, 'drain', { signal });
+    response.end();
+  } catch (error) {
+    if (!(error instanceof StreamCutError)) throw error;
+    await cut(response, error.how);
+  }
 }

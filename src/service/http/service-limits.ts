@@ -1,6 +1,8 @@
 import { type OptionTable, oneOf, orGroup, special } from '../../check.js';
 import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../time.js';
 
+// The values of all limits of the service, and the option that changes them. `quotas` counts requests against the rates.
+
 /** A number of requests in any `perMs` milliseconds, or in each UTC day. */
 export interface Rate {
   /** `Infinity` for no limit. */
@@ -119,7 +121,7 @@ export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
 
 const isAmount = (value: unknown): boolean => typeof value === 'number' && value >= 0;
 
-const LIMIT_OPTIONS = Object.fromEntries(
+const EACH_LIMIT = Object.fromEntries(
   Object.entries(STRICT).map(([name, limit]) => [
     name,
     isRate(limit)
@@ -129,9 +131,9 @@ const LIMIT_OPTIONS = Object.fromEntries(
 ) as unknown as OptionTable<Partial<Limits>>;
 
 /** The option `limits`. Limits that are left out are the service's own. */
-export const LIMITS = orGroup(
+export const LIMITS_OPTION = orGroup(
   oneOf('strict (default), or relaxed: no rate limits', ['strict', 'relaxed']),
-  LIMIT_OPTIONS,
+  EACH_LIMIT,
 );
 
 /** The limits of a checked `limits`. */

@@ -1,10 +1,23 @@
 import { formatSent } from '../../time.js';
 import type { ServiceContext } from '../context.js';
+import { HttpProblem } from './http-problem.js';
 import { LiveResponse } from './live-response.js';
 import type { RequestContext } from './router.js';
+import { acceptsGzip } from './send-response.js';
 
 /** The time that a consumer that could not keep up has to read the last message, in milliseconds. */
 const GRACE_MS = 1_000;
+
+/** Streams are only sent as gzip. @throws HttpProblem 406 for a client that does not accept it. */
+export function checkGzip({ request }: RequestContext): void {
+  if (!acceptsGzip(request.headers['accept-encoding']))
+    throw new HttpProblem(
+      406,
+      'This connection requires compression. To enable compression, send an ' +
+        "'Accept-Encoding: gzip' header in your request and be ready to uncompress the stream as " +
+        'it is read on the client end.',
+    );
+}
 
 /**
  * One connection of a stream, from its first message to its end. `feed` starts when the headers are

@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
-import type { HttpResponse } from '../http/http-response.js';
-import type { RequestContext, Route } from '../http/router.js';
+import type { HttpResponse, RequestContext, Route } from '../http/router.js';
 import { DATA_PATTERN, dataPath } from './data-urls.js';
 import type { JobAccess } from './job-routes.js';
 

@@ -7,6 +7,7 @@ import type { RuleMatcher } from '../../rules/index/compile-rules.js';
 import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
+import { blocksOf } from '../http/send-response.js';
 import type { DataFile, Job } from './job.js';
 import { compileJobRules } from './job-rules.js';
 import type { JobStore } from './job-store.js';
@@ -106,21 +107,4 @@ async function compressed(chunks: Iterable<Uint8Array>, signal: AbortSignal): Pr
     { signal },
   );
   return Buffer.concat(parts);
-}
-
-/** Bytes that go into the compressor in one write. */
-const BLOCK_BYTES = 64 * 1024;
-
-function* blocksOf(chunks: Iterable<Uint8Array>): Generator<Buffer> {
-  let block: Uint8Array[] = [];
-  let bytes = 0;
-  for (const chunk of chunks) {
-    block.push(chunk);
-    bytes += chunk.byteLength;
-    if (bytes < BLOCK_BYTES) continue;
-    yield Buffer.concat(block, bytes);
-    block = [];
-    bytes = 0;
-  }
-  if (bytes > 0) yield Buffer.concat(block, bytes);
 }

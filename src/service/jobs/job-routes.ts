@@ -1,12 +1,16 @@
 import type { Format } from '../../activity/activity.js';
 import { OptionError } from '../../errors.js';
 import type { ServiceContext } from '../context.js';
-import { checkLogin } from '../http/check-login.js';
-import { checkRate, rateExceeded } from '../http/check-rate.js';
+import { checkAccess } from '../http/check-access.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
-import { type HttpResponse, jsonResponse } from '../http/http-response.js';
+import { checkRate, rateExceeded } from '../http/quotas.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
-import type { RequestContext, Route } from '../http/router.js';
+import {
+  type HttpResponse,
+  jsonResponse,
+  type RequestContext,
+  type Route,
+} from '../http/router.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
 import type { DataUrls } from './data-urls.js';
 import { checkJobRules } from './job-rules.js';
@@ -185,20 +189,13 @@ export function jobRoutes(endpoints: JobAccess): readonly Route[] {
     pattern: BASE + pattern,
     errorBody: jobErrorBody,
     async handle(incoming) {
-      checkLogin(incoming, settings);
-      const { product = '', account, publisher } = incoming.path;
-      if (
-        !PRODUCTS.includes(product) ||
-        account !== settings.account ||
-        publisher !== settings.publisher
-      )
-        throw new HttpProblem(
-          404,
-          'Not Found: there is no such account or publisher (case counts)',
-        );
+      const { account, publisher } = settings;
+      checkAccess(incoming, settings, { product: PRODUCTS, account, publisher });
       await endpoints.open();
       await endpoints.jobs.settled(MAX_WAIT_MS);
-      const names = [product, 'accounts', account, 'publishers', publisher].map(encodeURIComponent);
+      const names = [incoming.path.product ?? '', 'accounts', account, 'publishers', publisher].map(
+        encodeURIComponent,
+      );
       const base = `${endpoints.url}/historical/${names.join('/')}`;
       return (methods[incoming.method] as Handler)(incoming, { account, publisher, base });
     },

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { ServiceContext } from '../context.js';
-import type { RateWindow } from '../http/rate-window.js';
+import type { RateWindow } from '../http/quotas.js';
 import type { CreateRequest } from './create-request.js';
 import { IdleTracker } from './idle-tracker.js';
 import type { Job, JobRule } from './job.js';

@@ -1,12 +1,12 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
 import type { Compliance } from '../compliance/compliance.js';
 import type { ServiceContext } from '../context.js';
-import { checkRate, connectionsExceeded } from '../http/check-rate.js';
-import { checkGzip, checkStreamPath } from '../http/check-stream.js';
+import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import type { RequestContext, Route } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
-import { streamConnection } from '../http/stream-connection.js';
+import { checkGzip, streamConnection } from '../http/stream-connection.js';
 import type { ReplayEnd } from './info-message.js';
 import { type ReplayFaults, replay } from './replay.js';
 import type { ReplayLog } from './replay-log.js';
@@ -84,7 +84,8 @@ export function replayRoutes(
     pattern: '/replay/:type/accounts/:account/publishers/:publisher/:label.json',
     errorBody: messageErrorBody,
     async handle(incoming: RequestContext) {
-      checkStreamPath(incoming, settings, settings.streamLabel);
+      const { account, publisher, streamLabel: label } = settings;
+      checkAccess(incoming, settings, { account, publisher, label });
       const { path, url, signal } = incoming;
       const type = Object.hasOwn(TYPES, path.type ?? '') ? TYPES[path.type as string] : undefined;
       if (type === undefined)

@@ -1,28 +1,31 @@
 import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
+import type { Clock } from '../clock.js';
 import type { ServiceContext } from '../context.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import { checkRate } from '../http/check-rate.js';
-import { checkStreamPath } from '../http/check-stream.js';
+import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
-import type { HttpResponse } from '../http/http-response.js';
-import type { RateWindow } from '../http/rate-window.js';
+import { checkRate, type RateWindow } from '../http/quotas.js';
 import { readBody } from '../http/request-body.js';
-import type { RequestContext, Route } from '../http/router.js';
+import { type Handler, type Route, type RouteTable, routesOf } from '../http/router.js';
+import type { Limits } from '../http/service-limits.js';
 import { type RequestedRule, readDeletion, readRuleIds, readRules } from './rule-requests.js';
 import { addedView, deletedView, rulesView, validatedView } from './rule-views.js';
 import type { RuleOutcome, StreamRules } from './stream-rules.js';
-
-type Handler = (incoming: RequestContext) => Promise<HttpResponse>;
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
 /** `rulestream` is a placeholder for the product's name, `powertrack`; `-replay` is optional. */
 const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack'];
 
-const CHANGES_EXCEEDED =
-  'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.';
-const REQUESTS_EXCEEDED =
-  'Your app has exceeded the limit on all requests for rules of this stream.';
+interface RuleParts {
+  readonly rules: StreamRules;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  /** The number of open replays of the stream. */
+  connections(): number;
+  /** Counts a request; `isChange` for one that adds, deletes or lists. */
+  checkRates(isChange: boolean): void;
+}
 
 /**
  * The rules of the replay stream. The order of checks:
@@ -39,95 +42,92 @@ export function rulesRoutes(
   rules: StreamRules,
   connections: () => number,
 ): readonly Route[] {
-  const { limits, streamLabel } = settings;
+  const { limits, account, publisher, streamLabel: label } = settings;
   const all = quotas.window('ruleReadRate');
   const changes = quotas.window('ruleChangeRate');
   const exceeded = (full: RateWindow) => (full === all ? REQUESTS_EXCEEDED : CHANGES_EXCEEDED);
-
-  const list: Handler = async () => {
-    checkRate([changes, all], exceeded);
-    return { status: 200, body: rulesView(rules.all(), clock.now()) };
-  };
-
-  const add: Handler = async ({ request }) => {
-    checkRate([changes, all], exceeded);
-    checkIdle(connections());
-    const requested = readRules(await readBody(request, limits.ruleChangeBytes));
-    const checked = await checkAll(requested);
-    const isInvalid = checked.some(({ message }) => message !== undefined);
-    if (isInvalid) {
-      // An add succeeds or fails as a whole.
-      const rejected = checked.map(outcome => ({ ...outcome, done: false }));
-      return { status: 422, body: addedView(rejected, clock.now()) };
-    }
-    // Again, because a replay may have connected during the check.
-    checkIdle(connections());
-    return { status: 201, body: addedView(await rules.add(requested), clock.now()) };
-  };
-
-  const remove: Handler = async ({ request }) => {
-    checkRate([changes, all], exceeded);
-    checkIdle(connections());
-    const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
-    checkIdle(connections());
-    const { deleted, missing } = await rules.delete(requested);
-    return { status: 200, body: deletedView(deleted, missing, clock.now()) };
-  };
-
-  const getMany: Handler = async ({ request }) => {
-    checkRate([all], exceeded);
-    const ids = readRuleIds(await readBody(request, limits.ruleReadBytes));
-    const found = [...new Set(ids)].flatMap(id => rules.find(id) ?? []);
-    return { status: 200, body: rulesView(found, clock.now()) };
-  };
-
-  const getOne: Handler = async ({ path: { id = '' } }) => {
-    checkRate([all], exceeded);
-    const rule = rules.find(id);
-    if (rule === undefined) throw new HttpProblem(404, `Not Found: the stream has no rule ${id}`);
-    return { status: 200, body: rulesView([rule], clock.now()) };
-  };
-
-  const validate: Handler = async ({ request }) => {
-    checkRate([all], exceeded);
-    const requested = readRules(await readBody(request, limits.ruleChangeBytes));
-    return { status: 200, body: validatedView(await checkAll(requested), clock.now()) };
-  };
-
-  const change: Handler = incoming => {
-    const method = incoming.url.searchParams.get('_method')?.toLowerCase();
-    if (method === undefined || method === 'post') return add(incoming);
-    if (method === 'delete') return remove(incoming);
-    if (method === 'get') return getMany(incoming);
-    throw new HttpProblem(400, `Bad Request: _method is 'delete' or 'get', not '${method}'`);
-  };
-
-  const route = (pattern: string, methods: Readonly<Record<string, Handler>>): Route => ({
-    endpoint: 'rules',
-    methods: Object.keys(methods),
-    pattern: BASE + pattern,
-    errorBody: messageErrorBody,
-    async handle(incoming) {
-      checkStreamPath(incoming, settings, streamLabel);
-      if (!PRODUCTS.includes(incoming.path.product ?? ''))
-        throw new HttpProblem(404, 'Not Found: only the replay stream has rules here');
-      await rules.open();
-      return (methods[incoming.method] as Handler)(incoming);
-    },
+  const checkRates = (isChange: boolean) => checkRate(isChange ? [changes, all] : [all], exceeded);
+  return routesOf({ endpoint: 'rules', errorBody: messageErrorBody }, TABLE, async incoming => {
+    checkAccess(incoming, settings, { product: PRODUCTS, account, publisher, label });
+    await rules.open();
+    return { rules, clock, limits, connections, checkRates };
   });
-
-  return [
-    route('/rules/:id.json', { GET: getOne }),
-    route('/validation.json', { POST: validate }),
-    route('.json', { GET: list, POST: change, DELETE: remove }),
-  ];
 }
 
+const CHANGES_EXCEEDED =
+  'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.';
+const REQUESTS_EXCEEDED =
+  'Your app has exceeded the limit on all requests for rules of this stream.';
+
+const list: Handler<RuleParts> = (_, { rules, clock, checkRates }) => {
+  checkRates(true);
+  return { status: 200, body: rulesView(rules.all(), clock.now()) };
+};
+
+const add: Handler<RuleParts> = async ({ request }, parts) => {
+  const { rules, clock, limits } = parts;
+  parts.checkRates(true);
+  checkIdle(parts);
+  const requested = readRules(await readBody(request, limits.ruleChangeBytes));
+  const checked = await checkAll(requested);
+  if (checked.some(({ done }) => !done)) {
+    // An add succeeds or fails as a whole.
+    const rejected = checked.map(outcome => ({ ...outcome, done: false }));
+    return { status: 422, body: addedView(rejected, clock.now()) };
+  }
+  // Again, because a replay may have connected during the check.
+  checkIdle(parts);
+  return { status: 201, body: addedView(await rules.add(requested), clock.now()) };
+};
+
+const remove: Handler<RuleParts> = async ({ request }, parts) => {
+  parts.checkRates(true);
+  checkIdle(parts);
+  const requested = readDeletion(await readBody(request, parts.limits.ruleReadBytes));
+  checkIdle(parts);
+  const { deleted, missing } = await parts.rules.delete(requested);
+  return { status: 200, body: deletedView(deleted, missing, parts.clock.now()) };
+};
+
+const getMany: Handler<RuleParts> = async ({ request }, { rules, clock, limits, checkRates }) => {
+  checkRates(false);
+  const ids = readRuleIds(await readBody(request, limits.ruleReadBytes));
+  const found = [...new Set(ids)].flatMap(id => rules.find(id) ?? []);
+  return { status: 200, body: rulesView(found, clock.now()) };
+};
+
+const getOne: Handler<RuleParts> = ({ path: { id = '' } }, { rules, clock, checkRates }) => {
+  checkRates(false);
+  const rule = rules.find(id);
+  if (rule === undefined) throw new HttpProblem(404, `Not Found: the stream has no rule ${id}`);
+  return { status: 200, body: rulesView([rule], clock.now()) };
+};
+
+const validate: Handler<RuleParts> = async ({ request }, { clock, limits, checkRates }) => {
+  checkRates(false);
+  const requested = readRules(await readBody(request, limits.ruleChangeBytes));
+  return { status: 200, body: validatedView(await checkAll(requested), clock.now()) };
+};
+
+const change: Handler<RuleParts> = (incoming, parts) => {
+  const method = incoming.url.searchParams.get('_method')?.toLowerCase();
+  if (method === undefined || method === 'post') return add(incoming, parts);
+  if (method === 'delete') return remove(incoming, parts);
+  if (method === 'get') return getMany(incoming, parts);
+  throw new HttpProblem(400, `Bad Request: _method is 'delete' or 'get', not '${method}'`);
+};
+
+const TABLE: RouteTable<RuleParts> = {
+  [`${BASE}/rules/:id.json`]: { GET: getOne },
+  [`${BASE}/validation.json`]: { POST: validate },
+  [`${BASE}.json`]: { GET: list, POST: change, DELETE: remove },
+};
+
 /** Rules cannot change while a replay uses them. */
-function checkIdle(connections: number): void {
-  if (connections === 0) return;
-  const active =
-    connections === 1 ? 'is 1 active connection' : `are ${connections} active connections`;
+function checkIdle({ connections }: RuleParts): void {
+  const count = connections();
+  if (count === 0) return;
+  const active = count === 1 ? 'is 1 active connection' : `are ${count} active connections`;
   throw new HttpProblem(
     406,
     'Rules cannot be added or deleted while a replay is connected to this stream. ' +

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import { ID_EPOCH } from '../archive/find-posts.js';
 import type { Clock } from '../clock.js';
-import { ID_EPOCH } from '../id-epoch.js';
 import { StateFile } from '../state-file.js';
 import type { RequestedRule, RequestedRules } from './rule-requests.js';
 

@@ -1,3 +1,5 @@
+import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
+
 /**
  * A small seeded random generator, xoroshiro64**. Its state is two 32-bit words, so that it needs
  * only integer arithmetic and gives the same numbers for the same seed on every machine.
@@ -56,13 +58,10 @@ export interface Seed {
 }
 
 export function seedOf(seed: string | number): Seed {
-  let a = 0x811c9dc5;
+  const bytes = Buffer.from(String(seed), 'utf8');
   let b = 0x9747b28c;
-  for (const byte of Buffer.from(String(seed), 'utf8')) {
-    a = Math.imul(a ^ byte, 0x01000193);
-    b = mix(b ^ byte);
-  }
-  return { a: mix(a), b };
+  for (const byte of bytes) b = mix(b ^ byte);
+  return { a: mix(hashText(HASH_START, bytes.toString('latin1'))), b };
 }
 
 /** Mixes 32 bits, so that adjacent inputs give unrelated results. */

@@ -1,6 +1,10 @@
-import { quote, renderActor, renderProfileLocations } from './render-author.js';
+import {
+  quote,
+  renderActor,
+  renderActorInfluence,
+  renderProfileLocations,
+} from './render-author.js';
 import { renderEntities, renderExtendedEntities, renderLinkedPages } from './render-entities.js';
-import { renderActorInfluence } from './render-influence.js';
 import { boxOf, editing, langOf, placeUrl, pointOf, retweetParts } from './render-shared-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { PLACES } from './sample-places.js';

@@ -1,8 +1,9 @@
 import { MINUTE } from '../../time.js';
+import { EDITS } from './frequencies.js';
 import { LANGUAGES } from './languages/languages.js';
 import { mix } from './random.js';
 import { renderEntities, renderExtendedEntities } from './render-entities.js';
-import { EDITS, idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
+import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
 import type { SamplePlace } from './sample-places.js';
 import { retweetText, type SampleText, textOf } from './sample-text.js';
 

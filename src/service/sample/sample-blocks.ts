@@ -10,11 +10,11 @@ import {
   type Window,
 } from '../../time.js';
 import type { Block, BlockStore } from '../archive/block.js';
+import { firstWhere } from '../archive/block-archive.js';
 import { DocumentSet } from '../archive/document-set.js';
 import { WeightedCache } from '../archive/weighted-cache.js';
-import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
+import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { renderActivity } from './sample-posts.js';
-import { isReactionTerm, SampleReactions } from './sample-reactions.js';
 import { SampleTerms } from './sample-terms.js';
 
 /**
@@ -138,14 +138,9 @@ class SampleBlock implements Block {
   /** The minute of a document and its index in the minute. Document 0 is the newest post. */
   #positionOf(document: number): [minute: number, index: number] {
     const position = this.count - 1 - document;
-    let low = 0;
-    let high = this.#before.length - 1;
-    while (low + 1 < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#before[middle] as number) <= position) low = middle;
-      else high = middle;
-    }
-    return [this.#firstMinute + low, position - (this.#before[low] as number)];
+    const before = this.#before;
+    const minute = firstWhere(before.length, i => (before[i] as number) > position) - 1;
+    return [this.#firstMinute + minute, position - (before[minute] as number)];
   }
 }
 
@@ -153,4 +148,44 @@ class SampleBlock implements Block {
 interface TermIndex {
   readonly starts: Int32Array;
   readonly numbers: Int32Array;
+}
+
+/** The prefixes of terms that name a shared or replied-to post, by the kind of the reaction. */
+const PREFIXES: Readonly<Record<string, string>> = {
+  retweet: 'retweets_of_status_id:',
+  reply: 'in_reply_to_status_id:',
+};
+
+/** Whether a term names a shared or replied-to post. */
+export function isReactionTerm(term: string): boolean {
+  return Object.values(PREFIXES).some(prefix => term.startsWith(prefix));
+}
+
+/**
+ * The documents of a block by the post that they share or reply to. The head of a post has it, so no
+ * text is generated: a search of 30 days for the shares of one post takes 0.2 s, instead of 2.3 s
+ * with `SampleTerms`. Engagement totals need such a search for each post.
+ */
+export class SampleReactions {
+  readonly #count: number;
+  readonly #documents = new Map<string, number[]>();
+
+  constructor(count: number, headAt: (document: number) => SampleHead) {
+    this.#count = count;
+    for (let document = 0; document < count; document++) {
+      const { kind, target } = headAt(document);
+      const prefix = PREFIXES[kind];
+      if (target === undefined || prefix === undefined) continue;
+      const term = prefix + idOf(target);
+      const known = this.#documents.get(term);
+      if (known === undefined) this.#documents.set(term, [document]);
+      else known.push(document);
+    }
+  }
+
+  postings(term: string): DocumentSet {
+    const found = new DocumentSet(this.#count);
+    for (const document of this.#documents.get(term) ?? []) found.add(document);
+    return found;
+  }
 }

@@ -1,4 +1,5 @@
 import { FIRST_POST, HOUR, MINUTE } from '../../time.js';
+import { EDITS, kindOf, PERCENT, type SampleKind } from './frequencies.js';
 import type { SampleLanguage } from './languages/language.js';
 import { LANGUAGES } from './languages/languages.js';
 import { mix, Random, type Seed } from './random.js';
@@ -20,8 +21,6 @@ import {
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { PLACES } from './sample-places.js';
 import { CASHTAGS, COMMON_TAGS, EMOJI, LINKS, NAMES, SOURCES } from './sample-vocabulary.js';
-
-export type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 
 /** The facts of a post that other posts need: author, time, and the earlier post that it refers to. */
 export interface SampleHead {
@@ -56,18 +55,14 @@ export interface SampleDraft extends SampleHead {
 }
 
 // The days on which the service introduced features.
-const RETWEETS = Date.UTC(2009, 10, 6);
 const PLACED = Date.UTC(2010, 2, 11);
 const PHOTOS = Date.UTC(2011, 7, 9);
 const SYMBOLS = Date.UTC(2012, 6, 31);
 const VIDEOS = Date.UTC(2015, 0, 27);
-const QUOTES = Date.UTC(2015, 3, 7);
 /** Texts longer than 140 characters, which are truncated in `text`. */
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
 /** Titles and descriptions of linked pages, and topics of influence. */
 export const ENRICHED = Date.UTC(2016, 6, 29);
-/** Edit metadata. */
-export const EDITS = Date.UTC(2022, 8, 29);
 
 /** Hardly any post is shared or replied to later than this: only by a chain of retweets. */
 export const REACTIONS = 12 * HOUR;
@@ -137,23 +132,23 @@ export class SampleDrafts {
     const random = this.#random.seed(this.#seed, head.minute, -1 - head.index);
     if (edited !== undefined) return this.#edit(head, edited, random);
     const { language: native, city } = this.authors.livesIn(head.author);
-    const language = random.chance(7) ? 0 : native;
-    const isWordless = random.chance(3);
-    const media = kind === 'retweet' || at < PHOTOS || !random.chance(15) ? 0 : mediaOf(random, at);
-    const isPlaced = kind !== 'retweet' && at >= PLACED && random.chance(6);
-    const place = !isPlaced ? -1 : random.chance(80) ? city : random.below(PLACES.length);
-    const hasPoint = isPlaced && random.chance(30);
+    const language = random.chance(PERCENT.english) ? 0 : native;
+    const isWordless = random.chance(PERCENT.wordless);
+    const media =
+      kind === 'retweet' || at < PHOTOS || !random.chance(PERCENT.media) ? 0 : mediaOf(random, at);
+    const isPlaced = kind !== 'retweet' && at >= PLACED && random.chance(PERCENT.place);
+    const place = !isPlaced
+      ? -1
+      : random.chance(PERCENT.ownCity)
+        ? city
+        : random.below(PLACES.length);
+    const hasPoint = isPlaced && random.chance(PERCENT.position);
     const source = random.skewed(SOURCES.length);
-    const retweets = random.chance(30) ? random.skewed(40) : 0;
-    const likes = random.chance(50) ? random.skewed(200) : 0;
+    const retweets = random.chance(PERCENT.retweeted) ? random.skewed(40) : 0;
+    const likes = random.chance(PERCENT.liked) ? random.skewed(200) : 0;
     const parts = kind === 'retweet' ? [] : this.#write(head, language, isWordless, random);
     return {
-      at,
-      minute: head.minute,
-      index: head.index,
-      author: head.author,
-      kind,
-      target,
+      ...head,
       language,
       isWordless,
       parts,
@@ -196,22 +191,26 @@ export class SampleDrafts {
       parts.push(fragmentKey(MENTION, head.target.author));
     const body = parts.length;
     if (!isWordless) {
-      const isLong = head.at >= LONG_TEXTS && random.chance(13);
+      const isLong = head.at >= LONG_TEXTS && random.chance(PERCENT.long);
       const sentences = isLong
         ? 4 + random.below(3)
-        : 1 + (random.chance(40) ? 1 : 0) + (random.chance(15) ? 1 : 0);
+        : 1 +
+          Number(random.chance(PERCENT.secondSentence)) +
+          Number(random.chance(PERCENT.thirdSentence));
       for (let i = 0; i < sentences; i++) writeOne(parts, random, language, words, topic);
     }
     const end = parts.length;
-    if (random.chance(isWordless ? 70 : 30))
+    if (random.chance(isWordless ? PERCENT.emojiIfWordless : PERCENT.emoji))
       parts.push(fragmentKey(EMOTION, random.skewed(EMOJI.length)));
-    if (random.chance(8))
+    if (random.chance(PERCENT.mention))
       parts.push(fragmentKey(MENTION, random.skewed(SampleAuthors.countAt(head.minute * MINUTE))));
-    if (random.chance(22)) parts.push(tagKey(language, topic * 4 + random.below(4)));
-    if (random.chance(6)) parts.push(tagKey(0, WORDS + random.skewed(COMMON_TAGS.length)));
-    if (head.at >= SYMBOLS && random.chance(2))
+    if (random.chance(PERCENT.topicTag)) parts.push(tagKey(language, topic * 4 + random.below(4)));
+    if (random.chance(PERCENT.commonTag))
+      parts.push(tagKey(0, WORDS + random.skewed(COMMON_TAGS.length)));
+    if (head.at >= SYMBOLS && random.chance(PERCENT.cashtag))
       parts.push(fragmentKey(CASHTAG, random.skewed(CASHTAGS.length)));
-    if (random.chance(isWordless ? 60 : 18)) parts.push(fragmentKey(LINK, random.skewed(LINKS)));
+    if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
+      parts.push(fragmentKey(LINK, random.skewed(LINKS)));
     if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
     // The limit was 140 characters before 280. Links to media and quotes use 24 each.
     const limit = head.at >= LONG_TEXTS ? 280 : 92;
@@ -232,14 +231,6 @@ export class SampleDrafts {
 export function idOf({ at, minute, index }: SampleHead): string {
   if (at < SNOWFLAKES) return String(20 + (minute - FIRST_POST / MINUTE) * 12_200 + index);
   return snowflake(at, ((mix(minute) & 0x3ff) << 12) | (index & 0xfff));
-}
-
-function kindOf(roll: number, at: number): SampleKind {
-  if (roll < 27) return at >= RETWEETS ? 'retweet' : 'post';
-  if (roll < 33) return at >= QUOTES ? 'quote' : 'post';
-  if (roll < 53) return 'reply';
-  if (roll < 54) return at >= EDITS ? 'edit' : 'post';
-  return 'post';
 }
 
 function mediaOf(random: Random, at: number): number {

@@ -1,7 +1,7 @@
 import { hasValues, isValues } from '../../rules/operators/flag-operators.js';
 import { sourceKey } from '../../rules/operators/key-operator.js';
 import { dialectOf } from '../../rules/post/dialect.js';
-import { fold, isSingle, tokenise } from '../../rules/post/tokeniser.js';
+import { fold, HASH_START, hashText, isSingle, tokenise } from '../../rules/post/tokeniser.js';
 import { wordTerms } from '../../rules/post/word-terms.js';
 import { LANGUAGES } from './languages/languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
@@ -251,7 +251,5 @@ function wordTermsOf(text: string): readonly string[] {
 }
 
 function hashOf(term: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < term.length; i++) hash = Math.imul(hash ^ term.charCodeAt(i), 0x01000193);
-  return HASHES_FROM + (hash >>> 2);
+  return HASHES_FROM + (hashText(HASH_START, term) >>> 2);
 }

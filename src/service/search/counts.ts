@@ -2,8 +2,7 @@ import { compileRule } from '../../rules/match/compile-rule.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../time.js';
 import type { ArchiveQuery, CountedBucket } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { type HttpResponse, jsonResponse } from '../http/http-response.js';
-import type { RequestContext } from '../http/router.js';
+import { type HttpResponse, jsonResponse, type RequestContext } from '../http/router.js';
 import type { EndpointParameters, SearchRequestReader } from './search-request.js';
 
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;

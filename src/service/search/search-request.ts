@@ -1,17 +1,15 @@
 import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
-import type { Window } from '../../time.js';
+import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { checkLogin } from '../http/check-login.js';
-import { checkRate, rateExceeded } from '../http/check-rate.js';
-import type { Endpoint } from '../http/endpoints.js';
+import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
+import { checkRate, rateExceeded } from '../http/quotas.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
-import type { RequestContext } from '../http/router.js';
+import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import { createNextTokens, requestDigest } from './next-token.js';
-import { isProduct, searchWindow } from './search-window.js';
 
 /** Parameters that only one of the two endpoints has. */
 export interface EndpointParameters<Parameters> {
@@ -41,6 +39,10 @@ export type SearchRequestReader = <Parameters>(
   parameters: EndpointParameters<Parameters>,
 ) => Promise<SearchRequest<Parameters>>;
 
+/** The two products of search. */
+export type Product = '30day' | 'fullarchive';
+const PRODUCTS: readonly Product[] = ['30day', 'fullarchive'];
+
 const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 
 /** The longest query, with every character escaped, needs 25 KB. */
@@ -62,14 +64,9 @@ export function createSearchRequestReader(context: ServiceContext): SearchReques
   const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
 
   return async (incoming, { endpoint, names, read }) => {
-    checkLogin(incoming, settings);
-    const { product = '', account = '', label = '' } = incoming.path;
-    const isKnown = isProduct(product) && account === settings.account && label === settings.label;
-    if (!isKnown)
-      throw new HttpProblem(
-        404,
-        'Not Found: there is no such product, account or label (case counts)',
-      );
+    const { account, label } = settings;
+    checkAccess(incoming, settings, { product: PRODUCTS, account, label });
+    const product = incoming.path.product as Product;
     checkRate(windows, rateExceeded('over data and counts requests'));
 
     const given = incoming.method === 'GET' ? fromQuery(incoming.url) : await fromBody(incoming);
@@ -188,4 +185,52 @@ async function fromBody({ request, url }: RequestContext): Promise<Record<string
     Object.create(null),
     Object.fromEntries(Object.entries(body).filter(entry => entry[1] !== null)),
   );
+}
+
+interface SearchDates {
+  readonly fromDate: string | undefined;
+  readonly toDate: string | undefined;
+}
+
+/**
+ * The window of the dates of a request at an instant, or their problems. Without
+ * `toDate` it ends at that instant, without `fromDate` it starts 30 days before its end.
+ */
+function searchWindow(
+  { fromDate, toDate }: SearchDates,
+  product: Product,
+  asOf: number,
+  limits: Limits,
+): { readonly window: Window; readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const earliest =
+    product === '30day' ? floorTo(MINUTE, asOf - limits.thirtyDaySpanMs) : limits.searchEarliest;
+
+  const given = (name: string, text: string | undefined): number | undefined => {
+    if (text === undefined) return undefined;
+    const ms = parseTimestamp(text);
+    if (ms === undefined)
+      problems.push(
+        `Invalid date format for query parameter '${name}'. Expected format is 'yyyyMMddHHmm'. ` +
+          "For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.",
+      );
+    else if (ms > asOf)
+      problems.push(
+        `Invalid date for query parameter '${name}'. Can't ask for activities from the future.`,
+      );
+    else if (ms < earliest)
+      problems.push(
+        `Invalid date for query parameter '${name}'. ` +
+          `The product ${product} begins at ${formatTimestamp(earliest)}.`,
+      );
+    return ms;
+  };
+
+  const from = given('fromDate', fromDate);
+  // To the second: only the echo of the window is floored to the minute.
+  const to = given('toDate', toDate) ?? asOf;
+  if (problems.length === 0 && from !== undefined && from >= to)
+    problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");
+  const thirtyDaysBefore = Math.max(floorTo(MINUTE, to - 30 * DAY), earliest);
+  return { window: { from: from ?? thirtyDaysBefore, to }, problems };
 }

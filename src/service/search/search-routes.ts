@@ -1,11 +1,19 @@
 import type { ServiceContext } from '../context.js';
 import { searchErrorBody } from '../http/http-problem.js';
-import type { HttpResponse } from '../http/http-response.js';
-import type { RequestContext, Route } from '../http/router.js';
-import type { ProductName } from '../products.js';
+import {
+  type Endpoint,
+  type HttpResponse,
+  type RequestContext,
+  type Route,
+  routesOf,
+} from '../http/router.js';
 import { countsPage } from './counts.js';
 import { searchPage } from './search.js';
-import { createSearchRequestReader, type SearchRequestReader } from './search-request.js';
+import {
+  createSearchRequestReader,
+  type Product,
+  type SearchRequestReader,
+} from './search-request.js';
 
 type PageHandler = (
   incoming: RequestContext,
@@ -13,23 +21,22 @@ type PageHandler = (
   read: SearchRequestReader,
 ) => Promise<HttpResponse>;
 
-/** Search data and counts. */
+/** Search data and counts. `search-request` has the order of checks. */
 export function searchRoutes(context: ServiceContext): readonly Route[] {
   const read = createSearchRequestReader(context);
-  const route = (endpoint: 'search' | 'counts', pattern: string, page: PageHandler): Route => ({
-    endpoint,
-    methods: ['GET', 'POST'],
-    pattern,
-    errorBody: searchErrorBody,
-    async handle(incoming) {
+  const routes = (endpoint: Endpoint, pattern: string, page: PageHandler) => {
+    const handle = async (incoming: RequestContext) => {
       const response = await page(incoming, context, read);
-      context.usage.requested(incoming.path.product as ProductName);
+      context.usage.requested(incoming.path.product as Product);
       return response;
-    },
-  });
-  const base = '/search/:product/accounts/:account/:label';
+    };
+    const table = {
+      [`/search/:product/accounts/:account/:label${pattern}`]: { GET: handle, POST: handle },
+    };
+    return routesOf({ endpoint, errorBody: searchErrorBody }, table, () => undefined);
+  };
   return [
-    route('counts', `${base}/counts.json`, countsPage),
-    route('search', `${base}.json`, searchPage),
+    ...routes('counts', '/counts.json', countsPage),
+    ...routes('search', '.json', searchPage),
   ];
 }

@@ -4,11 +4,10 @@ import { compileRule } from '../../rules/match/compile-rule.js';
 import { formatTimestamp } from '../../time.js';
 import type { ArchivedPost, SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import type { HttpResponse } from '../http/http-response.js';
-import type { RequestContext } from '../http/router.js';
-import type { ProductName } from '../products.js';
+import type { HttpResponse, RequestContext } from '../http/router.js';
 import {
   type EndpointParameters,
+  type Product,
   type SearchRequest,
   type SearchRequestReader,
   textOf,
@@ -31,7 +30,7 @@ export async function searchPage(
   const rule = matchingRule(request);
   if (incoming.request.method !== 'HEAD')
     context.usage.delivered(
-      incoming.path.product as ProductName,
+      incoming.path.product as Product,
       posts.map(({ id }) => id),
     );
   const body: Uint8Array[] = [];

@@ -1,12 +1,16 @@
 import type { ServiceContext } from '../context.js';
-import { checkLogin } from '../http/check-login.js';
-import { checkRate, rateExceeded } from '../http/check-rate.js';
-import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
-import { jsonResponse } from '../http/http-response.js';
-import type { Route } from '../http/router.js';
+import { checkAccess } from '../http/check-access.js';
+import { messageErrorBody } from '../http/http-problem.js';
+import { checkRate, rateExceeded } from '../http/quotas.js';
+import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
 import type { UsageMeter } from './usage-meter.js';
 import { readUsageQuery } from './usage-period.js';
 import { usageReport } from './usage-report.js';
+
+interface UsageParts {
+  readonly context: ServiceContext;
+  readonly meter: UsageMeter;
+}
 
 /**
  * Usage. The order of checks:
@@ -18,22 +22,13 @@ import { usageReport } from './usage-report.js';
 export function usageRoutes(context: ServiceContext, meter: UsageMeter): readonly Route[] {
   const { settings, quotas } = context;
   const reports = [quotas.window('usageRate')];
-  return [
-    {
-      endpoint: 'usage',
-      methods: ['GET'],
-      pattern: '/accounts/:account/usage.json',
-      errorBody: messageErrorBody,
-      async handle(incoming) {
-        checkLogin(incoming, settings);
-        if (incoming.path.account !== settings.account)
-          throw new HttpProblem(404, 'Not Found: there is no such account (case counts)');
-        checkRate(reports, rateExceeded('for usage'));
-        return jsonResponse(
-          200,
-          await usageReport(context, meter, readUsageQuery(incoming.url.searchParams)),
-        );
-      },
-    },
-  ];
+  const family = { endpoint: 'usage', errorBody: messageErrorBody } as const;
+  return routesOf(family, { '/accounts/:account/usage.json': { GET: report } }, incoming => {
+    checkAccess(incoming, settings, { account: settings.account });
+    checkRate(reports, rateExceeded('for usage'));
+    return { context, meter };
+  });
 }
+
+const report: Handler<UsageParts> = async ({ url }, { context, meter }) =>
+  jsonResponse(200, await usageReport(context, meter, readUsageQuery(url.searchParams)));

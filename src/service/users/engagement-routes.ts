@@ -1,13 +1,12 @@
 import { MINUTE } from '../../time.js';
 import type { ArchivedPost } from '../archive/archive.js';
+import { findPost } from '../archive/find-posts.js';
 import type { ServiceContext } from '../context.js';
-import { checkRate, requestsExceeded } from '../http/check-rate.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
-import { type HttpResponse, jsonResponse } from '../http/http-response.js';
-import type { RequestContext, Route } from '../http/router.js';
+import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
+import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
 import { readEngagementRequest } from './engagement-request.js';
 import { engagementsOf, engagementTotals } from './engagement-totals.js';
-import { findPost } from './find-posts.js';
 import type { OAuthProvider } from './oauth-provider.js';
 import type { SignedRequests } from './signed-requests.js';
 
@@ -24,85 +23,84 @@ const MAX_BODY_BYTES = 256 * 1024;
  *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400.
  */
 export function engagementRoutes(
-  { settings, clock, quotas, archive }: ServiceContext,
+  context: ServiceContext,
   provider: OAuthProvider,
   signed: SignedRequests,
 ): readonly Route[] {
-  const { limits } = settings;
-  const rate = quotas.window('engagementRate');
-
-  const totals = async (incoming: RequestContext): Promise<HttpResponse> => {
-    const { application, token, body } = await signed.check(incoming, {
-      maxBodyBytes: MAX_BODY_BYTES,
-      tokenSecret: (token, of) => provider.grantWith(token, of)?.secret,
-      tokenUnknown: 'Access token not found',
-    });
-    if (!application.approved) throw new HttpProblem(403, 'Your application id is not authorized.');
-    checkRate([rate], requestsExceeded, { headers: perMinute });
-    if (!/^application\/json *(;|$)/i.test(incoming.request.headers['content-type'] ?? ''))
-      throw new HttpProblem(
-        415,
-        'Unsupported Media Type: the Content-Type must be application/json',
-      );
-    const request = readEngagementRequest(body, limits);
-    const grant = provider.grantWith(String(token), application);
-    const userId = grant?.revoked ? undefined : grant?.user.id;
-    const { posts, ...rest } = await lookUp(request.ids, userId, incoming.signal);
-    const headers = perMinute();
-    if (posts.length === 0)
-      return jsonResponse(rest.forbidden.size > 0 ? 403 : 400, errorsOf(rest), headers);
-    const engagements = await engagementsOf(posts, await archive(), incoming.signal);
-    return jsonResponse(
-      200,
-      { ...engagementTotals(request, engagements), ...errorsOf(rest) },
-      headers,
-    );
-  };
-
-  const lookUp = async (
-    ids: readonly string[],
-    userId: string | undefined,
-    signal: AbortSignal,
-  ): Promise<LookedUp> => {
-    const posts: ArchivedPost[] = [];
-    const unavailable: string[] = [];
-    const forbidden = new Map<string, string[]>();
-    const opened = await archive();
-    for (const id of ids) {
-      const post = await findPost(opened, id, clock.now(), signal);
-      const authorId = post?.activity.author.id;
-      if (post === undefined || authorId === undefined) unavailable.push(id);
-      else if (authorId === userId) posts.push(post);
-      else forbidden.set(authorId, [...(forbidden.get(authorId) ?? []), id]);
-    }
-    return { posts, unavailable, forbidden };
-  };
-
-  const perMinute = (): Record<string, string> => {
-    const { requests, perMs } = rate.rate;
-    if (requests === Number.POSITIVE_INFINITY || perMs !== MINUTE) return {};
-    return {
-      'x-per-minute-limit': String(requests),
-      'x-per-minute-remaining': String(rate.left()),
-    };
-  };
-
-  return [
-    {
-      endpoint: 'engagement',
-      methods: ['POST'],
-      pattern: '/insights/engagement/totals',
-      errorBody: errorsErrorBody,
-      handle: totals,
-    },
-  ];
+  const rate = context.quotas.window('engagementRate');
+  const family = { endpoint: 'engagement', errorBody: errorsErrorBody } as const;
+  return routesOf(family, { '/insights/engagement/totals': { POST: totals } }, async () => {
+    await signed.open();
+    return { context, provider, signed, rate };
+  });
 }
+
+interface EngagementParts {
+  readonly context: ServiceContext;
+  readonly provider: OAuthProvider;
+  readonly signed: SignedRequests;
+  readonly rate: RateWindow;
+}
+
+const totals: Handler<EngagementParts> = async (incoming, { context, provider, signed, rate }) => {
+  const { application, token, body } = await signed.check(incoming, {
+    maxBodyBytes: MAX_BODY_BYTES,
+    tokenSecret: (token, of) => provider.grantWith(token, of)?.secret,
+    tokenUnknown: 'Access token not found',
+  });
+  if (!application.approved) throw new HttpProblem(403, 'Your application id is not authorized.');
+  checkRate([rate], requestsExceeded, { headers: () => perMinute(rate) });
+  if (!/^application\/json *(;|$)/i.test(incoming.request.headers['content-type'] ?? ''))
+    throw new HttpProblem(415, 'Unsupported Media Type: the Content-Type must be application/json');
+  const request = readEngagementRequest(body, context.settings.limits);
+  const grant = provider.grantWith(String(token), application);
+  const userId = grant?.revoked ? undefined : grant?.user.id;
+  const { posts, ...rest } = await lookUp(request.ids, userId, context, incoming.signal);
+  const headers = perMinute(rate);
+  if (posts.length === 0)
+    return jsonResponse(rest.forbidden.size > 0 ? 403 : 400, errorsOf(rest), headers);
+  const engagements = await engagementsOf(posts, await context.archive(), incoming.signal);
+  return jsonResponse(
+    200,
+    { ...engagementTotals(request, engagements), ...errorsOf(rest) },
+    headers,
+  );
+};
 
 interface LookedUp {
   readonly posts: readonly ArchivedPost[];
   readonly unavailable: readonly string[];
   /** Ids of posts by other authors, by author id. */
   readonly forbidden: ReadonlyMap<string, readonly string[]>;
+}
+
+async function lookUp(
+  ids: readonly string[],
+  userId: string | undefined,
+  { archive, clock }: ServiceContext,
+  signal: AbortSignal,
+): Promise<LookedUp> {
+  const posts: ArchivedPost[] = [];
+  const unavailable: string[] = [];
+  const forbidden = new Map<string, string[]>();
+  const opened = await archive();
+  for (const id of ids) {
+    const post = await findPost(opened, id, clock.now(), signal);
+    const authorId = post?.activity.author.id;
+    if (post === undefined || authorId === undefined) unavailable.push(id);
+    else if (authorId === userId) posts.push(post);
+    else forbidden.set(authorId, [...(forbidden.get(authorId) ?? []), id]);
+  }
+  return { posts, unavailable, forbidden };
+}
+
+function perMinute(rate: RateWindow): Record<string, string> {
+  const { requests, perMs } = rate.rate;
+  if (requests === Number.POSITIVE_INFINITY || perMs !== MINUTE) return {};
+  return {
+    'x-per-minute-limit': String(requests),
+    'x-per-minute-remaining': String(rate.left()),
+  };
 }
 
 /** The errors that stand next to the totals or replace them. */

@@ -63,9 +63,15 @@ export const OAUTH_OPTIONS = {
 } as const satisfies OptionTable<OAuthOptions>;
 
 function isCallback(value: unknown): boolean {
-  if (value === 'oob') return true;
-  if (typeof value !== 'string' || !URL.canParse(value)) return false;
-  const { protocol, username, password, search, hash } = new URL(value);
-  const isWeb = protocol === 'http:' || protocol === 'https:';
-  return isWeb && username === '' && password === '' && search === '' && hash === '';
+  return value === OUT_OF_BAND || (typeof value === 'string' && webAddress(value)?.search === '');
+}
+
+/** Instead of a callback URL: the page shows a PIN, for programs that a browser cannot redirect to. */
+export const OUT_OF_BAND = 'oob';
+
+/** An http(s) URL without credentials, and without a fragment, after which added parameters are lost. */
+export function webAddress(text: string): URL | undefined {
+  if (!/^https?:\/\//i.test(text) || /[\s\\]/.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  return url.username === '' && url.password === '' && !text.includes('#') ? url : undefined;
 }

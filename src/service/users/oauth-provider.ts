@@ -1,20 +1,18 @@
-import type { Archive } from '../archive/archive.js';
-import { newestPost } from '../archive/newest-post.js';
-import type { Clock } from '../clock.js';
-import { checkRate, rateExceeded } from '../http/check-rate.js';
+import { findAuthor, newestPost } from '../archive/find-posts.js';
+import type { ServiceContext } from '../context.js';
+import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
-import type { RateWindow } from '../http/rate-window.js';
-import type { Settings } from '../service-settings.js';
+import { checkRate, type RateWindow, rateExceeded } from '../http/quotas.js';
 import {
   type Application,
+  isRegistered,
   type RegisteredApplication,
   registeredApplications,
-} from './application.js';
-import { isRegistered, OUT_OF_BAND, withQuery } from './callback.js';
-import { findAuthor } from './find-author.js';
+  withQuery,
+} from './applications.js';
 import { type Grant, Grants, type User } from './grants.js';
+import { OUT_OF_BAND } from './oauth-options.js';
 import { type RequestToken, RequestTokens } from './request-tokens.js';
-import { isSameSecret } from './signature.js';
 
 /** A sign-in that waits for the user's decision. */
 export interface PendingSignIn {
@@ -36,12 +34,7 @@ export interface UserGrant {
   readonly grantedAt: number;
 }
 
-export interface OAuthProviderOptions {
-  readonly settings: Settings;
-  readonly clock: Clock;
-  readonly signIns: RateWindow;
-  archive(): Promise<Archive>;
-}
+type ProviderContext = Pick<ServiceContext, 'settings' | 'clock' | 'quotas' | 'archive'>;
 
 /**
  * The applications, the users, who are the authors of the archive, and the grants of users to
@@ -54,15 +47,17 @@ export interface OAuthProviderOptions {
  */
 export class OAuthProvider {
   readonly applications: readonly Application[];
-  readonly #options: OAuthProviderOptions;
+  readonly #context: ProviderContext;
+  readonly #signIns: RateWindow;
   readonly #registered: ReadonlyMap<string, RegisteredApplication>;
   readonly #requests: RequestTokens;
   readonly #grants: Grants;
 
-  constructor(options: OAuthProviderOptions) {
-    const { settings, clock } = options;
+  constructor(context: ProviderContext) {
+    const { settings, clock, quotas } = context;
     const registered = registeredApplications(settings);
-    this.#options = options;
+    this.#context = context;
+    this.#signIns = quotas.window('signInRate');
     this.applications = registered.map(({ application }) => application);
     this.#registered = new Map(registered.map(one => [one.application.key, one]));
     this.#requests = new RequestTokens(clock, settings.limits.requestTokenMs);
@@ -83,8 +78,8 @@ export class OAuthProvider {
    * @throws HttpProblem 429 with `Retry-After` after too many attempts by anyone.
    */
   async signIn(handle: string, password: string): Promise<User | undefined> {
-    const { settings, clock, signIns, archive } = this.#options;
-    checkRate([signIns], rateExceeded('to sign in'));
+    const { settings, clock, archive } = this.#context;
+    checkRate([this.#signIns], rateExceeded('to sign in'));
     await this.open();
     if (!isSameSecret(password, settings.userPassword)) return undefined;
     return findAuthor(await archive(), handle.trim(), clock.now());
@@ -92,7 +87,7 @@ export class OAuthProvider {
 
   /** @internal A user that can sign in, for the hint of the page; undefined if the archive is empty. */
   async exampleUser(): Promise<User | undefined> {
-    const { archive, clock } = this.#options;
+    const { archive, clock } = this.#context;
     return (await newestPost(await archive(), clock.now()))?.activity.author;
   }
 
@@ -109,7 +104,7 @@ export class OAuthProvider {
   async approve(requestToken: string, user: User): Promise<Approval> {
     const request = this.#requests.pending(requestToken);
     const verifier = await this.#requests.approve(requestToken, () =>
-      this.#grants.grant(user, String(request?.application.key), this.#options.clock.now()),
+      this.#grants.grant(user, String(request?.application.key), this.#context.clock.now()),
     );
     if (request === undefined || verifier === undefined) throw tokenGone();
     const { callback } = request;
@@ -158,7 +153,7 @@ export class OAuthProvider {
    * @throws HttpProblem 403 if the callback is not registered.
    */
   issue(application: Application, callback: string): RequestToken {
-    if (!isRegistered(callback, this.#options.settings.callbackUrls))
+    if (!isRegistered(callback, this.#context.settings.callbackUrls))
       throw new HttpProblem(
         403,
         'Callback URL not approved for this client application. Approved callback URLs are those ' +

@@ -1,12 +1,18 @@
 import type { ServiceContext } from '../context.js';
-import { checkRate, requestsExceeded } from '../http/check-rate.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
-import type { HttpResponse } from '../http/http-response.js';
-import type { RequestContext, Route } from '../http/router.js';
+import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
+import { type Handler, type HttpResponse, type Route, routesOf } from '../http/router.js';
 import type { OAuthProvider } from './oauth-provider.js';
 import type { SignedRequests } from './signed-requests.js';
 
 const MAX_BODY_BYTES = 16 * 1024;
+
+interface SignInParts {
+  readonly provider: OAuthProvider;
+  readonly signed: SignedRequests;
+  readonly requestTokens: RateWindow;
+  readonly accessTokens: RateWindow;
+}
 
 /**
  * Steps 1 and 3 of a sign-in; step 2 is a page. The order of checks:
@@ -22,47 +28,48 @@ export function oauthRoutes(
 ): readonly Route[] {
   const requestTokens = quotas.window('requestTokenRate');
   const accessTokens = quotas.window('accessTokenRate');
-
-  const requestToken = async (incoming: RequestContext) => {
-    const { application, parameters } = await signed.check(incoming, {
-      maxBodyBytes: MAX_BODY_BYTES,
-    });
-    checkRate([requestTokens], requestsExceeded);
-    const callback = required('oauth_callback', parameters);
-    const { token, secret } = provider.issue(application, callback);
-    return formAnswer({
-      oauth_token: token,
-      oauth_token_secret: secret,
-      oauth_callback_confirmed: 'true',
-    });
+  const table = {
+    '/oauth/request_token': { POST: requestToken },
+    '/oauth/access_token': { POST: accessToken },
   };
-
-  const accessToken = async (incoming: RequestContext) => {
-    const { token = '', parameters } = await signed.check(incoming, {
-      maxBodyBytes: MAX_BODY_BYTES,
-      tokenSecret: (token, application) => provider.requestSecret(token, application),
-      tokenUnknown: 'Request token not found',
-    });
-    checkRate([accessTokens], requestsExceeded);
-    const verifier = required('oauth_verifier', parameters);
-    const { user, ...grant } = provider.exchange(token, verifier);
-    return formAnswer({
-      oauth_token: grant.token,
-      oauth_token_secret: grant.secret,
-      user_id: user.id,
-      screen_name: user.handle,
-    });
-  };
-
-  const route = (pattern: string, handle: Route['handle']): Route => ({
-    endpoint: 'oauth',
-    methods: ['POST'],
-    pattern,
-    errorBody: errorsErrorBody,
-    handle,
+  return routesOf({ endpoint: 'oauth', errorBody: errorsErrorBody }, table, async () => {
+    await signed.open();
+    return { provider, signed, requestTokens, accessTokens };
   });
-  return [route('/oauth/request_token', requestToken), route('/oauth/access_token', accessToken)];
 }
+
+const requestToken: Handler<SignInParts> = async (incoming, parts) => {
+  const { provider, signed, requestTokens } = parts;
+  const { application, parameters } = await signed.check(incoming, {
+    maxBodyBytes: MAX_BODY_BYTES,
+  });
+  checkRate([requestTokens], requestsExceeded);
+  const callback = required('oauth_callback', parameters);
+  const { token, secret } = provider.issue(application, callback);
+  return formAnswer({
+    oauth_token: token,
+    oauth_token_secret: secret,
+    oauth_callback_confirmed: 'true',
+  });
+};
+
+const accessToken: Handler<SignInParts> = async (incoming, parts) => {
+  const { provider, signed, accessTokens } = parts;
+  const { token = '', parameters } = await signed.check(incoming, {
+    maxBodyBytes: MAX_BODY_BYTES,
+    tokenSecret: (token, application) => provider.requestSecret(token, application),
+    tokenUnknown: 'Request token not found',
+  });
+  checkRate([accessTokens], requestsExceeded);
+  const verifier = required('oauth_verifier', parameters);
+  const { user, ...grant } = provider.exchange(token, verifier);
+  return formAnswer({
+    oauth_token: grant.token,
+    oauth_token_secret: grant.secret,
+    user_id: user.id,
+    screen_name: user.handle,
+  });
+};
 
 function required(name: string, parameters: ReadonlyMap<string, string>): string {
   const value = parameters.get(name);

@@ -1,9 +1,9 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Clock } from '../clock.js';
-import type { Application } from './application.js';
-import { OUT_OF_BAND } from './callback.js';
+import { isSameSecret } from '../http/check-access.js';
+import type { Application } from './applications.js';
 import type { Grant } from './grants.js';
-import { isSameSecret } from './signature.js';
+import { OUT_OF_BAND } from './oauth-options.js';
 
 /** A request token: issued in step 1 of a sign-in, exchanged in step 3. */
 export interface RequestToken {

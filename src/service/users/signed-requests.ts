@@ -1,13 +1,14 @@
 import { SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
+import type { ServiceContext } from '../context.js';
+import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { readBody } from '../http/request-body.js';
 import type { RequestContext } from '../http/router.js';
-import type { Application } from './application.js';
-import { parseAuthorization } from './authorization-header.js';
+import type { Application } from './applications.js';
 import { NonceFile, Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
-import { isSameSecret, type Parameter, parseForm, signatureOf } from './signature.js';
+import { type Parameter, parseAuthorization, parseForm, signatureOf } from './oauth-signature.js';
 
 /** A verified request. Everything in it is signed except a body that is not a form. */
 export interface SignedRequest {
@@ -52,18 +53,29 @@ export class SignedRequests {
   readonly #withinMs: number;
   readonly #nonces = new Nonces();
   readonly #file: NonceFile;
+  #opened: Promise<void> | undefined;
 
-  /** @param withinMs The largest distance of a timestamp from now, in either direction. */
-  constructor(provider: OAuthProvider, clock: Clock, withinMs: number, stateFolder?: string) {
+  constructor(provider: OAuthProvider, { clock, settings }: ServiceContext) {
     this.#provider = provider;
     this.#clock = clock;
-    this.#withinMs = withinMs;
-    this.#file = new NonceFile(stateFolder);
+    this.#withinMs = settings.limits.signedWithinMs;
+    this.#file = new NonceFile(settings.stateFolder);
   }
 
-  /** @throws StorageError if the stored nonces cannot be read. */
-  async open(): Promise<void> {
-    for (const used of await this.#file.load()) this.#nonces.restore(used);
+  /**
+   * Loads stored grants and nonces. Later calls return the same promise.
+   *
+   * @throws StorageError if they cannot be read.
+   */
+  open(): Promise<void> {
+    this.#opened ??= this.#open();
+    return this.#opened;
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.catch(() => {});
+    this.#opened = undefined;
+    await this.#provider.close();
   }
 
   async check(
@@ -116,6 +128,11 @@ export class SignedRequests {
     if (used === undefined) throw this.#unauthenticated('oauth_nonce was used before');
     await this.#file.add(used, this.#nonces);
     return { application, token, parameters, body };
+  }
+
+  async #open(): Promise<void> {
+    await this.#provider.open();
+    for (const used of await this.#file.load()) this.#nonces.restore(used);
   }
 
   /** In seconds. */

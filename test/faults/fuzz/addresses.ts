@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import path from 'node:path';
-import type { Endpoint } from '../../../src/service/http/endpoints.js';
+import type { Endpoint } from '../../../src/service/http/router.js';
 import type { Job } from '../../../src/service/jobs/job.js';
 import { loadModule } from '../load-module.js';
 import { answerOf } from './answer-of.js';
@@ -69,7 +69,7 @@ export const addresses: ParserKind = {
     'a request reaches the family of its address or none; pages and the control path answer under names of this machine only, the control path to no web page, forms to no other site; only the listed files are read',
   async open(library) {
     const { createService } = await loadModule(library, 'service/index');
-    const { ENDPOINTS } = await loadModule(library, 'service/http/endpoints');
+    const { ENDPOINTS } = await loadModule(library, 'service/http/router');
     const { createDataUrls } = await loadModule(library, 'service/jobs/data-urls');
     const { folder, close } = await temporaryFolder();
     const stateFolder = path.join(folder, 'state');

@@ -32,8 +32,8 @@ export const authorization: ParserKind = {
   holds:
     'parameters that give the same header content again, or a refusal; Basic accepts the right login only',
   async open(library) {
-    const { parseAuthorization } = await loadModule(library, 'service/users/authorization-header');
-    const { isAuthorized } = await loadModule(library, 'service/http/basic-auth');
+    const { parseAuthorization } = await loadModule(library, 'service/users/oauth-signature');
+    const { isAuthorized } = await loadModule(library, 'service/http/check-access');
     const right = { email: 'ada@example.com', password: 'geheim:ü' };
     const basic = `Basic ${Buffer.from(`${right.email}:${right.password}`).toString('base64')}`;
     const oauth =
@@ -86,8 +86,8 @@ export const authorization: ParserKind = {
 export const forms: ParserKind = {
   holds: 'the parameters of `URLSearchParams`, or a refusal of what is not percent-encoded UTF-8',
   async open(library) {
-    const { parseForm, percentEncode } = await loadModule(library, 'service/users/signature');
-    const { isRegistered, withQuery } = await loadModule(library, 'service/users/callback');
+    const { parseForm, percentEncode } = await loadModule(library, 'service/users/oauth-signature');
+    const { isRegistered, withQuery } = await loadModule(library, 'service/users/applications');
     return {
       tokens: [
         '&',

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
 // From the library without a mutant's mistake: what a mutant has recorded, another reader has to find.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
-import { type EventKind, printEvent } from '../../../src/service/compliance/print-event.js';
+import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';
 import { firstUnnamed, isNamed, type Minutes } from './named-gaps.js';
 import { randomText } from './random-text.js';

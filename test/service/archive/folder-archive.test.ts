@@ -6,7 +6,6 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
 import { DataError, OptionError, StorageError } from '../../../src/errors.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
-import { openArchive } from '../../../src/service/archive/open-archive.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { files } from '../../../src/sinks/files.js';
 import { MINUTE, SEGMENT } from '../../../src/time.js';
@@ -180,14 +179,6 @@ describe('a folder of files as an archive', () => {
     expect(seen.at(-1)?.bytes).toBe(seen.at(-1)?.of);
     await folders.open(folder, { onProgress: progress => seen.push(progress) });
     expect(seen.length).toBe(2);
-  });
-
-  test('can be opened by openArchive', async () => {
-    const all = posts(NOON, 5);
-    const folder = await folders.make({ 'a.json.gz': jobFile(all) });
-    const archive = await openArchive({ folder, now: () => 0 });
-    expect(prints((await scanAll(archive)).map(post => post.activity))).toEqual(prints(all));
-    await archive.close();
   });
 });
 

@@ -5,11 +5,11 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
-import { openArchive } from '../../../src/service/archive/open-archive.js';
+import { findPost } from '../../../src/service/archive/find-posts.js';
 import { createService, type ServiceOptions, samplePosts } from '../../../src/service/index.js';
+import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { ENGAGEMENT_TYPES, GROUPS } from '../../../src/service/users/engagement-request.js';
 import { engagementTotals } from '../../../src/service/users/engagement-totals.js';
-import { findPost } from '../../../src/service/users/find-posts.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { NOW } from '../local-service.js';
@@ -459,7 +459,7 @@ describe('a post is found by its id', () => {
   it.each(['2006-03-22', '2008-07-01', '2010-11-04', '2010-11-05', '2015-01-01', '2024-05-14'])(
     'among the generated posts of %s',
     async day => {
-      const archive = await openArchive({ now: () => now });
+      const archive = openSampleArchive({ now: () => now });
       const at = Date.parse(`${day}T01:40:00Z`);
       const posts = [...samplePosts(at), ...samplePosts(at + MINUTE)];
       expect(posts.length).toBeGreaterThan(3);

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
 import type { ActivityStreamsPost } from '../../../src/activity/activity-streams-post.js';
 import type { OriginalPost } from '../../../src/activity/original-post.js';
+import { findPost } from '../../../src/service/archive/find-posts.js';
 import { engagementsOf } from '../../../src/service/users/engagement-totals.js';
-import { findPost } from '../../../src/service/users/find-posts.js';
 import { archivedPost, archiveFolders } from '../archive/archive-folder.js';
 
 const folder = process.env.MILLRACE_REAL_DATA;

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
-import { RateWindow } from '../../../src/service/http/rate-window.js';
+import { Quotas } from '../../../src/service/http/quotas.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
-import { settingsOf } from '../../../src/service/service-settings.js';
-import type { Application } from '../../../src/service/users/application.js';
+import { settingsOf } from '../../../src/service/service-options.js';
+import type { Application } from '../../../src/service/users/applications.js';
 import { OAuthProvider } from '../../../src/service/users/oauth-provider.js';
 import { MINUTE } from '../../../src/time.js';
 import { MemoryArchive } from '../memory-archive.js';
@@ -50,9 +50,9 @@ describe('sign-ins', () => {
         const clock = new Clock();
         clock.freeze();
         const settings = settingsOf({});
-        const signIns = new RateWindow(settings.limits.signInRate, clock);
+        const quotas = new Quotas(settings.limits, clock);
         const archive = async () => new MemoryArchive([]);
-        const provider = new OAuthProvider({ settings, clock, signIns, archive });
+        const provider = new OAuthProvider({ settings, clock, quotas, archive });
         const applications = provider.applications as readonly [Application, Application];
         const requests: Expected[] = [];
         /** Numbers of valid grants by user and application. */

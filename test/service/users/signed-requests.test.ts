@@ -10,7 +10,7 @@ import {
   type Parameter,
   percentEncode,
   signatureOf,
-} from '../../../src/service/users/signature.js';
+} from '../../../src/service/users/oauth-signature.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../jobs/temporary-folder.js';

@@ -1,40 +1,35 @@
 import { closeSync, openSync, readSync } from 'node:fs';
+import { Activity } from '../../../activity/activity.js';
 import { isNodeError, StorageError } from '../../../errors.js';
 import { storageError } from '../../../storage/storage-error.js';
 import { SECOND } from '../../../time.js';
-import type { PostLocation, WordOccurrences } from '../block.js';
+import type { Block, BlockDetails, Occurrence, PostLocation, WordOccurrences } from '../block.js';
 import { DocumentSet } from '../document-set.js';
-import type { Occurrence } from '../occurrences.js';
 import {
   BUCKET_BYTES,
   bucketOf,
   HEADER_BYTES,
   ID_BYTES,
   LINE_BYTES,
+  type LinePosition,
   MAGIC,
+  readLocation,
+  readOccurrences,
   TIME_BYTES,
+  VarintReader,
 } from './block-layout.js';
-import { readLocation } from './location-codec.js';
-import { readOccurrences } from './post-occurrences.js';
+import type { LineReader } from './line-reader.js';
 import { indexTerm } from './read-post.js';
-import { VarintReader } from './varints.js';
-
-/** The position of a post's line. */
-export interface LinePosition {
-  /** Number of the file in the list of files. */
-  readonly file: number;
-  readonly offset: number;
-  readonly bytes: number;
-}
 
 /**
  * A block of the index on disk. Each lookup of a term reads a few bytes, mostly from the system's page
  * cache; ids and line positions stay in memory after their first use. No file stays open.
  */
-export class BlockFile {
+export class BlockFile implements Block {
   readonly count: number;
   readonly #path: string;
   readonly #from: number;
+  readonly #reader: LineReader;
   readonly #buckets: number;
   readonly #idsAt: number;
   readonly #linesAt: number;
@@ -47,9 +42,10 @@ export class BlockFile {
   #locations: Buffer | undefined;
 
   /** @throws StorageError If the file is missing or is not a block. */
-  constructor(path: string, from: number) {
+  constructor(path: string, from: number, reader: LineReader) {
     this.#path = path;
     this.#from = from;
+    this.#reader = reader;
     const header = this.#read(0, HEADER_BYTES);
     if (header.toString('latin1', 0, 8) !== MAGIC) throw this.#broken();
     this.count = header.readUInt32LE(8);
@@ -69,16 +65,6 @@ export class BlockFile {
   idAt(document: number): string {
     this.#ids ??= this.#read(this.#idsAt, this.count * ID_BYTES);
     return this.#ids.readBigUInt64LE(document * ID_BYTES).toString();
-  }
-
-  lineAt(document: number): LinePosition {
-    this.#lines ??= this.#read(this.#linesAt, this.count * LINE_BYTES);
-    const at = document * LINE_BYTES;
-    return {
-      file: this.#lines.readUInt32LE(at),
-      bytes: this.#lines.readUInt32LE(at + 4),
-      offset: this.#lines.readDoubleLE(at + 8),
-    };
   }
 
   postings(term: string): DocumentSet {
@@ -101,9 +87,20 @@ export class BlockFile {
     for (let at = 0; at < this.#locations.length; ) {
       const document = this.#locations.readUInt32LE(at);
       const { location, end } = readLocation(this.#locations, at + 4);
-      if (location !== undefined) yield { document: document, ...location };
+      if (location !== undefined) yield { document, ...location };
       at = end;
     }
+  }
+
+  get details(): BlockDetails {
+    return this;
+  }
+
+  async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
+    this.#lines ??= this.#read(this.#linesAt, this.count * LINE_BYTES);
+    const positions = documents.map(document => lineAt(this.#lines as Buffer, document));
+    const lines = await this.#reader.read(positions, signal);
+    return lines.map(line => new Activity(line));
   }
 
   /** The postings and occurrences of a term; empty where the block does not have it. */
@@ -166,6 +163,15 @@ export class BlockFile {
 }
 
 const EMPTY = Buffer.alloc(0);
+
+function lineAt(lines: Buffer, document: number): LinePosition {
+  const at = document * LINE_BYTES;
+  return {
+    file: lines.readUInt32LE(at),
+    bytes: lines.readUInt32LE(at + 4),
+    offset: lines.readDoubleLE(at + 8),
+  };
+}
 
 /** Reads the postings of a word and its occurrences in step. */
 class OccurrenceReader implements WordOccurrences {

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { Activity, type Format } from '../../../activity/activity.js';
+import type { Format } from '../../../activity/activity.js';
 import { OptionError } from '../../../errors.js';
 import type { Window } from '../../../time.js';
 import type { Archive } from '../archive.js';
-import type { Block, BlockDetails, BlockStore } from '../block.js';
+import type { Block, BlockStore } from '../block.js';
 import { BlockArchive } from '../block-archive.js';
-import type { DocumentSet } from '../document-set.js';
 import { WeightedCache } from '../weighted-cache.js';
 import { BlockFile } from './block-file.js';
 import {
@@ -68,7 +67,7 @@ class FolderBlockStore implements BlockStore {
   readonly #blocks: ReadonlyMap<number, IndexedBlock>;
   readonly #lines: LineReader;
   /** By start of the block. */
-  readonly #open = new WeightedCache<number, FolderBlock>(MAX_CACHED_POSTS);
+  readonly #open = new WeightedCache<number, BlockFile>(MAX_CACHED_POSTS);
 
   constructor(folder: string, { path, files, formats }: FolderIndex, format: Format) {
     this.#path = path;
@@ -83,7 +82,7 @@ class FolderBlockStore implements BlockStore {
   async open({ from }: Window): Promise<Block> {
     const { name } = this.#blocks.get(from) as IndexedBlock;
     return this.#open.get(from, () => {
-      const block = new FolderBlock(new BlockFile(join(this.#path, name), from), this.#lines);
+      const block = new BlockFile(join(this.#path, name), from, this.#lines);
       return { value: block, weight: block.count };
     });
   }
@@ -91,41 +90,5 @@ class FolderBlockStore implements BlockStore {
   async close(): Promise<void> {
     this.#open.clear();
     this.#lines.close();
-  }
-}
-
-class FolderBlock implements Block {
-  readonly #file: BlockFile;
-  readonly #lines: LineReader;
-
-  constructor(file: BlockFile, lines: LineReader) {
-    this.#file = file;
-    this.#lines = lines;
-  }
-
-  get count(): number {
-    return this.#file.count;
-  }
-
-  timeAt(document: number): number {
-    return this.#file.timeAt(document);
-  }
-
-  idAt(document: number): string {
-    return this.#file.idAt(document);
-  }
-
-  postings(term: string): DocumentSet {
-    return this.#file.postings(term);
-  }
-
-  get details(): BlockDetails {
-    return this.#file;
-  }
-
-  async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
-    const positions = documents.map(document => this.#file.lineAt(document));
-    const lines = await this.#lines.read(positions, signal);
-    return lines.map(line => new Activity(line));
   }
 }

@@ -1,5 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  stat,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
@@ -10,10 +22,9 @@ import { firstBytes } from '../../../storage/first-bytes.js';
 import { replaceFile } from '../../../storage/replace-file.js';
 import { withStorageError } from '../../../storage/storage-error.js';
 import { syncFolder } from '../../../storage/sync-folder.js';
-import { DAY, type Window } from '../../../time.js';
-import { blockRanges } from './block-ranges.js';
+import { DAY, floorTo, MINUTE, type Window } from '../../../time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { fileBlocks, fileLines } from './file-lines.js';
-import { findIndexFolder } from './find-index-folder.js';
 import { type IndexedFile, packedName } from './line-reader.js';
 import { type ListedFile, listFiles } from './list-files.js';
 import { writePackedText } from './packed-text.js';
@@ -233,5 +244,69 @@ async function removeOthers(indexes: string, path: string): Promise<void> {
     if (changed === undefined) continue;
     if (isBeingMade && Date.now() - changed.mtimeMs < ABANDONED_MS) continue;
     await rm(other, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/**
+ * The ranges of time of an index's blocks: one for each day with posts, and several, in whole minutes,
+ * for a day with more than `maxPosts`. Only a single minute may have more.
+ *
+ * @param counts The number of posts of each minute.
+ */
+export function* blockRanges(
+  counts: ReadonlyMap<number, number>,
+  maxPosts: number,
+): Generator<Window> {
+  const minutes = [...counts].sort(([a], [b]) => a - b);
+  let from = Number.NaN;
+  let posts = 0;
+  let last = Number.NaN;
+  for (const [minute, count] of minutes) {
+    const isNewDay = floorTo(DAY, minute) !== floorTo(DAY, last);
+    if (posts > 0 && (isNewDay || posts + count > maxPosts)) {
+      yield { from, to: isNewDay ? last + MINUTE : minute };
+      posts = 0;
+    }
+    if (posts === 0) from = minute;
+    posts += count;
+    last = minute;
+  }
+  if (posts > 0) yield { from, to: last + MINUTE };
+}
+
+/**
+ * The folder for the indexes of an archive: in the archive, or in the system's temporary folder if
+ * the archive is read-only.
+ */
+async function findIndexFolder(folder: string): Promise<string> {
+  const inArchive = join(folder, '.millrace-index');
+  if (await isSafeFolder(inArchive)) return inArchive;
+  const digest = createHash('sha256')
+    .update(await realpath(folder))
+    .digest('hex')
+    .slice(0, 16);
+  const temporary = join(tmpdir(), `millrace-index-${process.getuid?.() ?? 0}-${digest}`);
+  if (await isSafeFolder(temporary)) return temporary;
+  return temporaryFolder('index');
+}
+
+/**
+ * Creates the folder if needed. Returns whether it belongs to this user and no other user can change
+ * it.
+ */
+async function isSafeFolder(path: string): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 }).catch(error => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    const found = await lstat(path);
+    const isOwner = process.getuid === undefined || found.uid === process.getuid();
+    if (!found.isDirectory() || !isOwner || (found.mode & 0o022) !== 0) return false;
+    // Detects a read-only disk before the index is built.
+    const probe = await mkdtemp(join(path, '.probe-'));
+    await rmdir(probe);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -7,10 +7,9 @@ import { MillraceError, StorageError } from '../../../errors.js';
 import { ZstdFile } from '../../../gzip/zstd-file.js';
 import { storageError } from '../../../storage/storage-error.js';
 import { WeightedCache } from '../weighted-cache.js';
-import type { LinePosition } from './block-file.js';
+import type { LinePosition } from './block-layout.js';
 import type { ListedFile } from './list-files.js';
-import { readPackedLines } from './packed-text.js';
-import { readBytes } from './read-bytes.js';
+import { readBytes, readPackedLines } from './packed-text.js';
 
 /** A file in its state when it was indexed. */
 export interface IndexedFile extends ListedFile {

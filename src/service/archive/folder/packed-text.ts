@@ -1,10 +1,9 @@
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { writeAll } from '../../../storage/file-system.js';
 import { replaceFile } from '../../../storage/replace-file.js';
-import type { LinePosition } from './block-file.js';
-import { readBytes } from './read-bytes.js';
+import type { LinePosition } from './block-layout.js';
 
 /** The bytes of text in a chunk, so that reading any line takes a few milliseconds. */
 const CHUNK = 128 * 1024;
@@ -80,4 +79,23 @@ export async function readPackedLines(
   } finally {
     await file.close();
   }
+}
+
+/**
+ * Reads exactly `length` bytes, with several calls if one reads fewer.
+ *
+ * @throws Error If the file ends earlier.
+ */
+export async function readBytes(
+  file: FileHandle,
+  position: number,
+  length: number,
+): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let read = 0; read < length; ) {
+    const { bytesRead } = await file.read(bytes, read, length - read, position + read);
+    if (bytesRead === 0) throw new Error('The file is shorter than when it was indexed');
+    read += bytesRead;
+  }
+  return bytes;
 }

@@ -1,7 +1,7 @@
 import { SpoolFile } from '../../../storage/spool-file.js';
 import { floorTo, MINUTE } from '../../../time.js';
-import { readLocation, writeLocation } from './location-codec.js';
-import { occurrenceBytes, writeOccurrences } from './post-occurrences.js';
+import { firstWhere } from '../block-archive.js';
+import { occurrenceBytes, readLocation, writeLocation, writeOccurrences } from './block-layout.js';
 import type { IndexedPost } from './read-post.js';
 
 /** Posts read from the sorter's file. */
@@ -85,8 +85,10 @@ export class PostSorter {
   async read(from: number, to: number): Promise<SortedPosts> {
     const parts: Buffer[] = [];
     for (const { minutes, starts } of this.#runs) {
-      const start = starts[firstFrom(minutes, from)] as number;
-      const end = starts[firstFrom(minutes, to)] as number;
+      const [start, end] = [from, to].map(minute => {
+        const index = firstWhere(minutes.length, i => (minutes[i] as number) >= minute);
+        return starts[index] as number;
+      }) as [number, number];
       if (start < end) parts.push(await this.#file.read(start, end - start));
     }
     const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
@@ -123,18 +125,6 @@ export class PostSorter {
     this.#entries = [];
     this.#used = 0;
   }
-}
-
-/** The index of the first of the ascending minutes that is not before `from`, or their number. */
-function firstFrom(minutes: Float64Array, from: number): number {
-  let low = 0;
-  let high = minutes.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((minutes[middle] as number) >= from) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function write(into: Buffer, start: number, post: IndexedPost, file: number): number {

@@ -2,13 +2,21 @@ import { Activity, type Format } from '../../../activity/activity.js';
 import { parseInStreamMessage } from '../../../activity/in-stream-message.js';
 import type { PostFields } from '../../../activity/post-fields.js';
 import { DataError } from '../../../errors.js';
+import { indexedOperators } from '../../../rules/operators/indexed-operators.js';
 import { postTerms } from '../../../rules/operators/post-terms.js';
 import { type RulePost, rulePost } from '../../../rules/post/rule-post.js';
+import type { Tokens } from '../../../rules/post/tokeniser.js';
 import { floorTo, SECOND } from '../../../time.js';
-import type { PostLocation } from '../block.js';
-import type { Occurrence } from '../occurrences.js';
+import {
+  ADDRESS,
+  DISPLAY,
+  FIELD,
+  type Occurrence,
+  type PostLocation,
+  TEXT,
+  TEXT_STRIDE,
+} from '../block.js';
 import type { FileLine } from './file-lines.js';
-import { occurrencesOf } from './post-occurrences.js';
 
 export interface IndexedTerm {
   readonly text: string;
@@ -83,4 +91,29 @@ function indexTerms(post: RulePost): readonly IndexedTerm[] {
 function locationOf({ position, place }: PostFields): Omit<PostLocation, 'document'> | undefined {
   const corners = place?.corners ?? [];
   return position === undefined && corners.length === 0 ? undefined : { position, corners };
+}
+
+/** The occurrences of each word of a post, by term. Words of a field have its prefix. */
+function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
+  const all = new Map<string, Occurrence[]>();
+  const add = (kind: number, prefix: string, lists: readonly Tokens[]) => {
+    for (const [i, { words }] of lists.entries())
+      for (const [index, word] of words.entries()) {
+        const occurrence = (4 * i + kind) * TEXT_STRIDE + index;
+        const known = all.get(prefix + word);
+        if (known === undefined) all.set(prefix + word, [occurrence]);
+        else known.push(occurrence);
+      }
+  };
+  add(TEXT, '', post.texts);
+  add(ADDRESS, '', distinct(post.addresses));
+  add(DISPLAY, '', distinct(post.displays));
+  for (const { prefix, texts } of indexedOperators(post.dialect).fields)
+    add(FIELD, prefix, distinct(post.field(texts)));
+  return all;
+}
+
+/** Removes repeated texts: the URLs of a link are often equal. */
+function distinct(texts: readonly Tokens[]): readonly Tokens[] {
+  return texts.filter((text, i) => texts.findIndex(({ folded }) => folded === text.folded) === i);
 }

@@ -2,17 +2,18 @@ import { SECOND } from '../../../time.js';
 import {
   BUCKET_BYTES,
   BUCKET_TERMS,
+  ByteWriter,
   bucketOf,
   HEADER_BYTES,
   ID_BYTES,
   LINE_BYTES,
+  locationBytes,
   MAGIC,
+  NO_OCCURRENCES,
   TIME_BYTES,
+  writeLocation,
 } from './block-layout.js';
-import { locationBytes, writeLocation } from './location-codec.js';
-import { NO_OCCURRENCES } from './post-occurrences.js';
 import { readTerms, type SortedPost, type SortedPosts } from './post-sorter.js';
-import { ByteWriter } from './varints.js';
 
 /** A block as the parts of a file. */
 export interface WrittenBlock {

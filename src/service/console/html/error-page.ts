@@ -1,5 +1,5 @@
 import type { HttpProblem } from '../../http/http-problem.js';
-import type { HttpResponse } from '../../http/http-response.js';
+import type { HttpResponse } from '../../http/router.js';
 import { type Html, type HtmlValue, html } from './html.js';
 import { layout } from './layout.js';
 import { messageBox } from './message.js';

@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../../http/http-response.js';
+import type { HttpResponse } from '../../http/router.js';
 import type { Html } from './html.js';
 
 export interface PageOptions {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { isLoopbackHost } from '../../http/check-access.js';
 import { HttpProblem } from '../../http/http-problem.js';
-import { isLoopbackHost } from '../../http/loopback-host.js';
 import { readBody } from '../../http/request-body.js';
 import type { Sessions } from './sessions.js';
 

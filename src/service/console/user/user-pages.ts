@@ -1,5 +1,5 @@
 import type { HttpProblem } from '../../http/http-problem.js';
-import type { HttpResponse } from '../../http/http-response.js';
+import type { HttpResponse } from '../../http/router.js';
 import type { User } from '../../users/grants.js';
 import type { PendingSignIn, UserGrant } from '../../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from '../html/html.js';

@@ -1,6 +1,5 @@
 import { errorsErrorBody, HttpProblem } from '../../http/http-problem.js';
-import type { HttpResponse } from '../../http/http-response.js';
-import type { RequestContext, Route } from '../../http/router.js';
+import type { HttpResponse, RequestContext, Route } from '../../http/router.js';
 import type { User } from '../../users/grants.js';
 import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js';
 import { html, isolated } from '../html/html.js';

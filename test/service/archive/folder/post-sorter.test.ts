@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
-import { blockRanges } from '../../../../src/service/archive/folder/block-ranges.js';
+import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
 import { PostSorter, readTerms } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost } from '../../../../src/service/archive/folder/read-post.js';
 import { DAY, floorTo, MINUTE } from '../../../../src/time.js';

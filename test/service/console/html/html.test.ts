@@ -9,7 +9,7 @@ import {
   windowOf,
 } from '../../../../src/service/console/html/units.js';
 import { callbackTarget } from '../../../../src/service/console/user/user-routes.js';
-import { shellWord } from '../../../../src/service/shell-word.js';
+import { shellWord } from '../../../../src/service/environment.js';
 import { readable } from '../browse.js';
 
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isRegistered, withQuery } from '../../../src/service/users/callback.js';
+import { isRegistered, withQuery } from '../../../src/service/users/applications.js';
 
 describe('a callback', () => {
   it.each([

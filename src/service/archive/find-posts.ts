@@ -1,9 +1,36 @@
+import type { Author } from '../../activity/activity.js';
+import { compileRule } from '../../rules/match/compile-rule.js';
+import type { RuleNode } from '../../rules/tree.js';
 import { FIRST_POST, MINUTE, SECOND, type Window } from '../../time.js';
-import type { Archive, ArchivedPost, ArchiveQuery } from '../archive/archive.js';
-import { ID_EPOCH } from '../id-epoch.js';
+import type { Archive, ArchivedPost, ArchiveQuery } from './archive.js';
+
+/** Ids hold the milliseconds since 2010-11-04T01:42:54.657Z, above their lowest 22 bits. */
+export const ID_EPOCH = 1_288_834_974_657;
 
 /** Lower ids are sequential, without a time in them; all time-based ids are higher. */
 const MIN_TIME_BASED = 30_000_000_000n;
+
+/** The newest post of an archive; undefined for an empty one. */
+export function newestPost(archive: Archive, now: number): Promise<ArchivedPost | undefined> {
+  return newest(archive, ANY, { from: FIRST_POST, to: now + 1 });
+}
+
+/** The author with a handle, ignoring case, as the newest post of the archive shows them. */
+export async function findAuthor(
+  archive: Archive,
+  handle: string,
+  now: number,
+): Promise<Author | undefined> {
+  const name = handle.replace(/^@/, '');
+  if (!/^\w{1,50}$/.test(name)) return undefined;
+  if (archive.author !== undefined) return archive.author(name);
+  // A handle of digits could match an id instead; the last line compares the handle.
+  const tree: RuleNode = { kind: 'operator', name: 'from', value: name, start: 0, end: 0 };
+  const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
+  const post = await newest(archive, rule, { from: FIRST_POST, to: now + 1 });
+  const author = post?.activity.author;
+  return author?.handle.toLowerCase() === name.toLowerCase() ? author : undefined;
+}
 
 /** The post with an id, if the archive has it. */
 export async function findPost(
@@ -58,7 +85,7 @@ async function newest(
   archive: Archive,
   rule: ArchiveQuery,
   window: Window,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<ArchivedPost | undefined> {
   const { posts } = await archive.search(rule, window, { limit: 1, signal });
   return posts[0];

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 
 /** A name and its value, decoded; names may repeat. */
 export type Parameter = readonly [name: string, value: string];
@@ -30,12 +30,6 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
 export function signatureOf(signed: Signed, consumerSecret: string, tokenSecret = ''): string {
   const key = `${percentEncode(consumerSecret)}&${percentEncode(tokenSecret)}`;
   return createHmac('sha1', key).update(signatureBaseString(signed)).digest('base64');
-}
-
-/** Compares two texts in constant time. */
-export function isSameSecret(a: string, b: string): boolean {
-  // Digests have equal lengths, as timingSafeEqual requires.
-  return timingSafeEqual(digest(a), digest(b));
 }
 
 /** Encodes everything except letters, digits, `-`, `.`, `_` and `~` (RFC 5849 section 3.6). */
@@ -80,6 +74,27 @@ function byBytes([nameA, valueA]: Parameter, [nameB, valueB]: Parameter): number
   return valueA < valueB ? -1 : 1;
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/**
+ * The decoded parameters of an `Authorization` header with the scheme OAuth (RFC 5849 section 3.5.1),
+ * without `realm`. Undefined for another scheme; `malformed` for a syntax error.
+ */
+export function parseAuthorization(
+  header: string | undefined,
+): readonly Parameter[] | 'malformed' | undefined {
+  const [, rest] = /^OAuth(?: +(.*))?$/is.exec(header ?? '') ?? [];
+  if (rest === undefined) return /^OAuth\b/i.test(header ?? '') ? 'malformed' : undefined;
+  const parameters: Parameter[] = [];
+  const one = /\s*([^\s=,"]+)="([^"]*)"\s*(,|$)/y;
+  while (one.lastIndex < rest.length) {
+    const match = one.exec(rest);
+    if (match === null) return 'malformed';
+    const [, name = '', value = ''] = match;
+    if (name.toLowerCase() === 'realm') continue;
+    try {
+      parameters.push([decodeURIComponent(name), decodeURIComponent(value)]);
+    } catch {
+      return 'malformed';
+    }
+  }
+  return parameters;
 }

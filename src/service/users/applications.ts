@@ -1,4 +1,5 @@
-import type { OAuthSettings } from './oauth-options.js';
+import { isLoopback } from '../../is-loopback.js';
+import { type OAuthSettings, OUT_OF_BAND, webAddress } from './oauth-options.js';
 
 /** An application as users and the console see it. */
 export interface Application {
@@ -42,4 +43,29 @@ export function registeredApplications(settings: OAuthSettings): readonly Regist
       secret: unapprovedConsumerSecret,
     },
   ];
+}
+
+/**
+ * Whether a callback is registered. The query is not compared. By default, `oob` and all loopback
+ * addresses with any port are registered.
+ */
+export function isRegistered(callback: string, registered: readonly string[] | undefined): boolean {
+  if (callback === OUT_OF_BAND) return registered?.includes(OUT_OF_BAND) ?? true;
+  const url = webAddress(callback);
+  if (url === undefined) return false;
+  if (registered === undefined) return isLoopback(url.hostname);
+  return registered.some(address => {
+    const known = webAddress(address);
+    return known !== undefined && known.origin === url.origin && known.pathname === url.pathname;
+  });
+}
+
+/** The callback with parameters added to its query. */
+export function withQuery(callback: string, parameters: Readonly<Record<string, string>>): string {
+  const url = new URL(callback);
+  // The existing query stays as it is, byte for byte.
+  const existing = url.search.slice(1);
+  const added = String(new URLSearchParams(parameters));
+  url.search = existing === '' ? added : `${existing}&${added}`;
+  return url.href;
 }

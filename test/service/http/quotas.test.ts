@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
-import { admit, RateWindow } from '../../../src/service/http/rate-window.js';
+import { admit, RateWindow } from '../../../src/service/http/quotas.js';
 import { DAY, HOUR, SECOND } from '../../../src/time.js';
 
 function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {

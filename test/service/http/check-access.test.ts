@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isAuthorized } from '../../../src/service/http/basic-auth.js';
+import {
+  isAuthorized,
+  isLoopbackHost,
+  isSameSecret,
+} from '../../../src/service/http/check-access.js';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const credentials = { email: 'me@example.com', password: 'sécret:with colon' };
@@ -39,6 +43,35 @@ describe('HTTP Basic', () => {
       fc.property(fc.string(), text => {
         fc.pre(text !== `${credentials.email}:${credentials.password}`);
         expect(isAuthorized(basic(text), credentials)).toBe(false);
+      }),
+    );
+  });
+});
+
+describe('a Host header', () => {
+  it.each([
+    ...['127.0.0.1', '127.5.6.255', 'localhost', 'LocalHost', '[::1]'],
+    ...['127.0.0.1:80', 'localhost:40000', '[::1]:1'],
+  ])('is a name of this machine: %j', host => {
+    expect(isLoopbackHost(host)).toBe(true);
+  });
+
+  it.each([
+    ...[undefined, '', 'evil.example', 'localhost.', 'localhost.evil.example', '0.0.0.0', '[::]'],
+    ...['127.0.0.1.evil.example', '127.1', '127.0.0.256', '127.0.0.99999', '127.0.0.01'],
+    ...['2130706433', '[::ffff:127.0.0.1]', '::1', 'localhost:', 'localhost:x', 'localhost:1:2'],
+    ...['a@localhost', 'localhost/', '127.0.0.1,localhost'],
+  ])('is none: %j', host => {
+    expect(isLoopbackHost(host)).toBe(false);
+  });
+});
+
+describe('secrets', () => {
+  it('are equal if every character is', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (a, b) => {
+        expect(isSameSecret(a, a)).toBe(true);
+        expect(isSameSecret(a, b)).toBe(a === b);
       }),
     );
   });

@@ -1,0 +1,67 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { isLoopback } from '../../is-loopback.js';
+import type { Settings } from '../service-options.js';
+import { HttpProblem } from './http-problem.js';
+import type { RequestContext } from './router.js';
+
+/**
+ * The checks with which all endpoints of the account begin.
+ *
+ * @param names The segments of the path that must have a certain value, or one of several.
+ * @throws HttpProblem 401 without HTTP Basic and the credentials of the console; 404 for another name.
+ */
+export function checkAccess(
+  { request, path }: RequestContext,
+  settings: Settings,
+  names: Readonly<Record<string, string | readonly string[]>>,
+): void {
+  if (!isAuthorized(request.headers.authorization, settings))
+    throw new HttpProblem(401, 'Unauthorized: Invalid credentials', {
+      'WWW-Authenticate': 'Basic realm="millrace", charset="UTF-8"',
+    });
+  for (const [name, known] of Object.entries(names))
+    if (![known].flat().includes(path[name] ?? '')) {
+      const all = Object.keys(names)
+        .join(', ')
+        .replace(/, (\w+)$/, ' or $1');
+      throw new HttpProblem(404, `Not Found: there is no such ${all} (case counts)`);
+    }
+}
+
+export interface Credentials {
+  readonly email: string;
+  readonly password: string;
+}
+
+/** Whether an `Authorization` header carries these credentials (HTTP Basic). */
+export function isAuthorized(header: string | undefined, right: Credentials): boolean {
+  const encoded = /^basic +([a-z0-9+/=_-]+) *$/i.exec(header ?? '')?.[1] ?? '';
+  return isSame(Buffer.from(encoded, 'base64'), right);
+}
+
+/** Whether a login has these credentials. */
+export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
+  // An email has no colon, which ends the user name in HTTP Basic.
+  return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
+}
+
+function isSame(given: Uint8Array, { email, password }: Credentials): boolean {
+  return isSameSecret(given, `${email}:${password}`);
+}
+
+/** Compares digests, which have equal lengths, so that the time does not depend on the secret. */
+export function isSameSecret(a: string | Uint8Array, b: string): boolean {
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+function digest(secret: string | Uint8Array): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+/**
+ * Whether a `Host` header, which may have a port, is a name of this machine. Any other name may be one of a site that
+ * resolves to this machine (DNS rebinding).
+ */
+export function isLoopbackHost(host = ''): boolean {
+  return isLoopback(host.replace(/:\d+$/, '').toLowerCase());
+}
