@@ -5,16 +5,17 @@ export interface Wait {
   /**
    * `rate limit`: the service takes a number of requests in a span of time; `connect limit`: the same
    * for connections to a stream; `too recent`: it replays minutes once they are half an hour old;
-   * `retry`: after a failure; `throttle`: for the operator of this name.
+   * `retry`: after a failure; `servers`: servers of a stream are out of reach, without a leader or without space, and
+   * are asked again and again; `throttle`: for the operator of this name.
    */
-  readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry' | 'throttle';
-  /** When it ends, by the service's clock. */
+  readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry' | 'servers' | 'throttle';
+  /** When it ends, by the service's clock; with `servers`, when the run gives up. */
   readonly until: Date;
   /** How long it lasts, in milliseconds, from its start. */
   readonly waitMs: number;
-  /** With `retry`: the failure. */
+  /** With `retry` and `servers`: the failure. */
   readonly error?: MillraceError | undefined;
-  /** With `retry`: which one comes next, from 1. */
+  /** With `retry` and `servers`: which retry comes next, from 1. */
   readonly retry?: number | undefined;
 }
 

@@ -58,7 +58,8 @@ export class ProgressText {
     const until = `${wait.until.toISOString().slice(11, 16)} UTC`;
     if (wait.reason === 'retry')
       return `retry ${wait.retry} ${isShort ? `in ${left}` : `at ${until}`}: ${failure(wait.error)}`;
-    return `waiting for ${WAITS_FOR[wait.reason]} ${isShort ? `for ${left}` : `until ${until}`}`;
+    const waiting = `waiting for ${WAITS_FOR[wait.reason]} ${isShort ? `for ${left}` : `until ${until}`}`;
+    return wait.reason === 'servers' ? `${waiting} at most: ${failure(wait.error)}` : waiting;
   }
 
   #counts(): string {
@@ -101,14 +102,15 @@ const WAITS_FOR = {
   'rate limit': 'the rate limit',
   'connect limit': 'the connect limit',
   'too recent': 'minutes to become available',
+  servers: 'the servers',
   throttle: 'throttle()',
 } as const;
 
-/** Few words: a narrow terminal has no room for an address. */
+/** Few words, without the advice: a narrow terminal has no room for more. */
 function failure(error: MillraceError | undefined): string {
   if (error instanceof HttpError) return String(error.status);
   if (error instanceof ConnectionError) return `connection ${error.failure}`;
-  return error?.message ?? 'failed';
+  return error?.message.split('. ')[0] ?? 'failed';
 }
 
 function whole(count: number): string {

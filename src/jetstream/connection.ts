@@ -9,7 +9,7 @@ import type { Progress } from '../flow/progress.js';
 import { redactor } from '../http/secret.js';
 import { realTime } from '../http/timing.js';
 import { connectOptions, REQUEST_MS } from './connect-options.js';
-import { failureOf, isMissing, StaleAnswer } from './failure.js';
+import { failureOf, isMissing, isUnanswered, StaleAnswer } from './failure.js';
 import { JetStreamError } from './jet-stream-error.js';
 import { loadPackages, type Packages } from './packages.js';
 import { refusedLogin } from './refused-login.js';
@@ -17,6 +17,8 @@ import type { Access } from './servers.js';
 
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
+/** How long a request may fail until progress shows it: a shorter wait would only flicker. */
+const SHOWN_AFTER_MS = 1_000;
 /** How long one server may fail until another is tried; longer than an election. */
 const OTHER_SERVER_MS = 10_000;
 /** How long servers of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
@@ -35,6 +37,14 @@ export interface ConnectionRun {
   cursor(): Cursor | undefined;
 }
 
+/** The tries of a request that its caller repeats. */
+export interface RequestTries {
+  /** Waits before the next try; throws the typed error where there is to be none. */
+  failed(error: unknown): Promise<void>;
+  /** The request has succeeded, or is given up. */
+  end(): void;
+}
+
 interface StreamInfoOptions {
   /** Whether to list the sequences that were deleted. */
   readonly deleted?: boolean | undefined;
@@ -49,6 +59,8 @@ export class JetStreamConnection {
   readonly #nats: NatsConnection;
   readonly #access: Access;
   readonly #run: ConnectionRun;
+  /** Streams that are looked for, by name. */
+  readonly #checks = new Map<string, Promise<StreamInfo>>();
   /** When another server was tried last. */
   #changedAt = 0;
   /** Why the connection has ended for good, such as a login that the servers no longer accept. */
@@ -196,16 +208,44 @@ export class JetStreamConnection {
   }
 
   /**
-   * Waits before a request is made again. For callers with their own repetition.
+   * For a caller that repeats a request itself.
    *
    * @param since When it was made first.
-   * @throws The typed error, where the request cannot succeed later or `maxOutageMs` is over.
    */
-  async mayPass(what: string, error: unknown, since: number, attempt: number): Promise<void> {
-    this.signal.throwIfAborted();
-    const onOutage = this.#changeServer;
-    const cause = this.#cause(error);
-    await pause(this.#access, this.#run, { what, error: cause, since, attempt, onOutage });
+  tries(what: string, since: number): RequestTries {
+    const tries = new Tries(this.#access, this.#run, what, since, this.#changeServer);
+    return {
+      failed: error => {
+        this.signal.throwIfAborted();
+        return tries.failed(this.#cause(error));
+      },
+      end: () => tries.end(),
+    };
+  }
+
+  /**
+   * Rejects with the error of a message that was not stored, or where the servers say that the stream no longer exists,
+   * with that: nobody answers a message to a stream that was deleted, as if there were no JetStream.
+   *
+   * @param deleted What was deleted and what to do, as the message says it.
+   */
+  async unstored(error: unknown, stream: string, deleted: string): Promise<never> {
+    if (!isUnanswered(error)) throw error;
+    // All messages on their way fail together.
+    let check = this.#checks.get(stream);
+    if (check === undefined) {
+      check = this.streamInfo(stream).finally(() => this.#checks.delete(stream));
+      this.#checks.set(stream, check);
+    }
+    try {
+      await check;
+    } catch (missing) {
+      if (!(missing instanceof JetStreamError) || missing.failure !== 'stream') throw missing;
+      throw new JetStreamError(`${this.#run.call}: ${deleted}`, {
+        ...{ failure: 'stream', cause: missing.cause, cursor: this.#run.cursor() },
+      });
+    }
+    throw error;
   }
 
   /** The typed form of an error of the client. */
@@ -246,46 +286,76 @@ async function repeat<T>(
   } = {},
 ): Promise<T> {
   const { signal } = run;
-  const started = performance.now();
-  for (let attempt = 1; ; attempt++) {
-    signal.throwIfAborted();
-    try {
-      return await request();
-    } catch (error) {
+  const tries = new Tries(access, run, what, performance.now(), onOutage);
+  try {
+    while (true) {
       signal.throwIfAborted();
-      if (isAnswer(error)) throw error;
-      await pause(access, run, { what, error, since: started, attempt, onOutage });
+      try {
+        return await request();
+      } catch (error) {
+        signal.throwIfAborted();
+        if (isAnswer(error)) throw error;
+        await tries.failed(error);
+      }
     }
+  } finally {
+    tries.end();
   }
 }
 
-/** Waits before a repetition, or throws where there is to be none. */
-async function pause(
-  access: Access,
-  run: ConnectionRun,
-  {
-    what,
-    error,
-    since,
-    attempt,
-    onOutage,
-  }: {
-    readonly what: string;
-    readonly error: unknown;
-    readonly since: number;
-    readonly attempt: number;
-    readonly onOutage?: ((since: number) => void) | undefined;
-  },
-): Promise<void> {
-  const { signal, progress } = run;
-  const typed = typedError(access, run, what, error);
-  if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
-  if (performance.now() - since > access.maxOutageMs) throw typed;
-  if (typed.failure === 'outage') onOutage?.(since);
-  const waitMs = backoffMs(attempt);
-  const until = new Date(Date.now() + waitMs);
-  const end = progress?.onWait({ reason: 'retry', until, waitMs, error: typed, retry: attempt });
-  await realTime.sleep(waitMs, signal).finally(end);
+/** The tries of one request. Progress shows them as one wait for the servers, which begins when they take a second. */
+class Tries {
+  readonly #access: Access;
+  readonly #run: ConnectionRun;
+  readonly #what: string;
+  readonly #since: number;
+  readonly #onOutage: ((since: number) => void) | undefined;
+  #failed = 0;
+  #endWait: () => void = () => {};
+
+  /** @param since When the first try began. */
+  constructor(
+    access: Access,
+    run: ConnectionRun,
+    what: string,
+    since: number,
+    onOutage: ((since: number) => void) | undefined,
+  ) {
+    this.#access = access;
+    this.#run = run;
+    this.#what = what;
+    this.#since = since;
+    this.#onOutage = onOutage;
+  }
+
+  /**
+   * Waits before the next try.
+   *
+   * @throws The typed error, where the request cannot succeed later or `maxOutageMs` is over.
+   */
+  async failed(error: unknown): Promise<void> {
+    const { maxOutageMs } = this.#access;
+    const typed = typedError(this.#access, this.#run, this.#what, error);
+    if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
+    const passedMs = performance.now() - this.#since;
+    if (passedMs > maxOutageMs) throw typed;
+    if (typed.failure === 'outage') this.#onOutage?.(this.#since);
+    this.#failed++;
+    if (passedMs >= SHOWN_AFTER_MS) this.#show(typed, maxOutageMs - passedMs);
+    await realTime.sleep(backoffMs(this.#failed), this.#run.signal);
+  }
+
+  /** The request has succeeded, or is given up. */
+  end(): void {
+    this.#endWait();
+  }
+
+  #show(error: JetStreamError, waitMs: number): void {
+    this.#endWait();
+    const until = new Date(Date.now() + waitMs);
+    const wait = { reason: 'servers', until, waitMs, error, retry: this.#failed } as const;
+    this.#endWait = this.#run.progress?.onWait(wait) ?? (() => {});
+  }
 }
 
 /** How long to wait before a repetition, from the first on. */

@@ -7,7 +7,7 @@ import type { Cursor } from '../flow/flow.js';
  * - `refused`: the servers refuse the login, a permission or a request;
  * - `outage`: the servers were out of reach, or without a leader, for longer than `maxOutageMs`;
  * - `full`: the stream or the disk of its servers had no space for longer than `maxOutageMs`;
- * - `stream`: it does not exist, has other settings than asked for, or was deleted and made again;
+ * - `stream`: it does not exist, has other settings than asked for, or was deleted, as its bucket of publishers may be;
  * - `in-use`: another process publishes under this name;
  * - `taken-over`: another process has begun to publish under this name, so this one stopped;
  * - `publisher`: what the servers keep of this publisher is of another flow, damaged, or too large.

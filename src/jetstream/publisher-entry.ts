@@ -53,6 +53,13 @@ export interface PublisherState {
   readonly write: number;
 }
 
+/** The bucket with the entries of publishers. */
+export interface EntryBucket {
+  readonly connection: JetStreamConnection;
+  readonly kv: KV;
+  readonly name: string;
+}
+
 export interface TakeOverOptions {
   readonly key: string;
   readonly stream: OpenedStream;
@@ -63,8 +70,7 @@ export interface TakeOverOptions {
 
 /** The entry of one publisher in the bucket. Each write names the revision before it, so that one process has it. */
 export class PublisherEntry {
-  readonly #connection: JetStreamConnection;
-  readonly #kv: KV;
+  readonly #bucket: EntryBucket;
   readonly #key: string;
   #state: PublisherState;
   #revision: number;
@@ -75,25 +81,21 @@ export class PublisherEntry {
    *
    * @throws JetStreamError where another process is publishing, or the entry is of another flow or stream.
    */
-  static async takeOver(
-    connection: JetStreamConnection,
-    kv: KV,
-    options: TakeOverOptions,
-  ): Promise<PublisherEntry> {
+  static async takeOver(bucket: EntryBucket, options: TakeOverOptions): Promise<PublisherEntry> {
     const { key, stream, flow } = options;
     const me = { ...thisProcess(), run: randomUUID(), thread: threadId };
     let waited: number | undefined;
     while (true) {
-      const found = await read(connection, kv, key);
+      const found = await read(bucket, key);
       const before = found && parsed(key, found);
       if (found !== undefined && before !== undefined) {
         mustBelong(key, before, options);
         if (before.state === 'complete')
-          return new PublisherEntry(connection, kv, key, before, found.revision);
+          return new PublisherEntry(bucket, key, before, found.revision);
         if (waited !== undefined && found.revision > waited) throw inUse(key, before);
         if (waited === undefined && !hasEnded(before)) {
           waited = found.revision;
-          await silence(connection, kv, key, found.revision, options.takeoverMs);
+          await silence(bucket, key, found.revision, options.takeoverMs);
           continue;
         }
       }
@@ -107,24 +109,17 @@ export class PublisherEntry {
             ...{ series: epoch, positions: [] },
             ...{ counts: { posts: 0, messages: 0, bytes: 0 }, process: me, write: 0 },
           };
-      const revision = await write(connection, kv, key, state, found?.revision ?? 0);
+      const revision = await write(bucket, key, state, found?.revision ?? 0);
       if (revision !== undefined) {
         running.add(me.run);
-        return new PublisherEntry(connection, kv, key, state, revision);
+        return new PublisherEntry(bucket, key, state, revision);
       }
       // Another process was faster, or the state that was found was not the last one.
     }
   }
 
-  private constructor(
-    connection: JetStreamConnection,
-    kv: KV,
-    key: string,
-    state: PublisherState,
-    revision: number,
-  ) {
-    this.#connection = connection;
-    this.#kv = kv;
+  private constructor(bucket: EntryBucket, key: string, state: PublisherState, revision: number) {
+    this.#bucket = bucket;
     this.#key = key;
     this.#state = state;
     this.#revision = revision;
@@ -159,7 +154,7 @@ export class PublisherEntry {
 
   async #write(changes: Partial<PublisherState>): Promise<void> {
     const state = { ...this.#state, ...changes, write: this.#state.write + 1 };
-    const revision = await write(this.#connection, this.#kv, this.#key, state, this.#revision);
+    const revision = await write(this.#bucket, this.#key, state, this.#revision);
     if (revision === undefined)
       throw new JetStreamError(
         `toJetStream: another process has taken over the publisher ${this.#key}, so this one has stopped. Nothing is lost or doubled; run one process under each \`name\``,
@@ -170,23 +165,19 @@ export class PublisherEntry {
   }
 }
 
-async function read(
-  connection: JetStreamConnection,
-  kv: KV,
-  key: string,
-): Promise<KvEntry | undefined> {
+async function read({ connection, kv }: EntryBucket, key: string): Promise<KvEntry | undefined> {
   const entry = await connection.repeat(`read the publisher ${key}`, () => kv.get(key));
   return entry?.operation === 'PUT' ? entry : undefined;
 }
 
 /** The new revision; `undefined` where another process has written the entry. */
 async function write(
-  connection: JetStreamConnection,
-  kv: KV,
+  bucket: EntryBucket,
   key: string,
   state: PublisherState,
   before: number,
 ): Promise<number | undefined> {
+  const { connection, kv, name } = bucket;
   const text = JSON.stringify(state);
   if (Buffer.byteLength(text) > connection.maxPayload - 1024)
     throw new JetStreamError(
@@ -198,9 +189,14 @@ async function write(
     try {
       return await (expected === 0 ? kv.create(key, text) : kv.update(key, text, expected));
     } catch (error) {
-      if (codeOf(error) !== WRONG_REVISION) throw error;
+      if (codeOf(error) !== WRONG_REVISION)
+        await connection.unstored(
+          error,
+          `KV_${name}`,
+          `the bucket ${name} was deleted during the run, with the cursor of this publisher. To publish everything again, and no post twice, make the stream again, too, or use another one`,
+        );
     }
-    const now = await read(connection, kv, key);
+    const now = await read(bucket, key);
     if (now === undefined) return undefined;
     const found = parsed(key, now);
     const isMine = found.process.run === state.process.run;
@@ -216,16 +212,15 @@ async function write(
 
 /** Waits until the other process must have written, if it still runs. */
 async function silence(
-  connection: JetStreamConnection,
-  kv: KV,
+  bucket: EntryBucket,
   key: string,
   revision: number,
   takeoverMs: number,
 ): Promise<void> {
   const started = performance.now();
   while (performance.now() - started < takeoverMs) {
-    await realTime.sleep(POLL_MS, connection.signal);
-    const now = await read(connection, kv, key);
+    await realTime.sleep(POLL_MS, bucket.connection.signal);
+    const now = await read(bucket, key);
     // An earlier one comes from a server that no longer leads.
     if (now === undefined || now.revision > revision) return;
   }

@@ -1,11 +1,15 @@
-import type { KV } from '@nats-io/kv';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import type { JetStreamConnection } from './connection.js';
 import { digest, HEADERS, type Outgoing } from './message.js';
 import type { Packer } from './packer.js';
 import { EarlierItems, readPublished } from './published.js';
-import { type PublishedCounts, PublisherEntry, type PublisherState } from './publisher-entry.js';
+import {
+  type EntryBucket,
+  type PublishedCounts,
+  PublisherEntry,
+  type PublisherState,
+} from './publisher-entry.js';
 import { Sender } from './sender.js';
 import type { OpenedStream } from './stream-settings.js';
 import { SubjectBatches } from './subject-batches.js';
@@ -78,13 +82,9 @@ export class Publisher {
   #failure: { readonly error: unknown } | undefined;
 
   /** @throws JetStreamError where another process has the name. */
-  static async start(
-    connection: JetStreamConnection,
-    kv: KV,
-    options: PublisherOptions,
-  ): Promise<Publisher> {
-    const entry = await PublisherEntry.takeOver(connection, kv, options);
-    const publisher = new Publisher(connection, entry, options);
+  static async start(bucket: EntryBucket, options: PublisherOptions): Promise<Publisher> {
+    const entry = await PublisherEntry.takeOver(bucket, options);
+    const publisher = new Publisher(bucket.connection, entry, options);
     try {
       if (!publisher.isComplete) await publisher.#start();
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { PubAck } from '@nats-io/jetstream';
-import type { JetStreamConnection } from './connection.js';
+import type { JetStreamConnection, RequestTries } from './connection.js';
 import { epochOf } from './epochs.js';
 import { errorOfMessage, publisherAdvice } from './error-of-message.js';
 import { JetStreamError } from './jet-stream-error.js';
@@ -122,26 +122,32 @@ export class Sender {
 
   /** Sends a message until the stream has it. */
   async send({ subject, id, at, headers, payload, since }: Message): Promise<void> {
-    const what = `publish to ${this.#options.stream.subjects[subject]}`;
+    let tries: RequestTries | undefined;
     let msgID = id;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const ack = await this.#publish({ subject, msgID, at, headers, payload });
-        if (ack.duplicate) {
-          const found = await this.#find(ack.seq);
-          // It came too late for readers: sent by a run that this one has replaced.
-          if (found === undefined) {
-            msgID = `${id}.${this.#entry.state.epoch}.${attempt}`;
-            continue;
+    try {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const ack = await this.#publish({ subject, msgID, at, headers, payload });
+          if (ack.duplicate) {
+            const found = await this.#find(ack.seq);
+            // It came too late for readers: sent by a run that this one has replaced.
+            if (found === undefined) {
+              msgID = `${id}.${this.#entry.state.epoch}.${attempt}`;
+              continue;
+            }
+            // The source has repeated the post.
+            if (found !== at.position) await this.#sendEmpty(subject, at);
           }
-          // The source has repeated the post.
-          if (found !== at.position) await this.#sendEmpty(subject, at);
+          this.#acked[subject]?.add(at.position);
+          return;
+        } catch (error) {
+          const what = `publish to ${this.#options.stream.subjects[subject]}`;
+          tries ??= this.#connection.tries(what, since);
+          await tries.failed(error);
         }
-        this.#acked[subject]?.add(at.position);
-        return;
-      } catch (error) {
-        await this.#connection.mayPass(what, error, since, attempt);
       }
+    } finally {
+      tries?.end();
     }
   }
 
@@ -164,10 +170,18 @@ export class Sender {
     if (at !== undefined) all.set(HEADERS.subjectPosition, shownPosition(at));
     for (const [name, value] of headers) all.set(name, value);
     const before = this.#highest;
-    const ack = await client.publish(stream.subjects[subject] ?? '', payload, {
-      ...{ msgID, headers: all, timeout: PUBLISH_MS },
-      expect: { streamName: stream.name },
-    });
+    const ack = await client
+      .publish(stream.subjects[subject] ?? '', payload, {
+        ...{ msgID, headers: all, timeout: PUBLISH_MS },
+        expect: { streamName: stream.name },
+      })
+      .catch(error =>
+        this.#connection.unstored(
+          error,
+          stream.name,
+          `the stream ${stream.name} was deleted during the run, with all posts in it. Publish everything again under another \`name\`, with \`create\` to make the stream`,
+        ),
+      );
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();

@@ -141,12 +141,17 @@ const BATCH_OPTIONS = {
  */
 export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, PublishedToJetStream> {
   const call = 'toJetStream';
-  const { create, batch, id, payload, name, ...checked } = checkOptions<
-    ToJetStreamOptions<T>,
-    typeof OPTIONS
-  >(call, OPTIONS, options);
+  const {
+    create,
+    batch,
+    id,
+    payload,
+    name,
+    bucket = 'millrace',
+    ...checked
+  } = checkOptions<ToJetStreamOptions<T>, typeof OPTIONS>(call, OPTIONS, options);
   const plan: Plan<T> = {
-    ...checked,
+    ...{ ...checked, bucket },
     access: accessOf(call, checked),
     create: create && checkCreate(call, create),
     name: name ?? checked.stream,
@@ -161,7 +166,7 @@ interface Plan<T> {
   readonly stream: string;
   readonly subject: string;
   readonly name: string;
-  readonly bucket: string | undefined;
+  readonly bucket: string;
   readonly create: CreateStream | undefined;
   readonly maxInFlight: number;
   readonly commitIntervalMs: number;
@@ -189,8 +194,9 @@ async function publish<T>(
       cursor: () => publisher?.cursor,
     });
     const stream = await openStream(connection, 'toJetStream', plan);
-    const kv = await connection.bucket(plan.bucket ?? 'millrace', stream.replicas);
-    publisher = await Publisher.start(connection, kv, {
+    const kv = await connection.bucket(plan.bucket, stream.replicas);
+    const bucket = { connection, kv, name: plan.bucket };
+    publisher = await Publisher.start(bucket, {
       ...{ key: keyOf(plan.name, flow), stream, subject: plan.subject, flow, progress },
       ...{ maxInFlight: plan.maxInFlight, commitIntervalMs: plan.commitIntervalMs },
       ...{ takeoverMs: plan.takeoverMs, packer: new Packer(plan.pack) },

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConnectionError, HttpError } from '../../src/errors.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
+import { JetStreamError } from '../../src/jetstream/jet-stream-error.js';
 import { HOUR, MINUTE } from '../../src/time.js';
 import type { Wait } from '../../src/wait.js';
 
@@ -81,6 +82,10 @@ describe('progress as lines', () => {
     const http = { method: 'GET', url: 'https://x.test/', body: '', retryAfterMs: undefined };
     const unavailable = new HttpError('no', { ...http, status: 503, retryable: true });
     const cut = new ConnectionError('no', { url: 'https://x.test/', failure: 'cut' });
+    const full = new JetStreamError(
+      'toJetStream: cannot publish to posts.1: maximum bytes exceeded. Give the stream more space',
+      { failure: 'full' },
+    );
     const waits: [Omit<Wait, 'until'>, string][] = [
       [
         { reason: 'connect limit', waitMs: 9 * MINUTE },
@@ -95,6 +100,14 @@ describe('progress as lines', () => {
       [
         { reason: 'retry', waitMs: 9 * MINUTE, error: cut, retry: 1 },
         'retry 1 at 00:41 UTC: connection cut',
+      ],
+      [
+        { reason: 'servers', waitMs: 9 * MINUTE, error: full, retry: 9 },
+        'waiting for the servers until 00:41 UTC at most: toJetStream: cannot publish to posts.1: maximum bytes exceeded',
+      ],
+      [
+        { reason: 'servers', waitMs: 17_000, error: full, retry: 9 },
+        'waiting for the servers for 12 s at most: toJetStream: cannot publish to posts.1: maximum bytes exceeded',
       ],
       // Not shown: a wait this short would only flicker.
       [{ reason: 'rate limit', waitMs: 999 }, '0/s, received 0'],

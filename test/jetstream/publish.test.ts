@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { jetstreamManager } from '@nats-io/jetstream';
+import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { connect } from '@nats-io/transport-node';
-import { Activity, collect, Flow, pipeline } from 'millrace';
+import { Activity, collect, Flow, type ProgressCounts, pipeline, type Wait } from 'millrace';
 import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
 import { Child } from './children.js';
@@ -20,6 +20,19 @@ async function publisherOf(node: NatsNode): Promise<string | undefined> {
     const kv = await new Kvm(connection).open('millrace');
     const entry = await kv.get('posts').catch(() => null);
     return entry?.json<{ process: { run: string } }>().process.run;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Does something with the manager of the streams. */
+async function manage<T>(
+  node: NatsNode,
+  use: (manager: JetStreamManager) => Promise<T>,
+): Promise<T> {
+  const connection = await connect({ servers: node.url });
+  try {
+    return await use(await jetstreamManager(connection));
   } finally {
     await connection.close();
   }
@@ -321,6 +334,89 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
     const run = pipeline(source, toJetStream({ ...to(node), create }));
     await expect(run).rejects.toMatchObject({ failure: 'stream' });
+  });
+
+  it.each([
+    ['the stream', 'posts', 'the stream posts was deleted during the run, with all posts in it'],
+    [
+      'the bucket of publishers',
+      'KV_millrace',
+      'the bucket millrace was deleted during the run, with the cursor of this publisher',
+    ],
+  ])(
+    'says that %s was deleted while it publishes, and does not take this for an outage',
+    async (_, name, text) => {
+      await using node = await startNode();
+      const source = numberedSource({
+        total: 1_000_000,
+        before: async from => {
+          await wait(5);
+          if (from !== 1000) return;
+          await manage(node, ({ streams }) => streams.delete(name));
+        },
+      });
+      const sink = toJetStream<Activity>({
+        ...{ ...to(node), create, commitIntervalMs: 50, maxOutageMs: 5_000 },
+      });
+      const error = await pipeline(source, sink).catch(thrown => thrown);
+      expect(error).toBeInstanceOf(JetStreamError);
+      expect(error).toMatchObject({
+        ...{ failure: 'stream', retryable: false },
+        message: expect.stringContaining(text),
+        cursor: { at: expect.any(Number) },
+      });
+    },
+  );
+
+  it('shows that it waits for servers, why, and until when, and says it where the stream is then deleted', async () => {
+    await using node = await startNode();
+    const waits: Wait[] = [];
+    let deleting: Promise<unknown> | undefined;
+    const run = pipeline(
+      numberedSource({ total: 20_000 }),
+      toJetStream<Activity>({ ...to(node), create: { ...create, maxBytes: 1 << 20 } }),
+      {
+        progress: ({ wait }) => {
+          if (wait === undefined) return;
+          waits.push(wait);
+          deleting ??= manage(node, ({ streams }) => streams.delete('posts'));
+        },
+      },
+    );
+    expect(await run.catch(thrown => thrown)).toMatchObject({ failure: 'stream' });
+    await deleting;
+    const [first] = waits;
+    expect(first).toMatchObject({
+      ...{ reason: 'servers', waitMs: expect.any(Number), retry: expect.any(Number) },
+      error: { failure: 'full', message: expect.stringContaining('maximum bytes exceeded') },
+    });
+    // Of the five minutes of `maxOutageMs`.
+    expect(first!.waitMs).toBeGreaterThan(60_000);
+  });
+
+  it('shows no wait once the servers are back', async () => {
+    await using node = await startNode();
+    const seen: (Wait | undefined)[] = [];
+    let isBack = false;
+    const source = numberedSource({
+      total: 100_000,
+      before: async from => {
+        await wait(5);
+        if (from === 500) await node.kill();
+        if (isBack && seen.at(-1) === undefined) throw new Error('no longer shown');
+      },
+    });
+    const progress = async (counts: ProgressCounts) => {
+      seen.push(counts.wait);
+      if (isBack || counts.wait === undefined) return;
+      isBack = true;
+      await node.start();
+    };
+    const run = pipeline(source, toJetStream({ ...to(node), create }), { progress });
+    await expect(run).rejects.toThrow('no longer shown');
+    expect(seen.find(each => each !== undefined)).toMatchObject({
+      ...{ reason: 'servers', error: { failure: 'outage' } },
+    });
   });
 
   it('refuses an item that is larger than the servers accept', async () => {

@@ -72,14 +72,18 @@ const connection = {
       }
     }
   },
+  unstored: (error: unknown) => Promise.reject(error),
 } as unknown as JetStreamConnection;
 
 const stream = { name: KEY, created: 'now', subjects: ['posts.0'], lastSequence: 0 };
 
 const takeOver = (bucket: Bucket, takeoverMs = 0) =>
-  PublisherEntry.takeOver(connection, bucket.kv, {
-    ...{ key: KEY, stream: stream as unknown as OpenedStream, flow: [], takeoverMs },
-  });
+  PublisherEntry.takeOver(
+    { connection, kv: bucket.kv, name: 'b' },
+    {
+      ...{ key: KEY, stream: stream as unknown as OpenedStream, flow: [], takeoverMs },
+    },
+  );
 
 const behaviors = fc.array(
   fc.constantFrom<Behavior>('in order', 'lost answer', 'not applied', 'older state', 'lost state'),
