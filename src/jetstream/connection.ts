@@ -48,6 +48,8 @@ export interface RequestTries {
 interface StreamInfoOptions {
   /** Whether to list the sequences that were deleted. */
   readonly deleted?: boolean | undefined;
+  /** Lists the subjects that this one, with wildcards, matches. */
+  readonly subjects?: string | undefined;
   readonly isAnswer?: ((error: unknown) => boolean) | undefined;
 }
 
@@ -195,10 +197,13 @@ export class JetStreamConnection {
    */
   streamInfo(
     stream: string,
-    { deleted = false, isAnswer }: StreamInfoOptions = {},
+    { deleted = false, subjects, isAnswer }: StreamInfoOptions = {},
   ): Promise<StreamInfo> {
     const request = async () => {
-      const info = await this.manager.streams.info(stream, { deleted_details: deleted });
+      const info = await this.manager.streams.info(stream, {
+        deleted_details: deleted,
+        ...(subjects !== undefined && { subjects_filter: subjects }),
+      });
       const { leader } = info.cluster ?? { leader: 'the only server' };
       if (leader === undefined || leader === '')
         throw new StaleAnswer(`the stream ${stream} has no leader`);

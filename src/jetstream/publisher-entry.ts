@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { threadId } from 'node:worker_threads';
 import type { KV, KvEntry } from '@nats-io/kv';
-import type { Cursor, FlowIdentity } from '../flow/flow.js';
+import type { Cursor, FlowIdentity, FlowStep } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
 import { isCount } from '../json/json-checks.js';
@@ -15,6 +15,8 @@ const VERSION = 2;
 /** The runs of this thread. */
 const running = new Set<string>();
 const POLL_MS = 200;
+/** What the name of an entry ends with where the flow is a share of a source. */
+const SHARE_OF = /^-\d+-of-(\d+)$/;
 /** Another revision than expected: another process has written. */
 const WRONG_REVISION = 10071;
 
@@ -61,7 +63,10 @@ export interface EntryBucket {
 }
 
 export interface TakeOverOptions {
+  /** The name of the entry. */
   readonly key: string;
+  /** The same without the share: `posts` where the entry is `posts-2-of-8`. */
+  readonly name: string;
   readonly stream: OpenedStream;
   readonly flow: FlowIdentity;
   /** How long another process must have been silent. */
@@ -99,6 +104,7 @@ export class PublisherEntry {
           continue;
         }
       }
+      if (before === undefined) await mustNotDivideAgain(bucket, options);
       const epoch = nextEpoch(before?.epoch ?? 0);
       const state: PublisherState = before
         ? { ...before, epoch, process: me, write: 0 }
@@ -286,6 +292,46 @@ function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeO
       `toJetStream: the stream ${stream.name} was deleted and made again since the publisher ${key} published to it. Pass another \`name\`, ${again}`,
       { failure: 'stream' },
     );
+}
+
+/**
+ * Another number of shares has other entries, so that nothing else would stop it from publishing all posts again.
+ *
+ * @throws JetStreamError where an entry of the same name has the same flow, divided in another way.
+ */
+async function mustNotDivideAgain(
+  bucket: EntryBucket,
+  { key, name, flow }: TakeOverOptions,
+): Promise<void> {
+  const [, of] = SHARE_OF.exec(key.slice(name.length)) ?? [];
+  const { state } = await bucket.connection.streamInfo(`KV_${bucket.name}`, {
+    subjects: `$KV.${bucket.name}.*`,
+  });
+  const keys = Object.keys(state.subjects ?? {}).map(subject => subject.split('.').at(-1) ?? '');
+  for (const other of keys) {
+    const [suffix, otherOf] = SHARE_OF.exec(other.slice(name.length)) ?? [];
+    if (other !== name && other !== `${name}${suffix}`) continue;
+    if (otherOf === of) continue;
+    const entry = await read(bucket, other);
+    if (entry === undefined) continue;
+    const before = parsed(other, entry).flow;
+    if (flowDifference(withoutShares(before), withoutShares(flow)) !== undefined) continue;
+    const [was, is] = [shareOfFlow(before), shareOfFlow(flow)];
+    throw new JetStreamError(
+      `toJetStream: the publisher ${other} has published ${was === undefined ? 'all' : `share ${was}`} of this flow, and this run is ${is === undefined ? 'no share' : `share ${is}`}: it would publish posts again. Run the same shares as before, pass another \`name\` and another stream, or delete all entries of the publisher ${name} to publish everything again`,
+      { failure: 'publisher' },
+    );
+  }
+}
+
+/** The share of its source that a flow has, such as `2/8`. */
+export function shareOfFlow(flow: FlowIdentity): string | undefined {
+  const share = flow.map(step => step.share).find(value => typeof value === 'string');
+  return share as string | undefined;
+}
+
+function withoutShares(flow: FlowIdentity): FlowIdentity {
+  return flow.map(({ share: _, ...step }) => step as FlowStep);
 }
 
 function inUse(key: string, { process: { host, pid } }: PublisherState): JetStreamError {

@@ -23,6 +23,8 @@ const MAX_IN_FLIGHT_BYTES = 16 << 20;
 export interface PublisherOptions {
   /** The name of the publisher in the bucket. */
   readonly key: string;
+  /** The same without the share. */
+  readonly name: string;
   readonly stream: OpenedStream;
   readonly subject: string;
   readonly flow: FlowIdentity;

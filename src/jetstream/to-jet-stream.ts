@@ -21,6 +21,7 @@ import { headerId, type Outgoing, outgoingPost } from './message.js';
 import { nameProblem, prefixProblem } from './names.js';
 import { Packer, type PackOptions } from './packer.js';
 import { Publisher } from './publisher.js';
+import { shareOfFlow } from './publisher-entry.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   CREATE_OPTIONS,
@@ -197,7 +198,8 @@ async function publish<T>(
     const kv = await connection.bucket(plan.bucket, stream.replicas);
     const bucket = { connection, kv, name: plan.bucket };
     publisher = await Publisher.start(bucket, {
-      ...{ key: keyOf(plan.name, flow), stream, subject: plan.subject, flow, progress },
+      ...{ key: keyOf(plan.name, flow), name: plan.name, stream, subject: plan.subject },
+      ...{ flow, progress },
       ...{ maxInFlight: plan.maxInFlight, commitIntervalMs: plan.commitIntervalMs },
       ...{ takeoverMs: plan.takeoverMs, packer: new Packer(plan.pack) },
       onFailure: error => {
@@ -230,8 +232,8 @@ async function publish<T>(
 
 /** The name of the publisher; shares of a source are publishers of their own. */
 function keyOf(name: string, flow: FlowIdentity): string {
-  const share = flow.map(step => step.share).find(value => typeof value === 'string');
-  return share === undefined ? name : `${name}-${String(share).replace('/', '-of-')}`;
+  const share = shareOfFlow(flow);
+  return share === undefined ? name : `${name}-${share.replace('/', '-of-')}`;
 }
 
 function checkCreate(call: string, create: CreateStreamOptions): CreateStream {

@@ -26,7 +26,8 @@ describe('the NATS client', () => {
   it('is loaded by nothing but the first connection', () => {
     const users = files.filter(file => {
       const text = readFileSync(path.join(source, file), 'utf8');
-      return /^(?!import type\b).*(?:from|import\()\s*'@nats-io\//m.test(text);
+      const loads = text.replaceAll(/^import type\b[^;]*;/gm, '');
+      return /(?:from|import\(|import)\s*'@nats-io\//.test(loads);
     });
     expect(users).toEqual([path.join('jetstream', 'packages.ts')]);
   });

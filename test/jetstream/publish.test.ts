@@ -220,6 +220,43 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect((await idsIn(node)).length).toBe(300);
   });
 
+  it('refuses to publish the same flow under a name in another number of shares: all posts would be there twice', async () => {
+    await using node = await startNode();
+    const run = (share: string | undefined, total = 100) => {
+      const [index = 1, of = 1] = share?.split('/').map(Number) ?? [];
+      const posts = numberedPosts(0, total).filter((_, number) => number % of === index - 1);
+      const source = new Flow(
+        async function* () {
+          yield { items: posts };
+        },
+        undefined,
+        [{ step: 'numbers', total, ...(share !== undefined && { share }) }],
+      );
+      return pipeline(source, toJetStream({ ...to(node), create }));
+    };
+    await run('1/2');
+    for (const [other, is] of [
+      ['1/4', 'is share 1/4'],
+      [undefined, 'is no share'],
+    ] as const)
+      await expect(run(other), other).rejects.toMatchObject({
+        failure: 'publisher',
+        message: expect.stringMatching(
+          `the publisher posts-1-of-2 has published share 1/2 of this flow, and this run ${is}.* Run the same shares as before`,
+        ),
+      });
+    await run('2/2');
+    expect(await idsIn(node)).toEqual(idsTo(100));
+    // Another flow is not published again.
+    await run('1/4', 40);
+    await run(undefined, 10);
+    const whole = await run('3/3', 10).catch(thrown => thrown);
+    expect(whole).toMatchObject({
+      message: expect.stringContaining('the publisher posts has published all of this flow'),
+    });
+    expect(await idsIn(node)).toHaveLength(120);
+  });
+
   it('rides out kill -9 and restart of the server', async () => {
     await using node = await startNode();
     let killed: Promise<void> | undefined;

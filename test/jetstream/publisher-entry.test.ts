@@ -73,6 +73,7 @@ const connection = {
     }
   },
   unstored: (error: unknown) => Promise.reject(error),
+  streamInfo: async () => ({ state: {} }),
 } as unknown as JetStreamConnection;
 
 const stream = { name: KEY, created: 'now', subjects: ['posts.0'], lastSequence: 0 };
@@ -81,7 +82,7 @@ const takeOver = (bucket: Bucket, takeoverMs = 0) =>
   PublisherEntry.takeOver(
     { connection, kv: bucket.kv, name: 'b' },
     {
-      ...{ key: KEY, stream: stream as unknown as OpenedStream, flow: [], takeoverMs },
+      ...{ key: KEY, name: KEY, stream: stream as unknown as OpenedStream, flow: [], takeoverMs },
     },
   );
 
