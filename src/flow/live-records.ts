@@ -13,6 +13,9 @@ import { framed } from './framed.js';
  */
 const MAX_HEARTBEAT_BYTES = 4096;
 
+/** Bytes of a record that is too large that are skipped, before the stream counts as damaged. */
+const MAX_SKIPPED_BYTES = 64 * 1024 * 1024;
+
 /** A live gzip response: the chunks that arrive together come as one array. */
 export interface LiveBytes {
   readonly blocks: AsyncIterable<readonly Buffer[]>;
@@ -55,7 +58,9 @@ export function liveRecords(
   return framed(
     content(),
     origin =>
-      new LineFramer('\r\n', limits, origin, { onDamaged: damaged, limitsAreOptions: false }),
+      new LineFramer('\r\n', limits, origin, {
+        ...{ onDamaged: damaged, limitsAreOptions: false, maxSkippedBytes: MAX_SKIPPED_BYTES },
+      }),
   );
 }
 

@@ -16,6 +16,11 @@ export interface LineFramerOptions {
   readonly onDamaged?: OnDamaged | undefined;
   /** Whether the user can set the limits: errors then name the option. @default true */
   readonly limitsAreOptions?: boolean | undefined;
+  /**
+   * Bytes of a line that is too large to skip before it throws: a stream may send a line without an end.
+   * @default no limit
+   */
+  readonly maxSkippedBytes?: number | undefined;
 }
 
 /** Cuts bytes into lines that are JSON objects; see `jsonLines`. */
@@ -28,6 +33,8 @@ export class LineFramer implements Framer<Buffer> {
   readonly #limitsAreOptions: boolean;
   /** Whether the current line is too large, and the rest of it is skipped. */
   #skips = false;
+  #skippedBytes = 0;
+  readonly #maxSkippedBytes: number;
   /** The part of the current line in earlier blocks. */
   readonly #carried = new CarryOver();
   #line = 1;
@@ -39,8 +46,13 @@ export class LineFramer implements Framer<Buffer> {
     separator: Separator,
     { maxBytes, maxDepth }: CheckedLimits,
     origin: string | undefined,
-    { onDamaged, limitsAreOptions = true }: LineFramerOptions = {},
+    {
+      onDamaged,
+      limitsAreOptions = true,
+      maxSkippedBytes = Number.POSITIVE_INFINITY,
+    }: LineFramerOptions = {},
   ) {
+    this.#maxSkippedBytes = maxSkippedBytes;
     this.#onDamaged = onDamaged;
     this.#limitsAreOptions = limitsAreOptions;
     // With CRLF no record contains a CR, so CR alone ends a record and the LF after it is white space.
@@ -65,16 +77,24 @@ export class LineFramer implements Framer<Buffer> {
       const to = end > start && block[end - 1] === CR ? end - 1 : end;
       const line = this.#skips ? EMPTY : this.#carried.join(block.subarray(start, to));
       this.#skips = false;
+      this.#skippedBytes = 0;
       const waiting = this.#take(line, records);
       this.#line++;
       this.#lineAt = this.#blockAt + end + 1;
       if (waiting !== undefined) return waiting.then(() => this.#pushFrom(end + 1, block, records));
     }
-    if (!this.#skips) this.#carried.add(block.subarray(start));
+    if (this.#skips) this.#skip(block.length - start);
+    else this.#carried.add(block.subarray(start));
     this.#blockAt += block.length;
     if (this.#carried.byteLength <= this.#maxBytes) return undefined;
     this.#skips = true;
     return this.#damaged(this.#carried.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
+  }
+
+  #skip(bytes: number): void {
+    this.#skippedBytes += bytes;
+    if (this.#skippedBytes > this.#maxSkippedBytes)
+      throw this.#error(`A line has no end within ${this.#maxBytes + this.#skippedBytes} bytes`);
   }
 
   async end(records: Buffer[]): Promise<void> {

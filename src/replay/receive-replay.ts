@@ -5,6 +5,7 @@ import {
 } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, type MillraceError } from '../errors.js';
 import { liveRecords } from '../flow/live-records.js';
+import type { Progress } from '../flow/progress.js';
 import type { LiveConnection } from '../http/live-connection.js';
 import type { Damaged, OnDamaged } from '../json/damaged-record.js';
 import type { ReplaySpool } from './replay-spool.js';
@@ -26,6 +27,12 @@ export interface Received {
   readonly error: MillraceError | undefined;
 }
 
+interface ReceiveOptions {
+  readonly signal: AbortSignal;
+  /** Counts the bytes as they arrive; activities count once they are delivered. */
+  readonly progress: Progress | undefined;
+}
+
 /**
  * Stores all activities of a connection in a spool as fast as they come, up to the final message. A
  * broken connection is part of the result; an error of the disk is thrown.
@@ -33,8 +40,14 @@ export interface Received {
 export async function receiveReplay(
   connection: LiveConnection,
   spool: ReplaySpool,
-  signal: AbortSignal,
+  { signal, progress }: ReceiveOptions,
 ): Promise<Received> {
+  let countedBytes = 0;
+  const onBytes = () => {
+    const { receivedBytes } = connection;
+    if (progress !== undefined) progress.receivedBytes += receivedBytes - countedBytes;
+    countedBytes = receivedBytes;
+  };
   let activities = 0;
   const damaged: Damaged[] = [];
   let damagedBytes = 0;
@@ -47,7 +60,7 @@ export async function receiveReplay(
   let info: InfoMessage | undefined;
   let trouble: MillraceError | undefined;
   try {
-    for await (const { items } of liveRecords(connection, { onDamaged })) {
+    for await (const { items } of liveRecords(connection, { onDamaged, onBytes })) {
       const records: Buffer[] = [];
       for (const record of items) {
         const message = messageOf(record);

@@ -135,7 +135,7 @@ export async function* replayConnections(
     let inParts = isInParts(machine.state, range);
     try {
       const connection = await connectLive(account, withDates(url, range), counted, signal);
-      const received = await receiveReplay(connection, spool, signal);
+      const received = await receiveReplay(connection, spool, { signal, progress });
       await moved;
       const { info, error: why } = received;
       damaged = received.damaged;

@@ -3,8 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 /** Milliseconds of work between two yields. */
 const WORK_MS = 10;
 
+/** The turn of the last work that waits for one. */
+let lastTurn: Promise<void> = Promise.resolve();
+
 /**
- * Yields to the event loop during long work, so that other requests are served meanwhile.
+ * Yields to the event loop during long work, so that other requests are served meanwhile. Works take turns:
+ * between any two, the event loop serves what has arrived, however many works there are.
  *
  * @example
  * const work = new EventLoopYield(signal);
@@ -15,7 +19,8 @@ const WORK_MS = 10;
  */
 export class EventLoopYield {
   readonly signal: AbortSignal | undefined;
-  #began = performance.now();
+  /** A work begins with a turn of its own: many may arrive at once. */
+  #began = Number.NEGATIVE_INFINITY;
 
   /** @param signal Ends the work: `pause` throws its reason. */
   constructor(signal?: AbortSignal) {
@@ -30,7 +35,9 @@ export class EventLoopYield {
   /** Yields when that is due. */
   async pause(): Promise<void> {
     if (this.isDue) {
-      await setImmediate();
+      const turn = lastTurn.then(() => setImmediate());
+      lastTurn = turn;
+      await turn;
       this.#began = performance.now();
     }
     this.signal?.throwIfAborted();

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { createGzip } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
@@ -346,6 +347,49 @@ describe('a connection of a replay', () => {
     expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
       16, 8, 16, 16,
     ]);
+  });
+});
+
+describe('a record that takes long to arrive', () => {
+  const window = past(1);
+  const sent = wirePosts(window, 1, 'x'.repeat(200));
+  const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
+
+  it('counts as received bytes while it arrives', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    const progress = new Progress();
+    let arrived = 0;
+    server.otherwise = async response => {
+      begin(response);
+      await send(response, wire.subarray(0, 60));
+      await vi.waitFor(() => expect(progress.receivedBytes).toBe(60), { timeout: 20_000 });
+      arrived = progress.received;
+      response.end(wire.subarray(60));
+    };
+    let delivered = 0;
+    for await (const { items } of posts(window).batches({ progress })) delivered += items.length;
+    expect([arrived, delivered, progress.received]).toEqual([0, sent.length, sent.length]);
+    expect(progress.receivedBytes).toBe(wire.length);
+  });
+
+  it('and has no end: the connection is given up, reported, and made again', async () => {
+    const retried: unknown[] = [];
+    const of = acme({ onRetry: ({ error }) => retried.push(error) });
+    server.script.push(async response => {
+      begin(response);
+      const gzip = createGzip({ level: 1 });
+      gzip.pipe(response);
+      const block = Buffer.alloc(1024 * 1024, 'x');
+      gzip.write('{"id":1,"text":"');
+      while (!response.destroyed)
+        if (!gzip.write(block)) await new Promise(resolve => setImmediate(resolve));
+      gzip.destroy();
+    });
+    server.otherwise = wholeReplay(sent);
+    expect(idsOf(await collected(posts(window, {}, of)))).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+    expect(retried).toMatchObject([{ code: 'ERR_DATA' }]);
+    expect(String(retried[0])).toContain('has no end within');
   });
 });
 

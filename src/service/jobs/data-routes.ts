@@ -57,7 +57,8 @@ export function dataRoutes(endpoints: JobAccess): readonly Route[] {
           body: [],
           stored: {
             bytes: end - start + 1,
-            open: () => createReadStream(onDisk, { start, end }),
+            // Of an empty file, the last byte is before the first, which is not a range.
+            open: () => createReadStream(onDisk, { start, end: Math.max(start, end) }),
           },
         };
       },

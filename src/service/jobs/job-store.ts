@@ -1,11 +1,13 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StorageError } from '../../errors.js';
+import { isCount } from '../../json/json-checks.js';
 import { LineLog } from '../../storage/line-log.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { makeSyncedFolder } from '../../storage/make-folder.js';
 import { replaceFile } from '../../storage/replace-file.js';
 import { withStorageError } from '../../storage/storage-error.js';
+import { SEGMENT } from '../../time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job.js';
@@ -121,11 +123,11 @@ export class JobStore {
     const path = join(await this.#jobFolder(job), LIST);
     // A file whose line a crash has cut is written again.
     return reading(path, async () => {
-      try {
-        return await list.read();
-      } catch (cause) {
+      const files = await list.read().catch(cause => {
         throw cause instanceof SyntaxError ? damaged(path, cause) : cause;
-      }
+      });
+      if (!files.every(file => isDataFile(file, job))) throw damaged(path);
+      return files;
     });
   }
 
@@ -194,7 +196,21 @@ function parse(path: string, text: string): unknown {
   }
 }
 
-function damaged(path: string, cause: unknown): StorageError {
+/** Whether a line of a list is a file of the job. */
+function isDataFile(value: unknown, { from, to }: Job): boolean {
+  const { segment, posts, bytes, md5 } = Object(value) as Partial<Record<keyof DataFile, unknown>>;
+  return (
+    isCount(segment) &&
+    segment % SEGMENT === 0 &&
+    segment + SEGMENT > from &&
+    segment < to &&
+    isCount(posts) &&
+    isCount(bytes) &&
+    /^[0-9a-f]{32}$/.test(String(md5))
+  );
+}
+
+function damaged(path: string, cause?: unknown): StorageError {
   return new StorageError(`Not what the service wrote: ${path}; remove it, or its folder`, {
     path,
     cause,

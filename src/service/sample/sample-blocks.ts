@@ -13,6 +13,7 @@ import type { Block, BlockStore } from '../archive/block.js';
 import { firstWhere } from '../archive/block-archive.js';
 import { DocumentSet } from '../archive/document-set.js';
 import { WeightedCache } from '../archive/weighted-cache.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { renderActivity } from './sample-posts.js';
 import { SampleTerms } from './sample-terms.js';
@@ -115,10 +116,14 @@ class SampleBlock implements Block {
     return found;
   }
 
-  async load(documents: readonly number[]): Promise<readonly Activity[]> {
-    return documents.map(document =>
-      renderActivity(this.#draftAt(document), this.#drafts, this.#format),
-    );
+  async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
+    const work = new EventLoopYield(signal);
+    const posts: Activity[] = [];
+    for (const document of documents) {
+      if (work.isDue) await work.pause();
+      posts.push(renderActivity(this.#draftAt(document), this.#drafts, this.#format));
+    }
+    return posts;
   }
 
   #makeIndex(): TermIndex {

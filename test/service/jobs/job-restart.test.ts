@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -160,6 +160,28 @@ describe('a service that is started again with its state folder', () => {
     const path = join(stateFolder, 'jobs', uuid, 'job.json');
     await writeFile(path, '{"uuid":');
     await expect(localJobs({ stateFolder })).rejects.toMatchObject({ code: 'ERR_STORAGE', path });
+  });
+
+  it.each([
+    '{}',
+    'null',
+    '7',
+    '{"segment":1e99,"posts":1,"bytes":1,"md5":"d41d8cd98f00b204e9800998ecf8427e"}',
+    '{"segment":1715766600001,"posts":1,"bytes":1,"md5":"d41d8cd98f00b204e9800998ecf8427e"}',
+    '{"segment":1715766600000,"posts":-1,"bytes":1,"md5":"d41d8cd98f00b204e9800998ecf8427e"}',
+    '{"segment":1715766600000,"posts":1,"bytes":"1","md5":"d41d8cd98f00b204e9800998ecf8427e"}',
+    '{"segment":1715766600000,"posts":1,"bytes":1,"md5":"x"}',
+  ])('names the list of files that it did not write: %s', async line => {
+    const stateFolder = await temporaryFolder();
+    const first = await localJobs({ stateFolder });
+    const uuid = await first.bring('delivered');
+    await first.stop();
+    const path = join(stateFolder, 'jobs', uuid, 'files.jsonl');
+    await appendFile(path, `${line}\n`);
+    await expect(localJobs({ stateFolder })).rejects.toMatchObject({
+      ...{ code: 'ERR_STORAGE', path },
+      message: expect.stringContaining(`Not what the service wrote: ${path}`),
+    });
   });
 
   it('locks the folder', async () => {

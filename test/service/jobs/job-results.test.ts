@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { readdir, truncate } from 'node:fs/promises';
 import http from 'node:http';
+import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { Activity, type Format } from '../../../src/activity/activity.js';
@@ -9,6 +11,7 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 import { DAY, formatSent, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { DWELL, type LocalJobs, localJobs } from './local-jobs.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 interface Download {
   readonly status: number;
@@ -239,6 +242,21 @@ describe('a data file', () => {
     expect((await download(url, { range: 'bytes=0-1,3-4' })).bytes).toEqual(bytes);
     for (const range of [`bytes=${size}-`, 'bytes=9-3', 'bytes=-0'])
       expect((await download(url, { range })).status).toBe(416);
+  });
+
+  it('is served as it is on disk, also where something has emptied it', async () => {
+    const stateFolder = await temporaryFolder();
+    const jobs = await localJobs({ stateFolder });
+    const { listing } = await delivered(jobs);
+    const [url = ''] = listing.urlList;
+    const names = await readdir(join(stateFolder, 'jobs'), { recursive: true });
+    for (const name of names)
+      if (name.endsWith('.json.gz')) await truncate(join(stateFolder, 'jobs', name));
+    const whole = await download(url);
+    expect([whole.status, whole.headers.get('content-length')]).toEqual([200, '0']);
+    expect(whole.bytes.length).toBe(0);
+    expect((await download(url, { range: 'bytes=0-9' })).status).toBe(416);
+    expect(jobs.errors).toEqual([]);
   });
 
   it('is served by a second origin, which ignores HTTP Basic and refuses other authorization', async () => {

@@ -1,0 +1,35 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { EventLoopYield } from '../../src/service/event-loop-yield.js';
+
+describe('long work that yields to the event loop', () => {
+  it('lets other requests be served between any two of many works, not after all of them', async () => {
+    let resumed = 0;
+    let working = 10;
+    const works = Array.from({ length: working }, async () => {
+      for (let round = 0; round < 3; round++) {
+        const work = new EventLoopYield();
+        while (!work.isDue);
+        await work.pause();
+        resumed++;
+      }
+      working--;
+    });
+    let most = 0;
+    while (working > 0) {
+      const before = resumed;
+      await setImmediate();
+      most = Math.max(most, resumed - before);
+    }
+    await Promise.all(works);
+    expect(resumed).toBe(30);
+    expect(most).toBeLessThanOrEqual(2);
+  });
+
+  it('ends with the reason of its signal', async () => {
+    const abort = new AbortController();
+    const work = new EventLoopYield(abort.signal);
+    abort.abort(new Error('stopped'));
+    await expect(work.pause()).rejects.toThrow('stopped');
+  });
+});

@@ -1,0 +1,27 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
+import { SEGMENT } from '../../../src/time.js';
+
+it('other requests are served between the posts of one segment that a replay reads', async () => {
+  const from = Date.UTC(2024, 4, 1);
+  const archive = openSampleArchive({ postsPerMinute: 20, now: () => from + 10 * SEGMENT });
+  // Each post takes longer than a work may take at once.
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 100;
+    return now;
+  });
+  onTestFinished(() => void clock.mockRestore());
+  const [turns, ended] = [{ count: 0 }, new AbortController()];
+  const counting = (async () => {
+    for (; !ended.signal.aborted; turns.count++) await setImmediate();
+  })();
+  let posts = 0;
+  for await (const segment of archive.scan({ from, to: from + SEGMENT }))
+    posts += segment.posts.length;
+  ended.abort();
+  await counting;
+  expect(posts).toBeGreaterThan(50);
+  expect(turns.count).toBeGreaterThanOrEqual(posts);
+});
