@@ -7,3 +7,26 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
     promise.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve, reject);
   });
 }
+
+/** How long code of the caller has to end by itself once a signal has fired, such as to close a database. */
+const ENDING_MS = 250;
+
+/**
+ * Settles like the promise. Once the signal has fired, the promise has a moment left to settle; then this
+ * rejects with the signal's reason, and what the promise stands for goes on unseen. Leaves no listener.
+ */
+export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = () => {
+      timer = setTimeout(() => reject(signal.reason), ENDING_MS);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    const settle = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+    };
+    Promise.resolve(promise).finally(settle).then(resolve, reject);
+  });
+}

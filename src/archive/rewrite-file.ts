@@ -11,7 +11,7 @@ import type { HiddenReason } from '../compliance/redact.js';
 import { type RedactOptions, redact } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';
-import { type Batches, batchesOf, Flow } from '../flow/flow.js';
+import { type Batches, batchesOf, OwnFlow } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { compressionOf } from '../gzip/compression.js';
 import { zstdStream } from '../gzip/zstd-compress.js';
@@ -115,7 +115,7 @@ function withCount(info: Buffer, fewer: number): Buffer {
 }
 
 function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer> {
-  const bytes = new Flow<Uint8Array>(async function* () {
+  const bytes = new OwnFlow<Uint8Array>(async function* () {
     for await (const block of createReadStream(file, { highWaterMark: READ }))
       yield { items: [block as Buffer], origin: file };
   });

@@ -10,7 +10,7 @@ import {
   special,
   text,
 } from '../check.js';
-import { type Cursor, Flow } from '../flow/flow.js';
+import { type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
@@ -118,7 +118,7 @@ export function compliance(
     });
   // Reports missing settings of the replay now rather than at the first gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });
-  return new Flow(
+  return new OwnFlow(
     run =>
       runCompliance(
         {

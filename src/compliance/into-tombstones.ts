@@ -1,5 +1,6 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { checkOptions, type OptionTable, optionError, special } from '../check.js';
+import { ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { Tombstones } from './tombstones.js';
 
@@ -51,7 +52,7 @@ export function intoTombstones(
       'must be what `await openTombstones()` gives',
     );
   const { source } = checkOptions('intoTombstones', OPTIONS, options);
-  return async (input, { signal, progress } = {}) => {
+  return ownSink(async (input, { signal, progress } = {}) => {
     const resume = source === null ? undefined : tombstones.cursor(source);
     let events = 0;
     for await (const { items, cursor } of batchesOf(input, { signal, resume, progress })) {
@@ -61,5 +62,5 @@ export function intoTombstones(
       if (progress !== undefined) progress.written += items.length;
     }
     return { events };
-  };
+  });
 }

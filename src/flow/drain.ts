@@ -2,7 +2,9 @@ import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
-import { batchesOf, Flow, type SinkRun } from './flow.js';
+import { settledSoon } from '../abortable.js';
+import { partsOf } from './composed.js';
+import { batchesOf, type Flow, OwnFlow, type SinkRun } from './flow.js';
 import { type Argument, callSink } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
 import { type StreamSink, writeToStream } from './write-to-stream.js';
@@ -14,7 +16,19 @@ import { type StreamSink, writeToStream } from './write-to-stream.js';
  */
 export function drain(input: Flow<unknown>, sink: Argument, run: Draining): PromiseLike<unknown> {
   const { value } = sink;
-  return typeof value === 'function' ? callSink(sink, input, run) : drainTo(input, value, run);
+  const result =
+    typeof value === 'function' ? callSink(sink, input, run) : drainTo(input, value, run);
+  const { last } = partsOf(sink);
+  const isOwn = typeof last.value === 'function' && ownSinks.has(last.value);
+  return isOwn ? result : settledSoon(result, run.signal);
+}
+
+const ownSinks = new WeakSet<object>();
+
+/** Marks a sink of this package that holds locks: after an abort, it is waited for until it has released them. */
+export function ownSink<S extends object>(sink: S): S {
+  ownSinks.add(sink);
+  return sink;
 }
 
 type Draining = SinkRun & { readonly signal: AbortSignal };
@@ -22,7 +36,7 @@ type Draining = SinkRun & { readonly signal: AbortSignal };
 async function drainTo(input: Flow<unknown>, value: unknown, run: Draining): Promise<void> {
   if (isWebWritable(value)) {
     const failure = await writeToWeb(
-      at => new Flow(pull => batchesOf(input, pull), at),
+      at => new OwnFlow(pull => batchesOf(input, pull), at),
       value,
       run.signal,
     );

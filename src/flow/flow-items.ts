@@ -4,7 +4,10 @@ interface BatchRun<T> {
   return(): Promise<unknown>;
 }
 
-/** The items of a run, one at a time. Calls of `next` that overlap are answered in order. */
+/**
+ * The items of a run, one at a time. Calls of `next` that overlap are answered in order. Calls `onEnd` once
+ * it is read to its end, has failed or is closed.
+ */
 export class FlowItems<T> implements AsyncIterator<T, undefined> {
   readonly #run: BatchRun<T>;
   #items: readonly T[] = [];
@@ -12,8 +15,11 @@ export class FlowItems<T> implements AsyncIterator<T, undefined> {
   #pending = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(run: BatchRun<T>) {
+  readonly #onEnd: () => void;
+
+  constructor(run: BatchRun<T>, onEnd: () => void) {
     this.#run = run;
+    this.#onEnd = onEnd;
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
@@ -27,18 +33,33 @@ export class FlowItems<T> implements AsyncIterator<T, undefined> {
 
   async return(): Promise<IteratorResult<T, undefined>> {
     this.#items = [];
-    await this.#run.return();
+    try {
+      await this.#run.return();
+    } finally {
+      this.#onEnd();
+    }
     return { done: true, value: undefined };
   }
 
   async #take(): Promise<IteratorResult<T, undefined>> {
     // After an abort in the middle of a batch, the rest of the batch is not delivered.
     while (this.#run.ended || this.#index >= this.#items.length) {
-      const result = await this.#run.next();
+      const result = await this.#nextBatch();
       if (result.done) return { done: true, value: undefined };
       this.#items = result.value.items;
       this.#index = 0;
     }
     return { done: false, value: this.#items[this.#index++] as T };
+  }
+
+  async #nextBatch(): ReturnType<BatchRun<T>['next']> {
+    let isOver = true;
+    try {
+      const result = await this.#run.next();
+      isOver = result.done === true;
+      return result;
+    } finally {
+      if (isOver) this.#onEnd();
+    }
   }
 }

@@ -1,6 +1,8 @@
+import { settledSoon } from '../abortable.js';
 import type { Json } from '../json/json.js';
 import { FlowItems } from './flow-items.js';
 import { FlowRun } from './flow-run.js';
+import { closeHeld, hold } from './held-streams.js';
 import { iterableBatches } from './iterable-batches.js';
 import type { Progress } from './progress.js';
 
@@ -88,7 +90,8 @@ export class Flow<T> implements AsyncIterable<T> {
    * @param identity Identifies the flow to checkpoints, see `FlowIdentity`.
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
-    this.#open = open;
+    // What the caller's own code does not end after an abort must not hold up the run.
+    this.#open = new.target === Flow ? run => abandoned(open(run), run.signal) : open;
     this.#signal = signal;
     this.identity = identity;
   }
@@ -99,8 +102,28 @@ export class Flow<T> implements AsyncIterable<T> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
-    return new FlowItems<T>(new FlowRun<Batch<T>, Pull>(this.#open, { signal: this.#signal }));
+    const run = new FlowRun<Batch<T>, Pull>(this.#open, { signal: this.#signal });
+    return new FlowItems<T>(run, () => closeHeld(this));
   }
+}
+
+/** A flow of this package: when its run is to end, it is waited for until it has closed what it holds. */
+export class OwnFlow<T> extends Flow<T> {}
+
+/** Batches that have a moment to end by themselves once the signal fires; then they are abandoned. */
+function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = batches[Symbol.asyncIterator]();
+      return {
+        next: () => settledSoon(iterator.next(), signal),
+        async return() {
+          if (iterator.return !== undefined) await settledSoon(iterator.return(), signal);
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
 }
 
 /** A stage between source and sink: takes any async iterable, returns a `Flow`. */
@@ -141,7 +164,7 @@ export function perBatch<In, Out>(
   transform: (items: readonly In[]) => readonly Out[],
   { name, step }: { readonly name?: string; readonly step?: FlowStep | undefined } = {},
 ): Operator<In, Out> {
-  return operator<In, Out>(
+  return ownOperator<In, Out>(
     async function* (input, { progress }) {
       for await (const batch of input) {
         const items = transform(batch.items);
@@ -183,12 +206,22 @@ export function operator<In, Out>(
   ) => Batches<Out>,
   { step }: OperatorOptions = {},
 ): Operator<In, Out> {
+  return input => hold(new Flow(opened(input, run), undefined, identityOf(input, step)), [input]);
+}
+
+/** An `operator` of this package, see `OwnFlow`. */
+export function ownOperator<In, Out>(
+  run: RunOperator<In, Out>,
+  { step }: OperatorOptions = {},
+): Operator<In, Out> {
   return input =>
-    new Flow(
-      at => run(batchesOf(input, at), at, resume => batchesOf(input, { ...at, resume })),
-      undefined,
-      identityOf(input, step),
-    );
+    hold(new OwnFlow(opened(input, run), undefined, identityOf(input, step)), [input]);
+}
+
+type RunOperator<In, Out> = Parameters<typeof operator<In, Out>>[0];
+
+function opened<In, Out>(input: AsyncIterable<In>, run: RunOperator<In, Out>): OpenFlow<Out> {
+  return at => run(batchesOf(input, at), at, resume => batchesOf(input, { ...at, resume }));
 }
 
 /** The identity of a flow with one more stage; empty for other iterables. */
@@ -203,5 +236,5 @@ export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): Flow
  */
 export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
   if (input instanceof Flow) return (input as Flow<T>).batches(pull);
-  return new Flow<T>(run => iterableBatches(input, run)).batches(pull);
+  return new OwnFlow<T>(run => iterableBatches(input, run)).batches(pull);
 }

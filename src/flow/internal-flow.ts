@@ -4,15 +4,16 @@ import {
   type Batch,
   batchesOf,
   type Cursor,
-  Flow,
   type FlowIdentity,
   type FlowStep,
   identityOf,
   type Operator,
+  OwnFlow,
   type Pull,
   type Run,
 } from './flow.js';
 import { FlowRun } from './flow-run.js';
+import { hold } from './held-streams.js';
 
 /** A batch with what only stages of this package tell each other. */
 export interface InternalBatch<T> extends Batch<T> {
@@ -56,7 +57,7 @@ type OpenInternal<T> = (run: Run, reader: Reader) => InternalBatches<T>;
  * unused ones, a fifth of the time that reading an archive takes. It is not public: code that keeps
  * items after their release would find them empty.
  */
-export class InternalFlow<T> extends Flow<T> {
+export class InternalFlow<T> extends OwnFlow<T> {
   readonly #open: OpenInternal<T>;
 
   constructor(open: OpenInternal<T>, signal?: AbortSignal, identity?: FlowIdentity) {
@@ -105,18 +106,16 @@ export function internalOperator<In, Out>(
   ) => InternalBatches<Out>,
   { step, reads = ({ releases }) => ({ releases }) }: InternalOperatorOptions = {},
 ): Operator<In, Out> {
-  return input =>
-    new InternalFlow(
-      (at, outer) => {
-        const reader = reads(outer);
-        return run(
-          internalBatchesOf(input, at, reader),
-          at,
-          resume => internalBatchesOf(input, { ...at, resume }, reader),
-          reader,
-        );
-      },
-      undefined,
-      identityOf(input, step),
-    );
+  return input => {
+    const open: OpenInternal<Out> = (at, outer) => {
+      const reader = reads(outer);
+      return run(
+        internalBatchesOf(input, at, reader),
+        at,
+        resume => internalBatchesOf(input, { ...at, resume }, reader),
+        reader,
+      );
+    };
+    return hold(new InternalFlow(open, undefined, identityOf(input, step)), [input]);
+  };
 }

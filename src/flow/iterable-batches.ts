@@ -1,4 +1,5 @@
 import { abortable } from '../abortable.js';
+import { failureOf, refuseClosed } from './held-streams.js';
 import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
 import { isWebReadable, webBatches } from './web-streams.js';
@@ -16,6 +17,9 @@ export function iterableBatches<T>(
   input: AsyncIterable<T>,
   run: Run,
 ): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
+  refuseClosed(input);
+  const failure = failureOf(input);
+  if (failure !== undefined) throw failure.error;
   if (isMinipass(input)) return minipassBatches(input, run) as never;
   return isWebReadable(input) ? (webBatches(input, run) as never) : batchesOfOne(input, run);
 }

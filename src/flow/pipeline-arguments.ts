@@ -1,7 +1,7 @@
 import { isWritable } from 'minipass';
 import { checkOptions, type OptionTable, signal, special } from '../check.js';
 import { OptionError } from '../errors.js';
-import type { Flow, Operator, Sink, SinkRun } from './flow.js';
+import { Flow, type Operator, type Sink, type SinkRun } from './flow.js';
 import { isThenable } from './is-thenable.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
@@ -31,7 +31,7 @@ export interface Argument {
   readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | 'tee' | undefined;
 }
 
-interface PipelineArguments {
+export interface PipelineArguments {
   readonly source: AsyncIterable<unknown>;
   readonly stages: readonly Argument[];
   readonly sink: Argument;
@@ -241,6 +241,8 @@ function describe(value: unknown): string {
   }
   if (value === null || typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return 'an array';
+  // Flows of this package are of classes of their own.
+  if (value instanceof Flow) return 'a Flow';
   const name: unknown = value.constructor?.name;
   return name === 'Object' || typeof name !== 'string' ? 'an object' : `a ${name}`;
 }

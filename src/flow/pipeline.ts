@@ -1,9 +1,16 @@
 import type { Writable } from 'node:stream';
+import { abortable } from '../abortable.js';
 import { boundFlow } from './bound-flow.js';
 import { drain } from './drain.js';
 import { type FlowSink, identityOf } from './flow.js';
+import { closeHeld, hold } from './held-streams.js';
 import { InternalFlow, internalBatchesOf } from './internal-flow.js';
-import { applyStage, type PipelineOptions, readArguments } from './pipeline-arguments.js';
+import {
+  applyStage,
+  type PipelineArguments,
+  type PipelineOptions,
+  readArguments,
+} from './pipeline-arguments.js';
 import { Progress } from './progress.js';
 import { showProgress } from './progress-display.js';
 import type { Stage } from './stage.js';
@@ -30,13 +37,16 @@ export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
  * place. Up to nine operators; `compose` joins several into one.
  *
  * When a stage fails, all stages are closed and the first error rejects. An abort rejects with the
- * reason of the signal.
+ * reason of the signal; functions, flows and sinks of the caller that ignore it are waited for a quarter of
+ * a second at most. However the run ends, streams and generators that were not read to their end are closed,
+ * also those that were never opened.
  *
  * @param source A `Flow`, or anything else that `for await` can read.
  * @param sink The last argument but the options: a sink, or a stream to write to, which resolves to
  * `undefined` once it has finished.
  * @param options A `signal` that ends the run, and how to show `progress`.
- * @throws OptionError When an argument does not fit its place; nothing has been read then.
+ * @throws OptionError When an argument does not fit its place; nothing has been read then. From the run, when
+ * a stream or generator was used before.
  * @example
  * const { posts } = await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),
@@ -140,7 +150,20 @@ export function pipeline<A, R = void>(
   options?: PipelineOptions,
 ): Promise<R>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
-  const { source, stages, sink, options } = readArguments(args);
+  // From here on, a stream that fails before its turn does not end the process.
+  hold({}, args);
+  try {
+    const parsed = readArguments(args);
+    const result = await run(parsed);
+    for (const part of [parsed.source, ...parsed.stages.map(({ value }) => value)]) closeHeld(part);
+    return result;
+  } catch (error) {
+    for (const part of args) closeHeld(part, error);
+    throw error;
+  }
+}
+
+async function run({ source, stages, sink, options }: PipelineArguments): Promise<unknown> {
   const { signal } = options;
   signal?.throwIfAborted();
 
@@ -167,7 +190,8 @@ export async function pipeline(...args: unknown[]): Promise<unknown> {
     // A sink need not look at signals: what it reads ends with the pipeline's.
     const run = { signal: controller.signal, progress };
     const result = await drain(boundFlow(last, run), sink, run);
-    await display.finish();
+    // A progress function that does not end must not hold up an abort.
+    await abortable(Promise.resolve(display.finish()), controller.signal);
     return result;
   } catch (error) {
     display.fail();

@@ -1,8 +1,8 @@
 import { Duplex, Readable } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
-import { OptionError } from '../errors.js';
-import { type Batches, batchesOf, Flow, identityOf, type Run } from './flow.js';
+import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } from './flow.js';
+import { failureOf, hold, usedBefore } from './held-streams.js';
 import { isMinipass, type MinipassStream } from './minipass-streams.js';
 import {
   isWebTransform,
@@ -25,11 +25,22 @@ export function streamStage<In, Out>(
   input: AsyncIterable<In>,
   stream: StageStream<In, Out>,
 ): Flow<Out> {
-  return new Flow(
-    run => (isWebTransform(stream) ? pipedWeb(input, stream, run) : piped(input, stream, run)),
-    undefined,
-    identityOf(input, { step: 'through' }),
-  );
+  const open = (run: Run) => {
+    if (used.has(stream) || isOver(stream))
+      throw failureOf(stream)?.error ?? usedBefore('stage', 'stream');
+    used.add(stream);
+    return isWebTransform(stream) ? pipedWeb(input, stream, run) : piped(input, stream, run);
+  };
+  const flow = new OwnFlow(open, undefined, identityOf(input, { step: 'through' }));
+  return hold(flow, [input, stream]);
+}
+
+/** Streams that were used. One that is over would take nothing; a run would wait for it, or end at once. */
+const used = new WeakSet<object>();
+
+function isOver(stream: StageStream<unknown, unknown>): boolean {
+  const { destroyed, writableEnded } = stream as Partial<Duplex>;
+  return destroyed === true || writableEnded === true;
 }
 
 async function* piped<In, Out>(
@@ -39,7 +50,7 @@ async function* piped<In, Out>(
 ): Batches<Out> {
   const { signal } = run;
   // The input is pulled by the stream, in a run that would not have this run's progress.
-  const source = new Flow<In>(
+  const source = new OwnFlow<In>(
     at => batchesOf(input, { ...at, progress: run.progress }),
     isMinipass(stream) ? signal : undefined,
   );
@@ -59,19 +70,13 @@ async function* piped<In, Out>(
   }
 }
 
-/** Streams that were used. One that is closed would take nothing and end at once, as if all was done. */
-const used = new WeakSet<object>();
-
 async function* pipedWeb<In, Out>(
   input: AsyncIterable<In>,
   { readable, writable }: WebTransform<In, Out>,
   { signal, progress }: Run,
 ): Batches<Out> {
-  if (used.has(writable))
-    throw new OptionError('stage', 'The stream was used before. Make one for each run');
-  used.add(writable);
   const open = (at: AbortSignal) =>
-    new Flow<In>(pull => batchesOf(input, { ...pull, progress }), at);
+    new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress }), at);
   const fed = writeToWeb(open, writable, signal);
   // The stream passes a failure of the input on, but some streams replace it.
   let failure: WriteFailure | undefined;

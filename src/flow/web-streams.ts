@@ -57,7 +57,10 @@ export function isWebTransform(value: unknown): value is WebTransform<unknown, u
   return isWebReadable(readable) && isWebWritable(writable);
 }
 
-function hasMethod(value: unknown, name: string): boolean {
+export function hasMethod<Name extends string>(
+  value: unknown,
+  name: Name,
+): value is Record<Name, (...args: unknown[]) => unknown> {
   return (
     typeof value === 'object' &&
     value !== null &&

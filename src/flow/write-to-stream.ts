@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { abortable } from '../abortable.js';
+import { failureOf } from './held-streams.js';
 
 /** A writable stream that is not one of Node's: of minipass, tar or fs-minipass. */
 export interface StreamSink<In> {
@@ -25,6 +26,8 @@ export async function writeToStream(
   stream: Emitter,
   { signal, untilEnded = true }: { readonly signal: AbortSignal; readonly untilEnded?: boolean },
 ): Promise<void> {
+  const failure = failureOf(stream);
+  if (failure !== undefined) throw failure.error;
   if (stream.destroyed === true)
     throw new Error('The stream was destroyed before it was written to');
   let drained = false;

@@ -9,7 +9,7 @@ import {
   required,
   special,
 } from '../check.js';
-import { type Batches, type Cursor, Flow, type Run } from '../flow/flow.js';
+import { type Batches, type Cursor, type Flow, OwnFlow, type Run } from '../flow/flow.js';
 import { SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
@@ -103,7 +103,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     access: accessOf('fromJetStream', checked),
     item: item as Plan<T>['item'],
   };
-  return new Flow(run => read(plan, { ...run, resume: run.resume ?? resume }), undefined, [
+  return new OwnFlow(run => read(plan, { ...run, resume: run.resume ?? resume }), undefined, [
     {
       step: 'fromJetStream',
       ...{ stream, subject },
@@ -136,7 +136,8 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
     const stream = await openStream(connection, 'fromJetStream', plan);
     const subjects = subjectsFor(plan, stream);
     const parts = subjects.map(
-      subject => new Flow<T | Activity>(at => readSubject(connection, plan, stream, subject, at)),
+      subject =>
+        new OwnFlow<T | Activity>(at => readSubject(connection, plan, stream, subject, at)),
     );
     const [only] = parts;
     if (only !== undefined && parts.length === 1) yield* only.batches(run);

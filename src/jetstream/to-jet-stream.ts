@@ -12,6 +12,7 @@ import {
   whole,
 } from '../check.js';
 import { DataError } from '../errors.js';
+import { ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { lineOf } from '../sinks/line.js';
@@ -159,7 +160,7 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
     pack: checkBatch(call, batch),
     outgoing: item => outgoingOf(item, id, payload),
   };
-  return (input, run = {}) => publish(plan, input, run);
+  return ownSink((input, run = {}) => publish(plan, input, run));
 }
 
 interface Plan<T> {

@@ -1,5 +1,5 @@
 import { checkOptions, checkValue, milliseconds, type OptionTable, whole } from '../check.js';
-import { type Batch, type Batches, type Cursor, type Operator, operator } from '../flow/flow.js';
+import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
 
 /** How long `chunk` waits for a chunk to fill. */
 export interface ChunkOptions {
@@ -37,7 +37,7 @@ const FULL_IN_A_ROW = 16;
 export function chunk<T>(count: number, options: ChunkOptions = {}): Operator<T, readonly T[]> {
   checkValue('chunk', 'count', COUNT, count);
   const { waitMs } = checkOptions('chunk', OPTIONS, options);
-  return operator(input => chunks(input, count, waitMs), {
+  return ownOperator(input => chunks(input, count, waitMs), {
     step: { step: 'chunk' },
   });
 }

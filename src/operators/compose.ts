@@ -9,6 +9,7 @@ import {
   type Sink,
   type SinkRun,
 } from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import {
@@ -177,7 +178,7 @@ export function compose(...args: readonly unknown[]): unknown {
     return 'then' in result ? result : flowOf(result);
   };
   rememberComposed(joined, { stages, last });
-  return joined;
+  return hold(joined, args);
 }
 
 function end(
@@ -194,9 +195,10 @@ function end(
 
 function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
   if (input instanceof Flow) return input;
-  return new InternalFlow(
+  const flow = new InternalFlow(
     (run, reader) => internalBatchesOf(input, run, reader),
     undefined,
     identityOf(input),
   );
+  return hold(flow, [input]);
 }

@@ -1,7 +1,7 @@
 import type { Activity } from '../activity/activity.js';
 import { IdWindow } from '../activity/id-window.js';
 import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../check.js';
-import { type Cursor, type Operator, operator, type Run } from '../flow/flow.js';
+import { type Cursor, type Operator, ownOperator, type Run } from '../flow/flow.js';
 import { type InternalBatches, internalOperator, type Reader } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
@@ -80,7 +80,9 @@ export function dedupe(
     }
   }
   // A function of the caller may keep items, so their memory must not be released.
-  return key === idOf ? internalOperator(run, { step, reads: readsIds }) : operator(run, { step });
+  return key === idOf
+    ? internalOperator(run, { step, reads: readsIds })
+    : ownOperator(run, { step });
 }
 
 function readsIds({ releases, scan }: Reader): Reader {

@@ -1,5 +1,6 @@
 import { checkOptions, type OptionTable, oneOf, whole } from '../check.js';
 import { identityOf, type Operator } from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 import { inflateBatches } from '../flow/inflate-batches.js';
 import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 
@@ -46,8 +47,8 @@ const OPTIONS = {
  */
 export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer> {
   const limits = checkOptions('gunzip', OPTIONS, options);
-  return input =>
-    new InternalFlow(
+  return input => {
+    const flow = new InternalFlow<Buffer>(
       (run, { releases, fileScan }) => {
         const reader = { releases: true, fileScan: fileScan?.inflating(limits) };
         return inflateBatches(internalBatchesOf(input, run, reader), limits, releases);
@@ -55,4 +56,6 @@ export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer
       undefined,
       identityOf(input),
     );
+    return hold(flow, [input]);
+  };
 }

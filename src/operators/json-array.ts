@@ -1,4 +1,4 @@
-import { type Operator, operator } from '../flow/flow.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Json } from '../json/json.js';
 import { type RecordLimits, recordLimits } from '../json/record-limits.js';
@@ -21,7 +21,7 @@ import { type RecordLimits, recordLimits } from '../json/record-limits.js';
  */
 export function jsonArray(key: string, options: RecordLimits = {}): Operator<Uint8Array, Json> {
   const limits = recordLimits('jsonArray', options);
-  return operator(input =>
+  return ownOperator(input =>
     framed(input, async origin => {
       const { JsonArrayFramer } = await import('../json/json-array-framer.js');
       return new JsonArrayFramer(key, limits, origin);

@@ -1,4 +1,4 @@
-import { type Operator, operator } from '../flow/flow.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import { ElementSplitter } from '../json/element-splitter.js';
 import { type RecordLimits, recordLimits } from '../json/record-limits.js';
@@ -23,7 +23,7 @@ export function jsonElements(
   options: RecordLimits = {},
 ): Operator<Uint8Array, Buffer> {
   const limits = recordLimits('jsonElements', options);
-  return operator(input =>
+  return ownOperator(input =>
     framed(input, origin => {
       const splitter = new ElementSplitter(key, { ...limits, origin });
       return {

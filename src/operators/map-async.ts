@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { abortable } from '../abortable.js';
 import { checkOptions, type OptionTable, whole } from '../check.js';
-import { type Operator, operator } from '../flow/flow.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 
 /** How many calls `mapAsync` makes at a time. */
@@ -30,7 +30,7 @@ export function mapAsync<In, Out>(
   options: MapAsyncOptions = {},
 ): Operator<In, Out> {
   const { concurrency } = checkOptions('mapAsync', OPTIONS, options);
-  return operator(
+  return ownOperator(
     async function* (input, { signal }) {
       const limit = pLimit(concurrency);
       const transformAll = ({ items }: { readonly items: readonly In[] }) =>

@@ -1,5 +1,5 @@
 import { checkValue, cursorError, whole } from '../check.js';
-import { type Batch, type Operator, operator } from '../flow/flow.js';
+import { type Batch, type Operator, ownOperator } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
 const COUNT = whole('items to take', { orInfinity: true });
@@ -15,7 +15,7 @@ const COUNT = whole('items to take', { orInfinity: true });
  */
 export function take<T>(count: number): Operator<T, T> {
   checkValue('take', 'count', COUNT, count);
-  return operator(
+  return ownOperator(
     async function* (_, { resume, progress }, open) {
       const { state = 0, inner } = unwrapCursor('take', resume);
       if (!Number.isSafeInteger(state))

@@ -1,4 +1,5 @@
-import { type Operator, operator } from '../flow/flow.js';
+import { abortable } from '../abortable.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
 
 /**
  * Calls a function with each item, and passes the items on. A promise that it returns is awaited; what it
@@ -8,11 +9,11 @@ import { type Operator, operator } from '../flow/flow.js';
  * pipeline(source, tap(activity => console.error(activity.id)), sink);
  */
 export function tap<T>(look: (item: T) => unknown): Operator<T, T> {
-  return operator(async function* (input) {
+  return ownOperator(async function* (input, { signal }) {
     for await (const batch of input) {
       for (const item of batch.items) {
         const result = look(item);
-        if (result !== undefined) await result;
+        if (result !== undefined) await abortable(Promise.resolve(result), signal);
       }
       yield batch;
     }

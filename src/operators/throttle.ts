@@ -7,7 +7,7 @@ import {
   special,
   whole,
 } from '../check.js';
-import { type Operator, operator } from '../flow/flow.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { SECOND } from '../time.js';
 
@@ -44,7 +44,7 @@ const OPTIONS = {
  */
 export function throttle<T>(options: ThrottleOptions): Operator<T, T> {
   const { items: count, perMs } = rateOf(options);
-  return operator(async function* (input, { signal, progress }) {
+  return ownOperator(async function* (input, { signal, progress }) {
     // When each of the last items passed, in a ring.
     const times: number[] = [];
     let passed = 0;

@@ -1,4 +1,5 @@
 import type { Operator } from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 import { type StageStream, streamStage } from '../flow/stream-stage.js';
 
 /**
@@ -13,5 +14,5 @@ import { type StageStream, streamStage } from '../flow/stream-stage.js';
  * pipeline(source, through<Buffer, Buffer>(createBrotliDecompress()), jsonLines(), collect());
  */
 export function through<In, Out>(stream: StageStream<In, Out>): Operator<In, Out> {
-  return input => streamStage(input, stream);
+  return hold<Operator<In, Out>>(input => streamStage(input, stream), [stream]);
 }

@@ -1,6 +1,6 @@
 import { IdWindow } from '../activity/id-window.js';
 import { BatchQueue } from '../flow/batch-queue.js';
-import { batchesOf, Flow, type Run } from '../flow/flow.js';
+import { batchesOf, type Flow, OwnFlow, type Run } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Account } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
@@ -28,7 +28,7 @@ export function listReplayRules(
   options: ReplayRulesOptions = {},
 ): Flow<ReplayRule> {
   const url = replayRulesUrl('replayRules.list', account, options);
-  return new Flow(run => listed(account, url, run, options.signal), undefined, [
+  return new OwnFlow(run => listed(account, url, run, options.signal), undefined, [
     { step: 'replayRules', path: url.pathname },
   ]);
 }

@@ -14,7 +14,7 @@ import {
   text,
   whole,
 } from '../check.js';
-import { type Batches, type Cursor, Flow } from '../flow/flow.js';
+import { type Batches, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
@@ -150,10 +150,10 @@ export function replay(
     share === undefined ? whole.identity : { ...whole.identity, share: shareName(share) };
   const step = [{ step: 'replay', ...identity }];
   const job = { ...whole, identity, window: part ?? whole.window };
-  if (part === undefined) return new Flow<never>(() => none(), undefined, step);
+  if (part === undefined) return new OwnFlow<never>(() => none(), undefined, step);
   return options.streamType === 'compliance'
-    ? new Flow(run => runReplay({ ...job, ...EVENT_PARSER }, run), undefined, step)
-    : new Flow(run => runReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, step);
+    ? new OwnFlow(run => runReplay({ ...job, ...EVENT_PARSER }, run), undefined, step)
+    : new OwnFlow(run => runReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, step);
 }
 
 /** What a share has whose window has fewer minutes than there are shares. */

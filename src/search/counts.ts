@@ -1,5 +1,5 @@
 import { type OptionTable, oneOf } from '../check.js';
-import { Flow } from '../flow/flow.js';
+import { type Flow, OwnFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { type Bucket, BucketResults, type CountBucket } from './bucket-results.js';
 import { checkQuery, QUERY_OPTIONS, type QueryOptions } from './query.js';
@@ -41,7 +41,7 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
   const { bucket } = checked;
   const query = checkQuery('counts', account, checked, { bucket });
   const makeResults = (isWhole: boolean) => new BucketResults(bucket, query.params, isWhole);
-  return new Flow(run => runQuery(query, makeResults, run), undefined, [
+  return new OwnFlow(run => runQuery(query, makeResults, run), undefined, [
     { step: 'counts', ...query.identity },
   ]);
 }

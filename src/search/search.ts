@@ -1,6 +1,6 @@
 import type { Activity } from '../activity/activity.js';
 import { func, lines, type OptionTable, optionError, whole } from '../check.js';
-import { type Batches, Flow } from '../flow/flow.js';
+import { type Batches, type Flow, OwnFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
@@ -100,11 +100,11 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
   );
   const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
   if (share === undefined)
-    return new Flow(run => runQuery(query, () => new PostResults(onDamaged), run), undefined, [
+    return new OwnFlow(run => runQuery(query, () => new PostResults(onDamaged), run), undefined, [
       { step: 'search', ...query.identity, ...bounds },
     ]);
   const part = shareOfQuery(query, share);
-  return new Flow(
+  return new OwnFlow(
     run => (part === undefined ? none() : runQuery(part, () => new PostResults(onDamaged), run)),
     undefined,
     [{ step: 'search', ...query.identity, ...bounds, share: shareName(share) }],

@@ -1,6 +1,8 @@
 import type { Activity } from '../activity/activity.js';
 import { optionError } from '../check.js';
+import { ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 
 /** The expected number of posts from `start` up to the next bucket. */
 export interface ExpectedBucket {
@@ -44,7 +46,7 @@ export interface Completeness {
 export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activity, Completeness> {
   if (typeof counts !== 'object' || counts === null || !(Symbol.asyncIterator in counts))
     throw optionError('completeness', 'counts', 'must be a flow of buckets, see `counts()`');
-  return async (input, { signal, progress } = {}) => {
+  const sink: Sink<Activity, Completeness> = async (input, { signal, progress } = {}) => {
     const expected: ExpectedBucket[] = [];
     for await (const { items } of batchesOf(counts, { signal })) expected.push(...items);
     expected.sort((a, b) => a.start.getTime() - b.start.getTime());
@@ -71,6 +73,7 @@ export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activi
       differing,
     };
   };
+  return ownSink(hold(sink, [counts]));
 }
 
 /** The last bucket is taken to be as long as the shortest of the others. */

@@ -3,17 +3,19 @@ import { checkOptions, type OptionTable, optionError, text } from '../check.js';
 import { OptionError } from '../errors.js';
 import { boundFlow } from '../flow/bound-flow.js';
 import { partsOf } from '../flow/composed.js';
-import { drain } from '../flow/drain.js';
+import { drain, ownSink } from '../flow/drain.js';
 import {
   batchesOf,
   type Cursor,
-  Flow,
+  type Flow,
   type FlowSink,
   identityOf,
+  OwnFlow,
   type Pull,
   type Sink,
   type SinkRun,
 } from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import { type Argument, applyStage, checkSink, isPlainObject } from '../flow/pipeline-arguments.js';
@@ -140,13 +142,14 @@ export function tee<In, A = void, B = void>(
 export function tee<In, A = void>(a: Branch<In, A>, options?: TeeOptions): Sink<In, [A]>;
 export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
   const plan = planOf(args);
-  return async (input, run = {}) => {
+  const sink: Sink<unknown, unknown[]> = async (input, run = {}) => {
     const tee = new Tee(plan, input, run);
     const [first] = plan.files;
     if (first === undefined) await tee.read({ writers: [], signal: run.signal });
     else await tee.end(await writeTogether<unknown>(first.file.fs, tee.together()));
     return tee.results;
   };
+  return ownSink(hold(sink, args));
 }
 
 interface BranchPlan {
@@ -185,7 +188,7 @@ class Tee {
   readonly #files: readonly OpenBranch[];
   readonly #others: readonly OpenBranch[];
   #started = false;
-  #inputOf: (number: number) => Flow<unknown> = () => new Flow(async function* () {});
+  #inputOf: (number: number) => Flow<unknown> = () => new OwnFlow(async function* () {});
 
   constructor(plan: TeePlan, input: AsyncIterable<unknown>, run: SinkRun) {
     this.#plan = plan;

@@ -1,5 +1,6 @@
 import { cursorError } from '../check.js';
 import { batchesOf, type Cursor, type Flow, type Run } from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 import { type InternalBatches, InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 import type { Source } from '../flow/pipeline.js';
 import { ProgressParts } from '../flow/progress-parts.js';
@@ -27,11 +28,12 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('concat', sources);
-  return new InternalFlow(
+  const flow = new InternalFlow<ItemOf<Sources[number]>>(
     (run, { releases }) => inTurn(sources as never, run, releases),
     undefined,
     identityOfSources('concat', sources),
   );
+  return hold(flow, sources);
 }
 
 async function* inTurn<T>(

@@ -1,4 +1,5 @@
 import type { Flow } from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 import { InternalFlow } from '../flow/internal-flow.js';
 import type { Source } from '../flow/pipeline.js';
 import { mergeBatches } from './merge-batches.js';
@@ -28,9 +29,10 @@ export function merge<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('merge', sources);
-  return new InternalFlow(
+  const flow = new InternalFlow<ItemOf<Sources[number]>>(
     (run, { releases }) => mergeBatches(sources as never, run, releases),
     undefined,
     identityOfSources('merge', sources),
   );
+  return hold(flow, sources);
 }

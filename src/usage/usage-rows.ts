@@ -1,4 +1,4 @@
-import { Flow } from '../flow/flow.js';
+import { type Flow, OwnFlow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { type UsageOptions, usage, usageUrl } from './usage-report.js';
@@ -15,7 +15,7 @@ import { type UsageRow, usageTable } from './usage-table.js';
  */
 export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
   const { pathname, search } = usageUrl('usage.rows', account, options);
-  return new Flow(
+  return new OwnFlow(
     async function* ({ signal, progress }) {
       const linked = new LinkedAbort(signal, options.signal);
       const report = usage(account.withWaits(progress?.onWait), {

@@ -1,6 +1,6 @@
 import type { Activity } from '../activity/activity.js';
 import { milliseconds, type OptionTable, whole } from '../check.js';
-import { type Operator, operator } from '../flow/flow.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { coalesce } from './coalesce.js';
@@ -111,7 +111,7 @@ export function engagement<
     };
   };
 
-  return operator(
+  return ownOperator(
     async function* (input, { signal, progress }) {
       const watched = account.withWaits(progress?.onWait);
       const gathering = coalesce(input, { maxItems: MAX_IDS, waitMs });

@@ -1,10 +1,20 @@
+import path from 'node:path';
 import { PassThrough, Readable, Transform, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
-import { Flow, perBatch, type Sink } from '../../src/flow/flow.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Flow, operator, perBatch, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { compose } from '../../src/operators/compose.js';
+import { tap } from '../../src/operators/tap.js';
 import { collect } from '../../src/sinks/collect.js';
+import { files } from '../../src/sinks/files.js';
+import { tee } from '../../src/sinks/tee.js';
+import { concat } from '../../src/sources/concat.js';
+import { merge } from '../../src/sources/merge.js';
+import { temporaryFolders } from '../sinks/temporary-folder.js';
+
+const newFolder = temporaryFolders();
 
 const numbers = () =>
   new Flow<number>(async function* () {
@@ -126,6 +136,151 @@ describe('pipeline', () => {
     await expect(pipeline(failing, new PassThrough(), collect())).rejects.toThrow(
       'the source broke',
     );
+  });
+});
+
+/** What never settles and ignores every signal. */
+const never = () => new Promise<never>(() => {});
+const stuckFlow = () =>
+  new Flow<number>(async function* () {
+    yield { items: [1] };
+    await never();
+  });
+const one = () =>
+  new Flow<number>(async function* () {
+    yield { items: [1], cursor: { at: 1 } };
+  });
+
+describe('an abort rejects with the reason of the signal, and does not wait for', () => {
+  const reason = new Error('enough');
+  let folder: string;
+  let controller: AbortController;
+  beforeEach(async () => {
+    folder = await newFolder();
+    controller = new AbortController();
+  });
+  /** Aborts a while after an item, when all stages wait. */
+  const abort = () => void setTimeout(() => controller.abort(reason), 10);
+  const options = () => ({ signal: controller.signal });
+  const intoFiles = () => {
+    const [out, checkpoint] = [path.join(folder, 'out'), path.join(folder, 'checkpoint')];
+    return files<number>({ path: out, checkpoint });
+  };
+
+  it.each<[string, () => Promise<unknown>]>([
+    [
+      'the promise of a tap',
+      () => {
+        const look = () => {
+          abort();
+          return never();
+        };
+        return pipeline(one(), tap(look), collect(), options());
+      },
+    ],
+    [
+      'a sink',
+      () => {
+        const sink = () => {
+          abort();
+          return never();
+        };
+        return pipeline(one(), sink, options());
+      },
+    ],
+    [
+      'a sink that compose has joined',
+      () => {
+        const sink = () => {
+          abort();
+          return never();
+        };
+        return pipeline(one(), compose(double, sink), options());
+      },
+    ],
+    ['a Flow', () => pipeline(stuckFlow(), tap(abort), collect(), options())],
+    [
+      'a Flow that files with a checkpoint are written from',
+      () => pipeline(stuckFlow(), tap(abort), intoFiles(), options()),
+    ],
+    [
+      'a Flow in merge and concat',
+      () => pipeline(merge(concat(stuckFlow()), one()), tap(abort), collect(), options()),
+    ],
+    [
+      'an operator',
+      () => {
+        const stuck = operator<number, number>(async function* (input) {
+          for await (const batch of input) {
+            yield batch;
+            await never();
+          }
+        });
+        return pipeline(one(), stuck, tap(abort), intoFiles(), options());
+      },
+    ],
+    [
+      'a Writable that does not close',
+      () => {
+        const sink = new Writable({ objectMode: true, write: abort, destroy: () => {} });
+        return pipeline(one(), sink, options());
+      },
+    ],
+    [
+      'a progress function, at the end',
+      () => {
+        const progress = () => {
+          abort();
+          return never();
+        };
+        return pipeline(one(), collect(), { ...options(), progress });
+      },
+    ],
+    [
+      'the branches of a tee',
+      () => {
+        const sink = () => {
+          abort();
+          return never();
+        };
+        return pipeline(one(), tee(sink, collect()), options());
+      },
+    ],
+  ])('%s', async (_what, run) => {
+    await expect(run()).rejects.toBe(reason);
+  });
+
+  it('a Flow, and releases the lock of the checkpoint before', async () => {
+    const run = pipeline(stuckFlow(), tap(abort), intoFiles(), options());
+    await expect(run).rejects.toBe(reason);
+    expect(await pipeline(one(), intoFiles())).toMatchObject({ posts: 1 });
+  });
+});
+
+describe('a run does not wait for', () => {
+  it('a sink that never settles when another branch of its tee fails', async () => {
+    const failing = async () => {
+      throw new Error('the branch broke');
+    };
+    await expect(pipeline(one(), tee(never, failing))).rejects.toThrow('the branch broke');
+    await expect(pipeline(stuckFlow(), tee(collect(), failing))).rejects.toThrow(
+      'the branch broke',
+    );
+  });
+
+  it('but waits after an abort for a sink that closes what it has opened', async () => {
+    const controller = new AbortController();
+    let closed = false;
+    const sink: Sink<number> = async input => {
+      try {
+        for await (const _ of input) controller.abort('enough');
+      } finally {
+        await new Promise(setImmediate);
+        closed = true;
+      }
+    };
+    await expect(pipeline(one(), sink, { signal: controller.signal })).rejects.toBe('enough');
+    expect(closed).toBe(true);
   });
 });
 

@@ -131,7 +131,7 @@ describe('a ReadableStream as a source', () => {
 
   it('can be one without an async iterator, of a polyfill or another realm', async () => {
     let item = 0;
-    const foreign = {
+    const foreign = () => ({
       locked: false,
       cancel: async () => {},
       pipeTo: async () => {},
@@ -140,10 +140,10 @@ describe('a ReadableStream as a source', () => {
         cancel: async () => {},
         releaseLock: () => {},
       }),
-    };
-    expect(await pipeline(foreign, collect())).toEqual([0, 1, 2]);
+    });
+    expect(await pipeline(foreign(), collect())).toEqual([0, 1, 2]);
     item = 1;
-    expect((await all(merge(foreign, numbers(2)))).toSorted()).toEqual([0, 1, 1, 2]);
+    expect((await all(merge(foreign(), numbers(2)))).toSorted()).toEqual([0, 1, 1, 2]);
   });
 });
 

@@ -120,6 +120,29 @@ describe('merge', () => {
       expect(['done', null]).toContain((stands as readonly Cursor[])[0]);
   });
 
+  it('has no cursor at the items of others while a source is late to its own, whose items would come twice', async () => {
+    let goOn = () => {};
+    const othersDone = new Promise<void>(resolve => {
+      goOn = resolve;
+    });
+    const late = new Flow<string>(async function* ({ resume }) {
+      if (resume !== undefined) return;
+      yield { items: ['a:0'] };
+      // For longer than the others wait for it.
+      await othersDone;
+      yield { items: ['a:1'], cursor: { done: true } };
+    });
+    const other = new Flow<string>(async function* ({ resume }) {
+      try {
+        yield* scripted('b', each(3, 1)).batches({ resume });
+      } finally {
+        goOn();
+      }
+    });
+    const items = await withCrashes(merge(late, other), [4]);
+    expect(items.sort()).toEqual(['a:0', 'a:1', 'b:0', 'b:1', 'b:2']);
+  });
+
   it('does not open sources that are complete, or that another run has finished', async () => {
     const [a, b] = [newState(), newState()];
     const flow = merge(scripted('a', each(2, 1), a), scripted('b', each(2, 1), b));
