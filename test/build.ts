@@ -10,10 +10,10 @@ export function buildLibrary(outdir: string): Promise<void> {
 }
 
 /** Bundles the script of the threads that scan files, beside library code that is compiled to another folder. */
-export function buildWorker(outfile: string): Promise<void> {
-  return run('build:worker', `--outfile=${outfile}`);
+export function buildWorker(outfile: string, ...options: readonly string[]): Promise<void> {
+  return run('build:worker', `--outfile=${outfile}`, ...options);
 }
 
-async function run(script: string, option: string): Promise<void> {
-  await promisify(execFile)('npm', ['run', script, '--', option], { cwd: root });
+async function run(script: string, ...options: readonly string[]): Promise<void> {
+  await promisify(execFile)('npm', ['run', script, '--', ...options], { cwd: root });
 }

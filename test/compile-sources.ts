@@ -36,7 +36,8 @@ const ENTRIES = [
  * the package in the new folder.
  */
 export default async function compileSources(project: TestProject): Promise<() => Promise<void>> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-compiled-'));
+  const { MILLRACE_COVERAGE: coverage } = process.env;
+  const folder = await openFolder(coverage);
   const scripts = await Promise.all(['examples', 'test'].map(scriptsBelow));
   await build({
     entryPoints: [...ENTRIES, ...scripts.flat()],
@@ -52,15 +53,27 @@ export default async function compileSources(project: TestProject): Promise<() =
     platform: 'node',
     target: 'node20.18',
     logLevel: 'warning',
+    // In a file of its own, which changes no stack trace.
+    sourcemap: coverage === undefined ? false : 'external',
   });
   const worker = path.join(folder, 'src/scan/scan-worker.cjs');
-  await buildWorker(worker);
+  await buildWorker(worker, ...(coverage === undefined ? [] : ['--sourcemap=external']));
   await keepWorker(worker);
   const text = await readFile(path.join(root, 'package.json'), 'utf8');
   await writeFile(path.join(folder, 'package.json'), text.replaceAll('"./dist/', '"./src/'));
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
   project.provide('compiledSources', folder);
-  return () => rm(folder, { recursive: true, force: true });
+  // Coverage is mapped to the sources after the run.
+  return async () => {
+    if (coverage === undefined) await rm(folder, { recursive: true, force: true });
+  };
+}
+
+async function openFolder(coverage: string | undefined): Promise<string> {
+  if (coverage === undefined) return mkdtemp(path.join(os.tmpdir(), 'millrace-compiled-'));
+  const folder = path.join(coverage, 'compiled');
+  await mkdir(folder, { recursive: true });
+  return folder;
 }
 
 /** Sources that a test imports start the script of the last build, and an older one may not answer them. */

@@ -15,6 +15,9 @@ const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' }
   .map(name => `test/${name}`)
   .filter(name => readFileSync(root + name, 'utf8').includes('vi.mock('));
 
+/** The folder of `npm run coverage`. */
+const { MILLRACE_COVERAGE: coverage } = process.env;
+
 /** What both projects have. The root does not pass it on, since each would compile the sources again. */
 const project = {
   root,
@@ -32,6 +35,8 @@ const test = {
   testTimeout: bySuite(120_000, 3_600_000),
   hookTimeout: bySuite(120_000, 600_000),
   expect: { poll: { timeout: 60_000 } },
+  // Where processes and threads that tests start write what they have run.
+  env: coverage === undefined ? {} : { NODE_V8_COVERAGE: `${coverage}/processes` },
 };
 
 export default defineConfig({
@@ -57,5 +62,12 @@ export default defineConfig({
       },
     ],
     reporters: ['default', new SummaryReporter()],
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts'],
+      reporter: ['json'],
+      reportOnFailure: true,
+      ...(coverage === undefined ? {} : { reportsDirectory: coverage, clean: false }),
+    },
   },
 });

@@ -1,0 +1,84 @@
+// `npm run coverage`: runs the tests, or those that are named, and says how much of `src` they run. Vitest counts what its own processes run.
+// The processes and threads that tests start run bundles: Node writes their counts to a folder, and they are added here.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  addScripts,
+  type Compiled,
+  type FileCoverage,
+  type ScriptCoverage,
+  totalsOf,
+} from './process-coverage.js';
+
+const root = path.resolve(import.meta.dirname, '..');
+const folder = path.join(root, 'out/coverage');
+const compiled = path.join(folder, 'compiled');
+const counts = path.join(folder, 'processes');
+const result = path.join(folder, 'coverage-final.json');
+
+rmSync(folder, { recursive: true, force: true });
+const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
+const args = [vitest, 'run', '-c', 'test/vitest.config.ts', '--coverage', ...process.argv.slice(2)];
+const child = spawn(process.execPath, args, {
+  ...{ cwd: root, stdio: 'inherit', env: { ...process.env, MILLRACE_COVERAGE: folder } },
+});
+const [code] = await once(child, 'close');
+if (!existsSync(result)) throw new Error(`The tests ended with ${code} and left no coverage`);
+
+const files: FileCoverage[] = Object.values(JSON.parse(readFileSync(result, 'utf8')));
+const before = totalsOf(files);
+const names = existsSync(counts) ? readdirSync(counts) : [];
+for (const [name, scripts] of bundles()) addScripts(files, compiledScript(name), scripts);
+const byPath = Object.fromEntries(files.map(file => [file.path, file]));
+writeFileSync(result, JSON.stringify(byPath));
+
+const percent = ({ run, all }: { run: number; all: number }) =>
+  `${((100 * run) / Math.max(all, 1)).toFixed(1)} %`;
+const folders = new Map<string, FileCoverage[]>();
+for (const file of files) {
+  const name = path.relative(root, path.dirname(file.path));
+  folders.set(name, [...(folders.get(name) ?? []), file]);
+}
+const rows = [...folders].toSorted(([a], [b]) => (a < b ? -1 : 1));
+console.log(`\n${'folder'.padEnd(32)} ${'lines'.padStart(8)} ${'branches'.padStart(8)}`);
+for (const [name, inside] of rows) {
+  const { lines, branches } = totalsOf(inside);
+  console.log(`${name.padEnd(32)} ${percent(lines).padStart(8)} ${percent(branches).padStart(8)}`);
+}
+const all = totalsOf(files);
+console.log(`\n${files.length} files of src; processes and threads: ${names.length}`);
+for (const kind of ['lines', 'statements', 'branches', 'functions'] as const)
+  console.log(
+    `${kind.padEnd(12)} ${percent(all[kind])} (${all[kind].run} of ${all[kind].all}); without processes and threads ${percent(before[kind])}`,
+  );
+process.exitCode = code;
+
+/** By the path of each bundle, what each process has run of it. */
+function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
+  const found = new Map<string, ScriptCoverage[]>();
+  for (const name of names) {
+    const { result: scripts }: { result: ScriptCoverage[] } = JSON.parse(
+      readFileSync(path.join(counts, name), 'utf8'),
+    );
+    for (const script of scripts) {
+      if (!script.url.startsWith('file:')) continue;
+      const file = fileURLToPath(script.url);
+      // Tests that run the sources themselves start the same script from `dist`.
+      const bundle = file.endsWith('/scan-worker.cjs')
+        ? path.join(compiled, 'src/scan/scan-worker.cjs')
+        : file;
+      if (!existsSync(`${bundle}.map`)) continue;
+      found.set(bundle, [...(found.get(bundle) ?? []), script]);
+    }
+  }
+  return found;
+}
+
+function compiledScript(name: string): Compiled {
+  const map = JSON.parse(readFileSync(`${name}.map`, 'utf8'));
+  const sources = map.sources.map((source: string) => path.resolve(path.dirname(name), source));
+  return { text: readFileSync(name, 'utf8'), map: { ...map, sources, sourceRoot: '' } };
+}

@@ -1,0 +1,195 @@
+import { GREATEST_LOWER_BOUND, generatedPositionFor, TraceMap } from '@jridgewell/trace-mapping';
+
+interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+interface Range {
+  /** Empty for an `else` that is not written. */
+  readonly start: Partial<Position>;
+}
+
+/** What Istanbul's reports read of one source: places by number, and how often each was run. */
+export interface FileCoverage {
+  readonly path: string;
+  readonly statementMap: Readonly<Record<string, Range>>;
+  readonly fnMap: Readonly<Record<string, { readonly loc: Range }>>;
+  readonly branchMap: Readonly<
+    Record<string, { readonly type: string; readonly locations: readonly Range[] }>
+  >;
+  readonly s: Record<string, number>;
+  readonly f: Record<string, number>;
+  readonly b: Record<string, number[]>;
+}
+
+/** What V8 has counted in one script of a process or a thread. */
+export interface ScriptCoverage {
+  readonly url: string;
+  readonly functions: readonly {
+    readonly ranges: readonly {
+      readonly startOffset: number;
+      readonly endOffset: number;
+      readonly count: number;
+    }[];
+  }[];
+}
+
+/** A script that processes and threads have run: its text, and the map to its sources. */
+export interface Compiled {
+  readonly text: string;
+  /** The sources of the map are paths as the files of the coverage have them. */
+  readonly map: ConstructorParameters<typeof TraceMap>[0];
+}
+
+/**
+ * Counts what processes and threads have run of a bundle as run in its sources. Only places that were not run yet are looked up: where
+ * each begins in the bundle, and what V8 has counted there.
+ *
+ * @returns how many places are now covered
+ */
+export function addScripts(
+  files: readonly FileCoverage[],
+  { text, map }: Compiled,
+  scripts: Iterable<ScriptCoverage>,
+): number {
+  const trace = new TraceMap(map);
+  const sources = new Set(trace.sources);
+  const lines = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
+  const offsetOf = (file: FileCoverage, { line, column }: Partial<Position>) => {
+    if (line === undefined || column === undefined) return undefined;
+    const found = generatedPositionFor(trace, {
+      ...{ source: file.path, line, column, bias: GREATEST_LOWER_BOUND },
+    });
+    if (found.line === null) return undefined;
+    const offset = (lines[found.line - 1] as number) + found.column;
+    // esbuild maps the space before a statement, which V8 counts with what is before it.
+    return offset + text.slice(offset).search(/\S|$/);
+  };
+  const open: { readonly offset: number; readonly less?: number; readonly add: () => void }[] = [];
+  for (const file of files) {
+    if (!sources.has(file.path)) continue;
+    for (const { start, unlike, add } of notRun(file)) {
+      const offset = offsetOf(file, start);
+      const less = unlike && offsetOf(file, unlike);
+      if (offset === undefined || (unlike !== undefined && less === undefined)) continue;
+      open.push({ offset, ...(less === undefined ? {} : { less }), add });
+    }
+  }
+  const offsets = [...new Set(open.flatMap(({ offset, less = offset }) => [offset, less]))];
+  offsets.sort((a, b) => a - b);
+  const indexOf = new Map(offsets.map((offset, index) => [offset, index]));
+  const run = new Set<(typeof open)[number]>();
+  for (const script of scripts) {
+    const counts = countsAt(offsets, script);
+    const countAt = (offset: number) => counts[indexOf.get(offset) as number] as number;
+    for (const place of open) {
+      const { offset, less } = place;
+      if (countAt(offset) > (less === undefined ? 0 : countAt(less))) run.add(place);
+    }
+  }
+  for (const { add } of run) add();
+  return run.size;
+}
+
+/** A place that was not run yet. With `unlike`, it was where its start has run more often than that. */
+interface NotRun {
+  readonly start: Partial<Position>;
+  readonly unlike?: Partial<Position> | undefined;
+  readonly add: () => void;
+}
+
+function* notRun({ statementMap, fnMap, branchMap, s, f, b }: FileCoverage): Iterable<NotRun> {
+  for (const [id, { start }] of Object.entries(statementMap))
+    if (s[id] === 0)
+      yield {
+        start,
+        add: () => {
+          s[id] = 1;
+        },
+      };
+  for (const [id, { loc }] of Object.entries(fnMap))
+    if (f[id] === 0)
+      yield {
+        start: loc.start,
+        add: () => {
+          f[id] = 1;
+        },
+      };
+  const statements = Object.values(statementMap).toSorted((x, y) => compare(x.start, y.start));
+  for (const [id, { type, locations }] of Object.entries(branchMap)) {
+    const counts = b[id] ?? [];
+    for (const [index, { start }] of locations.entries()) {
+      if (counts[index] !== 0) continue;
+      const add = () => {
+        counts[index] = 1;
+      };
+      if (type !== 'if') yield { start, add };
+      else if (start.line === undefined || index === 0) {
+        // Istanbul says where the `if` begins, not what is in it: that is the statement that begins next.
+        const [whole] = locations as readonly [Range];
+        const inside = statements.find(one => compare(one.start, whole.start) > 0)?.start;
+        if (inside === undefined) continue;
+        yield index === 0 ? { start: inside, add } : { start: whole.start, unlike: inside, add };
+      } else yield { start, add };
+    }
+  }
+}
+
+const compare = (a: Partial<Position>, b: Partial<Position>) =>
+  (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
+
+/** The count of the innermost range around each offset; offsets are sorted. */
+function countsAt(offsets: readonly number[], { functions }: ScriptCoverage): Float64Array {
+  const counts = new Float64Array(offsets.length);
+  const ranges = functions
+    .flatMap(one => one.ranges)
+    .toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
+  for (const { startOffset, endOffset, count } of ranges)
+    counts.fill(count, firstFrom(offsets, startOffset), firstFrom(offsets, endOffset));
+  return counts;
+}
+
+/** The index of the first offset that is not below the limit. */
+function firstFrom(offsets: readonly number[], limit: number): number {
+  let [low, high] = [0, offsets.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((offsets[middle] as number) < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Of places, how many there are and how many were run. */
+export interface Share {
+  readonly all: number;
+  readonly run: number;
+}
+
+export interface Totals {
+  readonly lines: Share;
+  readonly statements: Share;
+  readonly branches: Share;
+  readonly functions: Share;
+}
+
+/** A line counts as run where a statement that begins on it was. */
+export function totalsOf(files: readonly FileCoverage[]): Totals {
+  const share = (counts: readonly number[]): Share => ({
+    all: counts.length,
+    run: counts.filter(count => count > 0).length,
+  });
+  const lines = files.flatMap(({ statementMap, s }) => {
+    const byLine = new Map<number, number>();
+    for (const [id, { start }] of Object.entries(statementMap))
+      byLine.set(start.line ?? 0, Math.max(byLine.get(start.line ?? 0) ?? 0, s[id] ?? 0));
+    return [...byLine.values()];
+  });
+  return {
+    lines: share(lines),
+    statements: share(files.flatMap(({ s }) => Object.values(s))),
+    branches: share(files.flatMap(({ b }) => Object.values(b).flat())),
+    functions: share(files.flatMap(({ f }) => Object.values(f))),
+  };
+}
