@@ -1,6 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { calls } from './faults/calls.js';
+import { disks } from './faults/disks.js';
+import { fuzz } from './faults/fuzz.js';
+import { jetstream } from './faults/jetstream.js';
+import { long } from './faults/long.js';
+import { matrix } from './faults/matrix.js';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
@@ -20,5 +26,33 @@ describe('the architecture page', () => {
           !['operators/', 'language/', 'match/', 'index/', 'sample/', 'console/'].includes(name),
       );
     expect(missing).toEqual([]);
+  });
+});
+
+describe('the page of the tests', () => {
+  const page = readFileSync(path.resolve(SOURCE, '../test/README.md'), 'utf8');
+  const names = [...page.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+
+  it('names only tests that exist', () => {
+    const files = names.filter(name => /^test\/(?!a\/)/.test(name));
+    expect(files.length).toBeGreaterThan(40);
+    expect(files.filter(name => !existsSync(path.resolve(SOURCE, '..', name)))).toEqual([]);
+  });
+
+  it('names only cells of faults that exist and have trials', () => {
+    const cells = [matrix, disks, calls, jetstream, fuzz, long].flatMap(part =>
+      part.cells
+        .filter(({ expects }) => expects !== 'none')
+        .map(({ name }) => `${part.name} ${name}`),
+    );
+    const named = names.filter(name => /^(matrix|disks|calls|jetstream|fuzz|long) /.test(name));
+    expect(named.length).toBeGreaterThan(20);
+    const matches = (name: string) => {
+      const [start = '', end] = name.split('*');
+      return cells.some(cell =>
+        end === undefined ? cell === name : cell.startsWith(start) && cell.endsWith(end),
+      );
+    };
+    expect(named.filter(name => !matches(name))).toEqual([]);
   });
 });
