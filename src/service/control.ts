@@ -6,8 +6,15 @@ import { isLoopbackHost } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
 import { parseJsonObject, readBody } from './http/request-body.js';
-import { type HttpResponse, jsonResponse, type RequestContext, type Route } from './http/router.js';
-import type { OAuthProvider } from './users/oauth-provider.js';
+import {
+  type Handler,
+  jsonResponse,
+  type RequestContext,
+  type Route,
+  type RouteTable,
+  routesOf,
+} from './http/router.js';
+import type { OAuthProvider, UserGrant } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 /**
@@ -15,6 +22,11 @@ const MAX_BODY_BYTES = 64 * 1024;
  * milliseconds.
  */
 const MAX_SETTLE_MS = 2_000;
+
+interface ControlParts extends Pick<ServiceContext, 'clock' | 'faults' | 'settled'> {
+  readonly compliance: Compliance;
+  readonly oauth: OAuthProvider;
+}
 
 /**
  * The control path, by which a test controls a service in another process. GET shows, POST changes,
@@ -25,91 +37,85 @@ export function controlRoutes(
   compliance: Compliance,
   oauth: OAuthProvider,
 ): readonly Route[] {
-  const clockResponse = () =>
-    jsonResponse(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
-
-  const plantFault = async (incoming: RequestContext) => {
-    try {
-      return jsonResponse(201, faults.plant((await readObject(incoming)) as unknown as Fault));
-    } catch (error) {
-      if (error instanceof OptionError) throw new HttpProblem(422, error.message);
-      throw error;
-    }
-  };
-
-  const injectEvent = async ({ request }: RequestContext) => {
-    // Kept as text, because ids may not fit numbers.
-    const event = (await readBody(request, MAX_BODY_BYTES)).toString();
-    try {
-      compliance.inject(event);
-    } catch (error) {
-      if (error instanceof OptionError) throw new HttpProblem(422, error.message);
-      throw error;
-    }
-    return jsonResponse(201, {});
-  };
-
-  const revoke = async (userId?: string) => {
-    let revoked = 0;
-    for (const { user, application } of oauth.grantsOf())
-      if ((userId ?? user.id) === user.id && (await oauth.revoke(user, application))) revoked++;
-    return revoked;
-  };
-
-  const route = (
-    pattern: string,
-    methods: Readonly<
-      Record<string, (incoming: RequestContext) => HttpResponse | Promise<HttpResponse>>
-    >,
-  ): Route => ({
-    endpoint: 'control',
-    methods: Object.keys(methods),
-    pattern,
-    errorBody: searchErrorBody,
-    handle(incoming) {
-      checkIsLocal(incoming);
-      return (methods[incoming.method] as (incoming: RequestContext) => HttpResponse)(incoming);
-    },
+  return routesOf({ endpoint: 'control', errorBody: searchErrorBody }, TABLE, incoming => {
+    checkIsLocal(incoming);
+    return { clock, faults, settled, compliance, oauth };
   });
+}
 
-  return [
-    route('/_control/clock', {
-      GET: clockResponse,
-      async POST(incoming) {
-        changeClock(clock, await readObject(incoming));
-        await settled(MAX_SETTLE_MS);
-        return clockResponse();
-      },
-      DELETE() {
-        clock.reset();
-        return clockResponse();
-      },
-    }),
-    route('/_control/faults', {
-      GET: () => jsonResponse(200, { faults: faults.list() }),
-      POST: plantFault,
-      DELETE: () => jsonResponse(200, { cleared: faults.clear() }),
-    }),
-    route('/_control/compliance', { POST: injectEvent }),
-    route('/_control/grants', {
-      GET: () => jsonResponse(200, { grants: oauth.grantsOf() }),
-      DELETE: async () => jsonResponse(200, { revoked: await revoke() }),
-    }),
-    route('/_control/grants/:user', {
-      async DELETE({ path }) {
-        const revoked = await revoke(path.user);
-        if (revoked === 0) throw new HttpProblem(404, `Not Found: no grants of user ${path.user}`);
-        return jsonResponse(200, { revoked });
-      },
-    }),
-    route('/_control/faults/:id', {
-      DELETE({ path }) {
-        const cleared = faults.clear(Number(path.id));
-        if (cleared === 0) throw new HttpProblem(404, `Not Found: no fault with id ${path.id}`);
-        return jsonResponse(200, { cleared });
-      },
-    }),
-  ];
+const showClock: Handler<ControlParts> = (_, { clock }) =>
+  jsonResponse(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
+
+const moveClock: Handler<ControlParts> = async (incoming, parts) => {
+  changeClock(parts.clock, await readObject(incoming));
+  await parts.settled(MAX_SETTLE_MS);
+  return showClock(incoming, parts);
+};
+
+const resetClock: Handler<ControlParts> = (incoming, parts) => {
+  parts.clock.reset();
+  return showClock(incoming, parts);
+};
+
+const plantFault: Handler<ControlParts> = async (incoming, { faults }) => {
+  const fault = (await readObject(incoming)) as unknown as Fault;
+  return jsonResponse(
+    201,
+    checked(() => faults.plant(fault)),
+  );
+};
+
+const clearFault: Handler<ControlParts> = ({ path }, { faults }) => {
+  const cleared = faults.clear(Number(path.id));
+  if (cleared === 0) throw new HttpProblem(404, `Not Found: no fault with id ${path.id}`);
+  return jsonResponse(200, { cleared });
+};
+
+const injectEvent: Handler<ControlParts> = async ({ request }, { compliance }) => {
+  // Kept as text, because ids may not fit numbers.
+  const event = (await readBody(request, MAX_BODY_BYTES)).toString();
+  checked(() => compliance.inject(event));
+  return jsonResponse(201, {});
+};
+
+const revokeAll: Handler<ControlParts> = async (_, { oauth }) =>
+  jsonResponse(200, { revoked: await revoke(oauth, oauth.grantsOf()) });
+
+const revokeOfUser: Handler<ControlParts> = async ({ path }, { oauth }) => {
+  const revoked = await revoke(oauth, oauth.grantsOf({ id: path.user ?? '' }));
+  if (revoked === 0) throw new HttpProblem(404, `Not Found: no grants of user ${path.user}`);
+  return jsonResponse(200, { revoked });
+};
+
+const TABLE: RouteTable<ControlParts> = {
+  '/_control/clock': { GET: showClock, POST: moveClock, DELETE: resetClock },
+  '/_control/faults': {
+    GET: (_, { faults }) => jsonResponse(200, { faults: faults.list() }),
+    POST: plantFault,
+    DELETE: (_, { faults }) => jsonResponse(200, { cleared: faults.clear() }),
+  },
+  '/_control/faults/:id': { DELETE: clearFault },
+  '/_control/compliance': { POST: injectEvent },
+  '/_control/grants': {
+    GET: (_, { oauth }) => jsonResponse(200, { grants: oauth.grantsOf() }),
+    DELETE: revokeAll,
+  },
+  '/_control/grants/:user': { DELETE: revokeOfUser },
+};
+
+async function revoke(oauth: OAuthProvider, grants: readonly UserGrant[]): Promise<number> {
+  let revoked = 0;
+  for (const { user, application } of grants) if (await oauth.revoke(user, application)) revoked++;
+  return revoked;
+}
+
+/** @throws HttpProblem 422 for what is not valid. */
+function checked<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof OptionError ? new HttpProblem(422, error.message) : error;
+  }
 }
 
 /**

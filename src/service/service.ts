@@ -7,7 +7,7 @@ import { openFolderArchive } from './archive/folder/folder-archive.js';
 import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
 import { Compliance } from './compliance/compliance.js';
-import { pageRoutes } from './console/page-routes.js';
+import { pageRoutes } from './console/console-routes.js';
 import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
 import { firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
@@ -15,7 +15,7 @@ import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
 import { Quotas } from './http/quotas.js';
-import { createRequestListener } from './http/request-listener.js';
+import { RequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
 import { openSampleArchive } from './sample/sample-archive.js';
@@ -111,9 +111,9 @@ export class Service extends Server {
       }),
       ...(settings.control ? controlRoutes(context, this.compliance, this.oauth) : []),
     ];
-    const listener = createRequestListener(routes, context);
-    this.#stopping = listener.stop;
-    this.on('request', listener.handle);
+    const listener = new RequestListener(routes, context);
+    this.#stopping = () => listener.stop();
+    this.on('request', (request, response) => listener.handle(request, response));
   }
 
   /**

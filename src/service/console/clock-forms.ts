@@ -1,8 +1,7 @@
 import { SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
 import { type Html, html } from './html/html.js';
-import { messageBox } from './html/message.js';
-import { csrfField, stateOf } from './html/page-parts.js';
+import { csrfField, messageBox, stateOf } from './html/page-parts.js';
 import { exactDurationOf, instant } from './html/units.js';
 
 export interface ClockForms {

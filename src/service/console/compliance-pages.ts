@@ -1,11 +1,10 @@
 import { DAY, HOUR, MINUTE } from '../../time.js';
 import type { ComplianceEvent } from '../compliance/generated-events.js';
 import { commandList } from './command-list.js';
-import type { ConsolePage, ConsoleParts } from './console-page.js';
+import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { breakable, choices } from './html/page-parts.js';
-import { paged, withParameters } from './html/pager.js';
-import { table } from './html/table.js';
+import { paged, table, withParameters } from './html/table.js';
 import { compactInstant, countOf } from './html/units.js';
 
 const SPANS = {
@@ -16,37 +15,35 @@ const SPANS = {
 } as const;
 
 /** The most recent compliance events. */
-export function compliancePages(parts: ConsoleParts): readonly ConsolePage[] {
-  const { compliance, context } = parts;
-  return [
-    {
-      pattern: '/console/compliance',
-      section: 'compliance',
-      isLive: true,
-      async show({ incoming: { url, signal } }) {
-        const requested = url.searchParams.get('last') ?? '';
-        const span = Object.hasOwn(SPANS, requested) ? (requested as keyof typeof SPANS) : '1h';
-        const [words, ms] = SPANS[span];
-        const now = context.clock.now();
-        const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
-        const { rows, suffix, pager } = paged(events.toReversed(), url);
-        return {
-          title: `Compliance${suffix}`,
-          lead: 'Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.',
-          body: html`<section class="card">${choices(
-            'How far back',
-            Object.entries(SPANS).map(([name, [label]]) => ({
-              name: `Last ${label}`,
-              address: withParameters(url, { last: name, page: undefined }),
-              isCurrent: name === span,
-            })),
-          )}
+export const compliancePages: readonly ConsolePage[] = [
+  {
+    pattern: '/console/compliance',
+    section: 'compliance',
+    isLive: true,
+    async show({ parts, incoming: { url, signal } }) {
+      const { compliance, context } = parts;
+      const requested = url.searchParams.get('last') ?? '';
+      const span = Object.hasOwn(SPANS, requested) ? (requested as keyof typeof SPANS) : '1h';
+      const [words, ms] = SPANS[span];
+      const now = context.clock.now();
+      const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
+      const { rows, suffix, pager } = paged(events.toReversed(), url);
+      return {
+        title: `Compliance${suffix}`,
+        lead: 'Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.',
+        body: html`<section class="card">${choices(
+          'How far back',
+          Object.entries(SPANS).map(([name, [label]]) => ({
+            name: `Last ${label}`,
+            address: withParameters(url, { last: name, page: undefined }),
+            isCurrent: name === span,
+          })),
+        )}
 ${rows.length === 0 ? none(words, context.settings.complianceRate === 0) : eventTable(rows, events.length)}${pager}</section>${commandList(parts, 'compliance')}`,
-        };
-      },
+      };
     },
-  ];
-}
+  },
+];
 
 function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
   return table(

@@ -6,7 +6,7 @@ import type { JobEndpoints } from '../jobs/job-endpoints.js';
 import type { StreamEndpoints } from '../stream-endpoints.js';
 import type { UsageMeter } from '../usage/usage-meter.js';
 import type { HtmlValue } from './html/html.js';
-import type { Message, MessageAt } from './html/message.js';
+import type { Message, MessageAt } from './html/page-parts.js';
 
 /** The parts of the service that the console shows. */
 export interface ConsoleParts {
@@ -33,6 +33,7 @@ export const SECTIONS = {
 
 export interface PageRequest {
   readonly incoming: RequestContext;
+  readonly parts: ConsoleParts;
   /** The token for every form. */
   readonly csrf: string;
   /** What the last action said of an element. */
@@ -60,7 +61,7 @@ export interface ConsolePage {
   readonly section: keyof typeof SECTIONS;
   /** Whether its content changes on its own, so that it offers to load it again. Such a page has no fields to type in. */
   readonly isLive?: boolean;
-  show?(visit: PageRequest): PageContent | Promise<PageContent>;
+  show(visit: PageRequest): PageContent | Promise<PageContent>;
   /** Handles a form of the page. */
   act?(
     visit: PageRequest,

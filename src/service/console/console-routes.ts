@@ -1,114 +1,161 @@
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
-import type { HttpResponse, RequestContext, Route } from '../http/router.js';
+import {
+  type Handler,
+  type HttpResponse,
+  type RequestContext,
+  type Route,
+  type RouteTable,
+  routesOf,
+} from '../http/router.js';
+import type { OAuthProvider } from '../users/oauth-provider.js';
 import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
 import { faultPages } from './fault-pages.js';
-import { errorPage, HOME } from './html/error-page.js';
-import { html } from './html/html.js';
-import { layout, type Menu } from './html/layout.js';
-import { placeMessage } from './html/message.js';
-import { csrfField } from './html/page-parts.js';
-import { pageResponse, seeOther } from './html/page-response.js';
+import { type Html, html } from './html/html.js';
+import {
+  assetResponse,
+  errorPage,
+  HOME,
+  ICON_PATH,
+  layout,
+  type Menu,
+  pageResponse,
+  STYLE_PATH,
+  seeOther,
+} from './html/page.js';
+import { csrfField, placeMessage } from './html/page-parts.js';
 import { checkHost, readForm } from './html/read-form.js';
-import { refreshLinks, refreshSeconds } from './html/refresh.js';
 import { Sessions } from './html/sessions.js';
+import { ICON, STYLE_SHEET } from './html/style-sheet.js';
+import { withParameters } from './html/table.js';
 import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
 import { replayPages } from './replay-pages.js';
 import { requestPages } from './request-pages.js';
-import { SIGN_IN, signInPage } from './sign-in.js';
+import { SIGN_IN, SignInAttempts, type SignInParts, showSignIn, signIn } from './sign-in-page.js';
+import { statusRoutes } from './status-routes.js';
 import { usagePages } from './usage-pages.js';
+import { userRoutes } from './user/user-routes.js';
 
-/** The account console: pages for the account holder, after a sign-in with email and password. */
-export function consoleRoutes(parts: ConsoleParts): readonly Route[] {
-  const { settings } = parts.context;
-  const sessions = new Sessions<string>('millrace-console', HOME);
-  const pages = [
-    ...overviewPages(parts),
-    ...jobPages(parts),
-    ...replayPages(parts),
-    ...compliancePages(parts),
-    ...usagePages(parts),
-    ...requestPages(parts),
-    ...faultPages(parts),
-  ];
+export interface PageParts extends ConsoleParts {
+  readonly oauth: OAuthProvider;
+}
 
-  const respond = async (page: ConsolePage, incoming: RequestContext): Promise<HttpResponse> => {
-    const { request, method, url } = incoming;
-    // First, so that a cross-site form, which has no cookie, is refused without setting one.
-    const form = method === 'POST' ? await readForm(request, sessions) : undefined;
-    const { user, csrf, headers } = sessions.visitor(request);
-    if (user === undefined) {
-      const next = form === undefined ? url.pathname + url.search : HOME;
-      return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
-    }
-    const { messageAt, rest } = placeMessage(
-      form === undefined ? sessions.message(request, url.pathname) : undefined,
-    );
-    const pageRequest = { incoming, csrf, messageAt };
-    const result =
-      form === undefined ? await page.show?.(pageRequest) : await page.act?.(pageRequest, form);
-    if (result === undefined) throw new Error(`No ${method} for ${page.pattern}`);
-    if ('location' in result) {
-      sessions.setMessage(request, result.location, result.message);
-      return seeOther(result.location);
-    }
-    const { title, lead, body, status } = result;
-    const seconds = page.isLive && form === undefined ? refreshSeconds(url) : undefined;
-    const content = layout({
-      title,
-      lead: html`${lead !== undefined && html`<p>${lead}</p>`}${page.isLive && refreshLinks(url)}`,
-      body,
-      area: 'console',
-      home: HOME,
-      shape: 'wide',
-      menu: menuOf(page.section, user, csrf),
-      message: rest(),
-    });
-    return pageResponse(content, {
-      status,
-      headers: seconds === undefined ? {} : { Refresh: String(seconds) },
-    });
+/** All pages: the console, the status page, and the sign-in of users. */
+export function pageRoutes(parts: PageParts): readonly Route[] {
+  const { context } = parts;
+  const visited = {
+    parts,
+    settings: context.settings,
+    sessions: new Sessions<string>('millrace-console', HOME),
+    attempts: new SignInAttempts(),
   };
-
-  const signOut = async ({ request }: RequestContext): Promise<HttpResponse> => {
-    await readForm(request, sessions);
-    return seeOther(SIGN_IN, sessions.signOut(request));
+  const enter = ({ request }: RequestContext): Visited => {
+    checkHost(request);
+    return visited;
   };
-
-  const route = (
-    pattern: string,
-    methods: readonly string[],
-    handle: (incoming: RequestContext) => Promise<HttpResponse> | HttpResponse,
-  ): Route => ({
-    endpoint: 'pages',
-    methods,
-    pattern,
-    errorBody: searchErrorBody,
-    errorPage,
-    handle(incoming) {
-      checkHost(incoming.request);
-      return handle(incoming);
-    },
-  });
-
+  const family = { endpoint: 'pages', errorBody: searchErrorBody } as const;
   return [
-    { ...route(SIGN_IN, ['GET', 'POST'], signInPage(settings, sessions)), isLogged: true },
-    { ...route('/console/sign-out', ['POST'], signOut), isLogged: true },
-    ...pages.map(page =>
-      route(page.pattern, [page.show && 'GET', page.act && 'POST'].filter(isDefined), incoming =>
-        respond(page, incoming),
-      ),
-    ),
-    route('/console/:page', ['GET'], () => {
-      throw new HttpProblem(404, 'There is no such page.');
-    }),
-    ...['/', `${HOME}/`].map(path => route(path, ['GET'], () => seeOther(HOME))),
+    ...routesOf(family, ASSETS, () => undefined),
+    ...statusRoutes(context),
+    ...userRoutes(parts.oauth),
+    ...routesOf({ ...family, errorPage, isLogged: true }, SIGN_INS, enter),
+    ...routesOf({ ...family, errorPage }, CONSOLE, enter),
   ];
 }
 
-function isDefined(name: string | undefined): name is string {
-  return name !== undefined;
+/** What the console's handlers use. */
+interface Visited extends SignInParts {
+  readonly parts: ConsoleParts;
+}
+
+const asset = (type: string, text: string) => ({ GET: () => assetResponse(type, text) });
+
+const ASSETS: RouteTable<unknown> = {
+  [STYLE_PATH]: asset('text/css; charset=utf-8', STYLE_SHEET),
+  [ICON_PATH]: asset('image/svg+xml', ICON),
+  // Browsers request this by default.
+  '/favicon.ico': asset('image/svg+xml', ICON),
+};
+
+const signOut: Handler<Visited> = async ({ request }, { sessions }) => {
+  await readForm(request, sessions);
+  return seeOther(SIGN_IN, sessions.signOut(request));
+};
+
+const SIGN_INS: RouteTable<Visited> = {
+  [SIGN_IN]: { GET: showSignIn, POST: signIn },
+  '/console/sign-out': { POST: signOut },
+};
+
+/** The pages for the account holder, after a sign-in with email and password. */
+const PAGES: readonly ConsolePage[] = [
+  ...overviewPages,
+  ...jobPages,
+  ...replayPages,
+  ...compliancePages,
+  ...usagePages,
+  ...requestPages,
+  ...faultPages,
+];
+
+const CONSOLE: RouteTable<Visited> = {
+  ...Object.fromEntries(
+    PAGES.map(page => {
+      const handle: Handler<Visited> = (incoming, visited) => respond(page, incoming, visited);
+      return [page.pattern, { GET: handle, ...(page.act && { POST: handle }) }];
+    }),
+  ),
+  '/console/:page': {
+    GET() {
+      throw new HttpProblem(404, 'There is no such page.');
+    },
+  },
+  '/': { GET: () => seeOther(HOME) },
+  [`${HOME}/`]: { GET: () => seeOther(HOME) },
+};
+
+async function respond(
+  page: ConsolePage,
+  incoming: RequestContext,
+  { parts, sessions }: Visited,
+): Promise<HttpResponse> {
+  const { request, method, url } = incoming;
+  // First, so that a cross-site form, which has no cookie, is refused without setting one.
+  const form = method === 'POST' ? await readForm(request, sessions) : undefined;
+  const { user, csrf, headers } = sessions.visitor(request);
+  if (user === undefined) {
+    const next = form === undefined ? url.pathname + url.search : HOME;
+    return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
+  }
+  const { messageAt, rest } = placeMessage(
+    form === undefined ? sessions.message(request, url.pathname) : undefined,
+  );
+  const visit = { incoming, parts, csrf, messageAt };
+  const result =
+    form === undefined || page.act === undefined
+      ? await page.show(visit)
+      : await page.act(visit, form);
+  if ('location' in result) {
+    sessions.setMessage(request, result.location, result.message);
+    return seeOther(result.location);
+  }
+  const { title, lead, body, status } = result;
+  const seconds = page.isLive && form === undefined ? refreshSeconds(url) : undefined;
+  const content = layout({
+    title,
+    lead: html`${lead !== undefined && html`<p>${lead}</p>`}${page.isLive && refreshLinks(url)}`,
+    body,
+    area: 'console',
+    home: HOME,
+    shape: 'wide',
+    menu: menuOf(page.section, user, csrf),
+    message: rest(),
+  });
+  return pageResponse(content, {
+    status,
+    headers: seconds === undefined ? {} : { Refresh: String(seconds) },
+  });
 }
 
 function menuOf(section: keyof typeof SECTIONS, user: string, csrf: string): Menu {
@@ -120,4 +167,24 @@ function menuOf(section: keyof typeof SECTIONS, user: string, csrf: string): Men
   const entries = html`<nav aria-label="Console"><ul>${links}<li><a href="/status">Status</a></li></ul></nav>
 <form method="post" action="/console/sign-out">${csrfField(csrf)}<p class="who">Signed in as ${user}</p><button class="plain">Sign out</button></form>`;
   return { current, entries };
+}
+
+const OFFERED_SECONDS = 5;
+const MAX_SECONDS = 3_600;
+
+/** How often the browser is to load the page again; undefined for a page that it loads once. */
+function refreshSeconds({ searchParams }: URL): number | undefined {
+  const asked = searchParams.get('refresh') ?? '';
+  const seconds = /^\d{1,4}$/.test(asked) ? Number(asked) : 0;
+  return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : undefined;
+}
+
+/** Links that load a page again, once or every few seconds. They need no script: the response says when. */
+function refreshLinks(url: URL): Html {
+  const seconds = refreshSeconds(url);
+  return html`<p class="refresh">${
+    seconds === undefined
+      ? html`<a href="${url.pathname + url.search}">Refresh</a> <a href="${withParameters(url, { refresh: String(OFFERED_SECONDS) })}">Refresh every ${OFFERED_SECONDS} s</a>`
+      : html`<span class="state busy">refreshes every ${seconds} s</span> <a href="${withParameters(url, { refresh: undefined })}">Stop</a>`
+  }</p>`;
 }

@@ -2,7 +2,6 @@ import { floorTo, formatTimestamp, HOUR } from '../../time.js';
 import { shellWord } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
 import type { SECTIONS } from './console-page.js';
-import { LOGIN, script } from './shell-commands.js';
 
 /** An endpoint, with commands for curl and the library. */
 export interface ListedEndpoint {
@@ -229,4 +228,13 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
 
 function pathOf(...segments: readonly string[]): string {
   return segments.map(encodeURIComponent).join('/');
+}
+
+/** The login for curl, from the variables of the overview. */
+export const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
+
+/** A command that runs a short script with imports from the library. */
+export function script(names: readonly string[], ...lines: readonly string[]): string {
+  const script = [`import { ${names.join(', ')} } from "millrace";`, ...lines].join('\n');
+  return `node --input-type=module -e ${shellWord(script)}`;
 }

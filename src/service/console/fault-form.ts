@@ -1,8 +1,7 @@
 import type { Fault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields } from '../http/fault-table.js';
 import { type Html, html } from './html/html.js';
-import { messageBox } from './html/message.js';
-import { choices, csrfField } from './html/page-parts.js';
+import { choices, csrfField, messageBox } from './html/page-parts.js';
 
 export interface FaultForm {
   readonly kind: Fault['kind'];

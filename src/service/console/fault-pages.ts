@@ -15,8 +15,7 @@ import type {
 import { type FaultForm, faultForm, faultOf } from './fault-form.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
 import { csrfField } from './html/page-parts.js';
-import { paged } from './html/pager.js';
-import { type TableOptions, table } from './html/table.js';
+import { paged, type TableOptions, table } from './html/table.js';
 import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
 
 const HERE = '/console/faults';
@@ -26,100 +25,103 @@ const PAGE_FAULTS = 6;
 const PATIENCE_MS = 2_000;
 
 /** The clock, and what goes wrong on purpose; to change where the control path is on. */
-export function faultPages({ context }: ConsoleParts): readonly ConsolePage[] {
-  const { clock, faults, settings, settled } = context;
-
-  const shown = (
-    { csrf, incoming: { url }, messageAt }: PageRequest,
-    { clockProblem, ...form }: Partial<FaultForm> & { clockProblem?: ClockProblem } = {},
-  ): PageContent => {
-    const wanted = url.searchParams.get('kind');
-    const kind: Fault['kind'] = isFaultKind(wanted) ? wanted : 'status';
-    const isWrong = form.problem !== undefined || clockProblem !== undefined;
-    const planted = faults.list().toReversed();
-    const { rows, suffix, pager } = paged(planted, url, PAGE_FAULTS);
-    return {
-      title: `Clock and faults${suffix}`,
-      status: isWrong ? 422 : 200,
-      lead: settings.control
-        ? html`Move the time of the service, and make it fail on purpose. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`
-        : 'To look at only: this service was started with its control switched off.',
-      body: html`<section class="card" id="clock" aria-label="Clock"><h2>Clock</h2>
-${clockForms({ clock, csrf, isReadOnly: !settings.control, problem: clockProblem })}${messageAt('clock')}</section>
-<section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
-${settings.control && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
-${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${settings.control && ' Plant one below.'}</p>` : plantedTable(rows, planted.length, settings.control ? csrf : undefined, { messageAt })}${pager}</section>
-${settings.control && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${faultForm({ kind, csrf, ...form })}</section>`}`,
-    };
-  };
-
-  const plant = (visit: PageRequest, form: URLSearchParams): FormRedirect | PageContent => {
-    const kind = visit.incoming.url.searchParams.get('kind');
-    if (!isFaultKind(kind)) throw new HttpProblem(400, 'There is no such kind of fault.');
-    try {
-      const { id } = faults.plant(faultOf(kind, form) as unknown as Fault);
-      return {
-        location: `${HERE}#${rowId(id)}`,
-        message: { tone: 'good', text: 'The fault is planted.' },
-      };
-    } catch (error) {
-      if (!(error instanceof OptionError)) throw error;
-      const field = error.option.replace(/^fault\./, '');
-      // It stands under the field that it names.
-      const message = error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must');
-      const problem = { field, message };
-      return shown(visit, { given: form, problem });
-    }
-  };
-
-  const clear = (form: URLSearchParams): FormRedirect => {
-    const id = form.get('id');
-    const cleared = faults.clear(id === null ? undefined : Number(id));
-    return {
-      location: `${HERE}#planted`,
-      message:
-        cleared === 0
-          ? { tone: 'bad', text: 'This fault is no longer planted.' }
-          : { tone: 'good', text: `${countOf(cleared, 'fault')} cleared.` },
-    };
-  };
-
-  const move = async (
-    visit: PageRequest,
-    form: URLSearchParams,
-  ): Promise<FormRedirect | PageContent> => {
-    const action = form.get('action');
-    try {
-      if (action === 'reset') clock.reset();
-      else if (action === 'freeze') changeClock(clock, { frozen: true });
-      else if (action === 'resume') changeClock(clock, { frozen: false });
-      else if (action === 'set') changeClock(clock, { set: (form.get('set') ?? '').trim() });
-      else changeClock(clock, { advance: form.get('span') ?? (form.get('advance') ?? '').trim() });
-    } catch (error) {
-      if (!(error instanceof HttpProblem)) throw error;
-      return shown(visit, { clockProblem: { message: error.message, form } });
-    }
-    await settled(PATIENCE_MS);
-    return {
-      location: `${HERE}#clock`,
-      message: { tone: 'good', text: 'The clock has changed.' },
-    };
-  };
-
-  return [
-    {
-      pattern: HERE,
-      section: 'faults',
-      show: visit => shown(visit),
-      act(visit, form) {
-        if (!settings.control)
-          throw new HttpProblem(403, 'The control of this service is switched off.');
-        const action = form.get('action');
-        if (action === 'plant') return plant(visit, form);
-        return action === 'clear' ? clear(form) : move(visit, form);
-      },
+export const faultPages: readonly ConsolePage[] = [
+  {
+    pattern: HERE,
+    section: 'faults',
+    show: visit => shown(visit),
+    act(visit, form) {
+      if (!visit.parts.context.settings.control)
+        throw new HttpProblem(403, 'The control of this service is switched off.');
+      const action = form.get('action');
+      if (action === 'plant') return plant(visit, form);
+      return action === 'clear' ? clear(visit, form) : move(visit, form);
     },
-  ];
+  },
+];
+
+/** What a refused form has said, and why it was refused. */
+interface Refused extends Pick<FaultForm, 'given' | 'problem'> {
+  readonly clockProblem?: ClockProblem;
+}
+
+function shown(
+  { parts, csrf, incoming: { url }, messageAt }: PageRequest,
+  { clockProblem, ...form }: Refused = {},
+): PageContent {
+  const { clock, faults, settings } = parts.context;
+  const isReadOnly = !settings.control;
+  const wanted = url.searchParams.get('kind');
+  const kind: Fault['kind'] = isFaultKind(wanted) ? wanted : 'status';
+  const isWrong = form.problem !== undefined || clockProblem !== undefined;
+  const planted = faults.list().toReversed();
+  const { rows, suffix, pager } = paged(planted, url, PAGE_FAULTS);
+  return {
+    title: `Clock and faults${suffix}`,
+    status: isWrong ? 422 : 200,
+    lead: isReadOnly
+      ? 'To look at only: this service was started with its control switched off.'
+      : html`Move the time of the service, and make it fail on purpose. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`,
+    body: html`<section class="card" id="clock" aria-label="Clock"><h2>Clock</h2>
+${clockForms({ clock, csrf, isReadOnly, problem: clockProblem })}${messageAt('clock')}</section>
+<section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
+${!isReadOnly && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
+${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${!isReadOnly && ' Plant one below.'}</p>` : plantedTable(rows, planted.length, isReadOnly ? undefined : csrf, { messageAt })}${pager}</section>
+${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${faultForm({ kind, csrf, ...form })}</section>`}`,
+  };
+}
+
+function plant(visit: PageRequest, form: URLSearchParams): FormRedirect | PageContent {
+  const kind = visit.incoming.url.searchParams.get('kind');
+  if (!isFaultKind(kind)) throw new HttpProblem(400, 'There is no such kind of fault.');
+  try {
+    const { id } = visit.parts.context.faults.plant(faultOf(kind, form) as unknown as Fault);
+    return {
+      location: `${HERE}#${rowId(id)}`,
+      message: { tone: 'good', text: 'The fault is planted.' },
+    };
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    const field = error.option.replace(/^fault\./, '');
+    // It stands under the field that it names.
+    const message = error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must');
+    return shown(visit, { given: form, problem: { field, message } });
+  }
+}
+
+function clear({ parts }: PageRequest, form: URLSearchParams): FormRedirect {
+  const id = form.get('id');
+  const cleared = parts.context.faults.clear(id === null ? undefined : Number(id));
+  return {
+    location: `${HERE}#planted`,
+    message:
+      cleared === 0
+        ? { tone: 'bad', text: 'This fault is no longer planted.' }
+        : { tone: 'good', text: `${countOf(cleared, 'fault')} cleared.` },
+  };
+}
+
+async function move(
+  visit: PageRequest,
+  form: URLSearchParams,
+): Promise<FormRedirect | PageContent> {
+  const { clock, settled } = visit.parts.context;
+  const action = form.get('action');
+  try {
+    if (action === 'reset') clock.reset();
+    else if (action === 'freeze') changeClock(clock, { frozen: true });
+    else if (action === 'resume') changeClock(clock, { frozen: false });
+    else if (action === 'set') changeClock(clock, { set: (form.get('set') ?? '').trim() });
+    else changeClock(clock, { advance: form.get('span') ?? (form.get('advance') ?? '').trim() });
+  } catch (error) {
+    if (!(error instanceof HttpProblem)) throw error;
+    return shown(visit, { clockProblem: { message: error.message, form } });
+  }
+  await settled(PATIENCE_MS);
+  return {
+    location: `${HERE}#clock`,
+    message: { tone: 'good', text: 'The clock has changed.' },
+  };
 }
 
 const rowId = (id: number): string => `fault-${id}`;

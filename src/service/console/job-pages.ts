@@ -1,110 +1,110 @@
 import { formatTimestamp, HOUR, MINUTE } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { type JobStatus, jobDays, type Quote } from '../jobs/job.js';
+import { type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import { statusMessage, totalsOf } from '../jobs/job-views.js';
+import type { Jobs } from '../jobs/jobs.js';
 import { commandList, emptyPage } from './command-list.js';
-import type { ConsolePage, ConsoleParts, FormRedirect } from './console-page.js';
+import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
-import type { MessageAt } from './html/message.js';
-import { csrfField, facts, stateOf, type Tone } from './html/page-parts.js';
-import { paged } from './html/pager.js';
-import { table } from './html/table.js';
+import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
+import { paged, table } from './html/table.js';
 import { countOf, durationOf, instant, numberOf, sizeOf, windowOf } from './html/units.js';
 
 /** Milliseconds of real time that a page waits for work that is due by the clock. */
 const MAX_WAIT_MS = 100;
 
 /** The list of historical jobs and the page of one; both can accept and reject. */
-export function jobPages(parts: ConsoleParts): readonly ConsolePage[] {
-  const { jobs: endpoints, context } = parts;
-  const settle = async () => {
-    await endpoints.open();
-    await endpoints.jobs.settled(MAX_WAIT_MS);
-  };
-  const find = async (uuid: string): Promise<JobRunner | undefined> => {
-    await settle();
-    const runner = endpoints.jobs.find(uuid);
-    return runner === undefined || runner.expired ? undefined : runner;
-  };
-  /** Decides on a job; the message is for its row. */
-  const decide = async (
-    form: URLSearchParams,
-    uuid: string,
-    page: string,
-  ): Promise<FormRedirect> => {
-    const decision = form.get('decision');
-    if (decision !== 'accept' && decision !== 'reject')
-      throw new HttpProblem(400, 'A job can be accepted or rejected, nothing else.');
-    const status = decision === 'accept' ? 'accepted' : 'rejected';
-    const location = `${page}#${rowId(uuid)}`;
-    const runner = await find(uuid);
-    if (runner === undefined) return { location, message: { tone: 'bad', text: GONE } };
-    if (await runner.decide(status, context.settings.email))
-      return { location, message: { tone: 'good', text: `The job is ${status}.` } };
-    const text = `The job was not ${status}: it is ${runner.job.status} now. Only a quoted job can be ${status}.`;
-    return { location, message: { tone: 'bad', text } };
-  };
-
-  const list: ConsolePage = {
+export const jobPages: readonly ConsolePage[] = [
+  {
     pattern: '/console/jobs',
     section: 'jobs',
     isLive: true,
-    async show({ csrf, messageAt, incoming: { url } }) {
-      await settle();
-      const runners = endpoints.jobs.list().toReversed();
-      const { rows, suffix, pager } = paged(runners, url);
-      return {
-        title: `Jobs${suffix}`,
-        lead: 'Your programs make jobs. The service quotes each, and runs it once you or a program accept.',
-        body: html`${
-          runners.length === 0
-            ? emptyPage(parts, 'jobs', 'No jobs yet.')
-            : html`<section class="card">${jobTable(rows, runners.length, {
-                csrf,
-                messageAt,
-                page: url.pathname + url.search,
-              })}${pager}</section>`
-        }${commandList(parts, 'jobs')}`,
-      };
-    },
-    act: ({ incoming: { url } }, form) =>
-      decide(form, form.get('job') ?? '', url.pathname + url.search),
-  };
-
-  const one: ConsolePage = {
+    show: showList,
+    act: (visit, form) => decide(visit, form, form.get('job') ?? ''),
+  },
+  {
     pattern: '/console/jobs/:uuid',
     section: 'jobs',
     isLive: true,
-    async show({ csrf, messageAt, incoming: { path, url } }) {
-      const runner = await find(path.uuid ?? '');
-      if (runner === undefined) throw new HttpProblem(404, GONE);
-      const { rules, title } = runner.job;
-      const { rows, suffix, pager } = paged(rules, url);
-      return {
-        title: html`${isolated(title)}${suffix}`,
-        lead: html`A job. <a href="/console/jobs">All jobs</a>`,
-        body: html`${jobCard(runner, csrf, messageAt)}
-<section class="card" aria-labelledby="rules"><h2 id="rules">Rules</h2>${table(
-          countOf(rules.length, 'rule'),
-          [
-            {
-              label: 'Rule',
-              kind: 'header',
-              cell: ({ value }) => html`<code class="long">${isolated(value)}</code>`,
-            },
-            { label: 'Tag', cell: ({ tag }) => tag !== null && isolated(tag) },
-            { label: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
-          ],
-          rows,
-        )}${pager}</section>`,
-      };
-    },
-    act: ({ incoming: { path, url } }, form) =>
-      decide(form, path.uuid ?? '', url.pathname + url.search),
+    show: showJob,
+    act: (visit, form) => decide(visit, form, visit.incoming.path.uuid ?? ''),
+  },
+];
+
+async function showList(visit: PageRequest): Promise<PageContent> {
+  const { parts, csrf, messageAt, incoming } = visit;
+  const page = pageOf(incoming.url);
+  const runners = (await settledJobs(visit)).list().toReversed();
+  const { rows, suffix, pager } = paged(runners, incoming.url);
+  return {
+    title: `Jobs${suffix}`,
+    lead: 'Your programs make jobs. The service quotes each, and runs it once you or a program accept.',
+    body: html`${
+      runners.length === 0
+        ? emptyPage(parts, 'jobs', 'No jobs yet.')
+        : html`<section class="card">${jobTable(rows, runners.length, { csrf, messageAt, page })}${pager}</section>`
+    }${commandList(parts, 'jobs')}`,
   };
-  return [list, one];
 }
+
+async function showJob(visit: PageRequest): Promise<PageContent> {
+  const { csrf, messageAt, incoming } = visit;
+  const runner = await find(visit, incoming.path.uuid ?? '');
+  if (runner === undefined) throw new HttpProblem(404, GONE);
+  const { rules, title } = runner.job;
+  const { rows, suffix, pager } = paged(rules, incoming.url);
+  return {
+    title: html`${isolated(title)}${suffix}`,
+    lead: html`A job. <a href="/console/jobs">All jobs</a>`,
+    body: html`${jobCard(runner, csrf, messageAt)}
+<section class="card" aria-labelledby="rules"><h2 id="rules">Rules</h2>${table(
+      countOf(rules.length, 'rule'),
+      [
+        {
+          label: 'Rule',
+          kind: 'header',
+          cell: ({ value }) => html`<code class="long">${isolated(value)}</code>`,
+        },
+        { label: 'Tag', cell: ({ tag }) => tag !== null && isolated(tag) },
+        { label: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
+      ],
+      rows,
+    )}${pager}</section>`,
+  };
+}
+
+/** Decides on a job; the message is for its row. */
+async function decide(
+  visit: PageRequest,
+  form: URLSearchParams,
+  uuid: string,
+): Promise<FormRedirect> {
+  const decision = form.get('decision');
+  if (decision !== 'accept' && decision !== 'reject')
+    throw new HttpProblem(400, 'A job can be accepted or rejected, nothing else.');
+  const status = decision === 'accept' ? 'accepted' : 'rejected';
+  const location = `${pageOf(visit.incoming.url)}#${rowId(uuid)}`;
+  const runner = await find(visit, uuid);
+  if (runner === undefined) return { location, message: { tone: 'bad', text: GONE } };
+  if (await runner.decide(status, visit.parts.context.settings.email))
+    return { location, message: { tone: 'good', text: `The job is ${status}.` } };
+  const text = `The job was not ${status}: it is ${runner.job.status} now. Only a quoted job can be ${status}.`;
+  return { location, message: { tone: 'bad', text } };
+}
+
+async function find(visit: PageRequest, uuid: string): Promise<JobRunner | undefined> {
+  const runner = (await settledJobs(visit)).find(uuid);
+  return runner === undefined || runner.expired ? undefined : runner;
+}
+
+async function settledJobs({ parts: { jobs: endpoints } }: PageRequest): Promise<Jobs> {
+  await endpoints.open();
+  await endpoints.jobs.settled(MAX_WAIT_MS);
+  return endpoints.jobs;
+}
+
+const pageOf = ({ pathname, search }: URL): string => pathname + search;
 
 const GONE = 'There is no such job, or it has expired.';
 

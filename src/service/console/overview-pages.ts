@@ -10,26 +10,23 @@ import { countOf } from './html/units.js';
 import { outcomeOf } from './replay-pages.js';
 
 /** What to paste first, the current activity, the account, and every address. */
-export function overviewPages(parts: ConsoleParts): readonly ConsolePage[] {
-  const { context } = parts;
-  return [
-    {
-      pattern: '/console',
-      section: 'overview',
-      async show() {
-        const addresses = parts.addresses();
-        return {
-          title: 'Overview',
-          lead: 'The whole service on this machine. A click or tap on a command or an address selects all of it.',
-          body: html`${startCard(addresses, await parts.firstCommand())}
-<section class="card" aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(context.clock)}${goingOn(parts)}</section>
+export const overviewPages: readonly ConsolePage[] = [
+  {
+    pattern: '/console',
+    section: 'overview',
+    async show({ parts }) {
+      const addresses = parts.addresses();
+      return {
+        title: 'Overview',
+        lead: 'The whole service on this machine. A click or tap on a command or an address selects all of it.',
+        body: html`${startCard(addresses, await parts.firstCommand())}
+<section class="card" aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(parts.context.clock)}${goingOn(parts)}</section>
 <section class="card" aria-labelledby="account"><h2 id="account">Account</h2>${accountFacts(addresses)}</section>
 ${commandList(parts, 'overview')}`,
-        };
-      },
+      };
     },
-  ];
-}
+  },
+];
 
 function startCard(addresses: Addresses, firstCommand: string | undefined): Html {
   return html`<section class="card" id="start" aria-label="Start"><h2>Start</h2>

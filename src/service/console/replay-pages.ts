@@ -1,37 +1,33 @@
 import { MINUTE, type Window } from '../../time.js';
-import { endingOf, type ReplayEnd } from '../replay/info-message.js';
-import type { LoggedReplay } from '../replay/replay-log.js';
+import { endingOf, type LoggedReplay, type ReplayEnd } from '../replay/replay-log.js';
 import { commandList, emptyPage } from './command-list.js';
-import type { ConsolePage, ConsoleParts } from './console-page.js';
+import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { stateOf, type Tone } from './html/page-parts.js';
-import { paged } from './html/pager.js';
-import { table } from './html/table.js';
+import { paged, table } from './html/table.js';
 import { compactInstant, countOf, durationOf, minuteOf, numberOf, windowOf } from './html/units.js';
 
 /** The most recent replays, with the text of their last message. */
-export function replayPages(parts: ConsoleParts): readonly ConsolePage[] {
-  return [
-    {
-      pattern: '/console/replays',
-      section: 'replays',
-      isLive: true,
-      show({ incoming: { url } }) {
-        const { replays } = parts.streams.replays;
-        const { rows, suffix, pager } = paged(replays, url);
-        return {
-          title: `Replays${suffix}`,
-          lead: 'The connections to replay streams since the service started.',
-          body: html`${
-            replays.length === 0
-              ? emptyPage(parts, 'replays', 'No replays yet.')
-              : html`<section class="card">${replayTable(rows, replays.length)}${pager}</section>`
-          }${commandList(parts, 'replays')}`,
-        };
-      },
+export const replayPages: readonly ConsolePage[] = [
+  {
+    pattern: '/console/replays',
+    section: 'replays',
+    isLive: true,
+    show({ parts, incoming: { url } }) {
+      const { replays } = parts.streams.replays;
+      const { rows, suffix, pager } = paged(replays, url);
+      return {
+        title: `Replays${suffix}`,
+        lead: 'The connections to replay streams since the service started.',
+        body: html`${
+          replays.length === 0
+            ? emptyPage(parts, 'replays', 'No replays yet.')
+            : html`<section class="card">${replayTable(rows, replays.length)}${pager}</section>`
+        }${commandList(parts, 'replays')}`,
+      };
     },
-  ];
-}
+  },
+];
 
 function replayTable(replays: readonly LoggedReplay[], all: number): Html {
   return table(

@@ -3,32 +3,28 @@ import type { Quota } from '../http/quotas.js';
 import type { LoggedRequest } from '../http/request-log.js';
 import { ENDPOINTS, type Endpoint } from '../http/router.js';
 import type { Rate } from '../http/service-limits.js';
-import type { ConsolePage, ConsoleParts } from './console-page.js';
+import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { breakable, choices, stateOf } from './html/page-parts.js';
-import { paged, withParameters } from './html/pager.js';
-import { table } from './html/table.js';
+import { paged, table, withParameters } from './html/table.js';
 import { compactInstant, countOf, durationOf, numberOf } from './html/units.js';
 
 /** The most recent requests, and the remaining quotas. */
-export function requestPages({ context }: ConsoleParts): readonly ConsolePage[] {
-  return [
-    {
-      pattern: '/console/requests',
-      section: 'requests',
-      isLive: true,
-      show({ incoming: { url } }) {
-        const family = ENDPOINTS.find(endpoint => endpoint === url.searchParams.get('family'));
-        const { requests } = context.requests;
-        const listed = requests.filter(
-          ({ endpoint }) => family === undefined || endpoint === family,
-        );
-        const { rows, suffix, pager } = paged(listed, url);
-        const limited = context.quotas.left().filter(isLimited);
-        return {
-          title: `Requests${suffix}`,
-          lead: 'What your programs have asked for, and what they may still ask. Views of the console’s own pages are not listed, sign-ins are.',
-          body: html`<section class="card" aria-labelledby="log"><h2 id="log">Log</h2>
+export const requestPages: readonly ConsolePage[] = [
+  {
+    pattern: '/console/requests',
+    section: 'requests',
+    isLive: true,
+    show({ parts: { context }, incoming: { url } }) {
+      const family = ENDPOINTS.find(endpoint => endpoint === url.searchParams.get('family'));
+      const { requests } = context.requests;
+      const listed = requests.filter(({ endpoint }) => family === undefined || endpoint === family);
+      const { rows, suffix, pager } = paged(listed, url);
+      const limited = context.quotas.left().filter(isLimited);
+      return {
+        title: `Requests${suffix}`,
+        lead: 'What your programs have asked for, and what they may still ask. Views of the console’s own pages are not listed, sign-ins are.',
+        body: html`<section class="card" aria-labelledby="log"><h2 id="log">Log</h2>
 ${choices(
   'Family',
   [undefined, ...familiesOf(requests)].map(name => ({
@@ -44,11 +40,10 @@ ${
     ? html`<p class="empty">This service runs without rate limits (<code>--limits relaxed</code>).</p>`
     : quotaTable(limited)
 }</section>`,
-        };
-      },
+      };
     },
-  ];
-}
+  },
+];
 
 function quotaTable(quotas: readonly Quota[]): Html {
   return table(

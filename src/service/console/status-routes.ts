@@ -2,14 +2,12 @@ import type { ServiceContext } from '../context.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
 import { isJobFault, isStreamFault } from '../http/fault-table.js';
 import { searchErrorBody } from '../http/http-problem.js';
-import type { Endpoint, Route } from '../http/router.js';
+import { type Endpoint, type Handler, type Route, routesOf } from '../http/router.js';
 import { clockFace } from './clock-forms.js';
 import { whatOf } from './fault-pages.js';
-import { errorPage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
-import { layout } from './html/layout.js';
+import { errorPage, layout, pageResponse } from './html/page.js';
 import { stateOf, type Tone } from './html/page-parts.js';
-import { pageResponse } from './html/page-response.js';
 import { checkHost } from './html/read-form.js';
 import { table } from './html/table.js';
 import { countOf } from './html/units.js';
@@ -29,62 +27,58 @@ const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
 ];
 
 /** The status page, without sign-in: the state of each family of endpoints, and the clock. */
-export function statusRoutes({ faults, clock }: ServiceContext): readonly Route[] {
-  return [
-    {
-      endpoint: 'pages',
-      methods: ['GET'],
-      pattern: '/status',
-      errorBody: searchErrorBody,
-      errorPage,
-      handle({ request }) {
-        checkHost(request);
-        const all = faults.list();
-        const untargeted = all.filter(fault => targetsOf(fault) === undefined);
-        const families = [
-          ...(untargeted.length === 0 ? [] : [{ name: 'Any endpoint', planted: untargeted }]),
-          ...FAMILIES.map(([endpoint, name]) => ({
-            name,
-            planted: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
-          })),
-        ];
-        return pageResponse(
-          layout({
-            title: 'Status',
-            area: 'status',
-            home: '/status',
-            shape: 'medium',
-            corner: html`<a href="/console">Console</a>`,
-            body: html`${
-              all.length === 0
-                ? html`<p class="notice">Everything answers as it should.</p>`
-                : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
-            }
-<section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table(
-              'Each family of endpoints, and the faults that are planted for it',
-              [
-                { label: 'Family', kind: 'header', cell: ({ name }) => name },
-                {
-                  label: 'State',
-                  kind: 'beside',
-                  phoneLabel: '',
-                  cell: ({ planted }) => stateOfFamily(planted),
-                },
-                {
-                  label: 'Planted faults',
-                  phoneLabel: '',
-                  cell: ({ planted }) => planted.map(faultLine),
-                },
-              ],
-              families,
-            )}</section>
-<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section>`,
-          }),
-        );
-      },
-    },
-  ];
+export function statusRoutes(context: ServiceContext): readonly Route[] {
+  const family = { endpoint: 'pages', errorBody: searchErrorBody, errorPage } as const;
+  return routesOf(family, { '/status': { GET: showStatus } }, ({ request }) => {
+    checkHost(request);
+    return context;
+  });
 }
+
+const showStatus: Handler<ServiceContext> = (_, { faults, clock }) => {
+  const all = faults.list();
+  const untargeted = all.filter(fault => targetsOf(fault) === undefined);
+  const families = [
+    ...(untargeted.length === 0 ? [] : [{ name: 'Any endpoint', planted: untargeted }]),
+    ...FAMILIES.map(([endpoint, name]) => ({
+      name,
+      planted: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
+    })),
+  ];
+  return pageResponse(
+    layout({
+      title: 'Status',
+      area: 'status',
+      home: '/status',
+      shape: 'medium',
+      corner: html`<a href="/console">Console</a>`,
+      body: html`${
+        all.length === 0
+          ? html`<p class="notice">Everything answers as it should.</p>`
+          : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
+      }
+<section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table(
+        'Each family of endpoints, and the faults that are planted for it',
+        [
+          { label: 'Family', kind: 'header', cell: ({ name }) => name },
+          {
+            label: 'State',
+            kind: 'beside',
+            phoneLabel: '',
+            cell: ({ planted }) => stateOfFamily(planted),
+          },
+          {
+            label: 'Planted faults',
+            phoneLabel: '',
+            cell: ({ planted }) => planted.map(faultLine),
+          },
+        ],
+        families,
+      )}</section>
+<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section>`,
+    }),
+  );
+};
 
 /** The families that a fault names, by itself or by its kind; undefined if it can affect any request. */
 function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {

@@ -7,7 +7,7 @@ import {
   usageReport,
 } from '../usage/usage-report.js';
 import { commandList } from './command-list.js';
-import type { ConsolePage, ConsoleParts } from './console-page.js';
+import type { ConsolePage } from './console-page.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { facts, stateOf } from './html/page-parts.js';
@@ -19,45 +19,43 @@ const DAYS = 31;
 const LABEL_EVERY = 7;
 
 /** The usage report as charts and tables. */
-export function usagePages(parts: ConsoleParts): readonly ConsolePage[] {
-  const { context, usage } = parts;
-  return [
-    {
-      pattern: '/console/usage',
-      section: 'usage',
-      async show() {
-        const now = context.clock.now();
-        const [months, days] = await Promise.all([
-          usageReport(context, usage, {
-            bucket: 'month',
-            from: monthsLater(startOfMonth(now), -11),
-          }),
-          usageReport(context, usage, {
-            bucket: 'day',
-            from: floorTo(DAY, now) - (DAYS - 1) * DAY,
-          }),
-        ]);
-        const [publisher] = months.publishers;
-        const { status } = months.account;
-        return {
-          title: 'Usage',
-          lead: `What this service delivered, each activity once in a UTC day and product. The account is ${status}.`,
-          body: html`${
-            publisher === undefined
-              ? html`<p class="card empty">Nothing used in the last twelve months. The <a href="/console#start">overview</a> has a first search.</p>`
-              : html`${thisMonth(publisher)}
+export const usagePages: readonly ConsolePage[] = [
+  {
+    pattern: '/console/usage',
+    section: 'usage',
+    async show({ parts }) {
+      const { context, usage } = parts;
+      const now = context.clock.now();
+      const [months, days] = await Promise.all([
+        usageReport(context, usage, {
+          bucket: 'month',
+          from: monthsLater(startOfMonth(now), -11),
+        }),
+        usageReport(context, usage, {
+          bucket: 'day',
+          from: floorTo(DAY, now) - (DAYS - 1) * DAY,
+        }),
+      ]);
+      const [publisher] = months.publishers;
+      const { status } = months.account;
+      return {
+        title: 'Usage',
+        lead: `What this service delivered, each activity once in a UTC day and product. The account is ${status}.`,
+        body: html`${
+          publisher === undefined
+            ? html`<p class="card empty">Nothing used in the last twelve months. The <a href="/console#start">overview</a> has a first search.</p>`
+            : html`${thisMonth(publisher)}
 <section class="card" aria-labelledby="months"><h2 id="months">By month</h2>
 ${monthChart(publisher)}${numbersOf('Month', publisher.used, 7)}</section>
 <section class="card" aria-labelledby="days"><h2 id="days">By day</h2>
 ${dayChart(days.publishers[0], formatTimestamp(now))}</section>
 <section class="card" aria-labelledby="products"><h2 id="products">By product, this month</h2>
 ${productTable(publisher.products)}</section>`
-          }${commandList(parts, 'usage')}`,
-        };
-      },
+        }${commandList(parts, 'usage')}`,
+      };
     },
-  ];
-}
+  },
+];
 
 function thisMonth({ name, used, projected, thresholds }: PublisherUsage): Html {
   const activities = used.at(-1)?.activities ?? 0;

@@ -2,23 +2,19 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { ServiceContext } from '../context.js';
+import type { StatusFault } from './fault-kinds.js';
 import type { BodyHit } from './faulty-body.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
+import type { MatchedFaults } from './planted-faults.js';
 import type { Outcome } from './request-log.js';
 import {
   createRouter,
   type HttpResponse,
   jsonResponse,
-  type RequestContext,
   type Route,
+  type RoutedPath,
 } from './router.js';
 import { sendResponse } from './send-response.js';
-
-export interface RequestListener {
-  handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Aborts all active requests. */
-  stop(): void;
-}
 
 /**
  * Handles each request of a server. The order of checks that all families share:
@@ -29,116 +25,137 @@ export interface RequestListener {
  * 5. that the query is UTF-8: 400;
  * 6. the checks of the family.
  */
-export function createRequestListener(
-  routes: readonly Route[],
-  context: ServiceContext,
-): RequestListener {
-  const find = createRouter(routes);
-  const active = new Set<AbortController>();
+export class RequestListener {
+  readonly #find: (pathname: string) => RoutedPath | undefined;
+  readonly #context: ServiceContext;
+  readonly #active = new Set<AbortController>();
 
-  const respond = async (
+  constructor(routes: readonly Route[], context: ServiceContext) {
+    this.#find = createRouter(routes);
+    this.#context = context;
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const { clock, settings } = this.#context;
+    const controller = new AbortController();
+    // Clients take the service's time from this header.
+    response.setHeader('Date', new Date(clock.now()).toUTCString());
+    this.#active.add(controller);
+    response.on('close', () => {
+      this.#active.delete(controller);
+      controller.abort(new Error('The client has gone'));
+    });
+    // An unread rest of the body must not block the connection.
+    response.on('finish', () => request.resume());
+    this.#respond(request, response, controller.signal).catch(error => {
+      if (!controller.signal.aborted && !isOfGoneClient(error)) settings.onError(error);
+      response.destroy();
+    });
+  }
+
+  /** Aborts all active requests. */
+  stop(): void {
+    for (const controller of this.#active) controller.abort(new Error('The service stops'));
+  }
+
+  async #respond(
     request: IncomingMessage,
     response: ServerResponse,
     signal: AbortSignal,
-  ): Promise<void> => {
+  ): Promise<void> {
     const url = urlOf(request);
-    const method = request.method === 'HEAD' ? 'GET' : String(request.method);
-    const routed = url && find(url.pathname);
-    let answer: HttpResponse;
-    let bodyHit: BodyHit | undefined;
-    let fault: string | undefined;
+    const routed = url && this.#find(url.pathname);
     const began = performance.now();
-    const update = beginLog(request, url, routed?.route);
+    const update = this.#beginLog(request, url, routed?.route);
     // Only the `close` event shows whether the whole response was sent.
     response.on('close', () =>
       update({ isCut: !response.writableFinished, tookMs: performance.now() - began }),
     );
+    const faults =
+      url && routed && hasOneHost(request)
+        ? this.#context.faults.match(routed.route.endpoint, url.pathname + url.search)
+        : undefined;
+    const kinds = [faults?.delay?.kind, faults?.other?.kind].filter(Boolean).join(', ');
+    update({ fault: kinds || undefined });
+    let answer: HttpResponse;
     try {
-      checkHosts(request);
-      if (url === undefined || routed === undefined)
-        throw new HttpProblem(404, 'Not Found: there is nothing at this address');
-      const { route, path } = routed;
-      const faults = context.faults.match(route.endpoint, url.pathname + url.search);
-      fault = [faults.delay?.kind, faults.other?.kind].filter(Boolean).join(', ') || undefined;
-      if (faults.delay !== undefined) await setTimeout(faults.delay.ms, undefined, { signal });
-      let bucketsUntilTimeout: number | undefined;
-      const { other } = faults;
-      if (other?.kind === 'status') throw plantedProblem(other);
-      else if (other?.kind === 'counts-timeout') bucketsUntilTimeout = other.buckets;
-      else if (other !== undefined)
-        bodyHit = { fault: other, tookEffect: () => context.faults.tookEffect(other) };
-      if (!route.methods.includes(method))
-        throw new HttpProblem(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
-          Allow: route.methods.join(', '),
-        });
-      checkQuery(request);
-      const incoming: RequestContext = { request, method, url, path, signal, bucketsUntilTimeout };
-      answer = await route.handle(incoming);
+      answer = await this.#answer(request, url, routed, faults, signal);
     } catch (error) {
-      if (signal.aborted) {
-        update({ fault });
-        return;
-      }
-      answer = errorAnswer(error, method, routed?.route);
+      if (signal.aborted) return;
+      answer = this.#errorAnswer(error, methodOf(request), routed?.route);
     }
-    update({
-      fault,
-      status: answer.status,
-      quotas: routed && context.quotas.left(routed.route.endpoint),
-    });
-    await sendResponse(response, answer, bodyHit, signal);
-  };
+    const quotas = routed && this.#context.quotas.left(routed.route.endpoint);
+    update({ status: answer.status, quotas });
+    await sendResponse(response, answer, this.#bodyHit(faults), signal);
+  }
 
-  const beginLog = (
+  async #answer(
+    request: IncomingMessage,
+    url: URL | undefined,
+    routed: RoutedPath | undefined,
+    faults: MatchedFaults | undefined,
+    signal: AbortSignal,
+  ): Promise<HttpResponse> {
+    // RFC 9112 section 3.2 forbids two. Node takes the first, so the check of the host could be evaded.
+    if (!hasOneHost(request)) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
+    if (url === undefined || routed === undefined)
+      throw new HttpProblem(404, 'Not Found: there is nothing at this address');
+    const { delay, other } = faults ?? {};
+    if (delay !== undefined) await setTimeout(delay.ms, undefined, { signal });
+    if (other?.kind === 'status') throw plantedProblem(other);
+    const { route, path } = routed;
+    const method = methodOf(request);
+    if (!route.methods.includes(method))
+      throw new HttpProblem(405, `Method Not Allowed: use ${route.methods.join(' or ')}`, {
+        Allow: route.methods.join(', '),
+      });
+    checkQuery(request);
+    const bucketsUntilTimeout = other?.kind === 'counts-timeout' ? other.buckets : undefined;
+    return route.handle({ request, method, url, path, signal, bucketsUntilTimeout });
+  }
+
+  /** The fault of the body, which also hits the body of an error. */
+  #bodyHit(matched: MatchedFaults | undefined): BodyHit | undefined {
+    const fault = matched?.other;
+    if (fault === undefined || fault.kind === 'status' || fault.kind === 'counts-timeout')
+      return undefined;
+    return { fault, tookEffect: () => this.#context.faults.tookEffect(fault) };
+  }
+
+  #beginLog(
     request: IncomingMessage,
     url: URL | undefined,
     route: Route | undefined,
-  ): ((outcome: Outcome) => void) => {
+  ): (outcome: Outcome) => void {
     const endpoint = route?.endpoint;
     if (!(route?.isLogged ?? endpoint !== 'pages')) return () => {};
-    return context.requests.begin({
-      at: context.clock.now(),
+    return this.#context.requests.begin({
+      at: this.#context.clock.now(),
       method: String(request.method),
       address: url === undefined ? '' : url.pathname + url.search,
       endpoint,
     });
-  };
+  }
 
-  const errorAnswer = (error: unknown, method: string, route: Route | undefined): HttpResponse => {
-    const now = context.clock.now();
-    const problem = error instanceof HttpProblem ? error : internalError(error);
+  #errorAnswer(error: unknown, method: string, route: Route | undefined): HttpResponse {
+    const { clock, settings } = this.#context;
+    let problem: HttpProblem;
+    if (error instanceof HttpProblem) problem = error;
+    else {
+      settings.onError(error);
+      const reason = error instanceof Error ? error.message : String(error);
+      problem = new HttpProblem(500, `Internal Server Error: ${reason}`);
+    }
     if (route?.errorPage !== undefined) return route.errorPage(problem);
+    const { status, message, headers } = problem;
     const errorBody = route?.errorBody ?? searchErrorBody;
-    return jsonResponse(problem.status, errorBody(problem.message, now, method), problem.headers);
-  };
+    return jsonResponse(status, errorBody(message, clock.now(), method), headers);
+  }
+}
 
-  const internalError = (error: unknown): HttpProblem => {
-    context.settings.onError(error);
-    const reason = error instanceof Error ? error.message : String(error);
-    return new HttpProblem(500, `Internal Server Error: ${reason}`);
-  };
-
-  return {
-    handle(request, response) {
-      const controller = new AbortController();
-      // Clients take the service's time from this header.
-      response.setHeader('Date', new Date(context.clock.now()).toUTCString());
-      active.add(controller);
-      response.on('close', () => {
-        active.delete(controller);
-        controller.abort(new Error('The client has gone'));
-      });
-      // An unread rest of the body must not block the connection.
-      response.on('finish', () => request.resume());
-      respond(request, response, controller.signal).catch(error => {
-        if (!controller.signal.aborted && !isOfGoneClient(error)) context.settings.onError(error);
-        response.destroy();
-      });
-    },
-    stop() {
-      for (const controller of active) controller.abort(new Error('The service stops'));
-    },
-  };
+/** HEAD counts as GET. */
+function methodOf({ method }: IncomingMessage): string {
+  return method === 'HEAD' ? 'GET' : String(method);
 }
 
 /** A write may be the first call to notice that the client has disconnected. */
@@ -153,10 +170,9 @@ function urlOf(request: IncomingMessage): URL | undefined {
   return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
 }
 
-/** RFC 9112 section 3.2 forbids two. Node takes the first, so the check of the host could be evaded. */
-function checkHosts({ rawHeaders }: IncomingMessage): void {
+function hasOneHost({ rawHeaders }: IncomingMessage): boolean {
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
+  return hosts.length <= 1;
 }
 
 /** A query that is not UTF-8 would be decoded to other characters than the client meant. */
@@ -176,18 +192,10 @@ const STATUS_MESSAGES: Record<number, string> = {
   503: 'Service Unavailable',
 };
 
-function plantedProblem({
-  status,
-  message = STATUS_MESSAGES[status] ?? 'Planted fault',
-  retryAfter,
-}: {
-  status: number;
-  message?: string | undefined;
-  retryAfter?: number | undefined;
-}): HttpProblem {
+function plantedProblem({ status, message, retryAfter }: StatusFault): HttpProblem {
   return new HttpProblem(
     status,
-    message,
+    message ?? STATUS_MESSAGES[status] ?? 'Planted fault',
     retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
   );
 }

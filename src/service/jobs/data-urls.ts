@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { formatTimestamp, SECOND } from '../../time.js';
-import type { Job } from './job.js';
+import type { Job } from './job-record.js';
 
 /** Signs the URLs of data files, which expire. */
 export interface DataUrls {

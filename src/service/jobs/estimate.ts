@@ -3,7 +3,7 @@ import { gzip } from 'node:zlib';
 import { HOUR, MINUTE, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import { type JobRule, jobDays, type Quote } from './job.js';
+import { type JobRule, jobDays, type Quote } from './job-record.js';
 import { compileJobRules } from './job-rules.js';
 
 export interface EstimateOptions {

@@ -8,7 +8,7 @@ import { formatSent, SEGMENT } from '../../time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import { blocksOf } from '../http/send-response.js';
-import type { DataFile, Job } from './job.js';
+import type { DataFile, Job } from './job-record.js';
 import { compileJobRules } from './job-rules.js';
 import type { JobStore } from './job-store.js';
 

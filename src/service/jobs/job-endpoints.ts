@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { ServiceContext } from '../context.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from '../http/listen.js';
-import { createRequestListener } from '../http/request-listener.js';
+import { RequestListener } from '../http/request-listener.js';
 import type { Route } from '../http/router.js';
 import { dataRoutes } from './data-routes.js';
 import { createDataUrls, type DataUrls } from './data-urls.js';
@@ -26,9 +26,11 @@ export class JobEndpoints implements JobAccess {
     this.urls = createDataUrls(seed, account);
     this.#serviceUrl = serviceUrl;
     this.routes = jobRoutes(this);
-    const listener = createRequestListener(dataRoutes(this), context);
-    this.#files = createServer(SLOW_CLIENTS, listener.handle);
-    this.#stopFiles = listener.stop;
+    const listener = new RequestListener(dataRoutes(this), context);
+    this.#files = createServer(SLOW_CLIENTS, (request, response) =>
+      listener.handle(request, response),
+    );
+    this.#stopFiles = () => listener.stop();
   }
 
   get jobs(): Jobs {

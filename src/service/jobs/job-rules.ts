@@ -3,7 +3,7 @@ import { RuleMatcher } from '../../rules/index/compile-rules.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import type { JobRule } from './job.js';
+import type { JobRule } from './job-record.js';
 
 export interface RequestedRule {
   readonly value: string;

@@ -4,9 +4,8 @@ import type { ServiceContext } from '../context.js';
 import { estimate, quoteOf } from './estimate.js';
 import { generateFiles } from './generate-files.js';
 import type { IdleTracker } from './idle-tracker.js';
-import { type DataFile, expiryOf, type Job, type JobChange, type JobStage } from './job.js';
+import { type DataFile, expiryOf, type Job, type JobChange, type JobStage } from './job-record.js';
 import type { JobStore } from './job-store.js';
-import type { Semaphore } from './semaphore.js';
 
 /** Shared by the runners of all jobs. */
 export interface JobDependencies {
@@ -262,5 +261,44 @@ export class JobRunner {
   /** Expired: the record keeps only what the rate limits and responses need. */
   #gone(): JobChange {
     return { ...this.#job, since: this.#now, rules: [], gone: true };
+  }
+}
+
+interface Waiter {
+  readonly at: number;
+  readonly acquired: (at: number) => void;
+}
+
+/** Limits how many hold it at a time; the others queue. Instants are those of the service's clock. */
+export class Semaphore {
+  #free: number;
+  readonly #queue: Waiter[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Whether `acquire` would have to wait. */
+  get isFull(): boolean {
+    return this.#free === 0;
+  }
+
+  /**
+   * Calls back with the instant of the acquisition, synchronously if it is free.
+   *
+   * @param at When it is asked for.
+   */
+  acquire(at: number, acquired: (at: number) => void): void {
+    if (this.#free > 0) {
+      this.#free--;
+      acquired(at);
+    } else this.#queue.push({ at, acquired });
+  }
+
+  /** Hands it to the next in the queue. */
+  release(at: number): void {
+    const next = this.#queue.shift();
+    if (next === undefined) this.#free++;
+    else next.acquired(Math.max(next.at, at));
   }
 }

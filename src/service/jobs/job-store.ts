@@ -10,7 +10,7 @@ import { withStorageError } from '../../storage/storage-error.js';
 import { SEGMENT } from '../../time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';
-import type { DataFile, Job } from './job.js';
+import type { DataFile, Job } from './job-record.js';
 
 /** The list of a job's files. */
 const LIST = 'files.jsonl';

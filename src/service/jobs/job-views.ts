@@ -3,7 +3,7 @@ import type { WrongTotalsFault } from '../http/fault-kinds.js';
 import type { CreateRequest } from './create-request.js';
 import { type DataUrls, dataPath, localName } from './data-urls.js';
 import { megabytes } from './estimate.js';
-import { type DataFile, type Job, type JobStage, type JobStatus, jobDays } from './job.js';
+import { type DataFile, type Job, type JobStage, type JobStatus, jobDays } from './job-record.js';
 import type { RuleOutcome } from './job-rules.js';
 import type { JobRunner } from './job-runner.js';
 

@@ -4,10 +4,9 @@ import type { ServiceContext } from '../context.js';
 import type { RateWindow } from '../http/quotas.js';
 import type { CreateRequest } from './create-request.js';
 import { IdleTracker } from './idle-tracker.js';
-import type { Job, JobRule } from './job.js';
-import { type JobDependencies, JobRunner } from './job-runner.js';
+import type { Job, JobRule } from './job-record.js';
+import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
-import { Semaphore } from './semaphore.js';
 
 /** All jobs of the account, including those of earlier runs of the service. */
 export class Jobs {

@@ -3,13 +3,14 @@ import type { Compliance } from '../compliance/compliance.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import type { LiveResponse } from '../http/live-response.js';
+import type { Faults } from '../http/planted-faults.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
-import type { RequestContext, Route } from '../http/router.js';
+import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import { checkGzip, streamConnection } from '../http/stream-connection.js';
-import type { ReplayEnd } from './info-message.js';
 import { type ReplayFaults, replay } from './replay.js';
-import type { ReplayLog } from './replay-log.js';
+import type { ReplayEnd, ReplayLog } from './replay-log.js';
 import { type PostStream, type ReplayItems, replayedPosts } from './replayed-posts.js';
 import type { StreamRules } from './stream-rules.js';
 
@@ -40,100 +41,99 @@ export interface ReplayParts {
  * 3. the rate of connection requests, including failed ones: 429;
  * 4. gzip, the dates, and for `rulestream` that there are rules: 406.
  */
-export function replayRoutes(
-  context: ServiceContext,
-  { rules, compliance, connected, log }: ReplayParts,
-): readonly Route[] {
-  const { settings, clock, faults } = context;
-  const connects = [context.quotas.window('replayConnectRate')];
-
-  const source = async function* (
-    type: StreamType,
-    window: Window,
-    signal: AbortSignal,
-  ): ReplayItems {
-    if (type === 'compliance') yield* compliance.replayed(window, signal);
-    else yield* replayedPosts(await context.archive(), window, type, rules.all(), signal);
-  };
-
-  const faultsOf = (window: Window, pathAndQuery: string): ReplayFaults => {
-    const isWithin = (minute: string) => {
-      const ms = parseTimestamp(minute) as number;
-      return ms >= window.from && ms < window.to;
-    };
-    const unprocessed = faults.matchStream('unprocessed-range', 'replay', pathAndQuery, fault =>
-      isWithin(fault.fromDate),
-    );
-    return {
-      unprocessed,
-      // The ending with an unprocessed range does not name failed minutes; clients would lose them.
-      failed:
-        unprocessed === undefined
-          ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>
-              fault.minutes.some(isWithin),
-            )
-          : undefined,
-      activityCountOff: faults.matchStream('wrong-count', 'replay', pathAndQuery)?.by ?? 0,
-      flood: faults.matchStream('flood', 'replay', pathAndQuery) !== undefined,
-    };
-  };
-
-  const route: Route = {
-    endpoint: 'replay',
-    methods: ['GET'],
-    pattern: '/replay/:type/accounts/:account/publishers/:publisher/:label.json',
-    errorBody: messageErrorBody,
-    async handle(incoming: RequestContext) {
-      const { account, publisher, streamLabel: label } = settings;
-      checkAccess(incoming, settings, { account, publisher, label });
-      const { path, url, signal } = incoming;
-      const type = Object.hasOwn(TYPES, path.type ?? '') ? TYPES[path.type as string] : undefined;
-      if (type === undefined)
-        throw new HttpProblem(404, `Not Found: there is no stream of the type '${path.type}'`);
-      checkRate(connects, connectionsExceeded);
-      checkGzip(incoming);
-      const window = replayWindow(url.searchParams, clock.now(), settings.limits);
-      await rules.open();
-      if (type === 'rulestream' && rules.size === 0)
-        throw new HttpProblem(
-          406,
-          'There are no rules for this stream. Add rules before connecting.',
-        );
-
-      const token = {};
-      if (type === 'rulestream') connected.add(token);
-      const release = () => connected.delete(token);
-      signal.addEventListener('abort', release);
-      const stream = streamConnection(
-        incoming,
-        context,
-        settings.streamLabel,
-        async (live, stop) => {
-          const logEnd = log.begin(type, window);
-          let end: ReplayEnd | undefined;
-          try {
-            end = await replay(live, source(type, window, stop), {
-              window,
-              postsPerSecond: settings.replayPostsPerSecond,
-              signal: stop,
-              now: () => clock.now(),
-              onError: settings.onError,
-              onSent: ids => {
-                if (type !== 'compliance') context.usage.delivered(type, ids);
-              },
-              faults: faultsOf(window, url.pathname + url.search),
-            });
-          } finally {
-            logEnd(end);
-          }
-          // Before the client sees the end: it may change rules right after it.
-          release();
-        },
+export function replayRoutes(context: ServiceContext, parts: ReplayParts): readonly Route[] {
+  const { settings, quotas } = context;
+  const { account, publisher, streamLabel: label } = settings;
+  const connects = [quotas.window('replayConnectRate')];
+  const pattern = '/replay/:type/accounts/:account/publishers/:publisher/:label.json';
+  const family = { endpoint: 'replay', errorBody: messageErrorBody } as const;
+  return routesOf(family, { [pattern]: { GET: connect } }, async incoming => {
+    checkAccess(incoming, settings, { account, publisher, label });
+    const { path, url } = incoming;
+    const type = Object.hasOwn(TYPES, path.type ?? '') ? TYPES[path.type as string] : undefined;
+    if (type === undefined)
+      throw new HttpProblem(404, `Not Found: there is no stream of the type '${path.type}'`);
+    checkRate(connects, connectionsExceeded);
+    checkGzip(incoming);
+    const window = replayWindow(url.searchParams, context.clock.now(), settings.limits);
+    await parts.rules.open();
+    if (type === 'rulestream' && parts.rules.size === 0)
+      throw new HttpProblem(
+        406,
+        'There are no rules for this stream. Add rules before connecting.',
       );
-      return { status: 200, body: [], live: stream };
-    },
+    return { ...parts, context, type, window };
+  });
+}
+
+/** A replay whose request was accepted. */
+interface AcceptedReplay extends ReplayParts {
+  readonly context: ServiceContext;
+  readonly type: StreamType;
+  readonly window: Window;
+}
+
+const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
+  const { context, type, window, connected, log } = accepted;
+  const { settings, clock, usage } = context;
+  const { url, signal } = incoming;
+  const token = {};
+  if (type === 'rulestream') connected.add(token);
+  const release = () => connected.delete(token);
+  signal.addEventListener('abort', release);
+  const feed = async (live: LiveResponse, stop: AbortSignal) => {
+    const logEnd = log.begin(type, window);
+    let end: ReplayEnd | undefined;
+    try {
+      end = await replay(live, source(accepted, stop), {
+        window,
+        postsPerSecond: settings.replayPostsPerSecond,
+        signal: stop,
+        now: () => clock.now(),
+        onError: settings.onError,
+        onSent: ids => {
+          if (type !== 'compliance') usage.delivered(type, ids);
+        },
+        faults: faultsOf(window, url.pathname + url.search, context.faults),
+      });
+    } finally {
+      logEnd(end);
+    }
+    // Before the client sees the end: it may change rules right after it.
+    release();
   };
-  return [route];
+  const stream = streamConnection(incoming, context, settings.streamLabel, feed);
+  return { status: 200, body: [], live: stream };
+};
+
+async function* source(
+  { context, type, window, rules, compliance }: AcceptedReplay,
+  signal: AbortSignal,
+): ReplayItems {
+  if (type === 'compliance') yield* compliance.replayed(window, signal);
+  else yield* replayedPosts(await context.archive(), window, type, rules.all(), signal);
+}
+
+function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayFaults {
+  const isWithin = (minute: string) => {
+    const ms = parseTimestamp(minute) as number;
+    return ms >= window.from && ms < window.to;
+  };
+  const unprocessed = faults.matchStream('unprocessed-range', 'replay', pathAndQuery, fault =>
+    isWithin(fault.fromDate),
+  );
+  return {
+    unprocessed,
+    // The ending with an unprocessed range does not name failed minutes; clients would lose them.
+    failed:
+      unprocessed === undefined
+        ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>
+            fault.minutes.some(isWithin),
+          )
+        : undefined,
+    activityCountOff: faults.matchStream('wrong-count', 'replay', pathAndQuery)?.by ?? 0,
+    flood: faults.matchStream('flood', 'replay', pathAndQuery) !== undefined,
+  };
 }
 
 /**

@@ -3,7 +3,7 @@ import { floorTo, MINUTE, parseTimestamp, SECOND, type Window } from '../../time
 import { EventLoopYield } from '../event-loop-yield.js';
 import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-kinds.js';
 import type { LiveResponse } from '../http/live-response.js';
-import { infoMessage, type ReplayEnd } from './info-message.js';
+import { infoMessage, type ReplayEnd } from './replay-log.js';
 import type { ReplayItems } from './replayed-posts.js';
 
 export interface ReplayOptions {

@@ -1,6 +1,6 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import type { DataFile, Job } from '../../../src/service/jobs/job.js';
+import type { DataFile, Job } from '../../../src/service/jobs/job-record.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import { loadModule } from '../load-module.js';
 import type { KeptFiles } from './kept-files.js';

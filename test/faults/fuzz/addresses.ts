@@ -3,7 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import path from 'node:path';
 import type { Endpoint } from '../../../src/service/http/router.js';
-import type { Job } from '../../../src/service/jobs/job.js';
+import type { Job } from '../../../src/service/jobs/job-record.js';
 import { loadModule } from '../load-module.js';
 import { answerOf } from './answer-of.js';
 import { check, expectSame, type ParserKind, temporaryFolder } from './parser.js';

@@ -6,12 +6,14 @@ import { createService } from '../../../src/service/index.js';
 /** The routes that the service is made of. */
 const routes = vi.hoisted(() => [] as Route[]);
 vi.mock('../../../src/service/http/request-listener.js', async original => {
-  const { createRequestListener } =
+  const { RequestListener } =
     await original<typeof import('../../../src/service/http/request-listener.js')>();
   return {
-    createRequestListener: (...args: Parameters<typeof createRequestListener>) => {
-      routes.splice(0, routes.length, ...args[0]);
-      return createRequestListener(...args);
+    RequestListener: class extends RequestListener {
+      constructor(...args: ConstructorParameters<typeof RequestListener>) {
+        super(...args);
+        routes.splice(0, routes.length, ...args[0]);
+      }
     },
   };
 });

@@ -1,4 +1,4 @@
-import type { JobStatus } from '../../../src/service/jobs/job.js';
+import type { JobStatus } from '../../../src/service/jobs/job-record.js';
 import { DAY, floorTo, SECOND } from '../../../src/time.js';
 
 export interface ModelDwell {

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { HOUR, MINUTE } from '../../../time.js';
-import type { Message, Said } from './message.js';
+import type { Message, Said } from './page-parts.js';
 
 /** The visitor of a page. */
 export interface Visitor<User> {

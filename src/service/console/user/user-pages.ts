@@ -3,10 +3,8 @@ import type { HttpResponse } from '../../http/router.js';
 import type { User } from '../../users/grants.js';
 import type { PendingSignIn, UserGrant } from '../../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from '../html/html.js';
-import { layout } from '../html/layout.js';
-import { messageBox } from '../html/message.js';
-import { breakable, csrfField } from '../html/page-parts.js';
-import { type PageOptions, pageResponse } from '../html/page-response.js';
+import { layout, type PageOptions, pageResponse } from '../html/page.js';
+import { breakable, csrfField, messageBox } from '../html/page-parts.js';
 import { instant } from '../html/units.js';
 
 /** The page that lists a user's grants. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Sessions } from '../../../../src/service/console/html/sessions.js';
-import { SignInAttempts } from '../../../../src/service/console/sign-in.js';
+import { SignInAttempts } from '../../../../src/service/console/sign-in-page.js';
 import { HOUR, MINUTE } from '../../../../src/time.js';
 
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>

@@ -1,49 +1,47 @@
 import { MINUTE, SECOND } from '../../time.js';
 import { isLogin } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
-import type { HttpResponse, RequestContext } from '../http/router.js';
+import type { Handler } from '../http/router.js';
 import type { Settings } from '../service-options.js';
-import { HOME, plainPage } from './html/error-page.js';
 import { type Html, html } from './html/html.js';
-import { messageBox } from './html/message.js';
-import { csrfField } from './html/page-parts.js';
-import { pageResponse, seeOther } from './html/page-response.js';
+import { HOME, pageResponse, plainPage, seeOther } from './html/page.js';
+import { csrfField, messageBox } from './html/page-parts.js';
 import { readForm } from './html/read-form.js';
 import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
 
-/** The sign-in page of the console: shows the form, and checks what it sends. */
-export function signInPage(
-  settings: Settings,
-  sessions: Sessions<string>,
-): (incoming: RequestContext) => HttpResponse | Promise<HttpResponse> {
-  const attempts = new SignInAttempts();
-
-  const show = ({ request, url }: RequestContext): HttpResponse => {
-    const { user, csrf, headers } = sessions.visitor(request);
-    const next = consoleAddress(url.searchParams.get('next'));
-    if (user !== undefined) return seeOther(next);
-    return pageResponse(plainPage({ title: 'Sign in', body: signInForm({ csrf, next }) }), {
-      headers,
-    });
-  };
-
-  const signIn = async ({ request }: RequestContext): Promise<HttpResponse> => {
-    const form = await readForm(request, sessions);
-    attempts.check();
-    const next = consoleAddress(form.get('next'));
-    const login = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
-    if (isLogin(login, settings)) return seeOther(next, sessions.signIn(request, settings.email));
-    attempts.failed();
-    const problem = 'That is not the email and password of this account.';
-    const { csrf, headers } = sessions.visitor(request);
-    const body = signInForm({ csrf, next, email: login.email, problem });
-    return pageResponse(plainPage({ title: 'Sign in', body }), { status: 401, headers });
-  };
-
-  return incoming => (incoming.method === 'POST' ? signIn(incoming) : show(incoming));
+/** What the sign-in of the console uses. */
+export interface SignInParts {
+  readonly settings: Settings;
+  readonly sessions: Sessions<string>;
+  readonly attempts: SignInAttempts;
 }
+
+/** Shows the form. */
+export const showSignIn: Handler<SignInParts> = ({ request, url }, { sessions }) => {
+  const { user, csrf, headers } = sessions.visitor(request);
+  const next = consoleAddress(url.searchParams.get('next'));
+  if (user !== undefined) return seeOther(next);
+  return pageResponse(plainPage({ title: 'Sign in', body: signInForm({ csrf, next }) }), {
+    headers,
+  });
+};
+
+/** Checks what the form sends. */
+export const signIn: Handler<SignInParts> = async ({ request }, parts) => {
+  const { settings, sessions, attempts } = parts;
+  const form = await readForm(request, sessions);
+  attempts.check();
+  const next = consoleAddress(form.get('next'));
+  const login = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
+  if (isLogin(login, settings)) return seeOther(next, sessions.signIn(request, settings.email));
+  attempts.failed();
+  const problem = 'That is not the email and password of this account.';
+  const { csrf, headers } = sessions.visitor(request);
+  const body = signInForm({ csrf, next, email: login.email, problem });
+  return pageResponse(plainPage({ title: 'Sign in', body }), { status: 401, headers });
+};
 
 interface SignInForm {
   readonly csrf: string;

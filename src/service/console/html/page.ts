@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import type { HttpProblem } from '../../http/http-problem.js';
+import type { HttpResponse } from '../../http/router.js';
+import { Html, type HtmlValue, html } from './html.js';
+import { messageBox } from './page-parts.js';
+import { ICON, STYLE_SHEET } from './style-sheet.js';
+
+export interface Layout {
+  readonly title: HtmlValue;
+  /** Below the heading. */
+  readonly lead?: HtmlValue;
+  readonly body: HtmlValue;
+  /** The part of the service that the page belongs to, shown after its name. */
+  readonly area: string;
+  /** The link of the name. */
+  readonly home: string;
+  /** `wide` puts the menu at the side. */
+  readonly shape: 'wide' | 'medium' | 'narrow';
+  readonly menu?: Menu | undefined;
+  /** At the top right, in place of a menu. */
+  readonly corner?: HtmlValue;
+  /** What the last action said, if no part of the body shows it. */
+  readonly message?: HtmlValue;
+}
+
+/** The pages of an area: on a phone closed, at the side of a wide screen. */
+export interface Menu {
+  /** The name of the current page. */
+  readonly current: string;
+  /** The links, and what else belongs to each page. */
+  readonly entries: HtmlValue;
+}
+
+/** The URL has a digest of the style sheet, so that browsers do not use an old one from their cache. */
+export const STYLE_PATH = '/pages/style.css';
+export const ICON_PATH = '/pages/icon.svg';
+const styleAddress = `${STYLE_PATH}?v=${createHash('sha256').update(STYLE_SHEET).digest('hex').slice(0, 12)}`;
+
+/** A whole page. */
+export function layout(page: Layout): Html {
+  const { title, lead, body, area, home, shape, menu, corner, message } = page;
+  return html`${new Html('<!DOCTYPE html>')}
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${textOf(title)} · Millrace ${area}</title>
+<link rel="stylesheet" href="${styleAddress}">
+<link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
+</head>
+<body class="${shape}">
+<a class="skip" href="#main">Skip to content</a>
+<header class="top">
+<a class="brand" href="${home}">${wheel}<span>Millrace <span>${area}</span></span></a>
+${corner}
+${
+  menu !== undefined &&
+  html`<details class="menu"><summary>Menu <span class="here">${menu.current}</span></summary><div>${menu.entries}</div></details>
+<div class="side">${menu.entries}</div>`
+}
+</header>
+<main id="main" tabindex="-1">
+${message}
+<div class="lead"><h1>${title}</h1>${lead}</div>
+${body}
+</main>
+<footer class="foot">The local service of Millrace, on this machine only.</footer>
+</body>
+</html>
+`;
+}
+
+const wheel = new Html(
+  ICON.replace('<svg ', '<svg aria-hidden="true" ').replace('#0a8a84', 'currentColor'),
+);
+
+/** The title element allows only text. */
+function textOf(title: HtmlValue): Html {
+  return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
+}
+
+export interface PageOptions {
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Another origin that a form of the page may redirect to; browsers check redirects, too. */
+  readonly formTarget?: string | undefined;
+}
+
+/** A page as an HTML response. */
+export function pageResponse(page: Html, options: PageOptions = {}): HttpResponse {
+  const { status = 200, headers, formTarget } = options;
+  return {
+    status,
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      ...securityHeaders(formTarget),
+      ...headers,
+    },
+    body: [Buffer.from(page.text)],
+  };
+}
+
+/** A redirect after a form (303 See Other), so that a reload does not send the form again. */
+export function seeOther(
+  location: string,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
+  return {
+    status: 303,
+    headers: { Location: location, ...securityHeaders(), ...headers },
+    body: [],
+  };
+}
+
+/** A static file of the pages, without user data. */
+export function assetResponse(type: string, text: string): HttpResponse {
+  return {
+    status: 200,
+    headers: {
+      ...securityHeaders(),
+      'Content-Type': type,
+      'Cache-Control': 'public, max-age=3600',
+    },
+    body: [Buffer.from(text)],
+  };
+}
+
+/** Security headers: no scripts, no content of other sites, no frames, no caching. */
+function securityHeaders(formTarget?: string): Record<string, string> {
+  const formAction = ["'self'", formTarget].filter(Boolean).join(' ');
+  return {
+    'Content-Security-Policy': [
+      "default-src 'none'",
+      "style-src 'self'",
+      "img-src 'self'",
+      `form-action ${formAction}`,
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'X-Frame-Options': 'DENY',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Cache-Control': 'no-store',
+  };
+}
+
+/** The first page of the console. */
+export const HOME = '/console';
+
+/** Shows an error as a page. */
+export function errorPage({ status, message, headers }: HttpProblem): HttpResponse {
+  const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
+<p><a class="button" href="${HOME}">To the console</a></p></div>`;
+  return pageResponse(plainPage({ title: titleOf(status), body }), { status, headers });
+}
+
+function titleOf(status: number): string {
+  if (status === 403) return 'Not done';
+  if (status === 404) return 'Not found';
+  if (status === 429) return 'Too many tries';
+  return status < 500 ? 'That did not work' : 'Something broke';
+}
+
+/** A page without the menu, for visitors who are not signed in. */
+export function plainPage(page: { readonly title: string; readonly body: HtmlValue }): Html {
+  return layout({ ...page, area: 'console', home: HOME, shape: 'narrow' });
+}
