@@ -7,7 +7,6 @@ import { HttpProblem } from '../http/http-problem.js';
 import { type ClockProblem, clockForms } from './clock-forms.js';
 import type {
   ConsolePage,
-  ConsoleParts,
   FormRedirect,
   PageContent,
   PageRequest,

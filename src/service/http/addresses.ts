@@ -49,19 +49,9 @@ export interface Addresses {
 }
 
 /** Names, credentials and limits that come from options of the service. */
-type Names = { readonly limits: Limits } & Pick<
+type Names = { readonly limits: Limits } & Omit<
   Addresses,
-  | 'account'
-  | 'label'
-  | 'streamLabel'
-  | 'complianceLabel'
-  | 'publisher'
-  | 'email'
-  | 'password'
-  | 'consumerKey'
-  | 'consumerSecret'
-  | 'unapprovedConsumerKey'
-  | 'unapprovedConsumerSecret'
+  `${string}Url` | 'serviceTime' | 'limits'
 >;
 
 /** The addresses of a service that listens at this URL. */

@@ -1,5 +1,5 @@
 import type { Format } from '../../activity/activity.js';
-import { DAY, floorTo, SECOND, type Window } from '../../time.js';
+import { DAY, floorTo, type Window } from '../../time.js';
 
 /** `rejected`, `delivered` and `failed` are final. */
 export type JobStatus =
@@ -78,16 +78,4 @@ export type JobChange = Pick<Job, 'status' | 'since'> & Partial<Job>;
 /** The number of UTC days that a window touches: the unit in which jobs are priced. */
 export function jobDays({ from, to }: Window): number {
   return to <= from ? 0 : (floorTo(DAY, to - 1) - floorTo(DAY, from)) / DAY + 1;
-}
-
-/**
- * When a job expires, rounded down to the second as responses show it: 15 days after its quote, or
- * after its acceptance. A job whose estimate failed has no quote; its days count from the failure.
- */
-export function expiryOf(job: Job, retentionMs: number): number {
-  const { status, quote, acceptedAt, since } = job;
-  const expiry = (at: number) => floorTo(SECOND, at + retentionMs);
-  if (status === 'rejected' || status === 'quoted') return quote?.expiresAt ?? expiry(since);
-  if (acceptedAt !== undefined) return expiry(acceptedAt);
-  return status === 'failed' ? expiry(since) : Number.POSITIVE_INFINITY;
 }

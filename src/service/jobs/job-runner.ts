@@ -4,7 +4,8 @@ import type { ServiceContext } from '../context.js';
 import { estimate, quoteOf } from './estimate.js';
 import { generateFiles } from './generate-files.js';
 import type { IdleTracker } from './idle-tracker.js';
-import { type DataFile, expiryOf, type Job, type JobChange, type JobStage } from './job-record.js';
+import { expired, expiryOf } from './job-expiry.js';
+import type { DataFile, Job, JobChange, JobStage } from './job-record.js';
 import type { JobStore } from './job-store.js';
 
 /** Shared by the runners of all jobs. */
@@ -116,7 +117,7 @@ export class JobRunner {
       case 'estimating':
         return this.#estimate();
       case 'quoted':
-        return (await this.#decided()) ? undefined : this.#gone();
+        return (await this.#decided()) ? undefined : expired(job, this.#now);
       case 'running':
         return this.#run();
       case 'completed': {
@@ -126,7 +127,7 @@ export class JobRunner {
       }
       default:
         await idle.waitUntil(this.expiresAt, signal);
-        return this.#gone();
+        return expired(job, this.#now);
     }
   }
 
@@ -256,11 +257,6 @@ export class JobRunner {
     });
     cancel?.();
     return decided;
-  }
-
-  /** Expired: the record keeps only what the rate limits and responses need. */
-  #gone(): JobChange {
-    return { ...this.#job, since: this.#now, rules: [], gone: true };
   }
 }
 

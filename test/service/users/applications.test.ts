@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../../src/errors.js';
+import { createService } from '../../../src/service/index.js';
 import { isRegistered, withQuery } from '../../../src/service/users/applications.js';
 
 describe('a callback', () => {
@@ -80,5 +82,17 @@ describe('a callback', () => {
       'http://127.0.0.1:9/a?b=c%20d&e&oauth_token=x+y&denied=%26',
     );
     expect(withQuery('http://127.0.0.1:9', { a: '1' })).toBe('http://127.0.0.1:9/?a=1');
+  });
+});
+
+describe('the option `callbackUrls`', () => {
+  it.each([
+    'http://127.0.0.1/back#',
+    ' http://127.0.0.1/back',
+    'http:127.0.0.1/back',
+    'http://127.0.0.1\\back',
+  ])('refuses an address that no callback of a request could match: %j', callbackUrl => {
+    expect(() => createService({ callbackUrls: [callbackUrl] })).toThrow(OptionError);
+    expect(isRegistered(callbackUrl, [callbackUrl])).toBe(false);
   });
 });
