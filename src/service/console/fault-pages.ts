@@ -5,12 +5,7 @@ import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { type ClockProblem, clockForms } from './clock-forms.js';
-import type {
-  ConsolePage,
-  FormRedirect,
-  PageContent,
-  PageRequest,
-} from './console-page.js';
+import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type FaultForm, faultForm, faultOf } from './fault-form.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
 import { csrfField } from './html/page-parts.js';
