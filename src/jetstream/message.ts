@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Activity } from '../activity/activity.js';
+import { DataError } from '../errors.js';
 
 /** Headers of a message, besides the message id that the server reads. */
 export const HEADERS = {
@@ -39,6 +40,20 @@ export interface Outgoing {
   readonly tags: readonly string[];
 }
 
+/** An item that cannot be published, because it has no id or is too large. `onDamaged` can leave it out. */
+export class DamagedItem extends DataError {
+  readonly raw: Uint8Array;
+
+  constructor(
+    message: string,
+    raw: Uint8Array,
+    options: ConstructorParameters<typeof DataError>[1],
+  ) {
+    super(message, options);
+    this.raw = raw;
+  }
+}
+
 /** An id that can be part of a header: another one is replaced by its hash. */
 export function headerId(id: string): string {
   return /^[\w.:@/-]{1,128}$/.test(id) ? id : `sha256:${digest(id)}`;
@@ -66,8 +81,18 @@ function described(ids: string, format: string | undefined, tags: readonly strin
   return headers;
 }
 
-/** What is sent of an activity: its exact bytes. */
+/**
+ * What is sent of an activity: its exact bytes.
+ *
+ * @throws DamagedItem
+ */
 export function outgoingPost(post: Activity): Outgoing {
-  const { id, raw, format, tags } = post;
-  return { id: headerId(id), payload: raw, format, tags };
+  const { raw } = post;
+  try {
+    const { id, format, tags } = post;
+    return { id: headerId(id), payload: raw, format, tags };
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    throw new DamagedItem(error.message, raw, { cause: error });
+  }
 }

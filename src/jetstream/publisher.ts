@@ -133,12 +133,15 @@ export class Publisher {
   /**
    * Publishes an item, unless the stream has it from a run before this one. Returns a promise where the next item
    * must wait, because too much is on its way.
+   *
+   * @throws DamagedItem For one that is too large. It does not count, and others can be added behind it.
    */
   add(item: Outgoing): Promise<void> | undefined {
     this.#throwFailure();
+    const found = this.#earlier.pass(item.id);
+    if (found === undefined) this.#batches.mustFit(item);
     this.#reached = undefined;
     this.#counts.posts++;
-    const found = this.#earlier.pass(item.id);
     if (found === undefined)
       this.#batches.add(subjectNumber(item.id, this.#options.stream.subjects.length), item);
     else if (found.bytes !== undefined) {

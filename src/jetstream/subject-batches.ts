@@ -1,5 +1,4 @@
-import { DataError } from '../errors.js';
-import type { Outgoing } from './message.js';
+import { DamagedItem, type Outgoing } from './message.js';
 import type { Packer } from './packer.js';
 
 interface SubjectBatch {
@@ -26,15 +25,23 @@ export class SubjectBatches {
     this.#send = send;
   }
 
-  /** @throws DataError For an item that does not fit into a message. */
+  /** @throws DamagedItem For an item that does not fit into a message. */
+  mustFit(item: Outgoing): void {
+    const maxBytes = this.#maxBytes();
+    if (this.#packer.fits(1, this.#packer.sizeOf(item), maxBytes)) return;
+    const { id, payload } = item;
+    throw new DamagedItem(
+      `The item ${id} has ${payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
+      payload,
+      { advice: 'Raise `max_payload` of the servers, or pass `onDamaged` to leave it out' },
+    );
+  }
+
+  /** Adds an item that fits. */
   add(subject: number, item: Outgoing): void {
     const packer = this.#packer;
     const maxBytes = this.#maxBytes();
     const size = packer.sizeOf(item);
-    if (!packer.fits(1, size, maxBytes))
-      throw new DataError(
-        `The item ${item.id} has ${item.payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
-      );
     let batch = this.#batches.get(subject);
     if (batch !== undefined && !packer.fits(batch.items.length + 1, batch.size + size, maxBytes)) {
       this.#sendBatch(subject);

@@ -14,11 +14,12 @@ import {
 import { DataError } from '../errors.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
+import type { OnDamaged } from '../json/damaged-record.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { lineOf } from '../sinks/line.js';
 import { type BatchCompression, compressorOf } from './compress.js';
 import { JetStreamConnection } from './connection.js';
-import { headerId, type Outgoing, outgoingPost } from './message.js';
+import { DamagedItem, headerId, type Outgoing, outgoingPost } from './message.js';
 import { nameProblem, prefixProblem } from './names.js';
 import { Packer, type PackOptions } from './packer.js';
 import { Publisher } from './publisher.js';
@@ -89,6 +90,12 @@ export interface ToJetStreamOptions<T> extends JetStreamServers {
   readonly batch?: JetStreamBatchOptions | undefined;
   /** The id of an item, which decides its subject. @default the id of an activity */
   readonly id?: ((item: T) => string) | undefined;
+  /**
+   * Called with each item that cannot be published, because it is a post without an id or larger than the servers
+   * accept (`max_payload`), and with its whole bytes. If it returns, the item is left out. Without this option, such an
+   * item ends the run.
+   */
+  readonly onDamaged?: OnDamaged | undefined;
   /** The bytes that are sent of an item. @default the exact bytes of an activity, the JSON of any other value */
   readonly payload?: ((item: T) => string | Uint8Array) | undefined;
 }
@@ -105,6 +112,7 @@ const OPTIONS = {
   takeoverMs: milliseconds('how long another process must be silent', { min: 2000, default: 5000 }),
   batch: record<JetStreamBatchOptions>('several posts in a message'),
   id: func('the id of an item'),
+  onDamaged: func<OnDamaged>('called with each item that cannot be published'),
   payload: func('the bytes of an item'),
 } satisfies OptionTable<ToJetStreamOptions<unknown>>;
 
@@ -129,7 +137,7 @@ const BATCH_OPTIONS = {
  *
  * @throws OptionError Immediately, before any I/O.
  * @throws JetStreamError See `JetStreamFailure` for all reasons. It has the last cursor that was committed.
- * @throws DataError For an item that is larger than the servers accept, or has no id.
+ * @throws DataError For an item that is larger than the servers accept, or has no id, unless `onDamaged` takes it.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),
@@ -174,6 +182,7 @@ interface Plan<T> {
   readonly commitIntervalMs: number;
   readonly takeoverMs: number;
   readonly pack: PackOptions;
+  readonly onDamaged: OnDamaged | undefined;
   readonly outgoing: (item: T) => Outgoing;
 }
 
@@ -210,10 +219,16 @@ async function publish<T>(
     });
     if (publisher.isComplete) return publisher.counts;
     const pull = { signal, progress, resume: publisher.cursor };
-    for await (const { items, cursor } of batchesOf(input, pull)) {
+    for await (const { items, cursor, origin } of batchesOf(input, pull)) {
       for (const item of items) {
-        const full = publisher.add(plan.outgoing(item));
-        if (full !== undefined) await full;
+        try {
+          const full = publisher.add(plan.outgoing(item));
+          if (full !== undefined) await full;
+        } catch (error) {
+          if (!(error instanceof DamagedItem) || plan.onDamaged === undefined) throw error;
+          await plan.onDamaged({ origin, raw: Buffer.from(error.raw) }, error);
+          progress?.drop('damaged', 1);
+        }
       }
       if (cursor !== undefined) publisher.reached(cursor);
     }

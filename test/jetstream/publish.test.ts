@@ -46,6 +46,21 @@ async function idsIn(node: NatsNode): Promise<string[]> {
 
 const idsTo = (total: number) => Array.from({ length: total }, (_, number) => numberedId(number));
 
+/** 200 posts, and among them one of more than 8,000 bytes and one without an id. */
+function withDamaged(fails: boolean): Flow<Activity> {
+  const large = `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":7,"text":"${'x'.repeat(8000)}"}`;
+  const damaged = [large, '{"text":"no id"}'].map(text => new Activity(Buffer.from(text)));
+  return new Flow(
+    async function* () {
+      yield { items: [...numberedPosts(0, 100), ...damaged, ...numberedPosts(100, 150)] };
+      if (fails) throw new Error('no more');
+      yield { items: numberedPosts(150, 200), cursor: { at: 200 } };
+    },
+    undefined,
+    [{ step: 'damaged' }],
+  );
+}
+
 // Concurrently: most of the time they wait for servers and processes.
 describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('goes on after kill -9, exactly, also when the servers no longer drop repeated messages', async () => {
@@ -456,18 +471,55 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
   });
 
-  it('refuses an item that is larger than the servers accept', async () => {
+  it('refuses an item that is larger than the servers accept, and says what to do', async () => {
     await using node = await startNode({ config: 'max_payload: 8192' });
-    const large = new Activity(
-      Buffer.from(
-        `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":7,"text":"${'x'.repeat(8000)}"}`,
+    const run = pipeline(withDamaged(false), toJetStream({ ...to(node), create }));
+    await expect(run).rejects.toMatchObject({
+      code: 'ERR_DATA',
+      message: expect.stringMatching(
+        /The item 7 has \d+ bytes, and the servers accept 8192 .*\. Raise `max_payload` of the servers, or pass `onDamaged` to leave it out/,
       ),
-    );
-    const source = new Flow(async function* () {
-      yield { items: [...numberedPosts(0, 3), large] };
     });
-    const run = pipeline(source, toJetStream({ ...to(node), create }));
-    await expect(run).rejects.toThrow('The item 7 has');
+  });
+
+  it('leaves out what is too large or has no id, where `onDamaged` takes it, also in a run that goes on after another', async () => {
+    await using node = await startNode({ config: 'max_payload: 8192' });
+    const damaged: [raw: string, message: string][] = [];
+    let dropped: number | undefined;
+    const run = (fails: boolean) =>
+      pipeline(
+        withDamaged(fails),
+        toJetStream<Activity>({
+          ...{ ...to(node), create },
+          onDamaged: async ({ raw }, { message }) => {
+            await wait(1);
+            damaged.push([raw.toString(), message]);
+          },
+        }),
+        { progress: ({ dropped: by }) => (dropped = by.get('damaged')) },
+      );
+    await expect(run(true)).rejects.toThrow('no more');
+    const before = damaged.splice(0);
+    expect(await run(false)).toMatchObject({ posts: 200, messages: 200 });
+    for (const all of [before, damaged])
+      expect(all).toEqual([
+        [expect.stringContaining('x'.repeat(8000)), expect.stringContaining('The item 7 has')],
+        ['{"text":"no id"}', expect.stringContaining('id')],
+      ]);
+    expect(dropped).toBe(2);
+    expect(await idsIn(node)).toEqual(idsTo(200));
+  });
+
+  it('is ended by what `onDamaged` throws', async () => {
+    await using node = await startNode({ config: 'max_payload: 8192' });
+    const onDamaged = () => {
+      throw new Error('I cannot take it');
+    };
+    const run = pipeline(
+      withDamaged(false),
+      toJetStream<Activity>({ ...to(node), create, onDamaged }),
+    );
+    await expect(run).rejects.toThrow('I cannot take it');
   });
 
   it('publishes other items with an id and bytes of their own', async () => {
