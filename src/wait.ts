@@ -21,3 +21,22 @@ export interface Wait {
 
 /** Told of each wait when it begins; the function that it returns is called when the wait ends. */
 export type OnWait = (wait: Wait) => () => void;
+
+/**
+ * Lets one reader sleep until there may be something for it. A call of `wake` while nobody waits is not
+ * remembered: the reader looks for what it needs first, and waits in the same turn.
+ */
+export class WakeUp {
+  #resolve: () => void = () => {};
+
+  /** Resolves at the next call of `wake`. */
+  next(): Promise<void> {
+    return new Promise(resolve => {
+      this.#resolve = resolve;
+    });
+  }
+
+  wake(): void {
+    this.#resolve();
+  }
+}

@@ -1,3 +1,5 @@
+import { WakeUp } from '../wait.js';
+
 /** Items, and the state of the producers as they were taken. */
 export interface Taken<T, S> {
   readonly items: readonly T[];
@@ -12,7 +14,7 @@ export class BatchQueue<T> {
   #size = 0;
   #poked = false;
   #end: { readonly error?: unknown } | undefined;
-  #wakeReader: () => void = () => {};
+  readonly #reader = new WakeUp();
   #wakeWriters: (() => void)[] = [];
 
   /** @param sizeOf what an item counts towards the limit; by default, one */
@@ -33,7 +35,7 @@ export class BatchQueue<T> {
       this.#waiting.push(item);
       this.#size += this.#sizeOf(item);
     }
-    this.#wakeReader();
+    this.#reader.wake();
     while (this.#size >= this.#limit && this.#end === undefined)
       await new Promise<void>(resolve => this.#wakeWriters.push(resolve));
   }
@@ -41,7 +43,7 @@ export class BatchQueue<T> {
   /** Wakes the consumer with the queued items, also when the queue is empty. */
   poke(): void {
     this.#poked = true;
-    this.#wakeReader();
+    this.#reader.wake();
   }
 
   /** Ends the queue after the items it holds. */
@@ -72,10 +74,7 @@ export class BatchQueue<T> {
           const state = stateOf();
           this.#wakeAll();
           yield { items, state };
-        } else if (this.#end === undefined)
-          await new Promise<void>(resolve => {
-            this.#wakeReader = resolve;
-          });
+        } else if (this.#end === undefined) await this.#reader.next();
         else if ('error' in this.#end) throw this.#end.error;
         else return;
       }
@@ -86,7 +85,7 @@ export class BatchQueue<T> {
 
   #finish(end: { readonly error?: unknown }): void {
     this.#end ??= end;
-    this.#wakeReader();
+    this.#reader.wake();
     this.#wakeAll();
   }
 

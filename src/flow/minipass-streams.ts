@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { abortable } from '../abortable.js';
+import { WakeUp } from '../wait.js';
 import type { Progress } from './progress.js';
 
 /**
@@ -43,15 +44,15 @@ export async function* minipassBatches<T>(
 ): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
   let waiting: T[] = [];
   let outcome: { readonly error?: unknown } | undefined;
-  let wake = () => {};
+  const wakeUp = new WakeUp();
   const settle = (result: { readonly error?: unknown }) => {
     outcome = result;
-    wake();
+    wakeUp.wake();
   };
   const onData = (item: T) => {
     waiting.push(item);
     if (waiting.length >= MAX_WAITING) stream.pause();
-    wake();
+    wakeUp.wake();
   };
   if (stream.destroyed) throw new Error('The stream was destroyed before it was read');
   stream.promise().then(
@@ -62,9 +63,7 @@ export async function* minipassBatches<T>(
   try {
     while (true) {
       if (waiting.length === 0 && outcome === undefined) {
-        const woken = new Promise<void>(resolve => {
-          wake = resolve;
-        });
+        const woken = wakeUp.next();
         stream.resume();
         await abortable(woken, signal);
       }

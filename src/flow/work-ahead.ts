@@ -1,3 +1,5 @@
+import { WakeUp } from '../wait.js';
+
 /** An item of `workAhead`, and the result of the work on it. */
 export interface Worked<T, R> {
   readonly item: T;
@@ -21,7 +23,7 @@ export async function* workAhead<T, R>(
   let weight = 0;
   let reading = false;
   let end: { readonly error?: unknown } | undefined;
-  let wake = () => {};
+  const wakeUp = new WakeUp();
 
   const read = async () => {
     if (reading || end !== undefined || weight >= limit) return;
@@ -40,7 +42,7 @@ export async function* workAhead<T, R>(
       end ??= { error };
     }
     reading = false;
-    wake();
+    wakeUp.wake();
     read();
   };
 
@@ -55,9 +57,7 @@ export async function* workAhead<T, R>(
         read();
         yield { item: next.item, result };
       } else if (end === undefined) {
-        await new Promise<void>(resolve => {
-          wake = resolve;
-        });
+        await wakeUp.next();
       } else if ('error' in end) throw end.error;
       else return;
     }

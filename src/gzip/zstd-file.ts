@@ -1,6 +1,7 @@
 import type { Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { DataError } from '../errors.js';
+import { WakeUp } from '../wait.js';
 import { ZstdFrames } from './zstd-frames.js';
 
 const CHUNK = 256 * 1024;
@@ -86,16 +87,16 @@ export class ZstdFile {
 class ZstdFrame {
   readonly #decoder: Transform;
   #failure: Error | undefined;
-  #wake: () => void = () => {};
+  readonly #wakeUp = new WakeUp();
 
   constructor() {
     if (createZstdDecompress === undefined) throw new Error('This Node has no zstd');
     this.#decoder = createZstdDecompress({ chunkSize: CHUNK, readableHighWaterMark: 1 });
-    this.#decoder.on('readable', () => this.#wake());
-    this.#decoder.on('end', () => this.#wake());
+    this.#decoder.on('readable', () => this.#wakeUp.wake());
+    this.#decoder.on('end', () => this.#wakeUp.wake());
     this.#decoder.on('error', error => {
       this.#failure = error;
-      this.#wake();
+      this.#wakeUp.wake();
     });
   }
 
@@ -104,7 +105,7 @@ class ZstdFrame {
     let isTaken = false;
     const taken = () => {
       isTaken = true;
-      this.#wake();
+      this.#wakeUp.wake();
     };
     if (ends) this.#decoder.end(bytes);
     else this.#decoder.write(bytes, taken);
@@ -113,10 +114,7 @@ class ZstdFrame {
       if (block !== null) yield block;
       else if (this.#failure !== undefined) throw this.#failure;
       else if (ends ? this.#decoder.readableEnded : isTaken) return;
-      else
-        await new Promise<void>(resolve => {
-          this.#wake = resolve;
-        });
+      else await this.#wakeUp.next();
     }
   }
 

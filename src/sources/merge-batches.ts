@@ -6,6 +6,7 @@ import {
   internalBatchesOf,
 } from '../flow/internal-flow.js';
 import { ProgressParts } from '../flow/progress-parts.js';
+import { WakeUp } from '../wait.js';
 
 /** Batches that a source may deliver before the others, to reach its next cursor. */
 const MAX_SEGMENT = 256;
@@ -124,7 +125,7 @@ class Turns<T> {
   readonly #parts: readonly Part<T>[];
   /** In the order in which they became ready. */
   readonly #ready: Part<T>[] = [];
-  #wake: () => void = () => {};
+  readonly #wakeUp = new WakeUp();
   #unbroken = 0;
 
   constructor(parts: readonly Part<T>[]) {
@@ -135,7 +136,7 @@ class Turns<T> {
     if (part.stand === 'done') return;
     part.read().then(() => {
       this.#ready.push(part);
-      this.#wake();
+      this.#wakeUp.wake();
     });
   }
 
@@ -149,9 +150,7 @@ class Turns<T> {
         if (picked !== undefined) return this.#ready.splice(this.#ready.indexOf(picked), 1)[0];
         if (this.#parts.every(({ stand }) => stand === 'done')) return undefined;
         if (this.#ready.length > 0) patience ??= setTimeout(() => this.#giveUp(), MAX_WAIT_MS);
-        await new Promise<void>(resolve => {
-          this.#wake = resolve;
-        });
+        await this.#wakeUp.next();
       }
     } finally {
       clearTimeout(patience);
@@ -167,7 +166,7 @@ class Turns<T> {
 
   #giveUp(): void {
     for (const part of this.#parts) if (part.goesFirst && !part.isReady) part.giveUp();
-    this.#wake();
+    this.#wakeUp.wake();
   }
 }
 
