@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ReplayEnd, ReplayMachine } from '../../src/replay/replay-machine.js';
+import { TIMINGS } from '../../src/replay/replay-timings.js';
 import { DAY, HOUR, MINUTE, SECOND, type Window } from '../../src/time.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12);
@@ -49,6 +50,32 @@ describe('the next step of a replay', () => {
     });
     const one = { from: NOW - 30 * MINUTE, to: NOW - 29 * MINUTE };
     expect(at(machineOf(one))).toMatchObject({ do: 'wait', ms: MINUTE });
+  });
+
+  it('never requests a minute too recent, to the millisecond, nor waits longer than for it', () => {
+    for (const [second, to] of [
+      [0, NOW - 30 * MINUTE],
+      [59, NOW - 30 * MINUTE],
+      [60, NOW - 29 * MINUTE],
+    ] as const) {
+      const machine = new ReplayMachine(
+        { from: NOW - 60 * MINUTE, to: NOW + HOUR },
+        { rates: RATES, timings: { ...TIMINGS, firstChunkMs: HOUR } },
+      );
+      machine.ended({ from: NOW - 60 * MINUTE, to: NOW - 59 * MINUTE }, end(), got(7), NOW, 0);
+      const early = machine.next(NOW + second * SECOND, NOW + second * SECOND);
+      expect(early).toMatchObject({ do: 'wait', why: 'too recent' });
+      const long = new ReplayMachine(
+        { from: NOW - 60 * MINUTE, to: NOW + HOUR },
+        { rates: RATES, timings: { ...TIMINGS, firstChunkMs: 16 * MINUTE } },
+      );
+      long.ended({ from: NOW - 60 * MINUTE, to: NOW - 59 * MINUTE }, end(), got(7), NOW, 0);
+      long.ended({ from: NOW - 59 * MINUTE, to: NOW - 58 * MINUTE }, end(), got(7), NOW, 0);
+      const from = NOW - 58 * MINUTE;
+      expect(long.next(NOW + second * SECOND, NOW + second * SECOND)).toEqual({
+        ...{ do: 'connect', range: { from, to } },
+      });
+    }
   });
 
   it('is a connection, not a wait or a gap, if the time of the service is unknown', () => {
@@ -215,6 +242,14 @@ describe('a stream', () => {
     }
     expect(machine.ended(FIRST, end(), got(6), NOW, 0.5)).toBe(true);
     expect(machine.state).toMatchObject({ open: [], gaps: [{ ...FIRST, reason: 'unverified' }] });
+  });
+
+  it('of more activities than announced leaves its range open, as one of fewer does', () => {
+    const machine = machineOf(FIRST);
+    expect(machine.ended(FIRST, end(), got(8), NOW, 0.5)).toBe(false);
+    expect(openOf(machine)).toEqual([FIRST]);
+    expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
+    expect(machine.state).toMatchObject({ open: [], gaps: [] });
   });
 
   it('with errors confirms its range except the failed minutes', () => {

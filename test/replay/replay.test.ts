@@ -296,6 +296,26 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
+  it('loses nothing if its checksum is wrong, although its last message has arrived', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    const crc = wire.length - 8;
+    wire[crc] = (wire[crc] as number) ^ 1;
+    const progress = new Progress();
+    server.script.push(async response => {
+      begin(response);
+      await send(response, wire.subarray(0, crc));
+      // The last message is read before the checksum arrives.
+      await vi.waitFor(() => expect(progress.receivedBytes).toBe(crc), { timeout: 20_000 });
+      response.end(wire.subarray(crc));
+    });
+    server.otherwise = wholeReplay(sent);
+    const got: string[] = [];
+    for await (const { items } of posts(window).batches({ progress }))
+      got.push(...idsOf(items as Activity[]));
+    expect(got).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+  });
+
   it('loses nothing if it ends with an error message', async () => {
     const error =
       '{"error":{"message":"Force closing connection","sent":"2017-01-11T17:04:13+00:00"}}';

@@ -117,6 +117,21 @@ describe('the meter', () => {
     await meter.close();
   });
 
+  it('counts a post once on a day to which the clock is set back, within three days', async () => {
+    const { clock, meter } = meterOf(path.join(folder, String(folders++)));
+    meter.open();
+    for (const [index, id] of ['1', '2', '3'].entries()) {
+      clock.set(START + index * DAY);
+      meter.delivered('30day', [id]);
+      await meter.days(ALL);
+    }
+    clock.set(START);
+    meter.delivered('30day', ['1']);
+    const first = (await meter.days(ALL)).filter(({ day }) => day === START);
+    expect(first).toMatchObject([{ product: '30day', activities: 1 }]);
+    await meter.close();
+  });
+
   it('leaves no files without a state folder, and counts nothing after it is closed', async () => {
     const own = await mkdtemp(path.join(folder, 'tmp-'));
     vi.stubEnv('TMPDIR', own);

@@ -146,6 +146,10 @@ describe('a signed request', () => {
     ['header', { form: [...pairs(GOOD), ['oauth_nonce', 'x']] }],
     ['form', { form: [...pairs(GOOD), ...pairs(GOOD)] }],
     ['query', { ...GOOD, query: 'oauth_callback=oob' }],
+    [
+      'form, such as the verifier',
+      { form: [...pairs(GOOD), ['oauth_verifier', '1'], ['oauth_verifier', '1']] },
+    ],
   ])('may not repeat a protocol parameter in the %s', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, errors } = await post(PATH, ask);
