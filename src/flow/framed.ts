@@ -2,6 +2,11 @@ import type { Framer } from '../json/framer.js';
 import { bytesOf } from './bytes-of.js';
 import type { InternalBatches } from './internal-flow.js';
 
+/** An item takes some hundred bytes besides its own: a block of tiny ones is given on in several batches. */
+const MAX_ITEMS = 16_384;
+const MIN_PIECE_BYTES = 64 * 1024;
+const MAX_PIECE_BYTES = 16 * 1024 * 1024;
+
 /**
  * Runs blocks of bytes through a framer, a new one after each batch with a cursor: there a file or
  * document ends. Items that are complete before an error are delivered first.
@@ -12,19 +17,34 @@ export async function* framed<T>(
 ): InternalBatches<T> {
   let framer: Framer<T> | undefined;
   let lastOrigin: string | undefined;
+  let pieceBytes = MIN_PIECE_BYTES;
   for await (const batch of input) {
     const { items: blocks, cursor, origin, release } = batch;
     if (batch.scanned !== undefined) {
       yield { ...batch, items: [] };
       continue;
     }
-    const items: T[] = [];
+    let items: T[] = [];
+    let open = 1;
+    // Several batches may have items of one block.
+    const releaseShare = release && (() => --open === 0 && release());
     lastOrigin = origin;
     try {
       for (const block of blocks) {
-        framer ??= await start(origin);
-        const waiting = framer.push(bytesOf(block), items);
-        if (waiting !== undefined) await waiting;
+        const bytes = bytesOf(block);
+        for (let from = 0; from < bytes.length || from === 0; ) {
+          framer ??= await start(origin);
+          const piece = bytes.subarray(from, from + pieceBytes);
+          const before = items.length;
+          const waiting = framer.push(piece, items);
+          if (waiting !== undefined) await waiting;
+          from += Math.max(1, piece.length);
+          pieceBytes = nextPieceBytes(piece.length, items.length - before);
+          if (items.length < MAX_ITEMS) continue;
+          if (releaseShare !== undefined) open++;
+          yield { items, origin, release: releaseShare };
+          items = [];
+        }
       }
       if (cursor !== undefined) {
         await framer?.end(items);
@@ -34,10 +54,17 @@ export async function* framed<T>(
       if (items.length > 0) yield { items, origin };
       throw error;
     }
-    if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin, release };
-    else release?.();
+    if (items.length > 0 || cursor !== undefined)
+      yield { items, cursor, origin, release: releaseShare };
+    else releaseShare?.();
   }
   const items: T[] = [];
   await framer?.end(items);
   if (items.length > 0) yield { items, origin: lastOrigin };
+}
+
+/** So many bytes have some thousand items: a framer takes all of a piece at once. */
+function nextPieceBytes(bytes: number, items: number): number {
+  const wanted = (bytes * MAX_ITEMS) / (2 * Math.max(1, items));
+  return Math.min(MAX_PIECE_BYTES, Math.max(MIN_PIECE_BYTES, Math.ceil(wanted)));
 }

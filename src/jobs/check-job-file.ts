@@ -3,6 +3,7 @@ import { DataError } from '../errors.js';
 import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { inflateStream } from '../gzip/inflate-stream.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
+import { afterBlankLines, countOf, isSpace, LF } from '../json/json-bytes.js';
 import type { HeldFile } from '../scan/held-file.js';
 import { DAY, formatTimestamp, MINUTE } from '../time.js';
 
@@ -96,8 +97,6 @@ function result(
   return { bytes, posts, suspectMinutes: minutes.map(formatTimestamp) };
 }
 
-const LF = 0x0a;
-const SPACES: readonly (number | undefined)[] = [0x20, 0x09, 0x0d];
 /** A file without line ends must not fill the memory. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
@@ -117,8 +116,12 @@ class PostCounter {
   }
 
   push(block: Buffer): void {
-    let start = 0;
-    for (let end = block.indexOf(LF); end !== -1; start = end + 1, end = block.indexOf(LF, start)) {
+    let start = this.#skipBlankLines(block, 0);
+    for (
+      let end = block.indexOf(LF, start);
+      end !== -1;
+      start = this.#skipBlankLines(block, end + 1), end = block.indexOf(LF, start)
+    ) {
       this.#endLine(block.subarray(start, end));
       this.#line++;
     }
@@ -136,6 +139,13 @@ class PostCounter {
     if (problem !== undefined) throw this.#damaged(problem);
   }
 
+  #skipBlankLines(block: Buffer, start: number): number {
+    if (this.#parts.length > 0 || !isSpace(block[start]!)) return start;
+    const after = afterBlankLines(block, start, LF);
+    this.#line += countOf(LF, block, start, after);
+    return after;
+  }
+
   #endLine(rest: Buffer): void {
     let line = rest;
     if (this.#parts.length > 0) {
@@ -145,8 +155,8 @@ class PostCounter {
     }
     let start = 0;
     let end = line.length;
-    while (start < end && SPACES.includes(line[start])) start++;
-    while (end > start && SPACES.includes(line[end - 1])) end--;
+    while (start < end && isSpace(line[start]!)) start++;
+    while (end > start && isSpace(line[end - 1]!)) end--;
     if (start === end) return;
     if (line[start] !== 0x7b || line[end - 1] !== 0x7d)
       throw this.#damaged('A line is cut short, or is not a JSON object');

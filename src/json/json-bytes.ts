@@ -24,6 +24,20 @@ export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === LF || byte === CR || byte === 0x09;
 }
 
+/** Where the last blank line ends that begins at `start` or follows it; `start` where there is none. */
+export function afterBlankLines(bytes: Uint8Array, start: number, lineEnd: number): number {
+  let after = start;
+  for (let at = start; at < bytes.length && isSpace(bytes[at]!); at++)
+    if (bytes[at] === lineEnd) after = at + 1;
+  return after;
+}
+
+export function countOf(byte: number, bytes: Uint8Array, from: number, to: number): number {
+  let count = 0;
+  for (let at = from; at < to; at++) if (bytes[at] === byte) count++;
+  return count;
+}
+
 export function isOpening(byte: number): boolean {
   return (byte | BRACE_BIT) === OPEN_OBJECT;
 }

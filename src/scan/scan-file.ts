@@ -24,6 +24,8 @@ export const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
 const SMALLEST_GZIP = 20;
 const SMALLEST_CHUNK = 64 * 1024;
 const LARGE_CHUNK = 1024 * 1024;
+/** Of a file that is scanned: each takes memory of the main thread. Files of posts have far fewer. */
+export const MAX_POSTS = 256 * 1024;
 /** Columns are made for posts of this size, and grow where they are smaller. */
 const BYTES_A_POST = 2_048;
 
@@ -173,7 +175,9 @@ class Posts implements ScannedFile {
     this.#keys = fields.keys.map(key => POST_KEYS[key]);
   }
 
+  /** @throws RangeError where there are too many. */
   add(start: number, end: number): void {
+    if (this.columns.count + this.messages.length === MAX_POSTS) throw new RangeError('Many posts');
     const idStart = leadingIdStart(this.bytes, start);
     // What starts with an id cannot be a message.
     if (idStart !== -1) this.#addPost(start, end, idStart);

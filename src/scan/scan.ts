@@ -11,7 +11,9 @@ import { ScanThread } from './scan-thread.js';
 /** Files that a thread scans or holds: the next is ready when one is written. */
 const FILES_A_THREAD = 2;
 const MAX_THREADS = 16;
-/** Content of files that all threads may hold. A single file may be larger. */
+/** What the main thread has of each post of a file that a thread holds: columns, rows and ranges. */
+const BYTES_A_POST = 64;
+/** Content of files that all threads may hold, and what belongs to its posts. A single file may be larger. */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
 /** For less, starting threads and optimising their code takes longer than they save. */
 const MIN_INPUT_BYTES = 32 * 1024 * 1024;
@@ -179,9 +181,9 @@ class ScanThreads {
     try {
       const reply = await this.#ask(thread, file, input, stages);
       if (reply.kind === 'scanned') {
-        const { bytes } = reply;
-        this.#heldBytes += bytes;
-        return new HeldFile(thread, file, { ...reply, origin }, () => free(bytes));
+        const heldBytes = reply.bytes + reply.data.count * BYTES_A_POST;
+        this.#heldBytes += heldBytes;
+        return new HeldFile(thread, file, { ...reply, origin }, () => free(heldBytes));
       }
     } catch {
       // The thread has ended: the stages of the main thread take the file.

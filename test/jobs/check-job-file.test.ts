@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/errors.js';
 import {
   checkJobFile,
@@ -48,5 +48,22 @@ describe('the info line of a job file', () => {
       expect(error).toMatchObject({ retryable: true, position: { origin: ORIGIN } });
     }
     expect(checkScannedFile(file, scanned(info))).toBeUndefined();
+  });
+});
+
+it('blank lines of a job file are not searched one by one, and count in the position of a damaged one', async () => {
+  const blank = '\n'.repeat(100_000);
+  const search = vi.spyOn(Buffer.prototype, 'indexOf');
+  try {
+    const { posts } = await checkJobFile(gzipSync(`${blank}{"id":1}\n`), ORIGIN, 1_000_000);
+    expect(posts).toBe(1);
+    expect(search.mock.calls.length).toBeLessThan(100);
+  } finally {
+    search.mockRestore();
+  }
+  await expect(
+    checkJobFile(gzipSync(`${blank}damaged\n`), ORIGIN, 1_000_000),
+  ).rejects.toMatchObject({
+    position: { origin: ORIGIN, line: 100_001 },
   });
 });

@@ -202,3 +202,14 @@ describe('scanning a file', () => {
     );
   });
 });
+
+it('a file of very many tiny records is left to the main thread, which has them in small batches', async () => {
+  const scanned = (records: number) =>
+    scanFile(
+      gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
+      { gunzip: GUNZIP, limits: LIMITS },
+      { id: true, tags: false, keys: [] },
+    );
+  expect((await scanned(100_000))?.columns.count).toBe(100_000);
+  expect(await scanned(300_000)).toBeUndefined();
+});
