@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { applyCompliance } from '../../src/archive/apply-compliance.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
@@ -163,6 +163,27 @@ describe('applyCompliance', () => {
     const report = await applyCompliance(archive, tombstones);
     expect(report.removed).toEqual({ deleted: 1 });
     expect(await readdir(archive)).not.toContain('.1.json.gz.tmp');
+  });
+
+  it('syncs the folders of all files, also where a killed run has rewritten them', async () => {
+    const probe = await open(archive, 'r');
+    const prototype = Object.getPrototypeOf(probe) as typeof probe;
+    const synced: bigint[] = [];
+    const original = prototype.sync;
+    const sync = vi.spyOn(prototype, 'sync').mockImplementation(async function (
+      this: typeof probe,
+    ) {
+      synced.push((await this.stat({ bigint: true })).ino);
+      return original.call(this);
+    });
+    await probe.close();
+    try {
+      await applyCompliance(archive, tombstones);
+    } finally {
+      sync.mockRestore();
+    }
+    for (const folder of [archive, path.join(archive, 'day')])
+      expect(synced).toContain((await stat(folder, { bigint: true })).ino);
   });
 
   it('checks its arguments', async () => {

@@ -213,3 +213,11 @@ it('a file of very many tiny records is left to the main thread, which has them 
   expect((await scanned(100_000))?.columns.count).toBe(100_000);
   expect(await scanned(300_000)).toBeUndefined();
 });
+
+it('a file with bytes behind its gzip is left to the stages, which name them', async () => {
+  const file = gzipSync('{"id":1,"id_str":"1"}\n');
+  const scanned = (bytes: Buffer) =>
+    scanFile(bytes, { gunzip: GUNZIP, limits: LIMITS }, { id: true, tags: false, keys: [] });
+  expect((await scanned(file))?.columns.count).toBe(1);
+  expect(await scanned(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
+});

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import type { FileSystem } from '../../src/storage/file-system.js';
+import { type FileSystem, nodeFileSystem } from '../../src/storage/file-system.js';
 import { takeLock } from '../../src/storage/lock.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
 import { spawn } from '../child-processes.js';
@@ -128,6 +128,21 @@ describe('a lock', () => {
     });
     await taken.release();
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('is not removed where another process has taken it since its dead holder was seen', async () => {
+    const file = `${await temporaryFolder()}/run.lock`;
+    await writeFile(file, JSON.stringify(holder(await deadProcess())));
+    const other = JSON.stringify(holder(process.ppid));
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      open: async (path, flags, mode) => {
+        if (path.endsWith('.old')) await writeFile(file, other);
+        return nodeFileSystem.open(path, flags, mode);
+      },
+    };
+    await expect(takeLock(file, { fs })).rejects.toThrow('Another run holds');
+    expect(await readFile(file, 'utf8')).toBe(other);
   });
 
   it('is taken over from a process whose id was reused by another', async () => {

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { Committer } from '../../../src/sinks/output/committer.js';
+import { Committer, restore } from '../../../src/sinks/output/committer.js';
 import { RecordOutputs } from '../../../src/sinks/output/record-outputs.js';
 import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { takeLock } from '../../../src/storage/lock.js';
@@ -67,7 +67,7 @@ async function open(folder: string) {
     };
   };
   return {
-    ...{ outputs, committer, writeLine },
+    ...{ outputs, committer, writeLine, checkpoint },
     committed: async () => JSON.parse(await readFile(checkpoint, 'utf8')) as Counted,
     close: async () => {
       await outputs.close();
@@ -99,4 +99,43 @@ it('a checkpoint counts only what is before its cursor where a later write of a 
     files: [{ posts: 2, bytes: 48 }],
   });
   await close();
+});
+
+it('a run whose lock was taken over commits nothing', async () => {
+  const { outputs, committer, writeLine, checkpoint, close } = await open(await newFolder());
+  const line = writeLine('out.jsonl', '{"id":1}');
+  await line.written;
+  await line.end();
+  await writeFile(`${checkpoint}.lock`, JSON.stringify({ pid: 1, host: 'other', token: 'other' }));
+  await committer.commit('"after 1"');
+  await committer.idle();
+  expect(String(outputs.failure)).toContain('Another process took');
+  await expect(stat(checkpoint)).rejects.toThrow('ENOENT');
+  await close();
+});
+
+it('a part that was replaced by another file, even a longer one, is not committed', async () => {
+  const folder = await newFolder();
+  const { outputs, close } = await open(folder);
+  const part = path.join(folder, 'out.jsonl.part');
+  const output = outputs.open(path.join(folder, 'out.jsonl'));
+  output.add('{"id":1}', undefined);
+  await outputs.sync(await outputs.settle());
+  await writeFile(`${part}.new`, 'x'.repeat(1_000));
+  await rename(`${part}.new`, part);
+  output.add('{"id":2}', undefined);
+  const counts = await outputs.settle();
+  await expect(outputs.sync(counts)).rejects.toThrow('it was replaced, removed or cut');
+  await close();
+});
+
+it('a part that is one byte shorter than its checkpoint says is refused', async () => {
+  const file = path.join(await newFolder(), 'out.jsonl');
+  const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
+  const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
+  const restored = () => restore(nodeFileSystem, 'run.json', checkpoint, () => false);
+  await writeFile(`${file}.part`, '{"id":1}');
+  await expect(restored()).rejects.toThrow('has only 8 bytes');
+  await writeFile(`${file}.part`, '{"id":1}\n');
+  expect(await restored()).toEqual(new Set());
 });

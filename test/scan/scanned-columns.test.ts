@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { ScannedColumns } from '../../src/scan/scanned-columns.js';
+
+it('columns that grow keep each number of each post', () => {
+  const columns = ScannedColumns.ofSize(1);
+  const rows = Array.from({ length: 200 }, (_, n) => n);
+  const tagSets = rows.map(n => [`tag ${n}`]);
+  for (const n of rows) {
+    expect(columns.add(1_000 + n, 2_000 + n)).toBe(n);
+    columns.setId(n, 3_000 + n, 4_000 + n);
+    columns.setTags(n, tagSets[n] as string[]);
+    columns.setKeys(n, [`day ${n}`]);
+  }
+  const { starts, lengths, highs, lows, tags, keys, keySets } = ScannedColumns.of(columns.data());
+  const seen = rows.map(n => [
+    ...[starts[n], lengths[n], highs[n], lows[n]],
+    ...[columns.tagSets[tags[n] as number], keySets[keys[n] as number]],
+  ]);
+  expect(seen).toEqual(
+    rows.map(n => [1_000 + n, 2_000 + n, 3_000 + n, 4_000 + n, [`tag ${n}`], [`day ${n}`]]),
+  );
+});

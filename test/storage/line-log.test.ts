@@ -1,0 +1,32 @@
+import { open, readFile, writeFile } from 'node:fs/promises';
+import { expect, it, vi } from 'vitest';
+import { LineLog } from '../../src/storage/line-log.js';
+import { temporaryFolder } from './temporary-folder.js';
+
+it('a line that a crash has cut is removed before the next is added', async () => {
+  const file = `${await temporaryFolder()}/log`;
+  await writeFile(file, '{"n":1}\n{"n":2,"long":"which a crash has cut');
+  const log = new LineLog<{ n: number }>(file);
+  expect(await log.read()).toEqual([{ n: 1 }]);
+  await log.append({ n: 3 });
+  expect(await readFile(file, 'utf8')).toBe('{"n":1}\n{"n":3}\n');
+});
+
+it('what a failed append has written is removed before the next is added', async () => {
+  const file = `${await temporaryFolder()}/log`;
+  const log = new LineLog<{ n: number; long?: string }>(file);
+  await log.append({ n: 1 });
+  const probe = await open(file, 'r');
+  const sync = vi.spyOn(Object.getPrototypeOf(probe) as typeof probe, 'datasync');
+  await probe.close();
+  try {
+    sync.mockRejectedValueOnce(Object.assign(new Error('i/o error'), { code: 'EIO' }));
+    await expect(log.append({ n: 2, long: 'a line that is longer than the next' })).rejects.toThrow(
+      'i/o error',
+    );
+  } finally {
+    sync.mockRestore();
+  }
+  await log.append({ n: 3 });
+  expect(await readFile(file, 'utf8')).toBe('{"n":1}\n{"n":3}\n');
+});
