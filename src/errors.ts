@@ -1,3 +1,5 @@
+import { redact, redactCause } from './secret.js';
+
 export interface MillraceErrorOptions {
   readonly cause?: unknown;
   /** Whether the same call, made again later, may succeed. */
@@ -18,7 +20,10 @@ export abstract class MillraceError extends Error {
   declare readonly cursor?: unknown;
 
   constructor(message: string, { cause, retryable = false }: MillraceErrorOptions = {}) {
-    super(printable(message), cause === undefined ? undefined : { cause });
+    super(
+      printable(redact(message)),
+      cause === undefined ? undefined : { cause: redactCause(cause) },
+    );
     this.name = new.target.name;
     this.retryable = retryable;
   }
@@ -70,7 +75,7 @@ export class HttpError extends MillraceError {
     this.status = details.status;
     this.method = details.method;
     this.url = details.url;
-    this.body = details.body;
+    this.body = redact(details.body);
     this.retryAfterMs = details.retryAfterMs;
   }
 }
@@ -219,7 +224,7 @@ export class IncompleteError extends MillraceError {
     },
   ) {
     super(message, details);
-    this.missing = details.missing;
+    this.missing = details.missing.map(redact);
     this.cursor = details.cursor;
   }
 }
@@ -241,9 +246,9 @@ export class JobError extends MillraceError {
     },
   ) {
     super(message, details);
-    this.title = details.title;
-    this.uuid = details.uuid;
-    this.status = details.status;
+    this.title = details.title && redact(details.title);
+    this.uuid = details.uuid && redact(details.uuid);
+    this.status = details.status && redact(details.status);
   }
 }
 
@@ -266,7 +271,9 @@ export class RulesError extends MillraceError {
     details: MillraceErrorOptions & { readonly results: readonly RuleResult[] },
   ) {
     super(message, details);
-    this.results = details.results;
+    this.results = details.results.map(result =>
+      result.reason === undefined ? result : { ...result, reason: redact(result.reason) },
+    );
   }
 }
 

@@ -6,6 +6,7 @@ const SOURCE = path.resolve(import.meta.dirname, '../src');
 
 const FOUNDATIONS = [
   ...[
+    'secret',
     'errors',
     'time',
     'check',
@@ -44,7 +45,8 @@ const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
  * may always use its own files; a folder that is not listed falls back to its parent's entry.
  */
 const ARROWS: Record<string, readonly string[]> = {
-  errors: [],
+  secret: [],
+  errors: ['secret'],
   abortable: [],
   wait: ['errors'],
   'linked-abort': [],
@@ -53,7 +55,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'is-loopback': [],
   time: ['errors'],
   check: ['errors', 'time', 'closest', 'is-record'],
-  json: ['errors', 'check'],
+  json: ['errors', 'check', 'secret'],
   gzip: ['errors', 'check', 'json'],
   share: ['errors', 'time', 'check'],
   storage: ['errors', 'time', 'check'],

@@ -12,6 +12,7 @@ import {
 } from '../check.js';
 import { OptionError } from '../errors.js';
 import { isLoopback } from '../is-loopback.js';
+import { Secret } from '../secret.js';
 import { partOfRate, type Share } from '../share.js';
 import { MINUTE } from '../time.js';
 import type { OnWait, Wait } from '../wait.js';
@@ -26,7 +27,6 @@ import {
   type Rate,
 } from './rate-limits.js';
 import { RETRY, type Retrying, type RetryPolicy, retry } from './retry.js';
-import { redactor, type Secret } from './secret.js';
 import { ServiceClock } from './service-clock.js';
 import {
   BASIC_ADDRESSES,
@@ -114,7 +114,8 @@ export class Account {
   private readonly limits: Limits;
   /** The limits at loopback addresses. */
   private readonly localLimits: Limits;
-  private readonly redactOwn: (text: string) => string;
+  /** What Basic credentials say, which no error may show either. */
+  private readonly login: Secret | undefined;
 
   constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
     const { checked, problems } = readOptions('account', { ...OPTIONS, ...IGNORED }, options);
@@ -131,7 +132,7 @@ export class Account {
     this.clock = new ServiceClock(this.timing, options.serviceTime);
     this.onRetry = options.onRetry;
     this.connections = new Connections(this.timeouts, environment);
-    const { email, password, consumerSecret, accessToken, accessTokenSecret } = this.settings;
+    const { email, password } = this.settings;
     const own = withoutUndefined(options.limits);
     this.limits = limitsOf(settings, { ...LIMITS, ...own });
     // A variable that is left over must not lift the limits of the real service.
@@ -139,10 +140,8 @@ export class Account {
       ...(given === 'relaxed' ? NO_LIMITS : LIMITS),
       ...own,
     });
-    const secrets = [password, consumerSecret, accessToken, accessTokenSecret].filter(
-      secret => secret !== undefined,
-    );
-    this.redactOwn = redactor(email, secrets);
+    if (email !== undefined && password !== undefined)
+      this.login = new Secret(`${email}:${password.reveal()}`);
   }
 
   /**
@@ -183,9 +182,8 @@ export class Account {
   /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
   basicFor(url: URL): string | undefined {
     if (!BASIC_ADDRESSES.some(name => this.originOf(name) === url.origin)) return undefined;
-    const email = this.need('email', `requests to ${url.origin}`);
-    const password = this.need('password', `requests to ${url.origin}`);
-    return `Basic ${Buffer.from(`${email}:${password.reveal()}`).toString('base64')}`;
+    for (const name of ['email', 'password'] as const) this.need(name, `requests to ${url.origin}`);
+    return `Basic ${Buffer.from(this.login?.reveal() ?? '').toString('base64')}`;
   }
 
   /** The same account, with all its state, that also reports its waits to `onWait`. */
@@ -235,12 +233,6 @@ export class Account {
     shared.set(key, limiter);
     limiter.add((isLoopback(base.hostname) ? this.localLimits : this.limits)[family]);
     return limiter;
-  }
-
-  /** The text with the secrets of this account and of a request removed. */
-  redact(text: string, others: readonly Secret[] = []): string {
-    const rest = this.redactOwn(text);
-    return others.length === 0 ? rest : redactor(undefined, others)(rest);
   }
 
   /**

@@ -1,5 +1,4 @@
 import type { Permit } from './rate-limiter.js';
-import type { Secret } from './secret.js';
 
 /** One HTTP request. */
 export interface HttpRequest {
@@ -15,8 +14,6 @@ export interface HttpRequest {
   readonly isSignedUrl?: boolean | undefined;
   /** Makes the `Authorization` of each try, in place of Basic credentials. */
   readonly authorize?: (() => string) | undefined;
-  /** Secrets that no error may show, in addition to those of the account. */
-  readonly secrets?: readonly Secret[] | undefined;
   /** The permit of the account's rate limiter that it uses. */
   readonly permit?: Permit | undefined;
   /** Statuses other than successes whose response is returned, not thrown. */
@@ -43,4 +40,9 @@ export interface HttpResponse {
   readonly receivedBytes: number;
   /** Closes the connection. Does nothing after the end of the body. */
   close(): void;
+}
+
+/** An address without its query, which may have a signature. */
+export function urlForMessages(url: URL): string {
+  return `${url.origin}${url.pathname}${url.search === '' ? '' : '?...'}`;
 }

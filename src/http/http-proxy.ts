@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { OptionError } from '../errors.js';
 import { isLoopback } from '../is-loopback.js';
-import { Secret } from './secret.js';
+import { Secret } from '../secret.js';
 
 /** A proxy that the environment names. */
 export interface HttpProxy {

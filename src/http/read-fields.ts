@@ -1,5 +1,6 @@
 import { DataError } from '../errors.js';
 import { isRecord } from '../is-record.js';
+import { redact } from '../secret.js';
 
 /** The members of a JSON object of the service, taken by type. What is `null` counts as absent. */
 export class Fields {
@@ -70,9 +71,8 @@ export class Fields {
   refuse(name: string, expected: string): never {
     const value = this.#get(name);
     // The query of an address may be a signature, which gives access to a file.
-    const shown = JSON.stringify(value)
-      ?.replace(/\?[^"\s]*/g, '?...')
-      .slice(0, 80);
+    const json = JSON.stringify(value)?.replace(/\?[^"\s]*/g, '?...');
+    const shown = json && redact(json).slice(0, 80);
     const found = shown === undefined ? 'is missing' : `is ${shown}`;
     throw new DataError(
       `The response is not ${this.#what}: its \`${name}\` should be ${expected}, and ${found}`,

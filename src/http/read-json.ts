@@ -1,5 +1,6 @@
 import { DataError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
+import { excerpt } from '../json/excerpt.js';
 import type { HttpResponse } from './http-message.js';
 
 /** More than any response but the longest list of files. */
@@ -43,7 +44,7 @@ export function notJson({ url, headers }: HttpResponse, text: string, cause: unk
       ...{ cause, position, retryable: true },
     });
   const type = headers['content-type'] ?? 'missing';
-  const start = JSON.stringify(text.trim().slice(0, MAX_SHOWN));
+  const start = excerpt(text.trim(), MAX_SHOWN);
   return new DataError(
     `The response is not JSON: its content-type is ${type}, and it begins with ${start}`,
     { cause, position },

@@ -34,23 +34,10 @@ async function attempt<T>(
   read: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
   const permit = await account.acquire(call.family, call.url, call.signal, call.kind);
+  const response = await sendRequest(account, { ...call, permit });
   try {
-    const response = await sendRequest(account, { ...call, permit });
-    try {
-      return await read(response);
-    } finally {
-      response.close();
-    }
-  } catch (error) {
-    if (!call.signal?.aborted) redactError(account, call, error);
-    throw error;
-  }
-}
-
-/** A response may echo secrets of the request, and an error may quote the response. */
-function redactError(account: Account, { secrets }: AccountRequest, error: unknown): void {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    at.message = account.redact(at.message, secrets);
-    at.stack = account.redact(at.stack ?? '', secrets);
+    return await read(response);
+  } finally {
+    response.close();
   }
 }

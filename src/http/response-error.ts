@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpError } from '../errors.js';
+import { redact } from '../secret.js';
 import type { Account } from './account.js';
 import type { HttpRequest, HttpResponse } from './http-message.js';
 import { parseRetryAfter } from './retry-after.js';
@@ -29,13 +30,13 @@ export async function readResponseError(
  */
 export function responseError(
   account: Account,
-  { method, secrets }: HttpRequest,
+  { method }: HttpRequest,
   { status, url, headers }: HttpResponse,
   text: string,
   advice: (status: number, message: string) => string = adviceFor,
 ): HttpError {
   const said = messageOf(text) ?? text;
-  const body = plain(account.redact(said, secrets)).slice(0, MAX_SHOWN);
+  const body = plain(redact(said)).slice(0, MAX_SHOWN);
   const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, account.timing.now());
   const name = STATUS_CODES[status] ?? '';
   const message = [

@@ -3,9 +3,8 @@ import type { Dispatcher } from 'undici';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
 import type { Connection } from './connections.js';
-import type { HttpRequest, ResponseHeaders } from './http-message.js';
+import { type HttpRequest, type ResponseHeaders, urlForMessages } from './http-message.js';
 import type { Permit } from './rate-limiter.js';
-import { urlForMessages } from './secret.js';
 
 /** Bytes that may wait for their reader before the connection is paused. */
 const READ_AHEAD = 256 * 1024;

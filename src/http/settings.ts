@@ -1,7 +1,7 @@
 import type { Problem } from '../check.js';
 import { isLoopback } from '../is-loopback.js';
+import { Secret } from '../secret.js';
 import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../share.js';
-import { Secret } from './secret.js';
 
 type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count' | 'share';
 

@@ -6,7 +6,6 @@ import { abortable } from '../abortable.js';
 import { ConnectionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
-import { redactor } from '../http/secret.js';
 import { realTime } from '../http/timing.js';
 import { connectOptions, REQUEST_MS } from './connect-options.js';
 import { failureOf, isMissing, isUnanswered, StaleAnswer } from './failure.js';
@@ -373,12 +372,8 @@ function backoffMs(attempt: number): number {
 function typedError(access: Access, run: ConnectionRun, what: string, error: unknown): unknown {
   const { failure, text, mayPass } = failureOf(error);
   if (failure === undefined) return error;
-  const redact = redactor(
-    access.user,
-    [access.password, access.token].filter(secret => secret !== undefined),
-  );
   const servers = access.addresses.join(', ');
-  const cause = new ConnectionError(redact(`${servers}: ${text}`), {
+  const cause = new ConnectionError(`${servers}: ${text}`, {
     failure: 'refused',
     url: servers,
     retryable: mayPass,
@@ -390,10 +385,7 @@ function typedError(access: Access, run: ConnectionRun, what: string, error: unk
       'Check `tls`, the login, and that it permits the stream, its subjects and the bucket of publishers',
     stream: 'Pass `create` to `toJetStream` to make the stream',
   }[failure];
-  return new JetStreamError(
-    `${run.call}: cannot ${what} at ${servers}: ${redact(text)}. ${advice}`,
-    {
-      ...{ failure, cause, retryable: mayPass, cursor: run.cursor() },
-    },
-  );
+  return new JetStreamError(`${run.call}: cannot ${what} at ${servers}: ${text}. ${advice}`, {
+    ...{ failure, cause, retryable: mayPass, cursor: run.cursor() },
+  });
 }

@@ -7,7 +7,7 @@ import {
   special,
   text,
 } from '../check.js';
-import { Secret } from '../http/secret.js';
+import { Secret } from '../secret.js';
 
 /** Files of a TLS connection, in PEM. */
 export interface JetStreamTls {

@@ -283,5 +283,5 @@ function fetchTo(
       },
       ', then run the same again: it fetches what is missing',
     );
-  return retryJobFile(run, () => requestJobFile(file, run, store));
+  return retryJobFile(file, run, address => requestJobFile(address, run, store));
 }

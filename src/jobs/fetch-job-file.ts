@@ -1,12 +1,15 @@
 import { ConnectionError, DataError, HttpError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
-import { redactor, Secret } from '../http/secret.js';
 import { sendRequest } from '../http/send-request.js';
-import type { JobFile, JobFileList } from './job-file-list.js';
+import { protect } from '../secret.js';
+import type { JobFile, JobFileAddress, JobFileList } from './job-file-list.js';
 
 /** Attempts for one file, including the first. */
 const MAX_ATTEMPTS = 5;
+
+/** Shorter parts of a query, such as a version, are no signature. */
+const MIN_SIGNED = 6;
 
 /** The statuses of an address that has expired, or whose file does not exist. */
 const STALE_STATUSES: readonly number[] = [400, 401, 403, 404, 410];
@@ -23,11 +26,10 @@ export interface FetchRun {
  * the errors leave out.
  */
 export async function requestJobFile<T>(
-  file: JobFile,
+  { url, listing }: JobFileAddress,
   { account, list, signal }: FetchRun,
   read: (answer: HttpResponse) => Promise<T>,
 ): Promise<T> {
-  const { url, listing } = list.addressOf(file);
   try {
     const answer = await sendRequest(account, { method: 'GET', url, isSignedUrl: true, signal });
     try {
@@ -39,18 +41,33 @@ export async function requestJobFile<T>(
     if (!(cause instanceof HttpError)) throw cause;
     const stale = STALE_STATUSES.includes(cause.status);
     if (stale) await list.renew(listing, signal);
-    throw withoutSignature(cause, url, stale || cause.retryable);
+    const { message, ...details } = withoutAdvice(cause);
+    throw new HttpError(message, { ...details, retryable: stale || cause.retryable });
   }
 }
 
 /** Retries what requests a file a few times: after broken connections, damaged files and expired addresses. */
 export function retryJobFile<T>(
-  { account, signal }: FetchRun,
-  attempt: () => Promise<T>,
+  file: JobFile,
+  { account, list, signal }: FetchRun,
+  attempt: (address: JobFileAddress) => Promise<T>,
 ): Promise<T> {
   const { retry } = account;
   const attempts = Math.min(retry.attempts, MAX_ATTEMPTS);
-  return account.retryCall(attempt, signal, { ...retry, attempts });
+  const protectedAttempt = async () => {
+    const address = list.addressOf(file);
+    // A signature gives access to the file. The response may echo it, and so may what is stored as the file.
+    const parts = [...address.url.searchParams.values()].filter(
+      ({ length }) => length >= MIN_SIGNED,
+    );
+    const release = protect(...parts);
+    try {
+      return await attempt(address);
+    } finally {
+      release();
+    }
+  };
+  return account.retryCall(protectedAttempt, signal, { ...retry, attempts });
 }
 
 /** Whether the error is about one file, so that the others may still succeed. */
@@ -59,17 +76,8 @@ export function isFileError(error: unknown): error is HttpError | DataError | Co
   return error instanceof HttpError || error instanceof DataError;
 }
 
-/** The same error without the signature, which the response may echo. */
-function withoutSignature(
-  { status, method, url, body, retryAfterMs }: HttpError,
-  sent: URL,
-  retryable: boolean,
-) {
-  const secrets = [...sent.searchParams.values()].filter(value => value.length >= 6);
-  const shown = redactor(
-    undefined,
-    secrets.map(value => new Secret(value)),
-  )(body);
-  const message = `${method} ${url} answered ${status}${shown === '' ? '' : `: ${shown}`}`;
-  return new HttpError(message, { status, method, url, body: shown, retryAfterMs, retryable });
+/** Advice about logins and addresses of the account is not about the address of a file. */
+function withoutAdvice({ status, method, url, body, retryAfterMs }: HttpError) {
+  const message = `${method} ${url} answered ${status}${body === '' ? '' : `: ${body}`}`;
+  return { message, status, method, url, body, retryAfterMs };
 }

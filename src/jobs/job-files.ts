@@ -242,9 +242,9 @@ class Download {
     };
     try {
       const run = { account: this.#account, list, signal };
-      const request = () =>
-        requestJobFile(file, run, response => receiveJobFile(response, this.#memory, onBytes));
-      const stored = await retryJobFile(run, async () => {
+      const stored = await retryJobFile(file, run, async address => {
+        const request = () =>
+          requestJobFile(address, run, response => receiveJobFile(response, this.#memory, onBytes));
         // The next file is downloaded while this one is checked.
         const received = await limit(request);
         return received.check(scan);

@@ -1,8 +1,9 @@
 import type { Format } from '../activity/activity.js';
 import { DataError, type DataPosition } from '../errors.js';
+import { urlForMessages } from '../http/http-message.js';
 import { Fields } from '../http/read-fields.js';
-import { urlForMessages } from '../http/secret.js';
 import { isLoopback } from '../is-loopback.js';
+import { redact } from '../secret.js';
 import {
   type CreatedJob,
   type CreatedRule,
@@ -167,10 +168,12 @@ function checkFileUrl(text: string, position: DataPosition): URL {
 /** The start of an unexpected text, up to the query of an address, which may be a signature. */
 function excerptWithoutQuery(text: string): string {
   const [start = ''] = text.split('?', 1);
-  const cut = start.slice(0, 80);
+  const cut = redact(start).slice(0, 80);
   return JSON.stringify(cut.length < text.length ? `${cut}...` : cut);
 }
 
 function shown(url: URL): string {
-  return url.host === '' ? excerptWithoutQuery(url.href) : urlForMessages(url).slice(0, 200);
+  return url.host === ''
+    ? excerptWithoutQuery(url.href)
+    : redact(urlForMessages(url)).slice(0, 200);
 }

@@ -1,9 +1,10 @@
 import { DataError, HttpError } from '../errors.js';
 import type { Account } from '../http/account.js';
+import { urlForMessages } from '../http/http-message.js';
 import { readText } from '../http/read-json.js';
 import { request } from '../http/request.js';
-import { urlForMessages } from '../http/secret.js';
 import { parseExact } from '../json/exact-json.js';
+import { excerpt } from '../json/excerpt.js';
 import { formatTimestamp, parseTimestamp } from '../time.js';
 
 /**
@@ -29,7 +30,7 @@ export async function readSuspectMinutes(
     const words = stringsIn(parsed(text));
     const minutes = words.map(minuteOf).filter(minute => minute !== undefined);
     if (words.length > 0 && minutes.length === 0)
-      throw new DataError(`The list of suspect minutes has no dates: ${text.slice(0, 200)}`, {
+      throw new DataError(`The list of suspect minutes has no dates: ${excerpt(text)}`, {
         position: { origin: urlForMessages(url) },
       });
     return [...new Set(minutes)].sort();

@@ -1,6 +1,15 @@
-/** The first 80 characters of a document for an error message, as a JSON string. */
-export function excerpt(document: Uint8Array | string): string {
+import { redact } from '../secret.js';
+
+/** Characters that are shown of a document. */
+const MAX_SHOWN = 80;
+/** Of these only the first are shown: a secret that the cut would halve is found as a whole. */
+const READ = 4_096;
+
+/** The first characters of a document for an error message, as a JSON string, without secrets. */
+export function excerpt(document: Uint8Array | string, maxShown = MAX_SHOWN): string {
   const text =
-    typeof document === 'string' ? document : Buffer.from(document.subarray(0, 320)).toString();
-  return JSON.stringify(text.slice(0, 80));
+    typeof document === 'string'
+      ? document.slice(0, READ)
+      : Buffer.from(document.subarray(0, READ)).toString();
+  return JSON.stringify(redact(text).slice(0, maxShown));
 }

@@ -5,6 +5,7 @@ import { Fields } from '../http/read-fields.js';
 import { readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { responseError } from '../http/response-error.js';
+import { excerpt } from '../json/excerpt.js';
 import {
   checkRuleId,
   checkRules,
@@ -187,7 +188,7 @@ export async function validateReplayRules(
       const { passed: valid, reason } = verdicts.get(value) ?? {};
       if (valid === undefined)
         throw new DataError(
-          `The response does not say whether the rule ${JSON.stringify(value)} is valid: ${text.slice(0, 80)}`,
+          `The response does not say whether the rule ${JSON.stringify(value)} is valid: ${excerpt(text)}`,
           { position: { origin: url.href } },
         );
       results.push({ value, valid, ...(reason === undefined ? {} : { reason }) });

@@ -1,4 +1,5 @@
 import { DataError } from '../errors.js';
+import { excerpt } from '../json/excerpt.js';
 import { DAY, HOUR, MINUTE, parseTimestamp, type Window } from '../time.js';
 import { BucketCoverage } from './bucket-coverage.js';
 import type { Page } from './fetch-page.js';
@@ -71,7 +72,7 @@ function parseObject(text: string, origin: string): { readonly [key: string]: un
 }
 
 function notBucket(text: string, origin: string, cause?: unknown): DataError {
-  return new DataError(`A result is not a count of a bucket: ${text.slice(0, 80)}`, {
+  return new DataError(`A result is not a count of a bucket: ${excerpt(text)}`, {
     cause,
     position: { origin },
   });

@@ -79,10 +79,12 @@ async function readPage<T>(
   });
   const elements: Buffer[] = [];
   let bytes = 0;
-  let start = '';
+  let start: Buffer = Buffer.alloc(0);
   let wrong: { readonly error: unknown } | undefined;
   for await (const chunk of response.body) {
-    if (start.trim() === '') start = chunk.subarray(0, START_BYTES).toString();
+    if (start.toString().trim() === '') start = chunk.subarray(0, START_BYTES);
+    else if (start.length < START_BYTES)
+      start = Buffer.concat([start, chunk]).subarray(0, START_BYTES);
     bytes += chunk.length;
     if (bytes > MAX_BYTES)
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
@@ -98,7 +100,9 @@ async function readPage<T>(
       }
   }
   if (wrong !== undefined)
-    throw /^\s*[[{]/.test(start) ? wrong.error : notJson(response, start, wrong.error);
+    throw /^\s*[[{]/.test(String(start))
+      ? wrong.error
+      : notJson(response, String(start), wrong.error);
   // The connection ended normally, but not the document: treated as a broken connection.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();

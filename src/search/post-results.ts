@@ -2,6 +2,7 @@ import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
 import { withOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { excerpt } from '../json/excerpt.js';
 import { isDeeperThan } from '../json/json-depth.js';
 import { recordLimits } from '../json/record-limits.js';
 import { formatTimestamp, MINUTE, type Window } from '../time.js';
@@ -41,8 +42,7 @@ export class PostResults implements Results<Activity> {
 
 function parsePost(bytes: Buffer): Activity {
   const { maxBytes, maxDepth } = POST_LIMITS;
-  if (bytes[0] !== 0x7b)
-    throw new DataError(`A result is not a post: ${bytes.subarray(0, 80).toString()}`);
+  if (bytes[0] !== 0x7b) throw new DataError(`A result is not a post: ${excerpt(bytes)}`);
   if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
   if (bytes.length > 2 * maxDepth && isDeeperThan(maxDepth, bytes))
     throw new DataError(`A result is nested deeper than ${maxDepth}`);

@@ -5,6 +5,7 @@ import { Fields } from '../http/read-fields.js';
 import { readJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
+import { excerpt } from '../json/excerpt.js';
 import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../time.js';
 
 /** The length of the periods of a report. */
@@ -166,7 +167,7 @@ function parseSpan(span: Fields, origin: string): UsageSpan {
   const [fromDate, toDate] = ['fromDate', 'toDate'].map(name => {
     const date = span.needText(name);
     if (parseTimestamp(date) === undefined)
-      throw new DataError(`A date of the usage report is not YYYYMMDDHHMM: ${date.slice(0, 40)}`, {
+      throw new DataError(`A date of the usage report is not YYYYMMDDHHMM: ${excerpt(date)}`, {
         position: { origin },
       });
     return date;

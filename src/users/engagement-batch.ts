@@ -2,6 +2,7 @@ import type { AuthorizationError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { readText } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
+import { redact } from '../secret.js';
 import { MINUTE } from '../time.js';
 import type { EngagementType, Groupings, UserToken } from './engagement-request.js';
 import { type EngagementResponse, parseEngagement, postProblemsOf } from './engagement-response.js';
@@ -55,7 +56,7 @@ function ask(
   const withoutSecrets = (problems: BatchResponse['problems']) =>
     problems.map(problem => ({
       ...problem,
-      message: account.redact(problem.message, [user.token, user.secret]),
+      message: redact(problem.message),
     }));
   return signedCall(
     account,

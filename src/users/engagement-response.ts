@@ -1,6 +1,7 @@
 import { DataError } from '../errors.js';
 import { isRecord } from '../is-record.js';
 import { parseExact } from '../json/exact-json.js';
+import { excerpt } from '../json/excerpt.js';
 import type { CountAs, GroupBy, Groupings } from './engagement-request.js';
 
 /** A count, or counts by group. */
@@ -100,7 +101,7 @@ function countOf(value: unknown, where: string, origin: string): bigint {
   const digits = typeof value === 'number' ? String(value) : value;
   if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))
     throw new DataError(
-      `The response is not one of engagement totals: \`${where}\` should be a count, and is ${String(JSON.stringify(value)).slice(0, 80)}`,
+      `The response is not one of engagement totals: \`${where}\` should be a count, and is ${excerpt(String(JSON.stringify(value)))}`,
       { position: { origin } },
     );
   return BigInt(digits);

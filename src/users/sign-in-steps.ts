@@ -10,8 +10,8 @@ import { DataError } from '../errors.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { readText } from '../http/read-json.js';
-import { Secret } from '../http/secret.js';
 import { serviceUrl } from '../http/service-url.js';
+import { protect, Secret } from '../secret.js';
 import { signedCall } from './signed-call.js';
 
 /** The temporary token of step 1 of a sign-in, which belongs to the application. */
@@ -155,8 +155,8 @@ export async function accessToken(
   const url = stepUrl(account, 'access_token');
   // The service expects the token in the form, and RFC 5849 forbids to repeat it in the header.
   const body = new URLSearchParams({ oauth_token: token.token, oauth_verifier: verifier });
-  const secrets = [new Secret(token.token), new Secret(verifier)];
-  const call = { url, family: 'signIn', body, tokenSecret: token.secret, secrets, signal } as const;
+  const call = { url, family: 'signIn', body, tokenSecret: token.secret, signal } as const;
+  const release = protect(token.token, verifier);
   return signedCall(account, call, async response => {
     const { oauth_token, oauth_token_secret, user_id, screen_name } = await formOf(response);
     return {
@@ -165,7 +165,7 @@ export async function accessToken(
       userId: need(response, 'user_id', user_id),
       screenName: need(response, 'screen_name', screen_name),
     };
-  });
+  }).finally(release);
 }
 
 function stepUrl(account: Account, step: string): URL {

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import OAuth from 'oauth-1.0a';
-import type { Secret } from '../http/secret.js';
+import type { Secret } from '../secret.js';
 
 /** The signed parts of a request. Only a body that is a form is signed (RFC 5849 section 3.4.1.3.1). */
 export interface SignedRequest {

@@ -4,7 +4,7 @@ import type { HttpResponse } from '../http/http-message.js';
 import type { Family } from '../http/rate-limits.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { readErrorBody } from '../http/response-error.js';
-import type { Secret } from '../http/secret.js';
+import type { Secret } from '../secret.js';
 import { SECOND } from '../time.js';
 import { authorizationError } from './authorization-error.js';
 import { authorization } from './signature.js';
@@ -18,8 +18,6 @@ export interface SignedCall {
   /** Absent while there is none, and where it travels in the form. */
   readonly token?: Secret | undefined;
   readonly tokenSecret?: Secret | undefined;
-  /** Other secrets that no error may show. */
-  readonly secrets?: readonly Secret[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,7 +35,7 @@ const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
  */
 export async function signedCall<T>(
   account: Account,
-  { url, family, body, token, tokenSecret, secrets = [], signal }: SignedCall,
+  { url, family, body, token, tokenSecret, signal }: SignedCall,
   read: (response: HttpResponse) => Promise<T>,
   readRefusal: (text: string, error: AuthorizationError) => T = (_text, error) => {
     throw error;
@@ -58,7 +56,6 @@ export async function signedCall<T>(
         ? { 'content-type': 'application/json' }
         : { 'content-type': 'application/x-www-form-urlencoded', accept: '*/*' },
     expectedStatuses: REFUSED_STATUSES,
-    secrets: [...secrets, ...[token, tokenSecret].filter(secret => secret !== undefined)],
     authorize: () => authorization({ method: 'POST', url, form }, credentials, account.clock),
   };
   const { clock, timing } = account;

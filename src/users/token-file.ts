@@ -1,8 +1,8 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isNodeError, MillraceError, StorageError } from '../errors.js';
-import { Secret } from '../http/secret.js';
 import { isLoopback } from '../is-loopback.js';
+import { Secret } from '../secret.js';
 import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import type { AccessToken } from './sign-in-steps.js';

@@ -17,7 +17,7 @@ interface Modules {
   readonly 'http/account': typeof import('../../src/http/account.js');
   readonly 'http/decode-body': typeof import('../../src/http/decode-body.js');
   readonly 'http/retry-after': typeof import('../../src/http/retry-after.js');
-  readonly 'http/secret': typeof import('../../src/http/secret.js');
+  readonly secret: typeof import('../../src/secret.js');
   readonly index: typeof import('../../src/index.js');
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');
   readonly 'jetstream/message': typeof import('../../src/jetstream/message.js');

@@ -9,6 +9,7 @@ import { ConnectionError, DataError, HttpError, MillraceError } from '../../src/
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import { brokenConnection } from '../../src/http/connection-errors.js';
 import type { HttpRequest, HttpResponse } from '../../src/http/http-message.js';
+import { readText } from '../../src/http/read-json.js';
 import { request } from '../../src/http/request.js';
 import { sendRequest } from '../../src/http/send-request.js';
 import { AT_ONCE_MS } from '../at-once.js';
@@ -250,6 +251,19 @@ describe('an error response', () => {
       for (let i = 0; i < 2; i++) expect((await errorOf(get(acme))).message).toContain('you sent');
       await errorOf(get(acme));
     }
+  });
+
+  it('does not show a secret in a cause either, of a 200 that is read', async () => {
+    const acme = accountFor();
+    server.script.push(response => response.end(CANARY));
+    const call = { method: 'GET', url: new URL(server.url), family: 'usage' } as const;
+    const error = await errorOf(
+      request(acme, call, async response => {
+        throw new DataError('Damaged', { cause: new Error(await readText(response)) });
+      }),
+    );
+    expect((error.cause as Error).message).toBe('[redacted]');
+    expect((error.cause as Error).stack).not.toContain(CANARY);
   });
 });
 

@@ -168,12 +168,15 @@ describe('a search that cannot go on', () => {
       JSON.stringify({ echo: PASSWORD, token }),
       JSON.stringify({ results: [PASSWORD, token], ...ECHO }),
       JSON.stringify({ results: [], next: [PASSWORD] }),
+      JSON.stringify({ results: [{ text: PASSWORD }], ...ECHO }),
       JSON.stringify({ results: [], requestParameters: { fromDate: token } }),
 
       `{"results":[], "x": ${token} }`,
     ]) {
       afterPages(1, raw(body));
-      expect((await run()).error).toBeInstanceOf(IncompleteError);
+      const { error } = await run();
+      expect(error).toBeInstanceOf(IncompleteError);
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('pa55');
     }
   });
 });

@@ -51,3 +51,27 @@ it('no secret appears in any output, error, checkpoint or file, whatever the ser
   );
   expect(found).toEqual([]);
 });
+
+it('no secret appears in any error of a 200 that echoes what it was sent, as HTML or JSON', async () => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-echoes-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const script = compiled(path.join(import.meta.dirname, 'use-echoes.ts'));
+  const secrets = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie/signature='];
+  const child = spawn(process.execPath, [script, folder, ...secrets], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);
+  const [, json = '{}'] = /^failed (.*)\n$/m.exec(stdout.toString().slice(-2_000)) ?? [];
+  const failed = JSON.parse(json) as Record<string, number>;
+  expect(Object.keys(failed).length, stderr.toString().slice(-2_000)).toBeGreaterThan(20);
+  // Every call fails with some of the answers, but for those that take any success for one.
+  for (const [name, times] of Object.entries(failed))
+    if (!/add|delete/.test(name)) expect(times, name).toBeGreaterThan(2);
+  expect(stdout.includes('[redacted]')).toBe(true);
+  const found = [stdout, stderr].flatMap(printed => [
+    ...secrets.flatMap(spellings).filter(spelling => printed.includes(spelling)),
+    // Half a secret, which an excerpt has cut.
+    ...(printed.toString().match(/.{0,300}kanar.{0,20}/g) ?? []),
+  ]);
+  expect(found.slice(0, 5)).toEqual([]);
+});

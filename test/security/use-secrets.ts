@@ -3,7 +3,6 @@
 // service's state and the user's tokens, which are secret, in `secret`.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { inspect } from 'node:util';
 import {
   account,
   collect,
@@ -26,6 +25,7 @@ import {
 import { createService, type Fault } from 'millrace/service';
 import { impatient } from '../http/virtual-time.js';
 import { bySuite, isSlowSuite } from '../slow-suite.js';
+import { show } from './show.js';
 
 const [folder = '', secret = '', ...more] = process.argv.slice(2);
 const [password = '', consumerSecret = '', userPassword = ''] = more;
@@ -178,26 +178,3 @@ await acme.close();
 await service.stop();
 console.log('done');
 process.exit();
-
-function show(what: string, value: unknown): void {
-  console.log(what, value);
-  console.error(inspect(value, { depth: 12, showHidden: true, getters: true }));
-  console.log(String(value), JSON.stringify(value, circularAsText()));
-  for (let error = value; error instanceof Error; error = error.cause)
-    console.log(
-      error.stack,
-      error.message,
-      JSON.stringify(error, Object.getOwnPropertyNames(error)),
-    );
-}
-
-function circularAsText() {
-  const seen = new Set<unknown>();
-  return (_: string, value: unknown) => {
-    if (typeof value === 'bigint') return String(value);
-    if (typeof value !== 'object' || value === null) return value;
-    if (seen.has(value)) return '[seen]';
-    seen.add(value);
-    return value;
-  };
-}

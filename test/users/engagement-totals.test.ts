@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AuthorizationError, DataError, OptionError } from '../../src/errors.js';
 import { type AccountOptions, account } from '../../src/http/account.js';
-import { Secret } from '../../src/http/secret.js';
+import { Secret } from '../../src/secret.js';
 import type { ServiceOptions } from '../../src/service/index.js';
 import { DAY, MINUTE } from '../../src/time.js';
 import type { GroupBy } from '../../src/users/engagement-request.js';

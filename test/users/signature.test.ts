@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import type OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../src/http/secret.js';
+import { Secret } from '../../src/secret.js';
 import { signatureOf } from '../../src/service/users/oauth-signature.js';
 import { authorization, Signer } from '../../src/users/signature.js';
 import { bySuite } from '../slow-suite.js';

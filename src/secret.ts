@@ -1,0 +1,164 @@
+import { inspect } from 'node:util';
+
+const REDACTED = '[redacted]';
+
+/** Shorter secrets are found in ordinary words and numbers. */
+const MIN_ANYWHERE = 3;
+
+/** The secrets of this process by their text; `uses` counts what holds each. The pattern is made with the first error. */
+const known = new Map<string, { uses: number; pattern?: RegExp }>();
+/** The patterns, the longest secret first, or a short one would leave parts of a long one. */
+let patterns: readonly RegExp[] | undefined;
+
+/** Ends the protection of a `Secret` that nothing holds any more. */
+const unused = new FinalizationRegistry<() => void>(release => release());
+
+/**
+ * A password or key. It prints as redacted in strings, logs, `util.inspect` and JSON, and no error of this
+ * package shows it; only `reveal` returns it.
+ *
+ * @example
+ * const password = new Secret('...');
+ * console.log(`${password}`, password.reveal().length); // [redacted] 3
+ */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+    unused.register(this, protect(value));
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return REDACTED;
+  }
+
+  toJSON(): string {
+    return REDACTED;
+  }
+
+  [inspect.custom](): string {
+    return REDACTED;
+  }
+}
+
+/**
+ * Keeps texts out of all errors that are made until the result is called, in every encoding that they have in
+ * requests and responses: a server may echo what it was sent, and an error may quote the response.
+ */
+export function protect(...texts: readonly string[]): () => void {
+  for (const text of texts) {
+    const secret = known.get(text) ?? { uses: 0 };
+    secret.uses++;
+    known.set(text, secret);
+  }
+  patterns = undefined;
+  return () => {
+    for (const text of texts) {
+      const secret = known.get(text);
+      if (secret !== undefined && --secret.uses === 0) known.delete(text);
+    }
+    patterns = undefined;
+  };
+}
+
+/** The text without the secrets of this process. Cut a text afterwards: half a secret is not found. */
+export function redact(text: string): string {
+  patterns ??= [...known]
+    .filter(([secret]) => secret !== '')
+    .sort(([a], [b]) => b.length - a.length)
+    .map(([text, secret]) => (secret.pattern ??= patternOf(text)));
+  return patterns.reduce((rest, pattern) => rest.replace(pattern, REDACTED), withoutSource(text));
+}
+
+/** Removes secrets from all texts of an error that may quote a response, and from its causes. */
+export function redactCause(cause: unknown, seen = new Set<unknown>()): unknown {
+  if (typeof cause === 'string') return redact(cause);
+  if (!(cause instanceof Error) || seen.has(cause)) return cause;
+  seen.add(cause);
+  for (const name of Object.getOwnPropertyNames(cause)) {
+    const value: unknown = Reflect.get(cause, name);
+    const clean = typeof value === 'string' ? redact(value) : value;
+    const enumerable = Object.prototype.propertyIsEnumerable.call(cause, name);
+    if (clean !== value)
+      Reflect.defineProperty(cause, name, {
+        ...{ value: clean, enumerable, writable: true, configurable: true },
+      });
+  }
+  redactCause(cause.cause, seen);
+  if (cause instanceof AggregateError) for (const one of cause.errors) redactCause(one, seen);
+  return cause;
+}
+
+/** `JSON.parse` quotes a few characters around a mistake, which may be a part of a secret. */
+function withoutSource(text: string): string {
+  return text.includes('is not valid JSON')
+    ? text.replace(
+        /, (?:\.\.\."[\s\S]*?"(?:\.\.\.)?|"[\s\S]*?"\.\.\.) (?=is not valid JSON)/g,
+        ': it ',
+      )
+    : text;
+}
+
+function patternOf(secret: string): RegExp {
+  const characters = [...secret];
+  const bytes = Buffer.from(secret);
+  const spellings = [
+    characters.map(anySpelling).join(''),
+    base64Spelling(bytes.toString('base64')),
+    bytes.toString('hex').replace(/[a-f]/g, anyCase),
+  ].join('|');
+  // A short one counts only as a value: behind a quote, an equals sign or the like. An apostrophe is no quote.
+  const pattern =
+    characters.length < MIN_ANYWHERE
+      ? `(?<=["=:;>]|(?<!\\p{L})')(?:${spellings})(?![\\p{L}\\p{N}_])`
+      : spellings;
+  return new RegExp(pattern, 'gu');
+}
+
+const NAMED: Readonly<Record<string, string>> = {
+  ...{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' },
+};
+
+/** A character as it is, and as addresses, forms, JSON and HTML write it. */
+function anySpelling(character: string): string {
+  const percent = [...Buffer.from(character)].map(byte => `%(?:25)*${anyCaseHex(byte, 2)}`);
+  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
+  const point = character.codePointAt(0) ?? 0;
+  const named = NAMED[character];
+  return `(?:${[
+    // JSON escapes some characters, and JSON within JSON the escapes, too.
+    character === '\\' ? '\\\\{1,4}' : `\\\\{0,3}${literal(character)}`,
+    percent.join(''),
+    units.map(unit => `\\\\{1,3}u${anyCaseHex(unit, 4)}`).join(''),
+    `&#(?:0*${point}|[xX]0*${anyCaseHex(point, 1)});`,
+    ...(named === undefined ? [] : [`&${named};`]),
+    ...(character === ' ' ? ['\\+'] : []),
+  ].join('|')})`;
+}
+
+/** Standard or for addresses, with or without its padding. */
+function base64Spelling(base64: string): string {
+  const characters = [...base64.replace(/=+$/, '')].map(character => {
+    if (character === '+') return `(?:${anySpelling('+')}|-)`;
+    return character === '/' ? `(?:${anySpelling('/')}|_)` : character;
+  });
+  const padding = base64.endsWith('=') ? `${anySpelling('=')}{0,2}` : '';
+  return `${characters.join('')}${padding}`;
+}
+
+function literal(character: string): string {
+  return character.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&');
+}
+
+function anyCaseHex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, '0').replace(/[a-f]/g, anyCase);
+}
+
+function anyCase(letter: string): string {
+  return `[${letter}${letter.toUpperCase()}]`;
+}
