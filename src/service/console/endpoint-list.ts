@@ -28,27 +28,19 @@ export function endpointGroups(addresses: Addresses, now: number): readonly Endp
 function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
   const of = (product: string, what: string) => {
     const base = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}`;
-    const get = (name: string, address: string, parameters: string, millrace: string) => ({
-      name,
-      method: 'GET or POST',
-      address,
-      curl: `curl ${LOGIN} ${shellWord(`${address}?${parameters}`)}`,
-      millrace,
-    });
+    const method = 'GET or POST';
     return [
-      get(
-        `Posts, ${what}`,
-        `${base}.json`,
-        'query=coffee%20lang%3Aen&maxResults=10',
+      endpoint(
+        { name: `Posts, ${what}`, method, address: `${base}.json` },
+        { query: 'query=coffee%20lang%3Aen&maxResults=10' },
         script(
           ['account', 'pipeline', 'search', 'stdout', 'take'],
           `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en" }), take(10), stdout());`,
         ),
       ),
-      get(
-        `Counts, ${what}`,
-        `${base}/counts.json`,
-        'query=coffee%20lang%3Aen&bucket=day',
+      endpoint(
+        { name: `Counts, ${what}`, method, address: `${base}/counts.json` },
+        { query: 'query=coffee%20lang%3Aen&bucket=day' },
         script(
           ['account', 'chart', 'counts', 'pipeline'],
           `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : ''} }), chart());`,
@@ -72,28 +64,24 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
   return {
     section: 'jobs',
     endpoints: [
-      {
-        name: 'Make a job',
-        method: 'POST',
-        address,
-        curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify(body))} ${shellWord(address)}`,
-        millrace: script(
+      endpoint(
+        { name: 'Make a job', method: 'POST', address },
+        { body },
+        script(
           ['account', 'jobs'],
           `const job = await jobs.create(account(), ${JSON.stringify({ title, dataFormat: 'original', ...window, rules })});`,
           'console.log(job.status, job.statusMessage);',
         ),
-      },
-      {
-        name: 'All jobs',
-        method: 'GET',
-        address,
-        curl: `curl ${LOGIN} ${shellWord(address)}`,
-        millrace: script(
+      ),
+      endpoint(
+        { name: 'All jobs', method: 'GET', address },
+        {},
+        script(
           ['account', 'jobs'],
           'const list = await jobs.list(account());',
           'for (const { title, status } of list.jobs) console.log(status, title);',
         ),
-      },
+      ),
     ],
   };
 }
@@ -114,22 +102,19 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
   const replays = Object.entries(STREAM_TYPES).map(([streamType, what]): ListedEndpoint => {
     const address = `${replayStreamUrl}/replay/${streamType}/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
     const options = JSON.stringify({ streamType, ...window });
-    return {
-      name: `Replay of ${what}`,
-      method: 'GET',
-      address,
-      curl: `curl --compressed -N ${LOGIN} ${shellWord(`${address}?${new URLSearchParams(window)}`)}`,
-      millrace:
-        streamType === 'compliance'
-          ? script(
-              ['account', 'replay'],
-              `for await (const event of replay(account(), ${options})) console.log(event);`,
-            )
-          : script(
-              ['account', 'pipeline', 'replay', 'stdout'],
-              `await pipeline(replay(account(), ${options}), stdout());`,
-            ),
-    };
+    return endpoint(
+      { name: `Replay of ${what}`, method: 'GET', address },
+      { query: String(new URLSearchParams(window)), isStream: true },
+      streamType === 'compliance'
+        ? script(
+            ['account', 'replay'],
+            `for await (const event of replay(account(), ${options})) console.log(event);`,
+          )
+        : script(
+            ['account', 'pipeline', 'replay', 'stdout'],
+            `await pipeline(replay(account(), ${options}), stdout());`,
+          ),
+    );
   });
   const rules = `${rulesUrl}/rules/rulestream-replay/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
   const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
@@ -142,41 +127,35 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
     {
       section: 'replays',
       endpoints: [
-        {
-          name: 'Add rules',
-          method: 'POST',
-          address: rules,
-          curl: `curl ${LOGIN} -d ${shellWord(JSON.stringify({ rules: rule }))} ${shellWord(rules)}`,
-          millrace: script(
+        endpoint(
+          { name: 'Add rules', method: 'POST', address: rules },
+          { body: { rules: rule } },
+          script(
             ['account', 'replayRules'],
             `console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`,
           ),
-        },
-        {
-          name: 'All rules',
-          method: 'GET',
-          address: rules,
-          curl: `curl ${LOGIN} ${shellWord(rules)}`,
-          millrace: script(
+        ),
+        endpoint(
+          { name: 'All rules', method: 'GET', address: rules },
+          {},
+          script(
             ['account', 'replayRules'],
             'for await (const { id, tag, value } of replayRules.list(account())) console.log(id, tag, value);',
           ),
-        },
+        ),
       ],
     },
     {
       section: 'compliance',
       endpoints: [
-        {
-          name: 'Compliance events',
-          method: 'GET',
-          address: compliance,
-          curl: `curl --compressed -N ${LOGIN} ${shellWord(compliance)}`,
-          millrace: script(
+        endpoint(
+          { name: 'Compliance events', method: 'GET', address: compliance },
+          { isStream: true },
+          script(
             ['account', 'compliance'],
             'for await (const event of compliance(account())) console.log(event);',
           ),
-        },
+        ),
       ],
     },
   ];
@@ -188,16 +167,14 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
   return {
     section: 'usage',
     endpoints: [
-      {
-        name: 'Usage report',
-        method: 'GET',
-        address: usage,
-        curl: `curl ${LOGIN} ${shellWord(`${usage}?bucket=day`)}`,
-        millrace: script(
+      endpoint(
+        { name: 'Usage report', method: 'GET', address: usage },
+        { query: 'bucket=day' },
+        script(
           ['account', 'usage'],
           'console.log(usage.chart(await usage.report(account(), { bucket: "day" })));',
         ),
-      },
+      ),
       {
         name: 'Sign-in of a user',
         method: 'POST, then GET',
@@ -226,15 +203,40 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
   };
 }
 
+interface CurlRequest {
+  readonly query?: string;
+  /** Sent as JSON. */
+  readonly body?: object;
+  /** Compressed, and shown as it arrives. */
+  readonly isStream?: boolean;
+}
+
+/** An endpoint that curl can request. */
+function endpoint(
+  listed: Pick<ListedEndpoint, 'name' | 'method' | 'address'>,
+  { query, body, isStream }: CurlRequest,
+  millrace: string,
+): ListedEndpoint {
+  const url = query === undefined ? listed.address : `${listed.address}?${query}`;
+  const words = [
+    'curl',
+    ...(isStream ? ['--compressed', '-N'] : []),
+    LOGIN,
+    ...(body === undefined ? [] : ['-d', shellWord(JSON.stringify(body))]),
+    shellWord(url),
+  ];
+  return { ...listed, curl: words.join(' '), millrace };
+}
+
 function pathOf(...segments: readonly string[]): string {
   return segments.map(encodeURIComponent).join('/');
 }
 
 /** The login for curl, from the variables of the overview. */
-export const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
+const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 
 /** A command that runs a short script with imports from the library. */
-export function script(names: readonly string[], ...lines: readonly string[]): string {
+function script(names: readonly string[], ...lines: readonly string[]): string {
   const script = [`import { ${names.join(', ')} } from "millrace";`, ...lines].join('\n');
   return `node --input-type=module -e ${shellWord(script)}`;
 }

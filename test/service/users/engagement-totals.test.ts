@@ -1,13 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
-import { findPost } from '../../../src/service/archive/find-posts.js';
-import { createService, type ServiceOptions, samplePosts } from '../../../src/service/index.js';
-import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
+import { type ServiceOptions, samplePosts } from '../../../src/service/index.js';
 import { ENGAGEMENT_TYPES, GROUPS } from '../../../src/service/users/engagement-request.js';
 import { engagementTotals } from '../../../src/service/users/engagement-totals.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/time.js';
@@ -449,53 +443,5 @@ describe('a request for totals', () => {
       { numRuns: bySuite(20, 240) },
     );
     expect(errors).toEqual([]);
-  });
-});
-
-describe('a post is found by its id', () => {
-  const signal = new AbortController().signal;
-  const now = Date.UTC(2024, 4, 15);
-
-  it.each(['2006-03-22', '2008-07-01', '2010-11-04', '2010-11-05', '2015-01-01', '2024-05-14'])(
-    'among the generated posts of %s',
-    async day => {
-      const archive = openSampleArchive({ now: () => now });
-      const at = Date.parse(`${day}T01:40:00Z`);
-      const posts = [...samplePosts(at), ...samplePosts(at + MINUTE)];
-      expect(posts.length).toBeGreaterThan(3);
-      for (const { id } of posts)
-        expect((await findPost(archive, id, now, signal))?.activity.id).toBe(id);
-      for (const id of ['1', '29999999999', String(BigInt(posts[0]?.id ?? 0) + 11_000n)])
-        expect(await findPost(archive, id, now, signal)).toBe(undefined);
-      await archive.close();
-    },
-  );
-
-  it('in a folder of files, whose author signs in', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-engagement-'));
-    const lines = [post(MINE), post(OTHER)].map(({ activity }) => `${activity.raw}\n`);
-    await mkdir(path.join(folder, '2024'), { recursive: true });
-    await writeFile(path.join(folder, '2024', 'posts.json.gz'), gzipSync(lines.join('')));
-    const service = createService({ archive: folder });
-    service.clock.set(NOW);
-    await service.start();
-    try {
-      expect(await service.oauth.signIn('ANN', 'local-service')).toEqual({
-        id: '7',
-        handle: 'ann',
-        name: 'Ann',
-      });
-      expect(await service.oauth.signIn('bob', 'local-service')).toBe(undefined);
-    } finally {
-      await service.stop();
-      await rm(folder, { recursive: true, force: true });
-    }
-  });
-
-  it('not before its time', async () => {
-    const archive = new MemoryArchive([post(MINE)]);
-    const id = idOf(MINE);
-    expect(await findPost(archive, id, NOW, signal)).toBeDefined();
-    expect(await findPost(archive, id, NOW - 3 * DAY, signal)).toBe(undefined);
   });
 });
