@@ -56,7 +56,7 @@ const ARROWS: Record<string, readonly string[]> = {
   time: ['errors'],
   check: ['errors', 'time', 'closest', 'is-record'],
   json: ['errors', 'check', 'secret'],
-  gzip: ['errors', 'check', 'json'],
+  gzip: ['errors', 'check', 'json', 'wait'],
   share: ['errors', 'time', 'check'],
   storage: ['errors', 'time', 'check'],
   http: FOUNDATIONS,
