@@ -79,6 +79,7 @@ export {
   type Operator,
   type OperatorOptions,
   operator,
+  type PerBatchOptions,
   type Pull,
   perBatch,
   type Run,

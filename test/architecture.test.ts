@@ -15,6 +15,7 @@ const FOUNDATIONS = [
     'linked-abort',
     'closest',
     'is-record',
+    'is-thenable',
     'is-loopback',
     'json',
     'gzip',
@@ -52,6 +53,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'linked-abort': [],
   closest: [],
   'is-record': [],
+  'is-thenable': ['check'],
   'is-loopback': [],
   time: ['errors'],
   check: ['errors', 'time', 'closest', 'is-record'],
@@ -60,7 +62,7 @@ const ARROWS: Record<string, readonly string[]> = {
   share: ['errors', 'time', 'check'],
   storage: ['errors', 'time', 'check'],
   http: FOUNDATIONS,
-  activity: ['errors', 'time', 'is-record', 'json'],
+  activity: ['errors', 'time', 'is-record', 'is-thenable', 'json'],
   // Whole files in other threads: the flow, and the stages and sinks that take part, use it.
   scan: ['activity', 'errors', 'gzip', 'json'],
   'rules/rules': ['rules'],
@@ -72,13 +74,13 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/match': [...RULE_BASE, 'rules/language', 'errors', 'check', 'json'],
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
   flow: [
-    ...['errors', 'time', 'check', 'is-record', 'wait', 'abortable', 'linked-abort', 'json'],
-    ...['gzip', 'scan'],
+    ...['errors', 'time', 'check', 'is-record', 'is-thenable', 'wait', 'abortable'],
+    ...['linked-abort', 'json', 'gzip', 'scan', 'activity'],
   ],
   operators: ['flow', 'scan', 'rules', 'activity', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.
   tables: [
-    ...['activity', 'errors', 'check', 'closest', 'is-record', 'time'],
+    ...['activity', 'errors', 'check', 'closest', 'is-record', 'is-thenable', 'time'],
     ...[
       'search/bucket-results',
       'usage/usage-table',
@@ -101,13 +103,13 @@ const ARROWS: Record<string, readonly string[]> = {
   archive: [...MACHINERY, 'operators', 'compliance'],
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
-  'service/clock': [],
+  'service/clock': ['errors', 'time'],
   'service/products': [],
   'service/event-loop-yield': [],
   'service/option-flags': ['check', 'time'],
   'service/state-file': ['errors', 'storage'],
   'service/temporary-folder': ['storage'],
-  'service/change-clock': ['time', 'service/clock', 'service/http'],
+  'service/change-clock': ['errors', 'service/clock', 'service/http'],
   'service/service-options': [
     ...['check', 'activity', 'service/option-flags', 'service/archive/archive'],
     // One table has the options of all families.

@@ -130,6 +130,11 @@ export function parseComplianceEvent(document: Uint8Array): ComplianceEvent {
   return { ...(parsed ?? { kind: 'unknown', name: nameOf(name, inside) }), at, raw };
 }
 
+/** Whether an item is an event, as `parseComplianceEvent` gives it. */
+export function isComplianceEvent(item: unknown): item is ComplianceEvent {
+  return isRecord(item) && typeof item.kind === 'string' && item.raw instanceof Uint8Array;
+}
+
 /** `{"delete":{"status":{...},"timestamp_ms":"..."}}`, for example. */
 function streamEvent(name: string, fields: Fields): EventFields | undefined {
   const status = objectOf(fields.status);

@@ -1,17 +1,7 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import {
-  checkOptions,
-  cursor,
-  date,
-  flag,
-  func,
-  group,
-  type OptionTable,
-  special,
-  text,
-} from '../check.js';
+import { cursor, date, flag, func, group, type OptionTable, special, text } from '../check.js';
 import { type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
-import type { Account } from '../http/account.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
 import type { OnDamaged } from '../json/damaged-record.js';
@@ -105,7 +95,7 @@ export function compliance(
   account: Account,
   options: ComplianceOptions = {},
 ): Flow<ComplianceEvent> {
-  const checked = checkOptions('compliance', OPTIONS, options);
+  const checked = checkAccountOptions('compliance', account, OPTIONS, options);
   const { complianceLabel, partitions = [undefined], streamLabel, folder, timings } = checked;
   const { onDamaged, onGap = warn, resume } = checked;
   const backfill = checked.backfill ?? account.settings.replayStreamUrl !== undefined;

@@ -1,8 +1,9 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { checkOptions, type OptionTable, optionError, special } from '../check.js';
+import { checkOptions, type OptionTable, special } from '../check.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
-import { Tombstones } from './tombstones.js';
+import { checkEvents, type Tombstones } from './tombstones.js';
+import { checkTombstones } from './without-deleted.js';
 
 /** What `intoTombstones` has recorded by the end of its input. */
 export interface Recorded {
@@ -45,17 +46,14 @@ export function intoTombstones(
   tombstones: Tombstones,
   options: IntoTombstonesOptions = {},
 ): Sink<ComplianceEvent, Recorded> {
-  if (!(tombstones instanceof Tombstones))
-    throw optionError(
-      'intoTombstones',
-      'tombstones',
-      'must be what `await openTombstones()` gives',
-    );
+  checkTombstones('intoTombstones', tombstones);
   const { source } = checkOptions('intoTombstones', OPTIONS, options);
   return ownSink(async (input, { signal, progress } = {}) => {
     const resume = source === null ? undefined : tombstones.cursor(source);
     let events = 0;
-    for await (const { items, cursor } of batchesOf(input, { signal, resume, progress })) {
+    for await (const batch of batchesOf(input, { signal, resume, progress })) {
+      checkEvents('intoTombstones', batch);
+      const { items, cursor } = batch;
       const keep = source !== null && cursor !== undefined;
       await tombstones.record(items, keep ? { source, cursor } : undefined);
       events += items.length;

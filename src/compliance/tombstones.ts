@@ -1,6 +1,7 @@
-import type { ComplianceEvent } from '../activity/compliance-event.js';
+import { type ComplianceEvent, isComplianceEvent } from '../activity/compliance-event.js';
+import { wrongItem } from '../activity/wrong-item.js';
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
-import { DataError, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';
 import { absolutePath } from '../storage/working-folder.js';
@@ -100,10 +101,7 @@ export class Tombstones {
         `The tombstones in ${this.folder} were opened with \`readOnly\`. To record, open them without it`,
         { path: this.folder },
       );
-    if (!Array.isArray(events) || !events.every(isEvent))
-      throw new DataError(
-        'Expected compliance events, as `compliance()` and `parseComplianceEvent()` give them',
-      );
+    checkEvents('Tombstones.record', { items: events });
     const changes = events.flatMap(changesOf);
     try {
       await this.#marks.transaction(root => {
@@ -173,8 +171,15 @@ export async function openTombstones(
   }
 }
 
-function isEvent(event: unknown): boolean {
-  return typeof event === 'object' && event !== null && 'kind' in event && 'raw' in event;
+/** @throws DataError for the first item that is not a compliance event. */
+export function checkEvents(
+  call: string,
+  { items, origin }: { readonly items: readonly unknown[]; readonly origin?: string | undefined },
+): void {
+  const need = `${call}() records compliance events`;
+  const refuse = (item: unknown) => wrongItem(item, { need, reads: 'compliance events', origin });
+  if (!Array.isArray(items)) throw refuse(items);
+  for (const item of items) if (!isComplianceEvent(item)) throw refuse(item);
 }
 
 /** A key of nine bytes, which sorts by id. */

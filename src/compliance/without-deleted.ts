@@ -1,4 +1,5 @@
 import type { Activity } from '../activity/activity.js';
+import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
 import type { Operator } from '../flow/flow.js';
 import { internalOperator } from '../flow/internal-flow.js';
@@ -42,6 +43,7 @@ export function withoutDeleted(
   return internalOperator(
     async function* (input, { progress }) {
       for await (const batch of input) {
+        checkActivities('withoutDeleted', batch);
         const items = withOrigin(batch.origin, () =>
           batch.items
             .map(activity => redact(tombstones, activity, redacting).activity)

@@ -1,11 +1,13 @@
-import { DataError } from '../errors.js';
+import { wrongItem } from '../activity/wrong-item.js';
 import { bufferOf } from '../json/buffer-of.js';
 
-/** An item of a flow of bytes, as a view of the same memory. */
-export function bytesOf(item: Uint8Array): Buffer {
+/**
+ * An item of a flow of bytes, as a view of the same memory.
+ *
+ * @throws DataError for any other item, which the compiler cannot always see: a Node stream with an encoding
+ * gives text.
+ */
+export function bytesOf(call: string, item: Uint8Array, origin: string | undefined): Buffer {
   if (item instanceof Uint8Array) return bufferOf(item);
-  // What the compiler cannot see: a Node stream with an encoding gives strings.
-  throw new DataError(
-    `Expected bytes, got a ${typeof item}. A stream with an encoding gives text: do not set an encoding`,
-  );
+  throw wrongItem(item, { need: `${call}() reads bytes`, reads: 'bytes', origin });
 }

@@ -7,7 +7,7 @@ import { partsOf } from './composed.js';
 import { batchesOf, type Flow, OwnFlow, type SinkRun } from './flow.js';
 import { type Argument, callSink } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
-import { type StreamSink, writeToStream } from './write-to-stream.js';
+import { type StreamSink, writeError, writeToStream } from './write-to-stream.js';
 
 /**
  * Runs a sink, or writes to a stream to its end.
@@ -42,6 +42,8 @@ async function drainTo(input: Flow<unknown>, value: unknown, run: Draining): Pro
     );
     if (failure !== undefined) throw failure.error;
   } else if (value instanceof Writable)
-    await streams.pipeline(Readable.from(input), value, { signal: run.signal });
+    await streams.pipeline(Readable.from(input), value, { signal: run.signal }).catch(error => {
+      throw writeError(error);
+    });
   else await writeToStream(input, value as StreamSink<unknown> & EventEmitter, run);
 }

@@ -1,4 +1,13 @@
 import { settledSoon } from '../abortable.js';
+import {
+  checkOptions,
+  checkValue,
+  func,
+  type OptionTable,
+  record,
+  required,
+  text,
+} from '../check.js';
 import type { Json } from '../json/json.js';
 import { FlowItems } from './flow-items.js';
 import { FlowRun } from './flow-run.js';
@@ -90,6 +99,7 @@ export class Flow<T> implements AsyncIterable<T> {
    * @param identity Identifies the flow to checkpoints, see `FlowIdentity`.
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
+    checkValue('new Flow', 'open', OPEN, open);
     // What the caller's own code does not end after an abort must not hold up the run.
     this.#open = new.target === Flow ? run => abandoned(open(run), run.signal) : open;
     this.#signal = signal;
@@ -151,19 +161,26 @@ export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) 
  */
 export type FlowSink<In, Result = void> = (input: Flow<In>, run: SinkRun) => Promise<Result>;
 
+/** How progress counts what an operator made by `perBatch` leaves out, and how a checkpoint identifies it. */
+export interface PerBatchOptions extends OperatorOptions {
+  /** Progress counts the items that are left out as dropped by that name. */
+  readonly name?: string | undefined;
+}
+
 /**
  * Makes an operator without state from a function on the items of one batch. Cursors pass through.
  *
  * @param transform Returns the items that go on in place of those of the batch.
- * @param options `name`: progress counts the items that are left out as dropped by that name. `step`:
- * see `FlowStep`.
+ * @throws OptionError Immediately, when `transform` is not a function or an option is invalid.
  * @example
  * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
  */
 export function perBatch<In, Out>(
   transform: (items: readonly In[]) => readonly Out[],
-  { name, step }: { readonly name?: string; readonly step?: FlowStep | undefined } = {},
+  options: PerBatchOptions = {},
 ): Operator<In, Out> {
+  checkValue('perBatch', 'transform', TRANSFORM, transform);
+  const { name, step } = checkOptions('perBatch', PER_BATCH_OPTIONS, options);
   return ownOperator<In, Out>(
     async function* (input, { progress }) {
       for await (const batch of input) {
@@ -185,12 +202,24 @@ export interface OperatorOptions {
   readonly step?: FlowStep | undefined;
 }
 
+const OPEN = required(func('what begins a run, and returns its batches'));
+const RUN = required(func('what makes the batches of a run from those of its input'));
+const TRANSFORM = required(func('what makes the items that go on'));
+const OPERATOR_OPTIONS = {
+  step: record<FlowStep>('what a checkpoint records of the operator'),
+} satisfies OptionTable<OperatorOptions>;
+const PER_BATCH_OPTIONS = {
+  ...OPERATOR_OPTIONS,
+  name: text('how progress counts what is left out'),
+} satisfies OptionTable<PerBatchOptions>;
+
 /**
  * Makes an operator that holds state, changes the batches, waits or reads ahead. `run` is called for
  * each run, so that a flow can be read twice; it forwards cursors, never ahead of their items.
  *
  * @param run Gets the batches of the input and the run. An operator that wraps cursors ignores these
  * batches and calls `open` with the cursor of its input that it has unwrapped.
+ * @throws OptionError Immediately, when `run` is not a function or an option is invalid.
  * @example
  * const counted = operator<string, string>(async function* (input) {
  *   let lines = 0;
@@ -204,8 +233,10 @@ export function operator<In, Out>(
     run: Run,
     open: (resume: Cursor | undefined) => Batches<In>,
   ) => Batches<Out>,
-  { step }: OperatorOptions = {},
+  options: OperatorOptions = {},
 ): Operator<In, Out> {
+  checkValue('operator', 'run', RUN, run);
+  const { step } = checkOptions('operator', OPERATOR_OPTIONS, options);
   return input => hold(new Flow(opened(input, run), undefined, identityOf(input, step)), [input]);
 }
 

@@ -12,6 +12,7 @@ const MAX_PIECE_BYTES = 16 * 1024 * 1024;
  * document ends. Items that are complete before an error are delivered first.
  */
 export async function* framed<T>(
+  call: string,
   input: InternalBatches<Uint8Array>,
   start: (origin: string | undefined) => Framer<T> | Promise<Framer<T>>,
 ): InternalBatches<T> {
@@ -31,7 +32,7 @@ export async function* framed<T>(
     lastOrigin = origin;
     try {
       for (const block of blocks) {
-        const bytes = bytesOf(block);
+        const bytes = bytesOf(call, block, origin);
         for (let from = 0; from < bytes.length || from === 0; ) {
           framer ??= await start(origin);
           const piece = bytes.subarray(from, from + pieceBytes);

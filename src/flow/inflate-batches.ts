@@ -41,7 +41,7 @@ export async function* inflateBatches(
       try {
         for (const item of items) {
           file ??= new SniffedFile({ ...limits, origin });
-          for await (const blocks of file.push(bytesOf(item))) {
+          for await (const blocks of file.push(bytesOf('gunzip', item, origin))) {
             if (last.length > 0) yield { items: last, origin };
             last = blocks;
           }
@@ -83,6 +83,7 @@ class WholeFiles {
   readonly begin = ({
     items,
     cursor,
+    origin,
     inflated,
   }: InternalBatch<Uint8Array>): Promise<WholeFile> | undefined => {
     const whole = this.#atStart && cursor !== undefined && items.length > 0;
@@ -90,7 +91,8 @@ class WholeFiles {
     if (!whole) return undefined;
     if (inflated !== undefined && inflated.length <= this.#limits.maxBytes)
       return Promise.resolve(inflated);
-    const file = items.length === 1 ? bytesOf(items[0]!) : Buffer.concat(items.map(bytesOf));
+    const parts = items.map(item => bytesOf('gunzip', item, origin));
+    const file = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     if (!InflateAhead.takes(file) || isZstd(file) === true) return undefined;
     const ahead = new InflateAhead(file, this.#releases);
     this.#underWay.add(ahead);

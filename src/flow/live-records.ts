@@ -56,6 +56,7 @@ export function liveRecords(
     return onDamaged(record, error);
   };
   return framed(
+    'replay',
     content(),
     origin =>
       new LineFramer('\r\n', limits, origin, {

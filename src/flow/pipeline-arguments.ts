@@ -1,8 +1,8 @@
 import { isWritable } from 'minipass';
 import { checkOptions, type OptionTable, signal, special } from '../check.js';
 import { OptionError } from '../errors.js';
+import { isStrayPromise, isThenable } from '../is-thenable.js';
 import { Flow, type Operator, type Sink, type SinkRun } from './flow.js';
-import { isThenable } from './is-thenable.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
 import { isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
@@ -118,8 +118,7 @@ export function applyStage(input: AsyncIterable<unknown>, stage: Argument): Asyn
     () => (value as Operator<unknown, unknown>)(input) as unknown,
   );
   if (isAsyncIterable(output)) return output;
-  if (isThenable(output)) {
-    output.then(undefined, () => {});
+  if (isStrayPromise(output)) {
     throw unfit(
       'stage',
       stage,
@@ -214,6 +213,8 @@ function notCalledHint(value: unknown, result: unknown, expected: string): strin
 function sourceHint({ value, of }: Argument): string {
   const takesSeveral = of === 'merge' || of === 'concat';
   if (takesSeveral && Array.isArray(value)) return `Spread the array: \`${of}(...sources)\``;
+  if (tagOf(value) === 'GeneratorFunction')
+    return `Call it, and wrap what it returns: \`Readable.from(${nameOf(value) ?? 'generate'}(...))\` of node:stream`;
   if (typeof value === 'function')
     return `Call it: \`${nameOf(value) ?? 'source'}(...)\` returns what can be read`;
   if (typeof value === 'object' && value !== null && Symbol.iterator in value)
@@ -237,14 +238,22 @@ function sinkHint(value: unknown): string {
 function describe(value: unknown): string {
   if (typeof value === 'function') {
     const name = nameOf(value);
-    return name === undefined ? 'a function' : `the function \`${name}\``;
+    const kind = tagOf(value).endsWith('GeneratorFunction') ? 'generator function' : 'function';
+    return name === undefined ? `a ${kind}` : `the ${kind} \`${name}\``;
   }
   if (value === null || typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return 'an array';
   // Flows of this package are of classes of their own.
   if (value instanceof Flow) return 'a Flow';
-  const name: unknown = value.constructor?.name;
-  return name === 'Object' || typeof name !== 'string' ? 'an object' : `a ${name}`;
+  // The constructor of a generator has no name.
+  const name: unknown = value.constructor?.name || tagOf(value);
+  if (name === 'Object' || typeof name !== 'string') return 'an object';
+  return /^(?!U(?:RL|int))[AEIOU]/.test(name) ? `an ${name}` : `a ${name}`;
+}
+
+/** Such as `Generator` or `AsyncGeneratorFunction`, for values whose kind no constructor names. */
+function tagOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice('[object '.length, -1);
 }
 
 function nameOf(value: unknown): string | undefined {

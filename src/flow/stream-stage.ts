@@ -11,7 +11,7 @@ import {
   webBatches,
   writeToWeb,
 } from './web-streams.js';
-import { writeToStream } from './write-to-stream.js';
+import { writeError, writeToStream } from './write-to-stream.js';
 
 /** What a flow can be piped through. */
 export type StageStream<In, Out> = Duplex | MinipassStream<In, Out> | WebTransform<In, Out>;
@@ -64,7 +64,7 @@ async function* piped<In, Out>(
     await fed;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw error;
+    throw writeError(error);
   } finally {
     stream.destroy();
   }

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { abortable } from '../abortable.js';
+import { DataError, isNodeError } from '../errors.js';
 import { failureOf } from './held-streams.js';
 
 /** A writable stream that is not one of Node's: of minipass, tar or fs-minipass. */
@@ -14,6 +15,16 @@ interface Emitter extends EventEmitter, StreamSink<unknown> {
   readonly destroy?: (error?: unknown) => unknown;
   /** tar's parsers have this in place of `destroy`. */
   readonly abort?: (error: unknown) => unknown;
+}
+
+/** The error of a stream of Node that was written to; its words for `null` do not say what to do. */
+export function writeError(error: unknown): unknown {
+  if (!isNodeError(error, 'ERR_STREAM_NULL_VALUES')) return error;
+  const advice = 'Leave it out before the stream: filter(item => item !== null)';
+  return new DataError('A stream of Node takes no null, which means its end', {
+    advice,
+    cause: error,
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Activity } from '../activity/activity.js';
+import { kindOf, wrongItem } from '../activity/wrong-item.js';
 import {
   checkOptions,
   explained,
@@ -166,7 +167,7 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
     create: create && checkCreate(call, create),
     name: name ?? checked.stream,
     pack: checkBatch(call, batch),
-    outgoing: item => outgoingOf(item, id, payload),
+    outgoing: (item, origin) => outgoingOf(item, origin, id, payload),
   };
   return ownSink((input, run = {}) => publish(plan, input, run));
 }
@@ -183,7 +184,7 @@ interface Plan<T> {
   readonly takeoverMs: number;
   readonly pack: PackOptions;
   readonly onDamaged: OnDamaged | undefined;
-  readonly outgoing: (item: T) => Outgoing;
+  readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
 }
 
 async function publish<T>(
@@ -222,7 +223,7 @@ async function publish<T>(
     for await (const { items, cursor, origin } of batchesOf(input, pull)) {
       for (const item of items) {
         try {
-          const full = publisher.add(plan.outgoing(item));
+          const full = publisher.add(plan.outgoing(item, origin));
           if (full !== undefined) await full;
         } catch (error) {
           if (!(error instanceof DamagedItem) || plan.onDamaged === undefined) throw error;
@@ -285,6 +286,7 @@ function checkBatch(call: string, batch: JetStreamBatchOptions | undefined): Pac
 
 function outgoingOf<T>(
   item: T,
+  origin: string | undefined,
   id: ((item: T) => string) | undefined,
   payload: ((item: T) => string | Uint8Array) | undefined,
 ): Outgoing {
@@ -299,7 +301,12 @@ function outgoingOf<T>(
         };
   }
   if (id === undefined)
-    throw new DataError('toJetStream: an item is not an activity; pass `id` for its id');
+    throw wrongItem(item, {
+      need: 'toJetStream() reads activities',
+      reads: 'activities',
+      or: 'pass `id` for the ids of items',
+      origin,
+    });
   return {
     id: idOf(id(item)),
     payload: payload === undefined ? lineOf(item, undefined) : bytesOf(payload(item)),
@@ -310,11 +317,17 @@ function outgoingOf<T>(
 
 function idOf(id: unknown): string {
   if (typeof id === 'string' && id !== '') return headerId(id);
-  throw new DataError('toJetStream: the option `id` must return a string that is not empty');
+  const got = id === '' ? 'an empty one' : kindOf(id);
+  throw new DataError(
+    `The option \`id\` of toJetStream() must return text that is not empty, but returned ${got}`,
+  );
 }
 
 function bytesOf(payload: unknown): Uint8Array {
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
   if (bytes instanceof Uint8Array && bytes.length > 0) return bytes;
-  throw new DataError('toJetStream: the option `payload` must return text or bytes, and not none');
+  const got = bytes instanceof Uint8Array ? 'none' : kindOf(payload);
+  throw new DataError(
+    `The option \`payload\` of toJetStream() must return text or bytes, but returned ${got}`,
+  );
 }

@@ -1,21 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { abortable } from '../abortable.js';
-import {
-  type Checked,
-  checkOptions,
-  cursor,
-  func,
-  type OptionTable,
-  oneOf,
-  whole,
-} from '../check.js';
+import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
 import { IncompleteError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type InternalBatches, InternalFlow } from '../flow/internal-flow.js';
 import { scannedBatch } from '../flow/scanned-batch.js';
 import { workAhead } from '../flow/work-ahead.js';
-import type { Account } from '../http/account.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import type { Scan } from '../scan/scan.js';
 import { SHARE_OPTION, type Share, shareName } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
@@ -111,7 +103,7 @@ export function jobFiles(
   job: JobName,
   options: JobFilesOptions = {},
 ): Flow<Uint8Array> {
-  const given = checkOptions('jobFiles', OPTIONS, options);
+  const given = checkAccountOptions('jobFiles', account, OPTIONS, options);
   jobUrl(account, job);
   const share = given.share ?? account.settings.share;
   const checked = { ...given, share };

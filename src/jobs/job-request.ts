@@ -8,7 +8,7 @@ import {
   special,
   text,
 } from '../check.js';
-import { ruleErrors } from '../rules/language/rule-errors.js';
+import { ruleErrors, textRuleProblem } from '../rules/language/rule-errors.js';
 import { FIRST_POST, type Timestamp } from '../time.js';
 import { JOB_DATES, jobWindow } from './job-days.js';
 
@@ -53,13 +53,14 @@ export const JOB_REQUEST = {
   title: JOB_TITLE,
   ...JOB_DATES,
   dataFormat: required(oneOf('the format of the posts', ['original', 'activity_streams'])),
-  rules: required(
-    special<readonly JobRule[]>(
+  rules: required({
+    ...special<readonly JobRule[]>(
       'the rules of the job',
       'an array of at least one { value, tag }',
-      value => Array.isArray(value) && value.length > 0,
+      value => Array.isArray(value) && value.length > 0 && textRuleProblem(value) === undefined,
     ),
-  ),
+    explain: textRuleProblem,
+  }),
 } satisfies OptionTable<JobRequest>;
 
 /**

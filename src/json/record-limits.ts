@@ -1,4 +1,4 @@
-import { checkOptions, type OptionTable, whole } from '../check.js';
+import { checkOptions, type OptionTable, required, special, whole } from '../check.js';
 
 /** Limits of one record or element; a larger one is refused. */
 export interface RecordLimits {
@@ -32,6 +32,11 @@ export const RECORD_LIMITS = {
     default: 3_000,
   }),
 } satisfies OptionTable<RecordLimits>;
+
+/** The name of an array in a document. JSON allows an empty one. */
+export const ARRAY_KEY = required(
+  special<string>('the name of the array', 'a string', value => typeof value === 'string'),
+);
 
 /** The limits with their defaults, checked for this call. */
 export function recordLimits(call: string, limits: RecordLimits = {}): CheckedLimits {

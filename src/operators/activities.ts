@@ -2,6 +2,7 @@ import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { checkOptions, func, type OptionTable } from '../check.js';
 import { DataError } from '../errors.js';
+import { bytesOf } from '../flow/bytes-of.js';
 import type { Operator } from '../flow/flow.js';
 import { type InternalBatches, internalOperator } from '../flow/internal-flow.js';
 import type { Progress } from '../flow/progress.js';
@@ -64,7 +65,8 @@ async function* activitiesOf(
     const items: Activity[] = [];
     let damaged = 0;
     try {
-      for (const record of batch.items) {
+      for (const item of batch.items) {
+        const record = bytesOf('activities', item, batch.origin);
         const error = onDamaged === undefined ? undefined : damageOf(record);
         if (error !== undefined) {
           damaged++;

@@ -1,4 +1,11 @@
-import { checkOptions, checkValue, milliseconds, type OptionTable, whole } from '../check.js';
+import {
+  checkOptions,
+  checkValue,
+  milliseconds,
+  type OptionTable,
+  required,
+  whole,
+} from '../check.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
 
 /** How long `chunk` waits for a chunk to fill. */
@@ -14,7 +21,7 @@ export interface ChunkOptions {
 const OPTIONS = {
   waitMs: milliseconds('until a chunk is passed on that is not full'),
 } satisfies OptionTable<ChunkOptions>;
-const COUNT = whole('items of a chunk', { min: 1 });
+const COUNT = required(whole('the items of a chunk', { min: 1 }));
 
 /** After this many full chunks in a row without a cursor, a chunk ends early at the next cursor. */
 const FULL_IN_A_ROW = 16;

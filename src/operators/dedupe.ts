@@ -1,6 +1,8 @@
 import type { Activity } from '../activity/activity.js';
 import { IdWindow } from '../activity/id-window.js';
+import { checkActivities, kindOf } from '../activity/wrong-item.js';
 import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../check.js';
+import { DataError } from '../errors.js';
 import { type Cursor, type Operator, ownOperator, type Run } from '../flow/flow.js';
 import { type InternalBatches, internalOperator, type Reader } from '../flow/internal-flow.js';
 import { withOrigin } from '../flow/with-origin.js';
@@ -24,7 +26,7 @@ export interface DedupeOptions {
 
 /** The options of `dedupe` for items that are not activities, which need a key. */
 export interface DedupeByKeyOptions<T> extends DedupeOptions {
-  /** The key of an item: items with equal keys are duplicates. */
+  /** The key of an item: items with equal keys are duplicates. An item without one is an error. */
   readonly key: (item: T) => string | bigint;
 }
 
@@ -45,6 +47,8 @@ const KEYED = {
  * previous run has written.
  *
  * @throws OptionError Immediately, when an option is invalid.
+ * @throws DataError From the flow, for an item that is not an activity, unless there is a `key`, and for one
+ * whose `key` is not text or an integer: it could not be told from others.
  *
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));
@@ -69,8 +73,9 @@ export function dedupe(
     const ids = new IdWindow(window);
     restore(ids, state);
     for await (const batch of open(inner)) {
+      if (key === idOf) checkActivities('dedupe', batch, 'give `key`');
       const items = withOrigin(batch.origin, () =>
-        batch.items.filter(item => ids.add(String(key(item)))),
+        batch.items.filter(item => ids.add(textOf(key(item)))),
       );
       const scanned = batch.scanned && newRows(ids, batch.scanned);
       const passed = items.length + (scanned?.rows.length ?? 0);
@@ -91,6 +96,19 @@ function readsIds({ releases, scan }: Reader): Reader {
 
 function idOf(activity: Activity): string {
   return activity.id;
+}
+
+/** Items whose keys are `undefined`, or a number that two ids are rounded to, would be lost as duplicates. */
+function textOf(key: unknown): string {
+  if (typeof key === 'string') return key;
+  if (typeof key === 'bigint' || Number.isSafeInteger(key)) return String(key);
+  const got = typeof key === 'number' ? `the number ${key}` : kindOf(key);
+  throw new DataError(
+    `The option \`key\` of dedupe() must return text or a bigint, but returned ${got}`,
+    {
+      advice: 'Filter out items without a key, or give them one',
+    },
+  );
 }
 
 /** The posts whose ids are new. */

@@ -1,6 +1,6 @@
-import { checkOptions, type OptionTable, optionError, text } from '../check.js';
+import { checkOptions, checkValue, func, type OptionTable, required, text } from '../check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
-import { isThenable } from '../flow/is-thenable.js';
+import { refusePromise } from '../is-thenable.js';
 
 /** The name under which `filter` counts the items that it drops. */
 export interface FilterOptions {
@@ -14,11 +14,12 @@ export interface FilterOptions {
 const OPTIONS = {
   name: text('how progress counts what is left out', 'filter'),
 } satisfies OptionTable<FilterOptions>;
+const TEST = required(func('which items pass'));
 
 /**
  * Passes only the items for which `test` returns true. A type predicate narrows the item type.
  *
- * @throws OptionError From the flow, if `test` returns a promise: to ask something asynchronous, get the
+ * @throws OptionError Immediately, when `test` is not a function; from the flow, if it returns a promise: to ask something asynchronous, get the
  * answers with `mapAsync` first.
  * @example
  * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);
@@ -32,6 +33,7 @@ export function filter<In>(
   test: (item: In) => boolean,
   options: FilterOptions = {},
 ): Operator<In, In> {
+  checkValue('filter', 'test', TEST, test);
   const { name } = checkOptions('filter', OPTIONS, options);
   const passing = (items: readonly In[]) =>
     items.filter(item => {
@@ -43,12 +45,11 @@ export function filter<In>(
 
 /** Callers without types return other values than booleans. A promise would let every item pass. */
 function isTruthy(answer: unknown): boolean {
-  if (!isThenable(answer)) return Boolean(answer);
-  // The run ends with the error below; without this, the process would end if the promise rejects.
-  Promise.resolve(answer).catch(() => {});
-  throw optionError(
+  refusePromise(
     'filter',
     'test',
+    answer,
     'must return true or false, got a promise: get its answer with `mapAsync`, then filter by it',
   );
+  return Boolean(answer);
 }

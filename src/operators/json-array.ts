@@ -1,7 +1,8 @@
+import { checkValue } from '../check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Json } from '../json/json.js';
-import { type RecordLimits, recordLimits } from '../json/record-limits.js';
+import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
  * Bytes of a JSON document to the parsed elements of one array at its top level, each as soon as it is
@@ -20,9 +21,10 @@ import { type RecordLimits, recordLimits } from '../json/record-limits.js';
  * for await (const url of jsonArray('urlList')(createReadStream('results.json'))) console.log(url);
  */
 export function jsonArray(key: string, options: RecordLimits = {}): Operator<Uint8Array, Json> {
+  checkValue('jsonArray', 'key', ARRAY_KEY, key);
   const limits = recordLimits('jsonArray', options);
   return ownOperator(input =>
-    framed(input, async origin => {
+    framed('jsonArray', input, async origin => {
       const { JsonArrayFramer } = await import('../json/json-array-framer.js');
       return new JsonArrayFramer(key, limits, origin);
     }),

@@ -1,7 +1,8 @@
+import { checkValue } from '../check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import { ElementSplitter } from '../json/element-splitter.js';
-import { type RecordLimits, recordLimits } from '../json/record-limits.js';
+import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
  * Bytes of a JSON document to the elements of one array at its top level: the exact bytes of each, as
@@ -22,9 +23,10 @@ export function jsonElements(
   key: string,
   options: RecordLimits = {},
 ): Operator<Uint8Array, Buffer> {
+  checkValue('jsonElements', 'key', ARRAY_KEY, key);
   const limits = recordLimits('jsonElements', options);
   return ownOperator(input =>
-    framed(input, origin => {
+    framed('jsonElements', input, origin => {
       const splitter = new ElementSplitter(key, { ...limits, origin });
       return {
         push(bytes, elements) {

@@ -46,7 +46,12 @@ export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, 
   // Other records cannot be written as they are, or are shown to the caller.
   const isScanned = separator === '\n' && onDamaged === undefined;
   return internalOperator(
-    input => framed(input, origin => new LineFramer(separator, limits, origin, { onDamaged })),
+    input =>
+      framed(
+        'jsonLines',
+        input,
+        origin => new LineFramer(separator, limits, origin, { onDamaged }),
+      ),
     {
       reads: ({ releases, fileScan }) => ({
         releases,

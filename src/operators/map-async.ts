@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { abortable } from '../abortable.js';
-import { checkOptions, type OptionTable, whole } from '../check.js';
+import { checkOptions, checkValue, func, type OptionTable, required, whole } from '../check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 
@@ -16,12 +16,14 @@ export interface MapAsyncOptions {
 const OPTIONS = {
   concurrency: whole('calls under way at a time', { min: 1, orInfinity: true, default: 8 }),
 } satisfies OptionTable<MapAsyncOptions>;
+const TRANSFORM = required(func('what is made of each item'));
 
 /**
  * Maps each item with an asynchronous function, several calls at a time; the results keep their order.
  * The signal that the function gets fires when the run ends, so that pending calls can stop. The first
  * call that rejects ends the run with its error.
  *
+ * @throws OptionError Immediately, when `transform` is not a function or an option is invalid.
  * @example
  * pipeline(source, mapAsync((activity, signal) => translate(activity.text, { signal })), stdout());
  */
@@ -29,6 +31,7 @@ export function mapAsync<In, Out>(
   transform: (item: In, signal: AbortSignal) => Promise<Out>,
   options: MapAsyncOptions = {},
 ): Operator<In, Out> {
+  checkValue('mapAsync', 'transform', TRANSFORM, transform);
   const { concurrency } = checkOptions('mapAsync', OPTIONS, options);
   return ownOperator(
     async function* (input, { signal }) {

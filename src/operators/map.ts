@@ -1,11 +1,24 @@
+import { checkValue, func, required } from '../check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
+import { refusePromise } from '../is-thenable.js';
+
+const TRANSFORM = required(func('what is made of each item'));
+const NO_PROMISE =
+  'must not return a promise: use `mapAsync`, which awaits several at a time and keeps their order';
 
 /**
  * Maps each item with a function. For asynchronous functions see `mapAsync`.
  *
+ * @throws OptionError Immediately, when `transform` is not a function; from the flow, if it returns a promise.
  * @example
  * pipeline(search(account(), query), map(activity => activity.text), stdout());
  */
 export function map<In, Out>(transform: (item: In) => Out): Operator<In, Out> {
-  return perBatch(items => items.map(item => transform(item)), { step: { step: 'map' } });
+  checkValue('map', 'transform', TRANSFORM, transform);
+  const mapped = (item: In) => {
+    const result = transform(item);
+    refusePromise('map', 'transform', result, NO_PROMISE);
+    return result;
+  };
+  return perBatch(items => items.map(mapped), { step: { step: 'map' } });
 }

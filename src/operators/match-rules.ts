@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Activity } from '../activity/activity.js';
+import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, flag, type OptionTable } from '../check.js';
-import { type Operator, perBatch } from '../flow/flow.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
 import {
   type CompileRulesOptions,
   compileRules,
@@ -41,17 +43,23 @@ export function matchRules(
 ): Operator<Activity, Activity> {
   const { dropUnmatched, ...compiling } = checkOptions('matchRules', OPTIONS, options);
   const matcher = rules instanceof RuleMatcher ? rules : compileRules(rules, compiling);
-  return perBatch(
-    activities => {
-      const out: Activity[] = [];
-      for (const activity of activities) {
-        const matching = matcher.match(activity);
-        if (matching.length > 0 || !dropUnmatched) out.push(activity.withMatchingRules(matching));
+  return ownOperator(
+    async function* (input, { progress }) {
+      for await (const batch of input) {
+        checkActivities('matchRules', batch);
+        const items: Activity[] = [];
+        withOrigin(batch.origin, () => {
+          for (const activity of batch.items) {
+            const matching = matcher.match(activity);
+            if (matching.length > 0 || !dropUnmatched)
+              items.push(activity.withMatchingRules(matching));
+          }
+        });
+        progress?.drop('unmatched', batch.items.length - items.length);
+        yield { ...batch, items };
       }
-      return out;
     },
     {
-      name: 'unmatched',
       step: {
         step: 'matchRules',
         product: compiling.product,

@@ -1,5 +1,6 @@
 import type { Activity } from '../activity/activity.js';
 import type { Routed } from '../activity/routed.js';
+import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { DataError } from '../errors.js';
 import type { Operator } from '../flow/flow.js';
@@ -37,6 +38,7 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
   return internalOperator(
     async function* (input) {
       for await (const batch of input) {
+        checkActivities('routeByTag', batch);
         const { cursor, origin, release, scanned } = batch;
         yield withOrigin(origin, () => ({
           ...{ cursor, origin, release },

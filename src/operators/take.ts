@@ -1,8 +1,8 @@
-import { checkValue, cursorError, whole } from '../check.js';
+import { checkValue, cursorError, required, whole } from '../check.js';
 import { type Batch, type Operator, ownOperator } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
-const COUNT = whole('items to take', { orInfinity: true });
+const COUNT = required(whole('the items to take', { orInfinity: true }));
 
 /**
  * Passes the first `count` items, then closes the source and ends. A resumed run counts the items that

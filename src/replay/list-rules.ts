@@ -50,7 +50,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     const body = batchesOf(answer.body, { signal: bound });
     const { JsonArrayFramer } = await import('../json/json-array-framer.js');
     const start = () => new JsonArrayFramer('rules', limits, answer.url);
-    for await (const { items } of framed(body, start)) {
+    for await (const { items } of framed('replayRules.list', body, start)) {
       const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));
       await queue.add(rules.filter(({ id, value }) => seen.add(id ?? `value ${value}`)));
     }

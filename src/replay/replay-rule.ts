@@ -1,5 +1,6 @@
 import { optionError } from '../check.js';
 import type { Fields } from '../http/read-fields.js';
+import { textRuleProblem } from '../rules/language/rule-errors.js';
 
 /** A rule to add to the stream, with an optional tag. */
 export interface NewRule {
@@ -28,7 +29,8 @@ export function checkRules(
   option = 'rules',
 ): readonly NewRule[] {
   const isList = Array.isArray(rules) && (rules as readonly unknown[]).every(isObject);
-  if (!isList) throw optionError(call, option, 'must be an array of { value, tag }');
+  if (!isList)
+    throw optionError(call, option, textRuleProblem(rules) ?? 'must be an array of { value, tag }');
   for (const { value, tag = null } of rules) {
     checkRuleValue(call, option, value);
     if (tag !== null && typeof tag !== 'string')
@@ -43,7 +45,11 @@ export function checkRulesToDelete(
   rules: readonly unknown[],
 ): readonly ({ readonly value: string } | { readonly id: string })[] {
   if (!Array.isArray(rules) || !rules.every(isObject))
-    throw optionError(call, 'rules', 'must be an array of { value } or { id }');
+    throw optionError(
+      call,
+      'rules',
+      textRuleProblem(rules) ?? 'must be an array of { value } or { id }',
+    );
   return rules.map(rule =>
     'value' in rule
       ? { value: checkRuleValue(call, 'rules', rule.value) }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { Activity } from '../activity/activity.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
 import {
-  checkOptions,
   cursor,
   date,
   func,
@@ -15,7 +14,7 @@ import {
   whole,
 } from '../check.js';
 import { type Batches, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
-import type { Account } from '../http/account.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
 import { formatTimestamp, parseDate, type Timestamp } from '../time.js';
@@ -183,7 +182,7 @@ export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
 
 /** The options of a replay, checked. @throws OptionError */
 export function checkReplay(call: string, account: Account, options: ReplayOptions) {
-  const checked = checkOptions(call, OPTIONS, options);
+  const checked = checkAccountOptions(call, account, OPTIONS, options);
   const { streamType, streamLabel, folder, maxMemory, maxDisk, resume } = checked;
   const { onGap, onWait, onDamaged } = checked;
   const timings = checked.timings as ReplayTimings;

@@ -1,3 +1,6 @@
+import { OptionError } from '../errors.js';
+import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../time.js';
+
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 interface Alarm {
@@ -25,19 +28,26 @@ export class Clock {
     return this.#frozenAt !== undefined;
   }
 
-  /** Moves to an instant, forwards or backwards. A frozen clock stays frozen. */
-  set(instant: number | Date): void {
-    const ms = Number(instant);
-    // Beyond these a Date is invalid and cannot be formatted.
-    if (!(Math.abs(ms) <= 8.64e15)) throw new RangeError(`Not an instant: ${String(instant)}`);
+  /**
+   * Moves to an instant, forwards or backwards: epoch milliseconds, a `Date`, `YYYYMMDDHHMM` or an ISO 8601 time,
+   * which is UTC unless it has another offset. A frozen clock stays frozen.
+   *
+   * @throws OptionError for anything else, and outside of the years 1 to 9999.
+   */
+  set(instant: number | string | Date): void {
+    const ms = checkRange(instantOf(instant));
     if (this.#frozenAt !== undefined) this.#frozenAt = ms;
     this.#offset = ms - Date.now();
     this.#moved();
   }
 
-  /** Moves by milliseconds. */
-  advance(ms: number): void {
-    this.set(this.now() + ms);
+  /**
+   * Moves by milliseconds or a time such as `'31m'`; negative ones go back.
+   *
+   * @throws OptionError for anything else, and outside of the years 1 to 9999.
+   */
+  advance(by: number | string): void {
+    this.set(this.now() + spanOf(by));
   }
 
   freeze(): void {
@@ -110,4 +120,51 @@ export class Clock {
     const wait = Math.min(Math.max(next.at - this.now(), 0), MAX_TIMEOUT_MS);
     this.#timer = setTimeout(() => this.#ringDue(), wait).unref();
   }
+}
+
+/** Timestamps have years of four digits. */
+const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z');
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** @throws OptionError */
+export function checkRange(ms: number): number {
+  if (ms >= EARLIEST && ms <= LATEST) return ms;
+  throw new OptionError('set', 'The clock goes from the year 1 to the year 9999');
+}
+
+/** @throws OptionError */
+export function instantOf(value: unknown): number {
+  const ms = typeof value === 'string' ? parseInstant(value) : Number(value);
+  const isInstant = typeof value === 'string' || typeof value === 'number' || value instanceof Date;
+  if (isInstant && Number.isFinite(ms)) return ms;
+  throw new OptionError(
+    'set',
+    `Expected \`set\` to be epoch milliseconds, a Date, YYYYMMDDHHMM or an ISO 8601 time such as '2024-01-31T23:59:00Z', got ${shown(value)}`,
+  );
+}
+
+function parseInstant(text: string): number {
+  const isWithoutOffset = /^\d{4}-\d{2}-\d{2}[T ][\d:.]+$/.test(text);
+  return parseTimestamp(text) ?? Date.parse(isWithoutOffset ? `${text}Z` : text);
+}
+
+const UNITS: Record<string, number> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+
+/**
+ * Milliseconds, or a number with a unit: `30s`, `31m`, `2h`, `15d`.
+ *
+ * @throws OptionError
+ */
+export function spanOf(value: unknown): number {
+  const [, amount, unit = 'ms'] = /^(-?\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(String(value)) ?? [];
+  const ms = typeof value === 'number' ? value : Number(amount) * (UNITS[unit] as number);
+  if (Number.isFinite(ms)) return ms;
+  throw new OptionError(
+    'advance',
+    `Expected \`advance\` to be milliseconds or a time such as '30s', '31m' or '15d', got ${shown(value)}`,
+  );
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }

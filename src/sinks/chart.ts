@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
+import { wrongItem } from '../activity/wrong-item.js';
 import { checkOptions, type OptionTable, special, whole } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
@@ -43,6 +44,7 @@ const AXIS = 14;
  * resolves to their sum. Holds the buckets in memory.
  *
  * @throws OptionError at once, for a height or width that is not a whole number of at least 1.
+ * @throws DataError for an item that is not a bucket.
  * @throws StorageError when the stream breaks, a closed pipe excepted.
  * @example
  * const posts = await pipeline(
@@ -56,12 +58,25 @@ export function chart(options: ChartOptions = {}): Sink<ChartedBucket, number> {
   const plotWidth = width ?? Math.max(1, columns - AXIS);
   return async (input, run) => {
     const buckets: ChartedBucket[] = [];
-    for await (const { items } of batchesOf(input, run))
-      for (const item of items) buckets.push(item);
+    for await (const { items, origin } of batchesOf(input, run))
+      for (const item of items) {
+        if (!isBucket(item))
+          throw wrongItem(item, {
+            need: 'chart() draws buckets of counts',
+            reads: 'buckets of counts',
+            origin,
+          });
+        buckets.push(item);
+      }
     buckets.sort((a, b) => (a.timePeriod < b.timePeriod ? -1 : 1));
     await write(stream, draw(buckets, height, plotWidth));
     return buckets.reduce((sum, { count }) => sum + count, 0);
   };
+}
+
+function isBucket(item: unknown): item is ChartedBucket {
+  const { timePeriod, count } = Object(item) as Partial<ChartedBucket>;
+  return typeof timePeriod === 'string' && Number.isFinite(count);
 }
 
 function draw(buckets: readonly ChartedBucket[], height: number, width: number): string {

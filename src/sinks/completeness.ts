@@ -1,4 +1,5 @@
 import type { Activity } from '../activity/activity.js';
+import { checkActivities, wrongItem } from '../activity/wrong-item.js';
 import { optionError } from '../check.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
@@ -48,19 +49,22 @@ export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activi
     throw optionError('completeness', 'counts', 'must be a flow of buckets, see `counts()`');
   const sink: Sink<Activity, Completeness> = async (input, { signal, progress } = {}) => {
     const expected: ExpectedBucket[] = [];
-    for await (const { items } of batchesOf(counts, { signal })) expected.push(...items);
+    for await (const { items, origin } of batchesOf(counts, { signal }))
+      for (const item of items) expected.push(checkedBucket(item, origin));
     expected.sort((a, b) => a.start.getTime() - b.start.getTime());
     const starts = expected.map(({ start }) => start.getTime());
     const end = endOf(starts);
     const received = new Array<number>(starts.length).fill(0);
     let outside = 0;
-    for await (const { items } of batchesOf(input, { signal, progress }))
-      for (const { postedAt } of items) {
+    for await (const batch of batchesOf(input, { signal, progress })) {
+      checkActivities('completeness', batch);
+      for (const { postedAt } of batch.items) {
         const at = postedAt.getTime();
         const index = at < end ? lastAtOrBefore(starts, at) : -1;
         if (index === -1) outside++;
         else received[index] = (received[index] ?? 0) + 1;
       }
+    }
     const compared = expected.map(({ start, count }, index) => ({
       ...{ start, expected: count, received: received[index] ?? 0 },
     }));
@@ -74,6 +78,14 @@ export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activi
     };
   };
   return ownSink(hold(sink, [counts]));
+}
+
+function checkedBucket(item: unknown, origin: string | undefined): ExpectedBucket {
+  const { start, count } = Object(item) as Partial<ExpectedBucket>;
+  if (start instanceof Date && Number.isFinite(start.getTime()) && Number.isFinite(count))
+    return item as ExpectedBucket;
+  const need = 'The option `counts` of completeness() reads buckets of counts';
+  throw wrongItem(item, { need, reads: 'buckets of counts', origin });
 }
 
 /** The last bucket is taken to be as long as the shortest of the others. */

@@ -10,6 +10,8 @@ export function csvRow(row: readonly RowValue[], escapesFormulas: boolean): stri
     eof: false,
     escape_formulas: escapesFormulas,
     cast: {
+      // A spreadsheet passes over a line feed, too. The library does so for the other characters.
+      string: value => (escapesFormulas && value.startsWith('\n') ? `'${value}` : value),
       // `String` loses the sign of -0.
       number: value => (Object.is(value, -0) ? '-0' : String(value)),
       boolean: String,

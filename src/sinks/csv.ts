@@ -13,7 +13,7 @@ import type { Written } from './output/written.js';
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   /**
    * What happens to texts that a spreadsheet would run as a formula, as they begin with `=`, `+`, `-`, `@`, a
-   * tab or a carriage return: `'keep'` writes them as they are, `'escape'` puts a `'` before them, also
+   * tab, a carriage return or a line feed: `'keep'` writes them as they are, `'escape'` puts a `'` before them, also
    * before replies, which begin with `@`. Numbers stay as they are.
    * @default 'keep'
    */

@@ -1,6 +1,7 @@
 import { Activity } from '../activity/activity.js';
-import type { ComplianceEvent } from '../activity/compliance-event.js';
+import { isComplianceEvent } from '../activity/compliance-event.js';
 import type { Routed } from '../activity/routed.js';
+import { kindOf } from '../activity/wrong-item.js';
 import { DataError } from '../errors.js';
 
 export const LINE_FEED = 10;
@@ -31,7 +32,7 @@ export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: strin
   if (item instanceof Activity) return inOneLine(item.raw);
   if (item instanceof Uint8Array) return item;
   if (isTagged(item)) return inOneLine(item.activity.raw);
-  if (isEvent(item)) return inOneLine(item.raw);
+  if (isComplianceEvent(item)) return inOneLine(item.raw);
   return Buffer.from(json(item, origin));
 }
 
@@ -54,27 +55,6 @@ export function isTagged(item: unknown): item is Routed {
     'tag' in item &&
     typeof item.tag === 'string'
   );
-}
-
-/** A compliance event, whose bytes are written unchanged as well. */
-function isEvent(item: unknown): item is ComplianceEvent {
-  return (
-    typeof item === 'object' &&
-    item !== null &&
-    'kind' in item &&
-    typeof item.kind === 'string' &&
-    'raw' in item &&
-    item.raw instanceof Uint8Array
-  );
-}
-
-export function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return 'an array';
-  if (value instanceof Uint8Array) return 'bytes';
-  if (value instanceof Activity) return 'an activity';
-  const type = typeof value;
-  return type === 'object' ? 'an object' : `a ${type}`;
 }
 
 function json(item: unknown, origin: string | undefined): string {

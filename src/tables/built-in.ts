@@ -1,9 +1,10 @@
+import type { Reads } from '../activity/wrong-item.js';
 import type { Column, ColumnType, GivenValue, Table } from './column.js';
 
 /** What the columns of a table are of. */
 export interface ItemKind {
   /** As in "these columns are of posts". */
-  readonly name: string;
+  readonly name: Reads;
   readonly accepts: (item: unknown) => boolean;
 }
 

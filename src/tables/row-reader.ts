@@ -1,5 +1,6 @@
-import { Activity } from '../activity/activity.js';
+import { kindOf, wrongItem } from '../activity/wrong-item.js';
 import { DataError } from '../errors.js';
+import { refusePromise } from '../is-thenable.js';
 import type { RowValue } from './column.js';
 import { type CheckedColumns, kindsOf } from './columns.js';
 import { converterOf, expectedOf } from './convert-value.js';
@@ -33,10 +34,12 @@ export function rowReader(
   return (item, origin) => {
     for (const { name, accepts } of kinds)
       if (!accepts(item))
-        throw new DataError(
-          `The columns of ${call}() are of ${name}, but got ${shown(item)}. Pass \`columns\`: another table such as tables.counts, or columns of your own`,
-          { position: { origin } },
-        );
+        throw wrongItem(item, {
+          need: `The columns of ${call}() are of ${name}`,
+          reads: name,
+          or: 'pass `columns`: another table such as tables.counts, or columns of your own',
+          origin,
+        });
     const row: RowValue[] = [];
     for (const { name, type, value, convert } of cells) {
       let given: unknown;
@@ -48,6 +51,7 @@ export function rowReader(
         if (!(error instanceof DataError)) throw error;
         cause = error;
       }
+      refusePromise(call, 'columns', given, promised(name));
       if (cause === undefined && (given === null || given === undefined)) {
         row.push(null);
         continue;
@@ -69,6 +73,10 @@ export function rowReader(
   };
 }
 
+function promised(name: string): string {
+  return `must have values, and that of ${JSON.stringify(name)} is a promise: get what it needs with mapAsync() before the sink`;
+}
+
 /** As a message calls an item: a post by its id. */
 function named(item: unknown): string {
   try {
@@ -86,11 +94,5 @@ function shown(value: unknown): string {
   if (typeof value === 'bigint') return `${value}n`;
   if (Array.isArray(value)) return `an array${value.length > 0 ? ` with ${shown(value[0])}` : ''}`;
   if (value instanceof Date) return 'an invalid Date';
-  if (value instanceof Activity) return 'an activity';
-  if (value instanceof Uint8Array) return 'bytes';
-  return typeof value === 'object' && value !== null
-    ? 'an object'
-    : typeof value === 'function'
-      ? 'a function'
-      : String(value);
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : kindOf(value);
 }

@@ -1,9 +1,10 @@
 import type { Activity } from '../activity/activity.js';
+import { checkActivities } from '../activity/wrong-item.js';
 import { milliseconds, type OptionTable, whole } from '../check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { coalesce } from './coalesce.js';
+import { type CoalescedItems, coalesce } from './coalesce.js';
 import { engagementBatch, engagementUrl, MAX_IDS, userToken } from './engagement-batch.js';
 import {
   type Count,
@@ -115,8 +116,10 @@ export function engagement<
     async function* (input, { signal, progress }) {
       const watched = account.withWaits(progress?.onWait);
       const gathering = coalesce(input, { maxItems: MAX_IDS, waitMs });
-      const work = ({ items }: { readonly items: readonly Activity[] }) =>
-        items.length === 0 ? undefined : measure(watched, items, signal);
+      const work = ({ items, batches }: CoalescedItems<Activity>) => {
+        for (const batch of batches) checkActivities('engagement', batch);
+        return items.length === 0 ? undefined : measure(watched, items, signal);
+      };
       for await (const { item, result } of workAhead(gathering, work, concurrency))
         for (const { items, ...rest } of item.batches)
           yield { ...rest, items: result === undefined ? [] : items.map(result) };

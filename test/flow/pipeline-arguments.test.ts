@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
 import { OptionError } from '../../src/errors.js';
 import { Flow, operator, perBatch } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -78,6 +79,49 @@ describe('the arguments of pipeline', () => {
 
   it('are refused if a source function was not called', async () => {
     await refused('source', () => [source, collect()], 'argument 1', '`source(...)`');
+  });
+
+  it('are refused with a generator as source: it is named, with advice to call or wrap it', async () => {
+    function* ids() {
+      yield 'a';
+    }
+    async function* lines() {
+      yield 'a';
+    }
+    const generator = 'the generator function';
+    await refused(
+      'source',
+      () => [ids, collect()],
+      `${generator} \`ids\``,
+      '`Readable.from(ids(...))`',
+    );
+    await refused(
+      'source',
+      () => [ids(), collect()],
+      'got a Generator. Wrap it',
+      '`Readable.from(items)`',
+    );
+    await refused(
+      'source',
+      () => [lines, collect()],
+      `${generator} \`lines\``,
+      'Call it: `lines(...)`',
+    );
+    await refused(
+      'source',
+      () => [
+        async function* () {
+          yield 1;
+        },
+        collect(),
+      ],
+      'a generator function. Call it',
+    );
+  });
+
+  it('are named with the right article', async () => {
+    await refused('sink', flow => [flow, new Activity(Buffer.from('{}'))], 'got an Activity');
+    await refused('sink', flow => [flow, new Uint8Array(1)], 'got a Uint8Array');
   });
 
   it('are refused with a web stream that does not fit its position, or that is locked', async () => {

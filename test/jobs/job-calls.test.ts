@@ -136,6 +136,7 @@ describe('creating a job', () => {
       /Rule 3 of `rules`:\nerror: the same value as rule 1/,
     ],
     ['rules', { rules: [{ value: 'x', tag: 'y'.repeat(256) }] }, /Rule 1/],
+    ['rules', { rules: ['coffee'] } as object, /^jobs.create: `rules` .* \{ value: 'coffee' \} in/],
     ['rules', { rules: [{}] }, /`value` must be a string/],
     ['rule', { rule: 'x' } as object, /unknown option `rule`; did you mean `rules`/],
   ])('refuses a bad `%s` before anything is sent (%#)', async (option, bad, expected) => {

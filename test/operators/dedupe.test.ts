@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
-import { OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/errors.js';
 import { type Batch, type Cursor, Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { dedupe } from '../../src/operators/dedupe.js';
@@ -19,6 +19,10 @@ async function batchesOf<T>(flow: Flow<T>, resume?: Cursor): Promise<Batch<T>[]>
   const batches: Batch<T>[] = [];
   for await (const batch of flow.batches({ resume })) batches.push(batch);
   return batches;
+}
+
+function postOf(n: number): Activity {
+  return new Activity(Buffer.from(`{"created_at":"x","id":${n},"id_str":"${n}"}`));
 }
 
 const byKey = { key: (item: string) => item };
@@ -39,6 +43,46 @@ describe('dedupe', () => {
       post('1050118621198921728', 'again'),
     ];
     expect(await all(dedupe()(source([posts])))).toEqual(posts.slice(0, 2));
+  });
+
+  it.each([
+    ['lines without activities()', (n: number) => Buffer.from(`{"id":${n}}`)],
+    ['texts', (n: number) => `{"id":${n}}`],
+    ['activities with a tag', (n: number) => ({ tag: 'snow', activity: postOf(n) })],
+    ['objects without an id', (n: number) => ({ n })],
+  ])(
+    'does not take %s for duplicates of one another: all but the first were lost',
+    async (_, make) => {
+      const items = Array.from({ length: 10 }, (_, n) => make(n)) as unknown as Activity[];
+      const error = await all(dedupe()(source([items]))).catch(thrown => thrown);
+      expect(error).toBeInstanceOf(DataError);
+      expect((error as DataError).message).toMatch(
+        /^dedupe\(\) reads activities, but got .+\. Put .+, or give `key`$/,
+      );
+    },
+  );
+
+  it.each<[string, (item: object) => unknown, RegExp]>([
+    ['is undefined', () => undefined, /returned undefined\. Filter out/],
+    ['is null', () => null, /returned null\. /],
+    ['is an object', item => item, /returned an object\. /],
+    ['is a number that ids are rounded to', () => 2 ** 60, /returned the number 115292150460684/],
+    [
+      'is a promise, which may reject',
+      () => Promise.reject(new Error('no')),
+      /returned a promise\. /,
+    ],
+  ])('refuses items whose key %s: all but the first were lost', async (_, key, message) => {
+    const flow = dedupe({ key: key as (item: object) => string })(source([[{}, {}]]));
+    const error = await all(flow).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(DataError);
+    expect((error as DataError).message).toMatch(message);
+  });
+
+  it('accepts keys that are text, bigints and exact integers', async () => {
+    const key = (item: unknown) => item as string;
+    const items = ['1', 1n, 1, 2, '', 2n ** 64n];
+    expect(await all(dedupe({ key })(source([items])))).toEqual(['1', 2, '', 2n ** 64n]);
   });
 
   it('resumes from any of its cursors, old ones too, as if it had never stopped', async () => {

@@ -65,6 +65,21 @@ describe('map', () => {
   });
 });
 
+describe('map with a function that returns promises', () => {
+  it('is refused, also if they reject: promises were written as {}', async () => {
+    for (const promise of [() => Promise.resolve(1), () => Promise.reject(new Error('no'))]) {
+      const error = await all(map(promise)(source([[1, 2]]))).catch(thrown => thrown);
+      expect(error).toBeInstanceOf(OptionError);
+      expect(error).toMatchObject({
+        option: 'transform',
+        message: expect.stringMatching(
+          /^map: `transform` must not return a promise: use `mapAsync`/,
+        ),
+      });
+    }
+  });
+});
+
 describe('filter', () => {
   it('keeps items that pass, narrows the type, and counts dropped items under its name', async () => {
     const progress = new Progress();

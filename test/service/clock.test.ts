@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
 import { Clock } from '../../src/service/clock.js';
-import { DAY, HOUR } from '../../src/time.js';
+import { DAY, HOUR, MINUTE } from '../../src/time.js';
+
+function thrown(call: () => void): unknown {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
 
 describe('the clock', () => {
   it('runs with real time until it is moved', () => {
@@ -73,9 +83,57 @@ describe('the clock', () => {
     expect(told).toEqual([0, 3 * HOUR, 'rung']);
   });
 
-  it('refuses an invalid instant', () => {
+  it('takes the times of the control path: texts were "not an instant"', () => {
     const clock = new Clock();
-    expect(() => clock.set(Number.NaN)).toThrow(RangeError);
-    expect(() => clock.advance(Number.POSITIVE_INFINITY)).toThrow(RangeError);
+    clock.freeze();
+    const at = Date.UTC(2024, 0, 31);
+    for (const instant of [
+      '2024-01-31',
+      '202401310000',
+      '2024-01-31T01:00+01:00',
+      new Date(at),
+      at,
+    ]) {
+      clock.reset();
+      clock.freeze();
+      clock.set(instant);
+      expect(clock.now()).toBe(at);
+    }
+    clock.set('2024-01-31T00:00');
+    expect(clock.now()).toBe(at);
+    clock.advance('31m');
+    clock.advance('-1m');
+    clock.advance(1);
+    expect(clock.now()).toBe(at + 30 * MINUTE + 1);
   });
+
+  it.each<[unknown, RegExp]>([
+    [Number.NaN, /`set` to be epoch milliseconds.*, got NaN$/],
+    ['soon', /`set` .* ISO 8601 time such as .*, got "soon"$/],
+    [undefined, /`set` .*, got undefined$/],
+    [null, /`set` .*, got null$/],
+    [[2024], /`set` .*, got 2024$/],
+    [8.64e15, /from the year 1 to the year 9999$/],
+  ])('refuses the instant %s, and stays', (instant, message) => {
+    const clock = new Clock();
+    clock.freeze();
+    const before = clock.now();
+    const error = thrown(() => clock.set(instant as string));
+    expect(error).toBeInstanceOf(OptionError);
+    expect((error as OptionError).message).toMatch(message);
+    expect(clock.now()).toBe(before);
+  });
+
+  it.each([Number.POSITIVE_INFINITY, Number.NaN, 'a while', '5 years', null, {}])(
+    'refuses to advance by %s, and stays',
+    by => {
+      const clock = new Clock();
+      clock.freeze();
+      const before = clock.now();
+      const error = thrown(() => clock.advance(by as string));
+      expect(error).toBeInstanceOf(OptionError);
+      expect((error as OptionError).message).toContain('`advance` to be milliseconds or a time');
+      expect(clock.now()).toBe(before);
+    },
+  );
 });

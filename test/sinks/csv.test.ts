@@ -158,13 +158,13 @@ describe('csv', () => {
   });
 
   it('puts an apostrophe before formulas, and only there, where it is asked to', async () => {
-    const texts = ['=1+2', '+1', '-1', '@jack hi', '\tx', '\rx', '＝1', "'=", 'a=1', ''];
+    const texts = ['=1+2', '+1', '-1', '@jack hi', '\tx', '\rx', '\n=1', '＝1', "'=", 'a=1', ''];
     const columns = [own('string')];
     const kept = rowsOf(await textOf(texts, { columns })).slice(1);
     expect(kept.flat()).toEqual(texts);
     const escaped = rowsOf(await textOf(texts, { columns, formulas: 'escape' })).slice(1);
     expect(escaped.flat()).toEqual([
-      ...["'=1+2", "'+1", "'-1", "'@jack hi", "'\tx", "'\rx", "'＝1", "'=", 'a=1', ''],
+      ...["'=1+2", "'+1", "'-1", "'@jack hi", "'\tx", "'\rx", "'\n=1", "'＝1", "'=", 'a=1', ''],
     ]);
     const numbers = await textOf([-5, -2], { columns: [own('int32')], formulas: 'escape' });
     expect(numbers).toBe('value\r\n-5\r\n-2\r\n');

@@ -134,10 +134,25 @@ describe('a value', () => {
     expect(lenient(timeless)).toEqual([null]);
   });
 
+  it.each(['error', 'null'] as const)(
+    'that is a promise is refused, with invalidValues %s: one that rejected ended the process',
+    async invalid => {
+      const value = () => Promise.reject(new Error('no answer'));
+      const column = { name: 'mood', type: 'string', value } as unknown as tables.Column<Activity>;
+      const read = rowReader('csv', [column as tables.Column<never>], invalid);
+      expect(() => read(post)).toThrow(OptionError);
+      expect(() => read(post)).toThrow(
+        'csv: `columns` must have values, and that of "mood" is a promise: get what it needs with mapAsync()',
+      );
+      // An unhandled rejection would be reported now.
+      await new Promise(resolve => setImmediate(resolve));
+    },
+  );
+
   it('of what is not a post is an error, also where invalid values become null', () => {
     const lenient = rowReader('csv', [tables.posts.lang], 'null');
     expect(() => lenient({ count: 1 })).toThrow(
-      'The columns of csv() are of posts, but got an object. Pass `columns`',
+      'The columns of csv() are of posts, but got an object without an id. Put activities() before it, which makes them of bytes, or pass `columns`',
     );
     expect(() => lenient(new Activity(Buffer.from('{"lang":"en"}')))).toThrow('expected an id');
     expect(() => lenient(new Activity(Buffer.from('{"id":1,')))).toThrow(DataError);

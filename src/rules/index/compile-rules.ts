@@ -11,6 +11,7 @@ import {
 import { OptionError } from '../../errors.js';
 import { checkRule } from '../language/check-rule.js';
 import { serviceMessage } from '../language/problem.js';
+import { textRuleProblem } from '../language/rule-errors.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions } from '../match/compile-rule.js';
 import type { RuleProduct } from '../post/dialect.js';
 import { dialectOf } from '../post/dialect.js';
@@ -162,13 +163,14 @@ export class RuleMatcher {
   }
 }
 
-const RULES = required(
-  special<readonly Rule[]>(
+const RULES = required({
+  ...special<readonly Rule[]>(
     'the rules to match',
     'an array of rules, each an object with a `value`',
     value => Array.isArray(value) && value.every(rule => typeof rule === 'object' && rule !== null),
   ),
-);
+  explain: textRuleProblem,
+});
 
 /** Invalid rules that an error shows. */
 const MAX_SHOWN = 20;

@@ -79,7 +79,7 @@ function readFormat(given: Given, problems: string[]): Format {
   if (format === 'original' || format === 'activity_streams') return format;
   if (format === 'activity-streams')
     problems.push(
-      "Invalid value for field 'dataFormat'. 'activity-streams' is 'activity_streams'.",
+      "Invalid value for field 'dataFormat'. 'activity-streams' is an older spelling: send 'activity_streams'.",
     );
   else if (format !== undefined)
     problems.push(
@@ -94,7 +94,9 @@ function checkPublisher(given: Given, { publisher }: CreateChecks, problems: str
     problems.push(`Invalid value for field 'publisher'. The only publisher is '${publisher}'.`);
   const { streamType } = given;
   if (streamType === 'track')
-    problems.push("Invalid value for field 'streamType'. 'track' is 'track_v2'.");
+    problems.push(
+      "Invalid value for field 'streamType'. 'track' is an older name: send 'track_v2'.",
+    );
   else if (streamType !== undefined && streamType !== null && streamType !== 'track_v2')
     problems.push("Invalid value for field 'streamType'. It must be 'track_v2'.");
 }

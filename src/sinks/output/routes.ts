@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { Activity } from '../../activity/activity.js';
+import { kindOf, wrongItem } from '../../activity/wrong-item.js';
 import { DataError } from '../../errors.js';
-import { isTagged, kindOf } from '../line.js';
+import { isTagged } from '../line.js';
 import { isZstd, NO_ZSTD, type PathTemplate } from './path-template.js';
 
 /** Which output an item goes to. */
@@ -92,10 +93,12 @@ function checked(name: unknown, origin: string | undefined): string {
 }
 
 function notAPost(item: unknown, origin: string | undefined): DataError {
-  return new DataError(
-    `The fields of \`path\` need activities, got ${kindOf(item)}. Put activities() before the sink, or pass a function as \`path\``,
-    { position: { origin } },
-  );
+  return wrongItem(item, {
+    need: 'The fields of `path` need activities',
+    reads: 'activities',
+    or: 'pass a function as `path`',
+    origin,
+  });
 }
 
 export function untagged(origin: string | undefined): DataError {

@@ -132,8 +132,11 @@ describe('creating a job', () => {
     [{ publisher: 'other' }, /The only publisher is 'twitter'/],
     [{ dataFormat: undefined }, /Missing field 'dataFormat'/],
     [{ dataFormat: 'xml' }, /'activity_streams' or 'original'/],
-    [{ dataFormat: 'activity-streams' }, /'activity-streams' is 'activity_streams'/],
-    [{ streamType: 'track' }, /'track' is 'track_v2'/],
+    [
+      { dataFormat: 'activity-streams' },
+      /'activity-streams' is an older spelling: send 'activity_streams'\./,
+    ],
+    [{ streamType: 'track' }, /'track' is an older name: send 'track_v2'\./],
     [{ streamType: 'firehose' }, /'streamType'. It must be 'track_v2'/],
     [{ fromDate: undefined }, /Missing field 'fromDate'/],
     [{ fromDate: '2024-05-15' }, /format for field 'fromDate'. Expected format is 'yyyyMMddHHmm'/],

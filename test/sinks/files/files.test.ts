@@ -239,7 +239,7 @@ describe('files', () => {
   it('refuses items without the fields of the template', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(flowOf({ a: 1 }), files({ path: `${out}/{day}` }))).rejects.toThrow(
-      /need activities, got an object.*activities\(\)/,
+      /need activities, but got an object without an id\. Put activities\(\) before it/,
     );
     await expect(
       pipeline(flowOf(post({ id: '1' })), files({ path: `${out}/{tag}` })),
