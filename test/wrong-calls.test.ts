@@ -12,7 +12,8 @@ const acme = millrace.account(
   {
     ...{ baseUrl: url, dataUrl: url, retry: { attempts: 1 }, account: 'acme', label: 'prod' },
     ...{ email: 'karl@acme.example', password: 'secret', consumerKey: 'key', consumerSecret: 's' },
-    ...{ accessToken: 'token', accessTokenSecret: 's' },
+    ...{ accessToken: 'token', accessTokenSecret: 's', rulesUrl: url },
+    ...{ streamLabel: 'prod', publisher: 'posts' },
   },
   {},
 );
