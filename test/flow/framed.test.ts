@@ -13,7 +13,11 @@ it('a block of tiny records is given on in batches of limited length, and releas
     yield { items: [block], cursor: { source: 'test' }, release: () => void releases++ };
   };
   const batches: InternalBatch<Buffer>[] = [];
-  for await (const batch of framed(input(), origin => new LineFramer('\n', LIMITS, origin)))
+  for await (const batch of framed(
+    'jsonLines',
+    input(),
+    origin => new LineFramer('\n', LIMITS, origin),
+  ))
     batches.push(batch);
   const lengths = batches.map(({ items }) => items.length);
   expect(Math.max(...lengths)).toBeLessThan(40_000);
