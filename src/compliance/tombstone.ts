@@ -59,12 +59,17 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
     case 'drop':
     case 'undrop': {
       const dropped = [at, event.kind === 'drop'] as const;
-      return [ofPost(event.postId, mark => ({ ...mark, dropped: later(mark.dropped, dropped) }))];
+      return [
+        ofPost(event.postId, mark => ({ ...mark, dropped: later(mark.dropped, dropped, either) })),
+      ];
     }
     case 'status_withheld': {
       const withheld = [at, sorted(event.countries)] as const;
       return [
-        ofPost(event.postId, mark => ({ ...mark, withheld: later(mark.withheld, withheld) })),
+        ofPost(event.postId, mark => ({
+          ...mark,
+          withheld: later(mark.withheld, withheld, union),
+        })),
       ];
     }
     case 'tweet_edit':
@@ -74,7 +79,10 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
     case 'user_withheld': {
       const withheld = [at, sorted(event.countries)] as const;
       return [
-        ofUser(event.userId, mark => ({ ...mark, withheld: later(mark.withheld, withheld) })),
+        ofUser(event.userId, mark => ({
+          ...mark,
+          withheld: later(mark.withheld, withheld, union),
+        })),
       ];
     }
     case 'scrub_geo':
@@ -90,7 +98,9 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
     default: {
       const [state, on] = USER_STATES[event.kind];
       const said = [at, on] as const;
-      return [ofUser(event.userId, mark => ({ ...mark, [state]: later(mark[state], said) }))];
+      return [
+        ofUser(event.userId, mark => ({ ...mark, [state]: later(mark[state], said, either) })),
+      ];
     }
   }
 }
@@ -127,12 +137,14 @@ export function largerId(a: string | undefined, b: string): string {
   return a === undefined || BigInt(b) > BigInt(a) ? b : a;
 }
 
-/** Of two values with the same time, the one that hides more counts. */
-function later<T>(a: Timed<T> | undefined, b: Timed<T>): Timed<T> {
+/** Of two values with the same time, `merge` makes one that hides what either hides. */
+function later<T>(a: Timed<T> | undefined, b: Timed<T>, merge: (a: T, b: T) => T): Timed<T> {
   if (a === undefined || b[0] > a[0]) return b;
-  if (b[0] < a[0]) return a;
-  return JSON.stringify(b[1]) > JSON.stringify(a[1]) ? b : a;
+  return b[0] < a[0] ? a : [b[0], merge(a[1], b[1])];
 }
+
+const either = (a: boolean, b: boolean) => a || b;
+const union = (a: readonly string[], b: readonly string[]) => sorted([...a, ...b]);
 
 function ofPost(id: string, change: (mark: PostTombstone) => PostTombstone): Change {
   return { of: 'post', id, change };

@@ -139,6 +139,15 @@ describe('IdWindow', () => {
     },
   );
 
+  it('tells the ids around 2^64 from each other, from 0 and from 1', () => {
+    const ids = ['0', '1', '18446744073709551615', '18446744073709551616', '18446744073709551617'];
+    const window = new IdWindow(10);
+    expect(ids.map(one => window.add(one))).toEqual([true, true, true, true, true]);
+    expect(ids.map(one => window.add(one))).toEqual([false, false, false, false, false]);
+    const again = restored(window, 10);
+    expect(ids.map(one => again.add(one))).toEqual([false, false, false, false, false]);
+  });
+
   it.each(['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', '', '1 +1.5', '1 +2_'])(
     'refuses to restore %j',
     text => {

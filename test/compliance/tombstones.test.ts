@@ -89,6 +89,40 @@ describe('marks', () => {
     );
   });
 
+  it('of one time are those that hide more, in any order of the events', () => {
+    const withheld = (...countries: string[]) =>
+      ofPost('status_withheld', '7', 4, { withheld_in_countries: countries });
+    const events = [
+      ...[ofPost('drop', '7', 4), ofPost('undrop', '7', 4)],
+      ...[withheld('DE'), withheld(), withheld('DE', 'FR'), withheld('AT')],
+      ...[ofUser('user_suspend', '8', 4), ofUser('user_unsuspend', '8', 4)],
+    ];
+    const marks = [
+      ['post 7', '{"dropped":[4,true],"withheld":[4,["AT","DE","FR"]]}'],
+      ['user 8', '{"suspended":[4,true]}'],
+    ];
+    expect(outcome(events)).toEqual(marks);
+    expect(outcome(events.toReversed())).toEqual(marks);
+  });
+
+  it('of an edit are of the older versions: ids are compared as integers', () => {
+    const edited = (ids: readonly string[]) => changesOf(edit(ids)).map(({ id }) => id);
+    expect(edited(['9', '10'])).toEqual(['9']);
+    expect(edited(['999', '1000', '9007199254740992', '9007199254740993'])).toEqual([
+      ...['999', '1000', '9007199254740992'],
+    ]);
+  });
+
+  it('of removed locations are of the larger id, compared as integers', () => {
+    for (const ids of [
+      ['9', '10'],
+      ['10', '9'],
+    ])
+      expect(outcome(ids.map(id => scrubGeo('1', id)))).toEqual([
+        ['user 1', '{"scrubbedUpTo":"10"}'],
+      ]);
+  });
+
   it('take one byte for a deleted post', () => {
     const mark: PostTombstone = { deleted: true };
     expect(encodeTombstone(mark).length).toBe(1);
@@ -117,6 +151,7 @@ describe('tombstones', () => {
     expect(again.size).toBe(4);
     expect(again.post('no id')).toBeUndefined();
     expect(again.post('99999999999999999999')).toBeUndefined();
+    expect(again.post('18446744073709551616')).toBeUndefined();
     await again.close();
   });
 

@@ -84,6 +84,16 @@ describe('tokens', () => {
     expect(words).toEqual(['nandu', 'cafe', 'αγαπη', 'й', 'が']);
   });
 
+  it.each(['kept', 'stripped'] as const)(
+    'are without a joiner only within a word, accents %s: elsewhere the form for phrases keeps it',
+    accents => {
+      const forms = ['क्\u200dष', 'a\u200db', '👩\u200d🚀', '- \u200d -', '東\u200d京'];
+      expect(forms.map(form => fold(form, accents))).toEqual([
+        ...['क्ष', 'ab', '👩\u200d🚀', '- \u200d -', '東\u200d京'],
+      ]);
+    },
+  );
+
   it.each(['kept', 'stripped'] as const)('have the right positions, accents %s', accents => {
     fc.assert(
       fc.property(text, input => {

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { kilometres, withinBox, withinRadius } from '../../../src/rules/operators/geometry.js';
+
+it.each([
+  ['west', [10, 45]],
+  ['south', [15, 40]],
+  ['east', [20, 45]],
+  ['north', [15, 50]],
+] as const)('the %s edge is within a box, and what is beyond it is not', (side, [lon, lat]) => {
+  const within = withinBox({ west: 10, south: 40, east: 20, north: 50 });
+  expect(within([lon, lat])).toBe(true);
+  const step = side === 'west' || side === 'south' ? -1e-9 : 1e-9;
+  const isLongitude = side === 'west' || side === 'east';
+  expect(within(isLongitude ? [lon + step, lat] : [lon, lat + step])).toBe(false);
+});
+
+it('a box that crosses 180° has its edges, both sides of 180°, and nothing between its east and west', () => {
+  const within = withinBox({ west: 170, south: -10, east: -170, north: 10 });
+  const longitudes = [170, 175, 180, -180, -175, -170, 169.999, -169.999, 0];
+  expect(longitudes.map(longitude => within([longitude, 0]))).toEqual([
+    ...[true, true, true, true, true, true],
+    ...[false, false, false],
+  ]);
+});
+
+it('a circle has its edge, in kilometres or miles', () => {
+  const edge = kilometres([0, 0], [1, 0]);
+  const circle = { longitude: 0, latitude: 0 };
+  expect(withinRadius({ ...circle, radius: edge, unit: 'km' })([1, 0])).toBe(true);
+  expect(withinRadius({ ...circle, radius: edge - 1e-9, unit: 'km' })([1, 0])).toBe(false);
+  expect(withinRadius({ ...circle, radius: 69.1, unit: 'mi' })([1, 0])).toBe(true);
+  expect(withinRadius({ ...circle, radius: 69, unit: 'mi' })([1, 0])).toBe(false);
+});
