@@ -360,6 +360,16 @@ export function special<T, Else = undefined>(
   return option(meaning, expected, accepts, otherwise as Else);
 }
 
+/** What another call gave: an object with these members. */
+export function made<T extends object>(
+  meaning: string,
+  expected: string,
+  members: readonly (keyof T & string)[],
+): Optional<T, undefined> {
+  const accepts = (value: unknown) => isRecord(value) && members.every(member => member in value);
+  return option(meaning, expected, accepts, undefined);
+}
+
 /** What only its call can check, where the message depends on the value; `explain` gives `must be ...`. */
 export function explained<T>(
   meaning: string,

@@ -423,6 +423,46 @@ describe('rules that are only texts', () => {
   });
 });
 
+describe('plain calls', () => {
+  /** Without arguments, these take everything from the environment, or all columns. */
+  const needNone = new Set(['account', 'tables.toRow']);
+  const plain = [...OTHERS].filter(
+    name => typeof EXPORTS.get(name) === 'function' && !needNone.has(name),
+  );
+  const wrong = [[], [null], [5], [{}], [acme], [acme, 5]] as const;
+
+  it.each(
+    plain.flatMap(name =>
+      wrong.map(args => [name, args.map(shown).join(', ') || 'none', args] as const),
+    ),
+  )('%s with argument(s) %s fails with a typed error', async (name, _, args) => {
+    const call = async () => await callNamed(name)(...args);
+    const error = await call().then(
+      () => 'nothing',
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(millrace.MillraceError);
+    expect((error as Error).message).not.toMatch(UNREADABLE);
+    expect((error as Error).message.length).toBeGreaterThan(30);
+  });
+
+  it.each([
+    ['rules.explain', 'activity', ['snow']],
+    ['rules.explain', 'activity', ['snow', { id: '1' }]],
+    ['rules.applySuggestions', 'problems', ['snow', ['a problem']]],
+    ['rules.renderProblem', 'problem', ['snow', {}]],
+    ['rules.print', 'tree', [millrace.rules.parse('snow')]],
+    ['rules.compile', 'tree', [millrace.rules.parse('snow')]],
+    ['safeName', 'maxBytes', ['snow', 1]],
+    ['usage.table', 'report', [Promise.resolve({})]],
+    ['users.signInAddress', 'token', [acme, 'token']],
+  ] as const)('%s names `%s` where that is wrong (%#)', (name, option, args) => {
+    const error = thrownBy(() => callNamed(name)(...args));
+    expect(error).toBeInstanceOf(millrace.OptionError);
+    expect((error as millrace.OptionError).option).toBe(option);
+  });
+});
+
 describe('the table of stages', () => {
   it('has every export that is not a class, as a stage or as another call', () => {
     const listed = [...Object.keys(STAGES), ...OTHERS];

@@ -1,4 +1,12 @@
-import { checkOptions, flag, type OptionTable, optionError } from '../check.js';
+import {
+  checkOptions,
+  checkValue,
+  flag,
+  made,
+  type OptionTable,
+  optionError,
+  required,
+} from '../check.js';
 import { DataError, HttpError, RulesError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { listReplayRules } from './list-rules.js';
@@ -78,13 +86,21 @@ export async function syncRules(
   return { ...changes, applied: true };
 }
 
+const CHANGES = required(
+  made<RuleChanges>('the changes to show', 'what `await replayRules.sync()` gives', [
+    ...(['added', 'deleted', 'retagged'] as const),
+  ]),
+);
+
 /**
  * The changes as text for people to read: a line for each rule, and a summary.
  *
+ * @throws OptionError For what is not changes of rules.
  * @example
  * console.log(replayRules.renderChanges(await replayRules.sync(account(), wanted)));
  */
 export function renderRuleChanges(changes: RuleChanges): string {
+  checkValue('replayRules.renderChanges', 'changes', CHANGES, changes);
   const { added, deleted, retagged, unchanged, applied } = changes;
   const lines = [
     ...deleted.map(rule => `- ${shown(rule)}`),

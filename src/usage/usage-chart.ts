@@ -1,6 +1,6 @@
-import { checkOptions, type OptionTable, whole } from '../check.js';
+import { checkOptions, checkValue, type OptionTable, whole } from '../check.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
-import { alertOf, capOf, isProjected, periodOf } from './usage-table.js';
+import { alertOf, capOf, isProjected, periodOf, REPORT } from './usage-table.js';
 
 /** The size of the text that `usage.chart` returns. */
 export interface UsageChartOptions {
@@ -35,11 +35,12 @@ const OPTIONS = {
  * period, with the usage dark and the projection for the month light, and the contract's alerts and
  * caps.
  *
- * @throws OptionError for a width below 40 or a number of lines below 1.
+ * @throws OptionError for what is not a report, a width below 40 or a number of lines below 1.
  * @example
  * console.log(usage.chart(await usage.report(account())));
  */
 export function usageChart(report: UsageReport, options: UsageChartOptions = {}): string {
+  checkValue('usage.chart', 'report', REPORT, report);
   const { width = terminalWidth(), lines } = checkOptions('usage.chart', OPTIONS, options);
   const { account, bucket, fromDate, toDate, publishers } = report;
   const head = `Usage of ${plain(account.name)} by ${plain(bucket)}, ${fromDate} to ${toDate} UTC`;

@@ -1,3 +1,4 @@
+import { checkValue, made, required } from '../check.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 
@@ -23,13 +24,21 @@ export interface UsageRow {
   readonly alert: number | null;
 }
 
+export const REPORT = required(
+  made<UsageReport>('the usage report', 'what `await usage.report()` gives', [
+    ...(['account', 'publishers'] as const),
+  ]),
+);
+
 /**
  * Converts a usage report to rows: first those of the whole publisher, then those of its products.
  *
+ * @throws OptionError For what is not a report.
  * @example
  * console.table(usage.table(await usage.report(account())));
  */
 export function usageTable(report: UsageReport): UsageRow[] {
+  checkValue('usage.table', 'report', REPORT, report);
   return report.publishers.flatMap(publisher => [
     ...rowsOf(report, publisher.name, null, publisher),
     ...publisher.products.flatMap(product => rowsOf(report, publisher.name, product.name, product)),

@@ -1,5 +1,7 @@
 import {
+  checkValue,
   flag,
+  made,
   type OptionTable,
   required,
   signal as signalOption,
@@ -68,6 +70,13 @@ const REQUEST_TOKEN_OPTIONS = {
   signal: signalOption(),
 } satisfies OptionTable<RequestTokenOptions>;
 
+const REQUEST_TOKEN = required(
+  made<Pick<RequestToken, 'token'>>(
+    'the token of the first step',
+    'what `await users.requestToken()` gives',
+    ['token'],
+  ),
+);
 const ADDRESS_OPTIONS = {
   always: flag('asks for consent again', false),
 } satisfies OptionTable<SignInAddressOptions>;
@@ -123,12 +132,13 @@ export async function requestToken(
  */
 export function signInAddress(
   account: Account,
-  { token }: Pick<RequestToken, 'token'>,
+  token: Pick<RequestToken, 'token'>,
   options: SignInAddressOptions = {},
 ): string {
   const { always } = checkAccountOptions('users.signInAddress', account, ADDRESS_OPTIONS, options);
+  checkValue('users.signInAddress', 'token', REQUEST_TOKEN, token);
   const url = stepUrl(account, always ? 'authorize' : 'authenticate');
-  url.searchParams.set('oauth_token', token);
+  url.searchParams.set('oauth_token', token.token);
   return url.href;
 }
 

@@ -1,15 +1,29 @@
+import { checkValue, required, special } from '../../check.js';
+import { RULE_TEXT } from './parse-rule.js';
 import type { Problem, TextEdit } from './problem.js';
+
+const PROBLEMS = required(
+  special<readonly Problem[]>(
+    'the problems whose suggestions to apply',
+    'an array of `problems` that `rules.check` gave',
+    value =>
+      Array.isArray(value) && value.every(problem => typeof problem?.explanation === 'string'),
+  ),
+);
 
 /**
  * Returns the rule with the suggestions of these problems applied, in order. A suggestion that overlaps
  * an earlier one is skipped; check the result again to get it. Filter the problems to choose:
  * suggestions with `certain` keep the meaning, others are guesses.
  *
+ * @throws OptionError For a rule that is not a string, and for what is not a list of problems.
  * @example
  * const text = 'country_code:us cat';
  * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) // 'place_country:us cat'
  */
 export function applySuggestions(text: string, problems: readonly Problem[]): string {
+  checkValue('rules.applySuggestions', 'rule', RULE_TEXT, text);
+  checkValue('rules.applySuggestions', 'problems', PROBLEMS, problems);
   /** Edits in the order of the text, without overlap. */
   const taken: TextEdit[] = [];
   for (const { suggestion } of problems) {

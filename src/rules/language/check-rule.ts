@@ -1,17 +1,10 @@
-import {
-  checkOptions,
-  checkValue,
-  type OptionTable,
-  oneOf,
-  required,
-  special,
-} from '../../check.js';
+import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../../check.js';
 import { isAvailable, mayStandAlone } from '../operators/operators.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 import { applySuggestions } from './apply-suggestions.js';
 import { lintRule } from './lint-rule.js';
-import { type ParsedRule, parseDraft } from './parse-rule.js';
+import { type ParsedRule, parseDraft, RULE_TEXT } from './parse-rule.js';
 import type { Problem } from './problem.js';
 import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
 import {
@@ -43,10 +36,6 @@ const OPTIONS = {
   ),
 } satisfies OptionTable<CheckOptions>;
 
-const TEXT = required(
-  special<string>('the text of the rule', 'a string', value => typeof value === 'string'),
-);
-
 /**
  * Checks whether a product accepts a rule. Each problem has the message of the service and an
  * explanation for people. A warning is about a rule that the service accepts, but that may not mean
@@ -60,7 +49,7 @@ const TEXT = required(
  * problems[0]?.suggestion?.label // 'did you mean `videos`?'
  */
 export function checkRule(text: string, options: CheckOptions = {}): ParsedRule {
-  checkValue('rules.check', 'rule', TEXT, text);
+  checkValue('rules.check', 'rule', RULE_TEXT, text);
   const { product, tag } = checkOptions('rules.check', OPTIONS, options);
   const { tree, problems } = check(text, product, tag);
   return leadsToRule(text, problems, product)

@@ -1,3 +1,4 @@
+import { checkValue, required, special } from '../../check.js';
 import type { RuleNode } from '../tree.js';
 import type { Problem } from './problem.js';
 import { readClause } from './read-clause.js';
@@ -24,13 +25,19 @@ export interface ParsedRule {
   readonly problems: readonly Problem[];
 }
 
+export const RULE_TEXT = required(
+  special<string>('the text of the rule', 'a string', value => typeof value === 'string'),
+);
+
 /**
- * Parses a rule. Never throws: problems of the text that affect every product are in
- * `problems`; `rules.check` adds what a product does not accept.
+ * Parses a rule. An invalid rule is never an exception: problems of the text that affect every product
+ * are in `problems`; `rules.check` adds what a product does not accept.
  *
+ * @throws OptionError For a rule that is not a string.
  * @example rules.parse('(cat OR dog) -has:links').tree?.kind // 'and'
  */
 export function parseRule(text: string): ParsedRule {
+  checkValue('rules.parse', 'rule', RULE_TEXT, text);
   const { draft, problems } = parseDraft(text);
   // Without problems, the tree has no unread parts.
   return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };

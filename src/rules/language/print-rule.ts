@@ -1,3 +1,4 @@
+import { checkValue, made, required } from '../../check.js';
 import type {
   BoundingBox,
   Clause,
@@ -8,24 +9,36 @@ import type {
 } from '../tree.js';
 import { isWord } from './rule-characters.js';
 
+export const TREE = required(
+  made<RuleNode>('the tree of a rule', 'the `tree` that `rules.parse` or `rules.check` gave', [
+    'kind',
+  ]),
+);
+
 /**
  * Prints a tree as the text of a rule, with parentheses and quotes only where they are needed, and
  * operators under their current names. Parsing the text gives the same tree, except for positions.
  *
+ * @throws OptionError For what is not a tree.
  * @example
  * const { tree } = rules.parse('((cat  OR dog)) user_bio:"vet"');
  * if (tree !== undefined) rules.print(tree) // '(cat OR dog) bio:vet'
  */
 export function printRule(tree: RuleNode): string {
+  checkValue('rules.print', 'tree', TREE, tree);
+  return printNode(tree);
+}
+
+function printNode(tree: RuleNode): string {
   switch (tree.kind) {
     case 'and':
-      return tree.nodes.map(node => (isJoined(node) ? grouped(node) : printRule(node))).join(' ');
+      return tree.nodes.map(node => (isJoined(node) ? grouped(node) : printNode(node))).join(' ');
     case 'or':
       return tree.nodes
-        .map(node => (node.kind === 'or' ? grouped(node) : printRule(node)))
+        .map(node => (node.kind === 'or' ? grouped(node) : printNode(node)))
         .join(' OR ');
     case 'not':
-      return `-${isJoined(tree.node) || tree.node.kind === 'not' ? grouped(tree.node) : printRule(tree.node)}`;
+      return `-${isJoined(tree.node) || tree.node.kind === 'not' ? grouped(tree.node) : printNode(tree.node)}`;
     default:
       return printClause(tree);
   }
@@ -36,7 +49,7 @@ function isJoined({ kind }: RuleNode): boolean {
 }
 
 function grouped(node: RuleNode): string {
-  return `(${printRule(node)})`;
+  return `(${printNode(node)})`;
 }
 
 function printClause(clause: Clause): string {

@@ -1,12 +1,21 @@
 import stringWidth from 'string-width';
+import { checkValue, made, required } from '../../check.js';
 import type { Span } from '../tree.js';
+import { RULE_TEXT } from './parse-rule.js';
 import type { Problem } from './problem.js';
+
+const PROBLEM = required(
+  made<Problem>('the problem to show', 'one of the `problems` that `rules.check` gave', [
+    ...(['code', 'explanation', 'start', 'end'] as const),
+  ]),
+);
 
 /**
  * Formats a problem for people: what is wrong, the rule with carets under the problem, and what to do.
  * Carets are aligned under wide characters, too. Only the part of a long rule around the problem is
  * shown.
  *
+ * @throws OptionError For a rule that is not a string, and for what is not a problem.
  * @example
  * // error[R014]: unknown value `vidoes` for `has:`
  * //   | cat (dog OR has:vidoes)
@@ -14,6 +23,8 @@ import type { Problem } from './problem.js';
  * //   = allowed: geo, hashtags, images, links, media, mentions, profile_geo, symbols, videos
  */
 export function renderProblem(text: string, problem: Problem): string {
+  checkValue('rules.renderProblem', 'rule', RULE_TEXT, text);
+  checkValue('rules.renderProblem', 'problem', PROBLEM, problem);
   const { severity, code, explanation, related, suggestion, note } = problem;
   const line = lineAround(text, problem.start);
   const cells = cellsOf(text, line, problem);

@@ -1,14 +1,8 @@
 import type { Activity } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/fields-of.js';
 import type { Person } from '../../activity/post-fields.js';
-import {
-  checkOptions,
-  checkValue,
-  type OptionTable,
-  oneOf,
-  record,
-  required,
-} from '../../check.js';
+import { checkOptions, checkValue, type OptionTable, oneOf } from '../../check.js';
+import { TREE } from '../language/print-rule.js';
 import type { PostTest, RuleOperator } from '../operators/operator.js';
 import { ruleOperators } from '../operators/operators.js';
 import { type Dialect, dialectOf, RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
@@ -30,8 +24,6 @@ export interface CompileRuleOptions {
 export const COMPILE_OPTIONS = {
   product: oneOf('the product whose matching to follow', RULE_PRODUCTS, 'historical'),
 } satisfies OptionTable<CompileRuleOptions>;
-
-const TREE = required(record<RuleNode>('the tree of an accepted rule, as `rules.parse` gives it'));
 
 /**
  * Compiles a rule to a test of activities, in either format. This defines the meaning of the language;

@@ -1,7 +1,8 @@
-import type { Activity } from '../../activity/activity.js';
-import { checkOptions } from '../../check.js';
+import { Activity } from '../../activity/activity.js';
+import { checkOptions, checkValue, made, required, special } from '../../check.js';
 import { OptionError } from '../../errors.js';
 import { checkRule } from '../language/check-rule.js';
+import { RULE_TEXT } from '../language/parse-rule.js';
 import { serviceMessage } from '../language/problem.js';
 import { type RulePost, rulePost } from '../post/rule-post.js';
 import type { RuleNode } from '../tree.js';
@@ -18,10 +19,21 @@ export interface Explanation {
   readonly parts: readonly Explanation[];
 }
 
+const ACTIVITY = required(
+  special<Activity>(
+    'the post to explain the rule with',
+    'an Activity, as `activities()` makes them',
+    value => value instanceof Activity,
+  ),
+);
+const EXPLANATION = required(
+  made<Explanation>('the explanation to show', 'what `rules.explain` gave', ['text', 'parts']),
+);
+
 /**
  * Explains why a rule matches a post or does not: which of its clauses decided.
  *
- * @throws OptionError If the product refuses the rule.
+ * @throws OptionError If the product refuses the rule, and for what is not a rule or an activity.
  * @example
  * console.log(rules.renderExplanation(rules.explain('snow (has:images OR from:karl)', activity)));
  * // no   snow (has:images OR from:karl)
@@ -35,6 +47,8 @@ export function explainMatch(
   activity: Activity,
   options: CompileRuleOptions = {},
 ): Explanation {
+  checkValue('rules.explain', 'rule', RULE_TEXT, rule);
+  checkValue('rules.explain', 'activity', ACTIVITY, activity);
   const { product } = checkOptions('rules.explain', COMPILE_OPTIONS, options);
   const { tree, problems } = checkRule(rule, { product });
   if (tree === undefined)
@@ -49,10 +63,12 @@ export function explainMatch(
 /**
  * Formats an explanation as lines of text, with `>` before the parts that decided.
  *
+ * @throws OptionError For what is not an explanation.
  * @example
  * console.log(rules.renderExplanation(rules.explain('snow lang:en', activity)));
  */
 export function renderExplanation(explanation: Explanation): string {
+  checkValue('rules.renderExplanation', 'explanation', EXPLANATION, explanation);
   return linesOf(explanation, '').join('\n');
 }
 

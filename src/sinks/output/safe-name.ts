@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { checkValue, required, special, whole } from '../../check.js';
 
 const RESERVED =
   /^(?:con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³])(?= *(?:\.|$))/i;
@@ -8,6 +9,11 @@ const HASH_LENGTH = 32;
 /** The minimum of `safeName`'s `maxBytes`. */
 export const MIN_NAME_BYTES = HASH_LENGTH + 8;
 
+const TEXT = required(
+  special<string>('the text to make a name of', 'a string', value => typeof value === 'string'),
+);
+const MAX_BYTES = required(whole('the bytes that a name may have', { min: MIN_NAME_BYTES }));
+
 /**
  * Makes a single safe file name of any text: without separators, control characters, leading or trailing
  * dots, names reserved by Windows, or names that `files` uses. Unsafe characters are percent-encoded as
@@ -16,10 +22,13 @@ export const MIN_NAME_BYTES = HASH_LENGTH + 8;
  * keep their case: where the file system ignores it, `files` refuses a second output whose name differs in
  * case only.
  *
+ * @throws OptionError For what is not text, and for a `maxBytes` below 40.
  * @example
  * safeName('../etc/passwd'); // '%2E.%2Fetc%2Fpasswd'
  */
 export function safeName(text: string, maxBytes = 200): string {
+  checkValue('safeName', 'text', TEXT, text);
+  checkValue('safeName', 'maxBytes', MAX_BYTES, maxBytes);
   if (text === '') return '%';
   const encoded = encode(text);
   if (Buffer.byteLength(encoded) <= maxBytes) return encoded;
