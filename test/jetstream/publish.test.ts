@@ -2,8 +2,21 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { connect } from '@nats-io/transport-node';
-import { Activity, collect, Flow, type ProgressCounts, pipeline, type Wait } from 'millrace';
-import { fromJetStream, JetStreamError, toJetStream } from 'millrace/jetstream';
+import {
+  Activity,
+  collect,
+  DataError,
+  Flow,
+  type ProgressCounts,
+  pipeline,
+  type Wait,
+} from 'millrace';
+import {
+  fromJetStream,
+  JetStreamError,
+  type ToJetStreamOptions,
+  toJetStream,
+} from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
 import { Child } from './children.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
@@ -520,6 +533,61 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       toJetStream<Activity>({ ...to(node), create, onDamaged }),
     );
     await expect(run).rejects.toThrow('I cannot take it');
+  });
+
+  it('refuses items that are not activities, and says what came and what to do', async () => {
+    await using node = await startNode();
+    const [post] = numberedPosts(0, 1);
+    const wrong: [item: unknown, named: string, advice: string][] = [
+      ['{"id":1}', 'a string', 'Put jsonLines(), activities() before it'],
+      [Buffer.from('{"id":1}'), 'bytes', 'Put activities() before it'],
+      [{ id: 1 }, 'an object', 'Put activities() before it'],
+      [{ tag: 'snow', activity: post }, 'an activity with a tag', 'Put routeByTag() after all'],
+      [[post], 'an array of activities', 'Put it before chunk()'],
+      [Promise.resolve(post), 'a promise', 'Put mapAsync() in the place of the map()'],
+      [undefined, 'undefined', 'Put activities() before it'],
+      [null, 'null', 'Put activities() before it'],
+    ];
+    for (const [number, [item, named, advice]] of wrong.entries()) {
+      const source = new Flow<unknown>(async function* () {
+        yield { items: [item], origin: 'a.jsonl' };
+      });
+      const run = pipeline(source, toJetStream({ ...to(node), create, name: `wrong-${number}` }));
+      const error = await run.catch(thrown => thrown);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.message).toContain(
+        `toJetStream() reads activities, but got ${named} (in a.jsonl). ${advice}`,
+      );
+      expect(error.message).toContain(', or pass `id` for the ids of items');
+    }
+    expect(await idsIn(node)).toEqual([]);
+  });
+
+  it('refuses an id or a payload of the caller that is of another type, and says which', async () => {
+    await using node = await startNode();
+    for (const [name, option, got] of [
+      ['id', () => 5, 'a number'],
+      ['id', () => undefined, 'undefined'],
+      ['id', async () => 'x', 'a promise'],
+      ['id', () => '', 'an empty one'],
+      ['payload', () => 5, 'a number'],
+      ['payload', async () => 'x', 'a promise'],
+      ['payload', () => '', 'none'],
+    ] as const) {
+      const options: object = { ...to(node), create, name: 'wrong', [name]: option };
+      const run = pipeline(
+        numberedSource({ total: 1 }),
+        toJetStream(options as ToJetStreamOptions<Activity>),
+      );
+      const error = await run.catch(thrown => thrown);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.message).toMatch(
+        new RegExp(
+          `^The option \`${name}\` of toJetStream\\(\\) must return .*, but returned ${got}`,
+        ),
+      );
+    }
+    expect(await idsIn(node)).toEqual([]);
   });
 
   it('publishes other items with an id and bytes of their own', async () => {
