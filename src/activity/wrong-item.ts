@@ -95,7 +95,7 @@ function adviceFor(item: unknown, reads: Reads): string {
     case 'bytes':
       return kind === 'a string'
         ? 'A stream with an encoding gives text: do not set an encoding'
-        : 'Its input is no file or line any more: leave it out, or put it first';
+        : 'It takes the bytes of files or lines: put it before the stages that parse them, or leave it out';
     case 'compliance events':
       return 'Read them from compliance(), or put map(parseComplianceEvent) before it, on bytes';
     case 'buckets of counts':
