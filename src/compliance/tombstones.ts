@@ -4,6 +4,7 @@ import { checkOptions, checkValue, flag, type OptionTable, required, text } from
 import { StorageError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';
+import { anyStorageError } from '../storage/storage-error.js';
 import { absolutePath } from '../storage/working-folder.js';
 import {
   changesOf,
@@ -118,7 +119,7 @@ export class Tombstones {
           root.put(cursorKey(at.source), Buffer.from(JSON.stringify(at.cursor)));
       });
     } catch (cause) {
-      throw storageError('write to', this.folder, cause);
+      throw anyStorageError('write to the tombstones in', this.folder, cause);
     }
   }
 
@@ -142,7 +143,7 @@ export class Tombstones {
       const bytes = this.#marks.root.getBinary(key);
       return bytes === undefined ? undefined : decode(bytes);
     } catch (cause) {
-      throw storageError('read', this.folder, cause);
+      throw anyStorageError('read the tombstones in', this.folder, cause);
     }
   }
 }
@@ -167,7 +168,7 @@ export async function openTombstones(
   try {
     return new Tombstones(folder, await LmdbDatabase.open(folder, { readOnly }), readOnly);
   } catch (cause) {
-    throw storageError('open', folder, cause);
+    throw anyStorageError(`${readOnly ? 'read' : 'open'} the tombstones in`, folder, cause);
   }
 }
 
@@ -195,12 +196,4 @@ function keyOf(kind: number, id: string): Buffer | undefined {
 
 function cursorKey(source: string): Buffer {
   return Buffer.concat([Buffer.of(CURSOR), Buffer.from(source)]);
-}
-
-function storageError(doing: string, folder: string, cause: unknown): StorageError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StorageError(`Could not ${doing} the tombstones in ${folder}: ${reason}`, {
-    path: folder,
-    cause,
-  });
 }

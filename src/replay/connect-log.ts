@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstat, open, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { StorageError } from '../errors.js';
+import { isNodeError, StorageError } from '../errors.js';
 import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
@@ -45,7 +45,7 @@ export class ConnectLog {
   /** Adds a time, and resolves once it survives a power cut. */
   async add(at: number): Promise<void> {
     await this.#append(text(at), true);
-    await this.#withError(() => syncFolder(path.dirname(this.#file)));
+    await this.#withError('store', () => syncFolder(path.dirname(this.#file)));
   }
 
   /**
@@ -57,7 +57,7 @@ export class ConnectLog {
   }
 
   async #append(line: string, sync: boolean): Promise<void> {
-    await this.#withError(async () => {
+    await this.#withError('store', async () => {
       const handle = await open(this.#file, 'a', 0o600);
       try {
         // Other processes append, too, and one that was killed may have left a part of a line.
@@ -70,13 +70,13 @@ export class ConnectLog {
   }
 
   async #text(): Promise<string> {
-    return this.#withError(async () => {
+    return this.#withError('read', async () => {
       try {
         const text = await readFile(this.#file, 'latin1');
         if (text.length > MAX_FILE_BYTES) await this.#shorten(text);
         return text;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+        if (isNodeError(error, 'ENOENT')) return '';
         throw error;
       }
     });
@@ -86,8 +86,8 @@ export class ConnectLog {
     await replaceFile(this.#file, text.split('\n').slice(-100).join('\n'), { mode: 0o600 });
   }
 
-  #withError<T>(work: () => Promise<T>): Promise<T> {
-    return withStorageError('store the times of connections in', this.#file, work);
+  #withError<T>(doing: 'read' | 'store', work: () => Promise<T>): Promise<T> {
+    return withStorageError(`${doing} the times of connections in`, this.#file, work);
   }
 }
 

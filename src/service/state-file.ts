@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isNodeError, StorageError } from '../errors.js';
+import { isNodeError } from '../errors.js';
 import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
+import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 
 /** State that survives restarts: one JSON file, replaced atomically. */
 export class StateFile<Kept> {
@@ -27,26 +28,18 @@ export class StateFile<Kept> {
       return restore(JSON.parse(await readFile(this.#file, 'utf8')) as Kept);
     } catch (cause) {
       if (isNodeError(cause, 'ENOENT')) return undefined;
-      throw this.#failed(
-        `read ${this.#what} from ${this.#file}; remove it if it is damaged`,
-        cause,
-      );
+      throw anyStorageError(`read ${this.#what} from`, this.#file, cause, {
+        otherwise: 'Remove it if it is damaged',
+      });
     }
   }
 
   /** @throws StorageError */
   async write(kept: Kept): Promise<void> {
     const [folderMode, mode] = this.#isSecret ? [0o700, { mode: 0o600 }] : [undefined, {}];
-    try {
+    await withAnyStorageError(`keep ${this.#what} in`, this.#file, async () => {
       await makeSyncedFolder(dirname(this.#file), { mode: folderMode });
       await replaceFile(this.#file, JSON.stringify(kept), mode);
-    } catch (cause) {
-      throw this.#failed(`keep ${this.#what} in ${this.#file}`, cause);
-    }
-  }
-
-  #failed(doing: string, cause: unknown): StorageError {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    return new StorageError(`Could not ${doing}: ${reason}`, { path: this.#file, cause });
+    });
   }
 }

@@ -1,4 +1,5 @@
-import { MillraceError, StorageError } from '../errors.js';
+import { getSystemErrorMap } from 'node:util';
+import { isNodeError, MillraceError, StorageError } from '../errors.js';
 
 const ADVICE: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk is full: make room',
@@ -18,23 +19,74 @@ const ADVICE: Readonly<Record<string, string>> = {
   EIO: 'Check the disk',
 };
 
+/** What differs where a file is only read. */
+const READING_ADVICE: Readonly<Record<string, string>> = {
+  EACCES: 'Allow this user to read there, or choose another path',
+  EPERM: 'Allow this user to read there, or choose another path',
+  ENOENT: 'It does not exist: check the path',
+};
+
 /**
  * Makes a `StorageError` of a system error on `file`, with advice. Other errors are returned unchanged.
  *
- * @param doing such as `write`
+ * @param doing such as `write`; with `read` as the first word, the advice is for a file that is only read
  * @param then appended to the advice, such as `, then run the same again`
  */
 export function storageError(doing: string, file: string, cause: unknown, then = ''): unknown {
-  if (cause instanceof MillraceError || !(cause instanceof Error) || !('code' in cause))
-    return cause;
-  // An abort: the code of a DOMException is a number.
-  if (typeof cause.code !== 'string' || cause.code === 'ABORT_ERR') return cause;
-  const advice = ADVICE[String(cause.code)] ?? 'See the cause';
-  return new StorageError(`Could not ${doing} ${file}: ${cause.message}. ${advice}${then}.`, {
-    path: file,
-    cause,
-    retryable: ['ENOSPC', 'EDQUOT', 'EIO', 'EMFILE'].includes(String(cause.code)),
-  });
+  return !(cause instanceof MillraceError) && codeOf(cause) !== undefined
+    ? anyStorageError(doing, file, cause, { then })
+    : cause;
+}
+
+/**
+ * Makes a `StorageError` of any error on `file`, such as one of LMDB, or one of parsing the content. A `StorageError` and
+ * an abort are returned unchanged.
+ *
+ * @param doing as in `storageError`
+ */
+export function anyStorageError(
+  doing: string,
+  file: string,
+  cause: unknown,
+  {
+    then = '',
+    otherwise,
+  }: {
+    readonly then?: string;
+    /** The advice where the system did not fail: the content is damaged. */
+    readonly otherwise?: string | undefined;
+  } = {},
+): unknown {
+  if (cause instanceof StorageError || isAbort(cause)) return cause;
+  const code = codeOf(cause);
+  const reading = /^read\b/.test(doing) ? READING_ADVICE : ADVICE;
+  const advice =
+    code === undefined ? otherwise : (reading[code] ?? ADVICE[code] ?? 'See the cause');
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StorageError(
+    `Could not ${doing} ${file}: ${reason}${advice === undefined ? '' : `. ${advice}${then}.`}`,
+    {
+      path: file,
+      cause,
+      retryable: ['ENOSPC', 'EDQUOT', 'EIO', 'EMFILE'].includes(code ?? ''),
+    },
+  );
+}
+
+/** The code of a system error. LMDB gives its number. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || isAbort(error)) return undefined;
+  const { code } = error;
+  return typeof code === 'number'
+    ? getSystemErrorMap().get(-code)?.[0]
+    : typeof code === 'string'
+      ? code
+      : undefined;
+}
+
+/** The code of a `DOMException` is a number, too. */
+function isAbort(error: unknown): boolean {
+  return error instanceof DOMException || isNodeError(error, 'ABORT_ERR');
 }
 
 /** Runs `work` on `file` and throws its system errors as `StorageError`. */
@@ -48,5 +100,19 @@ export async function withStorageError<T>(
     return await work();
   } catch (error) {
     throw storageError(doing, file, error, then);
+  }
+}
+
+/** Runs `work` on `file` and throws all its errors as `StorageError`, but for aborts. */
+export async function withAnyStorageError<T>(
+  doing: string,
+  file: string,
+  work: () => T | Promise<T>,
+  otherwise?: string,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw anyStorageError(doing, file, error, { otherwise });
   }
 }

@@ -1,10 +1,11 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isNodeError, MillraceError, StorageError } from '../errors.js';
+import { isNodeError, StorageError } from '../errors.js';
 import { isLoopback } from '../is-loopback.js';
 import { Secret } from '../secret.js';
 import { makeSyncedFolder } from '../storage/make-folder.js';
 import { replaceFile } from '../storage/replace-file.js';
+import { withStorageError } from '../storage/storage-error.js';
 import type { AccessToken } from './sign-in-steps.js';
 
 /** The owner of the tokens in a file; the service would refuse those of another application. */
@@ -24,7 +25,7 @@ const OTHERS = 0o077;
  * another application.
  */
 export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
-  const text = await withTokenFileError('read', file, async () => {
+  const text = await withStorageError('read the tokens of `store` in', file, async () => {
     try {
       const found = await stat(file);
       if (!found.isFile())
@@ -59,7 +60,7 @@ export async function writeToken(
     token: token.reveal(),
     secret: secret.reveal(),
   };
-  await withTokenFileError('keep the tokens in', file, () =>
+  await withStorageError('keep the tokens of `store` in', file, () =>
     replaceFile(file, `${JSON.stringify(kept, undefined, 2)}\n`, { mode: 0o600 }),
   );
 }
@@ -67,7 +68,7 @@ export async function writeToken(
 /** Checks that the file can be written before the user is asked to sign in. */
 export async function prepareTokenFile(file: string): Promise<void> {
   const folder = path.dirname(file);
-  await withTokenFileError('keep the tokens in', file, async () => {
+  await withStorageError('keep the tokens of `store` in', file, async () => {
     await makeSyncedFolder(folder);
     await access(folder, constants.W_OK);
   });
@@ -117,21 +118,4 @@ function unusableFile(
   advice = 'choose another one for `store`, or delete it to sign in again',
 ): StorageError {
   return new StorageError(`The token file ${file} ${why}: ${advice}`, { path: file });
-}
-
-/** Adds the path of the file to errors. */
-async function withTokenFileError<T>(
-  doing: string,
-  file: string,
-  action: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await action();
-  } catch (cause) {
-    if (cause instanceof MillraceError || !(cause instanceof Error)) throw cause;
-    throw new StorageError(
-      `Could not ${doing} ${file}: ${cause.message}. Give access there, or choose another path for \`store\``,
-      { cause, path: file },
-    );
-  }
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { withStorageError } from '../../src/storage/storage-error.js';
+import { storageError, withStorageError } from '../../src/storage/storage-error.js';
 
 describe('an error of storage', () => {
   it('names the file, and says what to do', async () => {
@@ -9,6 +9,14 @@ describe('an error of storage', () => {
     expect(error).toBeInstanceOf(StorageError);
     expect(error).toMatchObject({ path: '/', cause: { code: 'EISDIR' } });
     expect(error.message).toMatch(/^Could not read \/: .*A folder has that name/);
+  });
+
+  it.each(['EACCES', 'EPERM', 'ENOENT'])('of reading (%s) does not advise writing', code => {
+    const cause = Object.assign(new Error('refused'), { code });
+    const error = storageError('read the checkpoint', 'a.json', cause) as StorageError;
+    expect(error.message).toMatch(/^Could not read the checkpoint a\.json: refused\. /);
+    expect(error.message).not.toMatch(/write|folder is gone|See the cause/);
+    expect((storageError('write', 'a.json', cause) as StorageError).message).not.toMatch(/to read/);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { OptionError } from '../../errors.js';
+import { isNodeError, OptionError } from '../../errors.js';
 
 /** Options of a server: a request that arrives slowly does not hold its connection for long. */
 export const SLOW_CLIENTS = {
@@ -48,8 +48,7 @@ export async function closeServer(server: Server): Promise<void> {
 }
 
 function portError(port: number, option: string, cause: unknown): unknown {
-  const { code } = cause as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE')
+  if (isNodeError(cause, 'EADDRINUSE'))
     return new OptionError(
       option,
       `Port ${port} is in use; choose another, or 0 for any free one`,
@@ -57,7 +56,7 @@ function portError(port: number, option: string, cause: unknown): unknown {
         cause,
       },
     );
-  if (code === 'EACCES')
+  if (isNodeError(cause, 'EACCES'))
     return new OptionError(option, `Port ${port} is not allowed to this user; choose another`, {
       cause,
     });

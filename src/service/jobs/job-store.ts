@@ -1,12 +1,12 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StorageError } from '../../errors.js';
+import { isNodeError, StorageError } from '../../errors.js';
 import { isCount } from '../../json/json-checks.js';
 import { LineLog } from '../../storage/line-log.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { makeSyncedFolder } from '../../storage/make-folder.js';
 import { replaceFile } from '../../storage/replace-file.js';
-import { withStorageError } from '../../storage/storage-error.js';
+import { withAnyStorageError, withStorageError } from '../../storage/storage-error.js';
 import { SEGMENT } from '../../time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';
@@ -40,9 +40,9 @@ export class JobStore {
     if (this.#stateFolder === undefined) return [];
     const folder = await this.#root();
     const found = [];
-    for (const entry of await reading(folder, () => readdir(folder))) {
+    for (const entry of await withAnyStorageError('read', folder, () => readdir(folder))) {
       const path = join(folder, entry, 'job.json');
-      const text = await reading(path, () => textOf(path));
+      const text = await withAnyStorageError('read', path, () => textOf(path));
       if (text === undefined) {
         await this.#removeIncomplete(join(folder, entry));
         continue;
@@ -122,7 +122,7 @@ export class JobStore {
     const list = await this.#listOf(job);
     const path = join(await this.#jobFolder(job), LIST);
     // A file whose line a crash has cut is written again.
-    return reading(path, async () => {
+    return withAnyStorageError('read', path, async () => {
       const files = await list.read().catch(cause => {
         throw cause instanceof SyntaxError ? damaged(path, cause) : cause;
       });
@@ -173,18 +173,8 @@ async function textOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException).code)))
-      return undefined;
+    if (isNodeError(error, 'ENOENT') || isNodeError(error, 'ENOTDIR')) return undefined;
     throw error;
-  }
-}
-
-async function reading<T>(path: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (cause) {
-    if (cause instanceof StorageError) throw cause;
-    throw new StorageError(`Cannot read ${path}: ${(cause as Error).message}`, { path, cause });
   }
 }
 

@@ -2,8 +2,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { StorageError } from '../../errors.js';
 import { LmdbDatabase } from '../../storage/lmdb-database.js';
+import { withAnyStorageError } from '../../storage/storage-error.js';
 import { absolutePath } from '../../storage/working-folder.js';
 import { DAY, type Window } from '../../time.js';
 import { PRODUCTS, type ProductName, productOf } from '../products.js';
@@ -60,7 +60,7 @@ export class UsageStore {
    */
   async add(changes: readonly UsageChange[]): Promise<void> {
     const database = await this.#open();
-    await this.#withStorageError('write to', () =>
+    await this.#use('write to', () =>
       database.transaction(root => {
         for (const change of changes) addTo(root, change);
       }),
@@ -70,7 +70,7 @@ export class UsageStore {
   /** @throws StorageError */
   async days({ from, to }: Window): Promise<readonly DayUsage[]> {
     const database = await this.#open();
-    return this.#withStorageError('read', () => {
+    return this.#use('read', () => {
       const days: DayUsage[] = [];
       for (const { key, value } of database.root.getRange(keysOf(TOTAL, { from, to }))) {
         const product = productOf(key.readUInt8(5));
@@ -99,7 +99,7 @@ export class UsageStore {
       const range = { ...keysOf(kind, { from: 0, to: before }), limit: BATCH };
       let removed: number;
       do {
-        removed = await this.#withStorageError('write to', async () => {
+        removed = await this.#use('write to', async () => {
           const keys = [...database.root.getKeys(range)].map(key => Buffer.from(key));
           await database.transaction(root => {
             for (const key of keys) root.remove(key);
@@ -122,7 +122,7 @@ export class UsageStore {
 
   #open(): Promise<LmdbDatabase> {
     if (this.#opened !== undefined) return this.#opened;
-    const opened = this.#withStorageError('open', async () => {
+    const opened = this.#use('open', async () => {
       if (this.#folder === undefined) this.#temporary ??= await temporaryFolder('usage');
       return LmdbDatabase.open(absolutePath(this.#folder ?? (this.#temporary as string)));
     });
@@ -134,20 +134,9 @@ export class UsageStore {
     return opened;
   }
 
-  async #withStorageError<Result>(
-    action: string,
-    work: () => Result | Promise<Result>,
-  ): Promise<Result> {
-    try {
-      return await work();
-    } catch (cause) {
-      const path = this.#folder ?? this.#temporary ?? tmpdir();
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new StorageError(`Could not ${action} the usage in ${path}: ${reason}`, {
-        path,
-        cause,
-      });
-    }
+  #use<Result>(doing: string, work: () => Result | Promise<Result>): Promise<Result> {
+    const path = this.#folder ?? this.#temporary ?? tmpdir();
+    return withAnyStorageError(`${doing} the usage in`, path, work);
   }
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { StorageError } from '../../errors.js';
 import { LineLog } from '../../storage/line-log.js';
+import { withAnyStorageError } from '../../storage/storage-error.js';
 
 /** A used nonce: its timestamp in seconds, and a digest of its owner and itself. */
 export type UsedNonce = readonly [timestamp: number, digest: string];
@@ -106,7 +106,7 @@ export class NonceFile {
 
   /** @throws StorageError if the file cannot be read. */
   async load(): Promise<readonly UsedNonce[]> {
-    const used = await this.#withStorageError('read', log => log.read());
+    const used = await this.#use('read', log => log.read());
     this.#lines = used?.length ?? 0;
     return used ?? [];
   }
@@ -118,7 +118,7 @@ export class NonceFile {
    * @throws StorageError
    */
   async add(nonce: UsedNonce, live: { readonly size: number; all(): Iterable<UsedNonce> }) {
-    await this.#withStorageError('write', async log => {
+    await this.#use('write', async log => {
       if (this.#lines > live.size + MAX_STALE_LINES) {
         await log.replace(live.all());
         this.#lines = live.size;
@@ -129,22 +129,19 @@ export class NonceFile {
     });
   }
 
-  async #withStorageError<Result>(
-    action: string,
+  async #use<Result>(
+    doing: string,
     work: (log: LineLog<UsedNonce>) => Promise<Result>,
   ): Promise<Result | undefined> {
     const [file, log] = [this.#file, this.#log];
     if (file === undefined || log === undefined) return undefined;
-    return this.#serial(async () => {
-      try {
-        return await work(log);
-      } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new StorageError(
-          `Could not ${action} the nonces in ${file}; remove it if it is damaged: ${reason}`,
-          { path: file, cause },
-        );
-      }
-    });
+    return this.#serial(() =>
+      withAnyStorageError(
+        `${doing} the nonces in`,
+        file,
+        () => work(log),
+        'Remove it if it is damaged',
+      ),
+    );
   }
 }

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { DataError, MillraceError, StorageError } from '../../../errors.js';
+import { DataError, MillraceError } from '../../../errors.js';
 import { compressionOf } from '../../../gzip/compression.js';
 import { SniffedFile } from '../../../gzip/sniffed-file.js';
+import { anyStorageError } from '../../../storage/storage-error.js';
 
 /** A line of a file, without its end. */
 export interface FileLine {
@@ -61,7 +62,7 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
     for (const blocks of decoder.end()) yield* blocks;
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;
-    throw new StorageError(`Cannot read ${path}`, { path, cause });
+    throw anyStorageError('read', path, cause);
   } finally {
     stream.destroy();
     decoder.close();

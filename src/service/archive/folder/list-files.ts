@@ -2,8 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { STORED_POSTS } from '../../../archive/stored-names.js';
-import { StorageError } from '../../../errors.js';
 import { isCheckpointFile } from '../../../storage/checkpoint-file.js';
+import { withStorageError } from '../../../storage/storage-error.js';
 
 /** Files that are open at the same time: all of a large folder would be too many. */
 const OPEN = 64;
@@ -35,12 +35,9 @@ export async function listFiles(folder: string): Promise<readonly ListedFile[]> 
 
 async function collect(folder: string, within: string): Promise<readonly ListedFile[]> {
   const here = join(folder, within);
-  const entries = await readdir(here, { withFileTypes: true }).catch(cause => {
-    throw new StorageError(`Cannot read the archive folder ${here}: ${cause.message}`, {
-      path: here,
-      cause,
-    });
-  });
+  const entries = await withStorageError('read the archive folder', here, () =>
+    readdir(here, { withFileTypes: true }),
+  );
   const found = await Promise.all(
     entries
       .filter(({ name }) => !name.startsWith('.'))
@@ -55,13 +52,7 @@ async function collect(folder: string, within: string): Promise<readonly ListedF
 
 /** A file, or the file that a link points to. */
 async function fileAt(folder: string, path: string): Promise<readonly ListedFile[]> {
-  try {
-    const found = await stat(join(folder, path));
-    return found.isFile() ? [{ path, bytes: found.size, modifiedMs: found.mtimeMs }] : [];
-  } catch (cause) {
-    throw new StorageError(`Cannot read ${join(folder, path)}`, {
-      path: join(folder, path),
-      cause,
-    });
-  }
+  const file = join(folder, path);
+  const found = await withStorageError('read', file, () => stat(file));
+  return found.isFile() ? [{ path, bytes: found.size, modifiedMs: found.mtimeMs }] : [];
 }
