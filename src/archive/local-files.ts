@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { abortable } from '../abortable.js';
 import { checkOptions, type OptionTable, optionError, special } from '../check.js';
@@ -19,6 +18,7 @@ import { HeldFile } from '../scan/held-file.js';
 import type { Scan } from '../scan/scan.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { isCheckpointFile } from '../storage/checkpoint-file.js';
+import { openToRead } from '../storage/regular-file.js';
 import { STORED_FILES } from './stored-names.js';
 
 /** Larger files are read in blocks. */
@@ -172,8 +172,8 @@ async function scanOrRead(
   file: LocalFile,
   signal: AbortSignal,
 ): Promise<HeldFile | Buffer> {
-  const { path } = file;
-  return (await abortable(scan.scan({ file: path, origin: path }), signal)) ?? readFile(file);
+  const { path, size } = file;
+  return (await abortable(scan.scan({ file: path, origin: path, size }), signal)) ?? readFile(file);
 }
 
 function wholeFile(
@@ -264,7 +264,7 @@ function readFile({ path, size }: LocalFile): Promise<Buffer> {
 
 /** `readFile` of node:fs asks for the size again and reads in small blocks: twice as many calls. */
 async function readAll(path: string, size: number): Promise<Buffer> {
-  const file = await open(path);
+  const file = await openToRead(path);
   try {
     // One byte more than expected, so that a single read finds the end.
     let bytes = Buffer.allocUnsafeSlow(size + 1);
@@ -272,6 +272,7 @@ async function readAll(path: string, size: number): Promise<Buffer> {
     while (true) {
       const { bytesRead } = await file.read(bytes, end, bytes.length - end, end);
       end += bytesRead;
+      if (bytesRead === 0) checkSize(path, end, size);
       if (bytesRead === 0 || end === size) return bytes.subarray(0, end);
       if (end === bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(bytes.length)]);
     }
@@ -280,10 +281,15 @@ async function readAll(path: string, size: number): Promise<Buffer> {
   }
 }
 
-async function* blocksOf({ path }: LocalFile): AsyncGenerator<Buffer> {
-  const stream = createReadStream(path, { highWaterMark: BLOCK });
+async function* blocksOf({ path, size }: LocalFile): AsyncGenerator<Buffer> {
+  const file = await failing(path, openToRead(path));
+  let bytes = 0;
   try {
-    for await (const block of stream) yield block as Buffer;
+    for await (const block of file.createReadStream({ highWaterMark: BLOCK })) {
+      bytes += block.length;
+      yield block;
+    }
+    checkSize(path, bytes, size);
   } catch (error) {
     throw unreadable(path, error);
   }
@@ -297,7 +303,17 @@ async function failing<T>(path: string, action: Promise<T>): Promise<T> {
   }
 }
 
+/** A file that another process cuts at the end of a line looks complete. */
+function checkSize(path: string, bytes: number, listed: number): void {
+  if (bytes < listed)
+    throw new StorageError(
+      `${path} has ${bytes} of the ${listed} bytes that it had when it was listed: another process has cut or replaced it. Run again once nothing writes to it`,
+      { path, retryable: true },
+    );
+}
+
 function unreadable(path: string, cause: unknown): StorageError {
+  if (cause instanceof StorageError) return cause;
   const code = (cause as NodeJS.ErrnoException).code;
   const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? String(cause)})`;
   return new StorageError(`${path} ${reason}`, { cause, path });

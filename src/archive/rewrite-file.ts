@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, type Transform } from 'node:stream';
@@ -21,6 +20,7 @@ import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
 import { firstBytes } from '../storage/first-bytes.js';
 import { takeLock } from '../storage/lock.js';
+import { openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 
 /** The outcome for the posts of one file. */
@@ -116,8 +116,9 @@ function withCount(info: Buffer, fewer: number): Buffer {
 
 function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer> {
   const bytes = new OwnFlow<Uint8Array>(async function* () {
-    for await (const block of createReadStream(file, { highWaterMark: READ }))
-      yield { items: [block as Buffer], origin: file };
+    const stored = await openToRead(file);
+    for await (const block of stored.createReadStream({ highWaterMark: READ }))
+      yield { items: [block], origin: file };
   });
   return batchesOf(jsonLines()(gunzip({ plain: 'pass' })(bytes)), { signal });
 }

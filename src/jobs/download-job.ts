@@ -18,6 +18,7 @@ import type { HttpResponse } from '../http/http-message.js';
 import { LinkedAbort } from '../linked-abort.js';
 import type { Lock } from '../storage/lock.js';
 import { makeSyncedFolder } from '../storage/make-folder.js';
+import { openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { syncFolder } from '../storage/sync-folder.js';
@@ -249,7 +250,7 @@ class SyncedFolders {
 async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
   return withStorageError('read', file, async () => {
     try {
-      return await checkJobFileStream(createReadStream(file, { signal }), file);
+      return await checkJobFileStream((await openToRead(file)).createReadStream({ signal }), file);
     } catch (error) {
       if (error instanceof DataError || isNodeError(error, 'ENOENT')) return undefined;
       throw error;

@@ -1,4 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+
+/** Without `O_NONBLOCK`, opening a pipe waits until another process writes to it. Windows does not have the flag. */
+const TO_READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Room for the end of most files, so that the buffer seldom grows. */
 const SMALLEST = 1024 * 1024;
@@ -14,15 +17,16 @@ export class FileReader {
 
   /**
    * The content, valid until the next call; `undefined` where the file cannot be read, is not a regular
-   * file, or is larger than the limit.
+   * file, is larger than the limit, or has less than `minBytes`.
    */
-  read(path: string): Buffer | undefined {
+  read(path: string, minBytes = 0): Buffer | undefined {
     let file: number | undefined;
     try {
-      file = openSync(path, 'r');
+      file = openSync(path, TO_READ);
       const status = fstatSync(file);
       if (!status.isFile() || status.size > this.#maxBytes) return undefined;
-      return this.#readAll(file, status.size);
+      const content = this.#readAll(file, status.size);
+      return content.length < minBytes ? undefined : content;
     } catch {
       return undefined;
     } finally {

@@ -29,10 +29,13 @@ export interface FileBytes {
 export interface StoredFile {
   /** The path of the file, or its bytes. */
   readonly file: string | FileBytes;
+  /** The size of a file at a path when it was listed: one that has become shorter is refused. */
+  readonly size?: number | undefined;
   /** The path or URL, for error messages. */
   readonly origin: string;
 }
 
 export interface ScanTask extends ScanStages {
   readonly file: string | Uint8Array;
+  readonly size?: number | undefined;
 }

@@ -3,6 +3,7 @@ import { releaseMemory } from '../gzip/release-memory.js';
 import { FileReader } from './file-reader.js';
 import type { ScanCommand, ScanReply, WorkerStart, WriteFailure } from './messages.js';
 import { MAX_FILE_BYTES, scanFile } from './scan-file.js';
+import type { ScanTask } from './scan-task.js';
 import type { RowBounds } from './scanned-columns.js';
 import { RowWriter } from './write-rows.js';
 
@@ -55,7 +56,7 @@ async function execute(command: ScanCommand): Promise<void> {
 }
 
 async function scan({ file, task }: ScanCommand & { kind: 'scan' }): Promise<void> {
-  const content = contentOf(task.file);
+  const content = contentOf(task);
   const scanned = content && (await scanFile(content, task, fields));
   const input = typeof task.file === 'string' ? undefined : task.file;
   const moved = input === undefined ? [] : [input.buffer as ArrayBuffer];
@@ -72,9 +73,9 @@ async function scan({ file, task }: ScanCommand & { kind: 'scan' }): Promise<voi
   ]);
 }
 
-function contentOf(file: string | Uint8Array): Buffer | undefined {
+function contentOf({ file, size }: ScanTask): Buffer | undefined {
   return typeof file === 'string'
-    ? reader.read(file)
+    ? reader.read(file, size)
     : Buffer.from(file.buffer, file.byteOffset, file.byteLength);
 }
 

@@ -93,10 +93,10 @@ export class Scan {
    * order of the calls, which must be the one in which they are read: a thread holds each until it is
    * released.
    */
-  async scan({ file, origin }: StoredFile): Promise<HeldFile | undefined> {
+  async scan(input: StoredFile): Promise<HeldFile | undefined> {
     const { limits, gunzip } = this.#stages;
     if (limits === undefined) return undefined;
-    return this.#threads.scan({ file, origin }, { limits, gunzip }, this.#fields);
+    return this.#threads.scan(input, { limits, gunzip }, this.#fields);
   }
 
   /** Ends the threads; what they hold is lost. */
@@ -166,10 +166,7 @@ class ScanThreads {
     }
   }
 
-  async #scanIn(
-    thread: ScanThread,
-    { input: { file: input, origin }, stages }: Waiting,
-  ): Promise<HeldFile | undefined> {
+  async #scanIn(thread: ScanThread, { input, stages }: Waiting): Promise<HeldFile | undefined> {
     const file = this.#files++;
     thread.files++;
     const free = (bytes: number) => {
@@ -183,7 +180,9 @@ class ScanThreads {
       if (reply.kind === 'scanned') {
         const heldBytes = reply.bytes + reply.data.count * BYTES_A_POST;
         this.#heldBytes += heldBytes;
-        return new HeldFile(thread, file, { ...reply, origin }, () => free(heldBytes));
+        return new HeldFile(thread, file, { ...reply, origin: input.origin }, () =>
+          free(heldBytes),
+        );
       }
     } catch {
       // The thread has ended: the stages of the main thread take the file.
@@ -195,11 +194,11 @@ class ScanThreads {
   async #ask(
     thread: ScanThread,
     file: number,
-    input: StoredFile['file'],
+    { file: input, size }: StoredFile,
     stages: ScanStages,
   ): Promise<ScanReply> {
     if (typeof input === 'string')
-      return thread.ask({ kind: 'scan', file, task: { ...stages, file: input } });
+      return thread.ask({ kind: 'scan', file, task: { ...stages, file: input, size } });
     const { bytes } = input;
     const moved = [bytes.buffer as ArrayBuffer];
     const reply = await thread.ask({ kind: 'scan', file, task: { ...stages, file: bytes } }, moved);

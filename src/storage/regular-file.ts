@@ -1,4 +1,5 @@
 import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { StorageError } from '../errors.js';
 import {
   type FileStatus,
@@ -8,8 +9,12 @@ import {
   unlinkIfThere,
 } from './file-system.js';
 
-/** Windows does not have this flag. */
+/** Windows does not have these flags. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
+const NO_WAIT = constants.O_NONBLOCK ?? 0;
+
+/** Opens a file for reading. Without `O_NONBLOCK`, opening a pipe waits until another process writes to it. */
+const TO_READ = constants.O_RDONLY | NO_WAIT;
 
 /** The status of a regular file, or `undefined` if there is none. Throws for anything but a regular file. */
 export async function regularStatus(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
@@ -20,6 +25,23 @@ export async function regularStatus(fs: FileSystem, file: string): Promise<FileS
       { path: file },
     );
   return status;
+}
+
+/** Opens a regular file for reading; links are followed. Throws for anything else, such as a pipe, which could be read for ever. */
+export async function openToRead(file: string): Promise<FileHandle> {
+  const handle = await open(file, TO_READ);
+  try {
+    if ((await handle.stat()).isFile()) return handle;
+    throw new StorageError(
+      `${file} is not a regular file: a pipe, a device or a folder has that name`,
+      {
+        path: file,
+      },
+    );
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
 }
 
 /** Creates a file, replacing a regular one of that name. Never follows a link. */

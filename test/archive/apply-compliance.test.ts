@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -185,6 +187,22 @@ describe('applyCompliance', () => {
     for (const folder of [archive, path.join(archive, 'day')])
       expect(synced).toContain((await stat(folder, { bigint: true })).ino);
   });
+
+  it.skipIf(process.platform === 'win32')(
+    'names a file that is replaced by a pipe after it was listed, and does not wait for its end',
+    async () => {
+      const file = path.join(archive, '1.json.gz');
+      const match = (name: string) => {
+        if (name !== '1.json.gz') return false;
+        rmSync(file);
+        execFileSync('mkfifo', [file]);
+        return true;
+      };
+      const error = await applyCompliance(archive, tombstones, { match }).catch(e => e);
+      expect(error).toBeInstanceOf(StorageError);
+      expect(error.message).toContain(`${file} is not a regular file`);
+    },
+  );
 
   it('checks its arguments', async () => {
     await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import promises, {
   mkdir,
   mkdtemp,
@@ -5,17 +6,21 @@ import promises, {
   rename,
   rm,
   symlink,
+  truncate,
   writeFile,
 } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { OptionError, StorageError } from '../../src/errors.js';
 import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
+import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { files } from '../../src/sinks/files.js';
@@ -217,16 +222,91 @@ describe('localFiles', () => {
     expect(seen).toEqual(names.slice(0, -1));
   });
 
-  it('reads the current content of a file that grew or shrank after the folder was listed', async () => {
+  it('reads the current content of a file that grew after the folder was listed', async () => {
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, `${name} as listed`])));
     const seen: string[] = [];
     for await (const block of localFiles(folder)) {
       seen.push(Buffer.from(block).toString());
-      if (seen.length > 1) continue;
-      await write({ 'i.json': 'less', 'j.json': 'more'.repeat(100) });
+      if (seen.length === 1) await write({ 'j.json': 'more'.repeat(100) });
     }
-    expect(seen.slice(-2)).toEqual(['less', 'more'.repeat(100)]);
+    expect(seen.at(-1)).toBe('more'.repeat(100));
+  });
+
+  describe('where a file changes after it was listed', () => {
+    const line = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(990)}"}\n`;
+    const ofSize = (count: number) => Array.from({ length: count }, (_, id) => line(id)).join('');
+
+    /** Calls `change` once, when the size of `b.json` has been asked for. */
+    function afterListing(change: (file: string) => Promise<unknown>): void {
+      const { stat } = promises;
+      let isChanged = false;
+      promises.stat = (async (...args: Parameters<typeof stat>) => {
+        const status = await stat(...args);
+        if (!isChanged && String(args[0]).endsWith('b.json')) {
+          isChanged = true;
+          await change(String(args[0]));
+        }
+        return status;
+      }) as typeof stat;
+      syncBuiltinESMExports();
+      onTestFinished(() => {
+        promises.stat = stat;
+        syncBuiltinESMExports();
+      });
+    }
+
+    async function read(workers: number): Promise<unknown> {
+      const out = join(folder, 'out.jsonl');
+      const listed = ['a.json', 'b.json'].map(name => join(folder, name));
+      const result = await pipeline(
+        localFiles(listed),
+        jsonLines(),
+        activities(),
+        files({ path: out, workers }),
+      ).catch((error: unknown) => error);
+      await rm(out, { force: true });
+      return result;
+    }
+
+    const ways = [
+      ['whole', 20, 0],
+      ['in blocks', 9_000, 0],
+      ['by a thread', 20, 1],
+    ] as const;
+
+    it.each(ways)(
+      'one that is cut at the end of a line is an error, read %s',
+      async (_, count, workers) => {
+        const listed = ofSize(count);
+        await write({ 'a.json': line(1), 'b.json': listed });
+        const left = ofSize(count / 2).length;
+        afterListing(file => truncate(file, left));
+        const error = await read(workers);
+        expect(error).toBeInstanceOf(StorageError);
+        expect(error).toMatchObject({
+          path: join(folder, 'b.json'),
+          message: expect.stringContaining(`has ${left} of the ${listed.length} bytes`),
+        });
+      },
+    );
+
+    it.skipIf(process.platform === 'win32').each(ways)(
+      'one that is replaced by a pipe is an error, not a wait, read %s',
+      async (_, count, workers) => {
+        await write({ 'a.json': line(1), 'b.json': ofSize(count) });
+        afterListing(async file => {
+          await rm(file);
+          await promisify(execFile)('mkfifo', [file]);
+        });
+        const error = await read(workers);
+        expect(error).toBeInstanceOf(StorageError);
+        expect(error).toMatchObject({
+          path: join(folder, 'b.json'),
+          message: expect.stringContaining('is not a regular file'),
+        });
+      },
+    );
   });
 
   it('asks for the sizes of a few hundred files at a time: of a million, that took gigabytes', async () => {

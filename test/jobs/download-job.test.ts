@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -285,6 +286,19 @@ describe('jobs.download', () => {
     expect(error.cause).toBeInstanceOf(StorageError);
     expect(error.message).toContain('0000.json.gz');
   });
+
+  it.skipIf(process.platform === 'win32')(
+    'names a pipe under the name of a file in its folder, and does not wait for its end',
+    async () => {
+      const pipe = path.join(folder, fileNames()[1]!);
+      await mkdir(path.dirname(pipe), { recursive: true });
+      execFileSync('mkfifo', [pipe]);
+      const error = await download().catch(error => error);
+      expect(error).toBeInstanceOf(IncompleteError);
+      expect(error.cause).toBeInstanceOf(StorageError);
+      expect(error.message).toContain(`${pipe} is not a regular file`);
+    },
+  );
 
   it('ends with the reason of an abort, and leaves only complete files and parts', async () => {
     served.faults.set(served.files[8]!.segment, () => () => {});
