@@ -3,52 +3,49 @@ import type { JetStreamClient, JetStreamManager, StreamInfo } from '@nats-io/jet
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { abortable } from '../abortable.js';
-import { ConnectionError } from '../errors.js';
-import type { Cursor } from '../flow/flow.js';
-import type { Progress } from '../flow/progress.js';
 import { realTime } from '../http/timing.js';
-import { connectOptions, REQUEST_MS } from './connect-options.js';
-import { failureOf, isMissing, isUnanswered, StaleAnswer } from './failure.js';
-import { JetStreamError } from './jet-stream-error.js';
-import { loadPackages, type Packages } from './packages.js';
-import { refusedLogin } from './refused-login.js';
-import type { Access } from './servers.js';
+import {
+  isMissing,
+  isRefusedLogin,
+  isUnanswered,
+  JetStreamError,
+  StaleAnswer,
+} from './jet-stream-errors.js';
+import {
+  type ConnectionRun,
+  type RepeatedRequest,
+  RequestTries,
+  repeat,
+  typedError,
+} from './request-tries.js';
+import { type Access, connectionOptions, REQUEST_MS } from './servers.js';
 
-const FIRST_WAIT_MS = 50;
-const MAX_WAIT_MS = 1_000;
-/** How long a request may fail until progress shows it: a shorter wait would only flicker. */
-const SHOWN_AFTER_MS = 1_000;
 /** How long one server may fail until another is tried; longer than an election. */
 const OTHER_SERVER_MS = 10_000;
-/** How long servers of a cluster may say that a stream does not exist: one that has just started may not know it yet. */
+/** How long servers of a cluster may say that a stream does not exist: a server that has just started may not know it yet. */
 const MISSING_MS = 10_000;
-/** How long one server may say so until another is asked: it may be cut off from those that know the stream. */
+/** How long one server may say that a stream does not exist until another is asked: it may be cut off from those that know it. */
 const MISSING_AT_ONE_MS = 2_000;
 const MISSING_WAIT_MS = 200;
 
-/** What a connection is for. */
-export interface ConnectionRun {
-  /** The call, for messages. */
-  readonly call: string;
-  readonly signal: AbortSignal;
-  readonly progress: Progress | undefined;
-  /** The cursor of an error. */
-  cursor(): Cursor | undefined;
-}
+/** How long servers must have refused a login: one that reloads its users may refuse all for a moment, and a name may have several addresses. */
+const REFUSED_MS = 2_000;
+/** How often each server must have refused a login: the client does not take turns exactly. */
+const REFUSALS = 2;
 
-/** The tries of a request that its caller repeats. */
-export interface RequestTries {
-  /** Waits before the next try; throws the typed error where there is to be none. */
-  failed(error: unknown): Promise<void>;
-  /** The request has succeeded, or is given up. */
-  end(): void;
+/** The packages of the NATS client. */
+interface Packages {
+  readonly core: typeof import('@nats-io/transport-node');
+  readonly jetstream: typeof import('@nats-io/jetstream');
+  readonly kv: typeof import('@nats-io/kv');
 }
 
 interface StreamInfoOptions {
   /** Whether to list the sequences that were deleted. */
   readonly deleted?: boolean | undefined;
-  /** Lists the subjects that this one, with wildcards, matches. */
+  /** A subject with wildcards: the answer then lists the subjects that it matches. */
   readonly subjects?: string | undefined;
+  /** Whether an error is an answer that the caller handles. */
   readonly isAnswer?: ((error: unknown) => boolean) | undefined;
 }
 
@@ -60,9 +57,9 @@ export class JetStreamConnection {
   readonly #nats: NatsConnection;
   readonly #access: Access;
   readonly #run: ConnectionRun;
-  /** Streams that are looked for, by name. */
+  /** By the name of a stream: the request that finds out whether it still exists. */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
-  /** When another server was tried last. */
+  /** When this connection last went to another server. */
   #changedAt = 0;
   /** Why the connection has ended for good, such as a login that the servers no longer accept. */
   #endedBy: Error | undefined;
@@ -73,11 +70,12 @@ export class JetStreamConnection {
    * @throws JetStreamError
    */
   static async open(access: Access, run: ConnectionRun): Promise<JetStreamConnection> {
-    // Each message that is on its way may wait on it.
+    // Each message that is on its way may listen to the signal.
     setMaxListeners(0, run.signal);
     const packages = await loadPackages(run.call);
-    const options = await connectOptions(access, packages, run.call);
-    const nats = await repeat(access, run, 'connect', async () => {
+    const { credsAuthenticator } = packages.core;
+    const options = await connectionOptions(access, run.call, credsAuthenticator);
+    const nats = await repeat({ access, run, what: 'connect' }, async () => {
       const connecting = packages.core.connect(options);
       try {
         return await abortable(connecting, run.signal);
@@ -89,7 +87,7 @@ export class JetStreamConnection {
     // The client forgets servers that were out of reach before it was connected.
     const known = nats.getServers().map(({ listen }) => listen);
     nats.setServers([...new Set([...known, ...access.addresses])]);
-    // Asks the servers nothing, unlike `jetstreamManager` with its check.
+    // With its check, the manager would ask the servers before it is needed.
     const manager = await packages.jetstream.jetstreamManager(nats, {
       checkAPI: false,
       timeout: REQUEST_MS,
@@ -164,15 +162,17 @@ export class JetStreamConnection {
     isAnswer?: (error: unknown) => boolean,
   ): Promise<T> {
     return repeat(
-      this.#access,
-      this.#run,
-      what,
-      () => abortable(this.#known(request, isAnswer), this.#run.signal),
-      { isAnswer, onOutage: this.#changeServer },
+      this.#requestFor(what),
+      () => abortable(this.#whileMissing(request, isAnswer), this.#run.signal),
+      isAnswer,
     );
   }
 
-  async #known<T>(request: () => Promise<T>, isAnswer?: (error: unknown) => boolean): Promise<T> {
+  /** Makes a request again for some seconds where servers of a cluster say that its stream does not exist. */
+  async #whileMissing<T>(
+    request: () => Promise<T>,
+    isAnswer?: (error: unknown) => boolean,
+  ): Promise<T> {
     const started = performance.now();
     while (true) {
       try {
@@ -189,10 +189,8 @@ export class JetStreamConnection {
   }
 
   /**
-   * What the leader of a stream says about it. Without a leader, nodes answer with what they last knew, which
-   * may be long ago: that does not count as an answer.
-   *
-   * @param isAnswer As of `repeat`.
+   * What the leader of a stream says about it. Where there is no leader, other servers answer with what they last
+   * knew, which may be long ago: that does not count as an answer, and the request is made again.
    */
   streamInfo(
     stream: string,
@@ -212,12 +210,12 @@ export class JetStreamConnection {
   }
 
   /**
-   * For a caller that repeats a request itself.
+   * The tries of a request that its caller makes again itself.
    *
-   * @param since When it was made first.
+   * @param since When the first try began.
    */
-  tries(what: string, since: number): RequestTries {
-    const tries = new Tries(this.#access, this.#run, what, since, this.#changeServer);
+  tries(what: string, since: number): Pick<RequestTries, 'failed' | 'end'> {
+    const tries = new RequestTries(this.#requestFor(what), since);
     return {
       failed: error => {
         this.signal.throwIfAborted();
@@ -228,14 +226,15 @@ export class JetStreamConnection {
   }
 
   /**
-   * Rejects with the error of a message that was not stored, or where the servers say that the stream no longer exists,
-   * with that: nobody answers a message to a stream that was deleted, as if there were no JetStream.
+   * Rejects after a message was not stored: with an error that says so where the stream was deleted, with the error of
+   * the client otherwise. The client cannot tell: nobody answers a message to a stream that was deleted, as if there
+   * were no JetStream.
    *
-   * @param deleted What was deleted and what to do, as the message says it.
+   * @param deleted What was deleted and what to do about it, for the error.
    */
   async unstored(error: unknown, stream: string, deleted: string): Promise<never> {
     if (!isUnanswered(error)) throw error;
-    // All messages on their way fail together.
+    // All messages on their way fail together: one request finds out for all of them.
     let check = this.#checks.get(stream);
     if (check === undefined) {
       check = this.streamInfo(stream).finally(() => this.#checks.delete(stream));
@@ -246,7 +245,9 @@ export class JetStreamConnection {
     } catch (missing) {
       if (!(missing instanceof JetStreamError) || missing.failure !== 'stream') throw missing;
       throw new JetStreamError(`${this.#run.call}: ${deleted}`, {
-        ...{ failure: 'stream', cause: missing.cause, cursor: this.#run.cursor() },
+        failure: 'stream',
+        cause: missing.cause,
+        cursor: this.#run.cursor(),
       });
     }
     throw error;
@@ -254,15 +255,19 @@ export class JetStreamConnection {
 
   /** The typed form of an error of the client. */
   error(what: string, error: unknown): unknown {
-    return typedError(this.#access, this.#run, what, this.#cause(error));
+    return typedError(this.#requestFor(what), this.#cause(error));
   }
 
-  /** Why a request failed: once the connection has ended for good, all fail with that it is closed. */
+  #requestFor(what: string): RepeatedRequest {
+    return { access: this.#access, run: this.#run, what, onOutage: this.#changeServer };
+  }
+
+  /** Why a request failed. Once the connection has ended for good, the client only says that it is closed. */
   #cause(error: unknown): unknown {
     return this.#endedBy ?? error;
   }
 
-  /** Connects to another server where this one has failed for some time: it may be cut off from the rest. */
+  /** Connects to another server where the present one has failed for some time: it may be cut off from the rest. */
   readonly #changeServer = (since: number, afterMs = OTHER_SERVER_MS): void => {
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < afterMs) return;
@@ -270,122 +275,54 @@ export class JetStreamConnection {
     this.#nats.reconnect().catch(() => {});
   };
 
-  /** Ends all that is under way. */
+  /** Closes the connection, which ends all requests that are under way. */
   async close(): Promise<void> {
     await this.#nats.close().catch(() => {});
   }
 }
 
-async function repeat<T>(
-  access: Access,
-  run: ConnectionRun,
-  what: string,
-  request: () => Promise<T>,
-  {
-    isAnswer = () => false,
-    onOutage,
-  }: {
-    readonly isAnswer?: ((error: unknown) => boolean) | undefined;
-    readonly onOutage?: ((since: number) => void) | undefined;
-  } = {},
-): Promise<T> {
-  const { signal } = run;
-  const tries = new Tries(access, run, what, performance.now(), onOutage);
+/**
+ * Loads the NATS client, which is needed from the first connection on.
+ *
+ * @throws JetStreamError where a package is not installed.
+ */
+async function loadPackages(call: string): Promise<Packages> {
   try {
-    while (true) {
-      signal.throwIfAborted();
-      try {
-        return await request();
-      } catch (error) {
-        signal.throwIfAborted();
-        if (isAnswer(error)) throw error;
-        await tries.failed(error);
-      }
+    const [core, jetstream, kv] = await Promise.all([
+      import('@nats-io/transport-node'),
+      import('@nats-io/jetstream'),
+      import('@nats-io/kv'),
+    ]);
+    return { core, jetstream, kv };
+  } catch (cause) {
+    throw new JetStreamError(
+      `${call} needs the NATS client, which is not installed: npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv`,
+      { failure: 'packages', cause },
+    );
+  }
+}
+
+/**
+ * Resolves to the refusal once every server refuses the login in the middle of a run, or to `undefined` once the
+ * connection is closed. It waits for so many refusals in a row that each server was tried. The client itself would give
+ * up after two refusals, which may come from one server of a cluster, or hours apart.
+ */
+export async function refusedLogin(nats: NatsConnection): Promise<Error | undefined> {
+  let refusals = 0;
+  let since = 0;
+  let isRefused = false;
+  for await (const status of nats.status()) {
+    if (status.type === 'reconnecting') {
+      // The try before this one failed for another reason, so its server may accept the login later.
+      if (!isRefused) refusals = 0;
+      isRefused = false;
+    } else if (status.type === 'reconnect') refusals = 0;
+    else if (status.type === 'error' && isRefusedLogin(status.error)) {
+      isRefused = true;
+      if (refusals++ === 0) since = performance.now();
+      const isEnough = refusals >= REFUSALS * nats.getServers().length;
+      if (isEnough && performance.now() - since >= REFUSED_MS) return status.error;
     }
-  } finally {
-    tries.end();
   }
-}
-
-/** The tries of one request. Progress shows them as one wait for the servers, which begins when they take a second. */
-class Tries {
-  readonly #access: Access;
-  readonly #run: ConnectionRun;
-  readonly #what: string;
-  readonly #since: number;
-  readonly #onOutage: ((since: number) => void) | undefined;
-  #failed = 0;
-  #endWait: () => void = () => {};
-
-  /** @param since When the first try began. */
-  constructor(
-    access: Access,
-    run: ConnectionRun,
-    what: string,
-    since: number,
-    onOutage: ((since: number) => void) | undefined,
-  ) {
-    this.#access = access;
-    this.#run = run;
-    this.#what = what;
-    this.#since = since;
-    this.#onOutage = onOutage;
-  }
-
-  /**
-   * Waits before the next try.
-   *
-   * @throws The typed error, where the request cannot succeed later or `maxOutageMs` is over.
-   */
-  async failed(error: unknown): Promise<void> {
-    const { maxOutageMs } = this.#access;
-    const typed = typedError(this.#access, this.#run, this.#what, error);
-    if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
-    const passedMs = performance.now() - this.#since;
-    if (passedMs > maxOutageMs) throw typed;
-    if (typed.failure === 'outage') this.#onOutage?.(this.#since);
-    this.#failed++;
-    if (passedMs >= SHOWN_AFTER_MS) this.#show(typed, maxOutageMs - passedMs);
-    await realTime.sleep(backoffMs(this.#failed), this.#run.signal);
-  }
-
-  /** The request has succeeded, or is given up. */
-  end(): void {
-    this.#endWait();
-  }
-
-  #show(error: JetStreamError, waitMs: number): void {
-    this.#endWait();
-    const until = new Date(Date.now() + waitMs);
-    const wait = { reason: 'servers', until, waitMs, error, retry: this.#failed } as const;
-    this.#endWait = this.#run.progress?.onWait(wait) ?? (() => {});
-  }
-}
-
-/** How long to wait before a repetition, from the first on. */
-function backoffMs(attempt: number): number {
-  const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (Math.min(attempt, 20) - 1));
-  return longest * (0.5 + Math.random() / 2);
-}
-
-/** An error that may pass is retryable: `outage` and `full`. */
-function typedError(access: Access, run: ConnectionRun, what: string, error: unknown): unknown {
-  const { failure, text, mayPass } = failureOf(error);
-  if (failure === undefined) return error;
-  const servers = access.addresses.join(', ');
-  const cause = new ConnectionError(`${servers}: ${text}`, {
-    failure: 'refused',
-    url: servers,
-    retryable: mayPass,
-  });
-  const advice = {
-    outage: `It is tried again for ${access.maxOutageMs / 1000} s (maxOutageMs). When the servers are back, run the same again: it goes on from the last cursor`,
-    full: `It is tried again for ${access.maxOutageMs / 1000} s (maxOutageMs). Give the stream a larger \`max_bytes\`, or its servers more disk, and run the same again: it goes on from the last cursor`,
-    refused:
-      'Check `tls`, the login, and that it permits the stream, its subjects and the bucket of publishers',
-    stream: 'Pass `create` to `toJetStream` to make the stream',
-  }[failure];
-  return new JetStreamError(`${run.call}: cannot ${what} at ${servers}: ${text}. ${advice}`, {
-    ...{ failure, cause, retryable: mayPass, cursor: run.cursor() },
-  });
+  return undefined;
 }

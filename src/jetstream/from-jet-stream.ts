@@ -13,11 +13,10 @@ import { type Batches, type Cursor, type Flow, OwnFlow, type Run } from '../flow
 import { SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
-import type { JetStreamGap } from './jet-stream-gap.js';
-import { nameProblem, prefixProblem } from './names.js';
+import type { JetStreamGap } from './jet-stream-errors.js';
 import { readSubject } from './read-subject.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
-import { type OpenedStream, openStream } from './stream-settings.js';
+import { nameProblem, type OpenedStream, openStream, prefixProblem } from './stream-settings.js';
 
 /** The stream to read, the part of it, where to end, and what to do about posts that are gone. */
 export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
@@ -99,15 +98,20 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   );
   const { stream, subject, share = shareOf('fromJetStream'), until, item, resume } = checked;
   const plan: Plan<T> = {
-    ...{ stream, subject, share, until, onGap: checked.onGap },
+    stream,
+    subject,
+    share,
+    until,
+    onGap: checked.onGap,
     access: accessOf('fromJetStream', checked),
     item: item as Plan<T>['item'],
   };
   return new OwnFlow(run => read(plan, { ...run, resume: run.resume ?? resume }), undefined, [
     {
       step: 'fromJetStream',
-      ...{ stream, subject },
-      // A reader that never ends may be ended later; another last sequence is another output.
+      stream,
+      subject,
+      // Only a given last sequence is part of the identity: a reader that never ends may be ended later by `caught up`.
       ...(typeof until === 'number' && { until }),
       ...(share !== undefined && { share: shareName(share) }),
     },
@@ -127,7 +131,9 @@ interface Plan<T> {
 async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
   const { signal, progress } = run;
   const connection = await JetStreamConnection.open(plan.access, {
-    ...{ call: 'fromJetStream', signal, progress },
+    call: 'fromJetStream',
+    signal,
+    progress,
     cursor: () => undefined,
   });
   const close = () => void connection.close();

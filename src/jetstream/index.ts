@@ -1,11 +1,9 @@
-export type { BatchCompression } from './compress.js';
 export { type FromJetStreamOptions, fromJetStream } from './from-jet-stream.js';
-export { JetStreamError, type JetStreamFailure } from './jet-stream-error.js';
-export type { JetStreamGap } from './jet-stream-gap.js';
+export { JetStreamError, type JetStreamFailure, type JetStreamGap } from './jet-stream-errors.js';
+export type { BatchCompression, JetStreamBatchOptions } from './packer.js';
 export type { JetStreamServers, JetStreamTls } from './servers.js';
 export type { CreateStreamOptions } from './stream-settings.js';
 export {
-  type JetStreamBatchOptions,
   type PublishedToJetStream,
   type ToJetStreamOptions,
   toJetStream,

@@ -1,21 +1,62 @@
-import type { BatchCompression } from './compress.js';
-import { compressorOf } from './compress.js';
-import { describe, HEADERS, type Headers, type Outgoing } from './message.js';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import {
+  checkOptions,
+  milliseconds,
+  type OptionTable,
+  oneOf,
+  optionError,
+  whole,
+} from '../check.js';
+import { zstdFrame } from '../gzip/zstd-compress.js';
+import { HEADERS, type Headers } from './headers.js';
+import { DamagedItem, type Outgoing } from './outgoing-item.js';
 
-/** Headers of a message that do not depend on its items, and its protocol line. */
+/** How the messages of a batch are compressed. */
+export type BatchCompression = 'gzip' | 'zstd';
+
+/** Several posts in one message. */
+export interface JetStreamBatchOptions {
+  /** The maximum number of posts in a message. @default 100 */
+  readonly posts?: number | undefined;
+  /** The maximum size of their bytes, before compression. @default 262144 (256 KiB) */
+  readonly maxBytes?: number | undefined;
+  /** How long a post waits for others, in milliseconds. @default 100 */
+  readonly waitMs?: number | undefined;
+  /** Compresses each message: readers need nothing for it. Node has zstd from version 22.15 on. @default none */
+  readonly compression?: BatchCompression | undefined;
+}
+
+const BATCH_OPTIONS = {
+  posts: whole('posts in a message', { min: 1, max: 10_000, default: 100 }),
+  maxBytes: whole('bytes in a message', { min: 1, default: 256 << 10 }),
+  waitMs: milliseconds('how long a post waits for others', { min: 0, default: 100 }),
+  compression: oneOf('how messages are compressed', ['gzip', 'zstd']),
+} satisfies OptionTable<JetStreamBatchOptions>;
+
+type Compress = (bytes: Uint8Array) => Promise<Uint8Array>;
+
+const compressGzip: Compress = promisify<Uint8Array, Buffer>(gzip);
+
+/** What compresses messages; `undefined` where this version of Node cannot: it has zstd from version 22.15 on. */
+function compressorOf(compression: BatchCompression): Compress | undefined {
+  return compression === 'gzip' ? compressGzip : zstdFrame;
+}
+
+/** The size of the headers that do not depend on items, and of the protocol line, at most. */
 const OVERHEAD_BYTES = 1 << 10;
-/** The id of a post, its length, and separators, in the headers. */
+/** What the length of an item and separators add to the headers, at most. */
 const BYTES_PER_ITEM = 32;
 
 const LINE_FEED = Buffer.from('\n');
 
-/** A message, as it travels. */
+/** The payload of a message, and the headers that describe its items. */
 export interface Packed {
   readonly payload: Uint8Array;
   readonly headers: Headers;
 }
 
-/** How many items one message has. */
+/** How many items one message has, how long they wait for others, and how they are compressed. */
 export interface PackOptions {
   readonly posts: number;
   readonly maxBytes: number;
@@ -23,7 +64,30 @@ export interface PackOptions {
   readonly compression: BatchCompression | undefined;
 }
 
-/** Makes messages of items: of one item its exact bytes, of several a batch. */
+/**
+ * The option `batch` with its defaults; without it, each message has one item.
+ *
+ * @throws OptionError
+ */
+export function checkBatch(call: string, batch: JetStreamBatchOptions | undefined): PackOptions {
+  if (batch === undefined)
+    return { posts: 1, maxBytes: Number.POSITIVE_INFINITY, waitMs: 0, compression: undefined };
+  const pack = checkOptions<JetStreamBatchOptions, typeof BATCH_OPTIONS>(
+    call,
+    BATCH_OPTIONS,
+    batch,
+    'batch',
+  );
+  if (pack.compression !== undefined && compressorOf(pack.compression) === undefined)
+    throw optionError(
+      call,
+      'batch.compression',
+      `cannot be 'zstd': Node has it from version 22.15 on, and this is ${process.version}. Use a newer Node, or 'gzip'`,
+    );
+  return pack;
+}
+
+/** Makes messages of items. The payload is the exact bytes of one item, or a batch of several. */
 export class Packer {
   readonly #options: PackOptions;
 
@@ -31,7 +95,7 @@ export class Packer {
     this.#options = options;
   }
 
-  /** How long an item waits for others, in milliseconds. */
+  /** How long an item waits for others of its subject, in milliseconds. */
   get waitMs(): number {
     return this.#options.waitMs;
   }
@@ -42,20 +106,20 @@ export class Packer {
     return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
   }
 
-  /** Whether items of this size can be one message; one item may be larger than a batch. */
+  /** Whether items of this size can be one message. A single item may be larger than `maxBytes`. */
   fits(count: number, size: number, maxPayload: number): boolean {
     const { posts, maxBytes } = this.#options;
     if (size + OVERHEAD_BYTES > maxPayload) return false;
     return count === 1 || (count <= posts && size <= maxBytes);
   }
 
-  /** Whether items wait for no more. */
+  /** Whether a message of so many items and bytes is sent without waiting for more items. */
   isFull(count: number, size: number): boolean {
     const { posts, maxBytes } = this.#options;
     return count >= posts || size >= maxBytes;
   }
 
-  /** A promise only where it takes time: most messages are one post, as it is. */
+  /** Makes a message. It returns a promise only where it compresses: most messages are one post with its exact bytes. */
   pack(items: readonly Outgoing[]): Packed | Promise<Packed> {
     const { compression } = this.#options;
     const [first] = items;
@@ -75,5 +139,101 @@ export class Packer {
       payload,
       headers: [...lengths, [HEADERS.encoding, compression as string]],
     }));
+  }
+}
+
+/** The headers that describe the items of a message. */
+function describe(items: readonly Outgoing[]): Headers {
+  const [first] = items;
+  if (first !== undefined && items.length === 1)
+    return described(first.id, first.format, first.tags);
+  const format = items.every(item => item.format === first?.format) ? first?.format : undefined;
+  const tags = items.flatMap(item => item.tags);
+  return described(items.map(({ id }) => id).join(','), format, tags);
+}
+
+function described(ids: string, format: string | undefined, tags: readonly string[]): Headers {
+  const headers: [string, string][] = [[HEADERS.ids, ids]];
+  if (format !== undefined) headers.push([HEADERS.format, format]);
+  if (tags.length > 0) headers.push([HEADERS.tags, JSON.stringify([...new Set(tags)])]);
+  return headers;
+}
+
+/** The items that wait on one subject. */
+interface SubjectBatch {
+  readonly items: Outgoing[];
+  size: number;
+}
+
+/** Collects items by subject until they fill a message or have waited long enough, and passes them on to be sent. */
+export class SubjectBatches {
+  readonly #batches = new Map<number, SubjectBatch>();
+  readonly #packer: Packer;
+  readonly #maxBytes: () => number;
+  readonly #send: (subject: number, items: readonly Outgoing[]) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param maxBytes The size of the largest message that the servers accept now.
+   * @param send Called with the items of one message.
+   */
+  constructor(
+    packer: Packer,
+    maxBytes: () => number,
+    send: (subject: number, items: readonly Outgoing[]) => void,
+  ) {
+    this.#packer = packer;
+    this.#maxBytes = maxBytes;
+    this.#send = send;
+  }
+
+  /** @throws DamagedItem where the item does not fit into a message. */
+  mustFit(item: Outgoing): void {
+    const maxBytes = this.#maxBytes();
+    if (this.#packer.fits(1, this.#packer.sizeOf(item), maxBytes)) return;
+    const { id, payload } = item;
+    throw new DamagedItem(
+      `The item ${id} has ${payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
+      payload,
+      { advice: 'Raise `max_payload` of the servers, or pass `onDamaged` to leave it out' },
+    );
+  }
+
+  /** Adds an item that fits, see `mustFit`. */
+  add(subject: number, item: Outgoing): void {
+    const packer = this.#packer;
+    const maxBytes = this.#maxBytes();
+    const size = packer.sizeOf(item);
+    let batch = this.#batches.get(subject);
+    if (batch !== undefined && !packer.fits(batch.items.length + 1, batch.size + size, maxBytes)) {
+      this.#sendBatch(subject);
+      batch = undefined;
+    }
+    if (batch === undefined) {
+      batch = { items: [], size: 0 };
+      this.#batches.set(subject, batch);
+    }
+    batch.items.push(item);
+    batch.size += size;
+    if (packer.isFull(batch.items.length, batch.size)) this.#sendBatch(subject);
+    else this.#timer ??= setTimeout(() => this.sendAll(), packer.waitMs);
+  }
+
+  /** Sends all items that wait. */
+  sendAll(): void {
+    this.close();
+    for (const subject of [...this.#batches.keys()]) this.#sendBatch(subject);
+  }
+
+  /** Stops the timer: items that wait are sent by the next `sendAll` or `add` only. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #sendBatch(subject: number): void {
+    const items = this.#batches.get(subject)?.items;
+    this.#batches.delete(subject);
+    if (items !== undefined) this.#send(subject, items);
   }
 }

@@ -1,8 +1,12 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
+import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
 import { bufferOf } from '../json/buffer-of.js';
-import { HEADERS, type HeaderReader } from './message.js';
+import { excerpt } from '../json/excerpt.js';
+import { CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
+import { ValueEnd } from '../json/value-end.js';
+import { HEADERS, type HeaderReader } from './headers.js';
 
 type Inflate = (
   bytes: Uint8Array,
@@ -12,7 +16,7 @@ type Inflate = (
 const inflateGzip: Inflate = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(
   zlib.gunzip,
 );
-/** Node has zstd from 22.15; the types of Node 20 lack it. */
+/** The types of Node 20 lack it: Node has zstd from version 22.15 on. */
 const { zstdDecompress } = zlib as unknown as { readonly zstdDecompress?: typeof zlib.gunzip };
 const inflateZstd: Inflate | undefined = zstdDecompress && promisify(zstdDecompress);
 
@@ -23,12 +27,12 @@ const INFLATE = new Map([
 
 const LENGTHS = /^\d+(?:,\d+)*$/;
 /**
- * Servers accept no message above 64 MiB, and a publisher fills it before it compresses it. So a message that
- * any program may publish cannot take more memory than that.
+ * The maximum size of a message after decompression. Servers accept no message above 64 MiB, and `toJetStream` fills a
+ * message before it compresses it. A larger one, which any program may publish, must not take more memory.
  */
 const MAX_CONTENT_BYTES = 64 * 1024 * 1024;
 
-/** A message that is intact, and needs a newer Node. */
+/** The error about a message that is intact, and can be read by a newer version of Node only. */
 export class NodeLacksZstd extends DataError {
   constructor() {
     super(
@@ -38,8 +42,10 @@ export class NodeLacksZstd extends DataError {
 }
 
 /**
- * The posts of a message, each with its exact bytes; `postOf` reads one. A message without ids has one post, so that other
- * programs may publish to the stream as well; the first message of an epoch has none.
+ * The payloads of the posts of a message, each with its exact bytes; `postOf` makes a post of one. A message without
+ * lengths is one post, so that other programs may publish to the stream as well. An empty message has no posts.
+ *
+ * @throws DataError
  */
 export async function postsOf(
   payload: Uint8Array,
@@ -61,6 +67,7 @@ export async function postsOf(
   });
 }
 
+/** The payload after decompression, which must have this size. */
 async function inflated(payload: Uint8Array, encoding: string, size: number): Promise<Buffer> {
   const inflate = INFLATE.get(encoding);
   if (encoding === 'zstd' && inflate === undefined) throw new NodeLacksZstd();
@@ -79,4 +86,40 @@ async function inflated(payload: Uint8Array, encoding: string, size: number): Pr
   }
   if (content.length === size) return content;
   throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`);
+}
+
+/** The same limit as records of other sources have by default. */
+const MAX_DEPTH = 3_000;
+
+/**
+ * Makes a post of its payload. A payload that is not one JSON object with an id is refused here, because later stages do
+ * not know which message it came from.
+ *
+ * @param isOurs Whether `toJetStream` has sent it. It comes from a source then, so only its id and its end are checked.
+ * @throws DataError
+ */
+export function postOf(payload: Buffer, isOurs: boolean): Activity {
+  const post = new Activity(payload);
+  // Throws where there is no id. It need not read the bytes behind the id.
+  void post.id;
+  if (!isOurs) mustBeOneObject(payload);
+  let end = payload.length;
+  while (isSpace(payload[end - 1] as number)) end--;
+  if (payload[end - 1] === CLOSE_OBJECT) return post;
+  throw new DataError(`A post is cut: it ends with ${excerpt(payload.subarray(-40))}`);
+}
+
+/** Does not use `JSON.parse`, whose result for a large message can fill the heap. */
+function mustBeOneObject(payload: Buffer): void {
+  const fail = (_: string, byteOffset: number) =>
+    new DataError(`A message is not one JSON object: it starts with ${excerpt(payload)}`, {
+      position: { byteOffset },
+    });
+  const value = new ValueEnd(MAX_DEPTH, fail);
+  let end = value.find(
+    payload,
+    payload.findIndex(byte => !isSpace(byte)),
+  );
+  while (end < payload.length && isSpace(payload[end] as number)) end++;
+  if (value.open || end < payload.length) throw fail('', end);
 }

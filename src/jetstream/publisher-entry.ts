@@ -7,17 +7,17 @@ import { realTime } from '../http/timing.js';
 import { isCount } from '../json/json-checks.js';
 import { type ProcessIdentity, processState, thisProcess } from '../storage/process-identity.js';
 import type { JetStreamConnection } from './connection.js';
-import { codeOf, StaleAnswer } from './failure.js';
-import { JetStreamError } from './jet-stream-error.js';
+import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import type { OpenedStream } from './stream-settings.js';
 
 const VERSION = 2;
-/** The runs of this thread. */
+/** The ids of the runs of this thread that publish. */
 const running = new Set<string>();
+/** How often the entry of another process is read while it is silent. */
 const POLL_MS = 200;
 /** What the name of an entry ends with where the flow is a share of a source. */
 const SHARE_OF = /^-\d+-of-(\d+)$/;
-/** Another revision than expected: another process has written. */
+/** The code of an error of the servers: the entry has another revision than expected, because another process has written it. */
 const WRONG_REVISION = 10071;
 
 /** What a publisher has published, runs before this one included. */
@@ -49,9 +49,9 @@ export interface PublisherState {
   /** `null` at the beginning. */
   readonly cursor: Cursor | null;
   readonly counts: PublishedCounts;
-  /** The process that publishes. */
+  /** The process, thread and run that publish. */
   readonly process: ProcessIdentity & { readonly run: string; readonly thread: number };
-  /** Counts the writes of this process. */
+  /** How many times this run has written the entry. */
   readonly write: number;
 }
 
@@ -65,7 +65,7 @@ export interface EntryBucket {
 export interface TakeOverOptions {
   /** The name of the entry. */
   readonly key: string;
-  /** The same without the share: `posts` where the entry is `posts-2-of-8`. */
+  /** The name without the share: `posts` where the entry is `posts-2-of-8`. */
   readonly name: string;
   readonly stream: OpenedStream;
   readonly flow: FlowIdentity;
@@ -73,7 +73,7 @@ export interface TakeOverOptions {
   readonly takeoverMs: number;
 }
 
-/** The entry of one publisher in the bucket. Each write names the revision before it, so that one process has it. */
+/** The entry of one publisher in the bucket. Each write names the revision before it, so only one process can write it. */
 export class PublisherEntry {
   readonly #bucket: EntryBucket;
   readonly #key: string;
@@ -109,18 +109,28 @@ export class PublisherEntry {
       const state: PublisherState = before
         ? { ...before, epoch, process: me, write: 0 }
         : {
-            ...{ version: VERSION, state: 'running', stream: stream.name, created: stream.created },
-            // It has published nothing behind the sequence.
-            ...{ flow, epoch, begun: epoch, seq: stream.lastSequence, cursor: null },
-            ...{ series: epoch, positions: [] },
-            ...{ counts: { posts: 0, messages: 0, bytes: 0 }, process: me, write: 0 },
+            version: VERSION,
+            state: 'running',
+            stream: stream.name,
+            created: stream.created,
+            flow,
+            epoch,
+            begun: epoch,
+            // A new publisher has published nothing: the next run looks for messages of this one from here on.
+            seq: stream.lastSequence,
+            series: epoch,
+            positions: [],
+            cursor: null,
+            counts: { posts: 0, messages: 0, bytes: 0 },
+            process: me,
+            write: 0,
           };
       const revision = await write(bucket, key, state, found?.revision ?? 0);
       if (revision !== undefined) {
         running.add(me.run);
         return new PublisherEntry(bucket, key, state, revision);
       }
-      // Another process was faster, or the state that was found was not the last one.
+      // Another process has written meanwhile, or the servers answered with an earlier state: everything is read again.
     }
   }
 
@@ -135,13 +145,13 @@ export class PublisherEntry {
     return this.#state;
   }
 
-  /** Whether the publisher has begun with this run. */
+  /** Whether no earlier run has published under this name. */
   get isNew(): boolean {
     const { epoch, begun } = this.#state;
     return epoch === begun;
   }
 
-  /** This process no longer publishes. */
+  /** Another run of this thread may take over from now on. */
   close(): void {
     running.delete(this.#state.process.run);
   }
@@ -152,7 +162,7 @@ export class PublisherEntry {
    * @throws JetStreamError where another process has taken over.
    */
   write(changes: Partial<PublisherState> = {}): Promise<void> {
-    // One at a time, as each names the revision before it.
+    // One write at a time, because each names the revision before it.
     const written = this.#writing.then(() => this.#write(changes));
     this.#writing = written.catch(() => {});
     return written;
@@ -171,12 +181,13 @@ export class PublisherEntry {
   }
 }
 
+/** The entry; `undefined` where there is none, or it was deleted. */
 async function read({ connection, kv }: EntryBucket, key: string): Promise<KvEntry | undefined> {
   const entry = await connection.repeat(`read the publisher ${key}`, () => kv.get(key));
   return entry?.operation === 'PUT' ? entry : undefined;
 }
 
-/** The new revision; `undefined` where another process has written the entry. */
+/** Writes the entry and returns its new revision; `undefined` where another process has written it meanwhile. */
 async function write(
   bucket: EntryBucket,
   key: string,
@@ -206,17 +217,17 @@ async function write(
     if (now === undefined) return undefined;
     const found = parsed(key, now);
     const isMine = found.process.run === state.process.run;
-    // The answer to an earlier try was lost.
+    // An earlier try has succeeded, and its answer was lost.
     if (isMine && found.write === state.write && found.epoch === state.epoch) return now.revision;
     const isNewer = now.revision > before || found.epoch >= state.epoch;
     if (!isMine && isNewer) return undefined;
-    // If the servers have lost what came after it, this is the revision to write on.
+    // If the servers have lost all writes after this revision, the next try must name it.
     expected = now.revision;
     throw new StaleAnswer(`the servers have an earlier state of the entry ${key}`);
   });
 }
 
-/** Waits until the other process must have written, if it still runs. */
+/** Waits until the other process has written, or has been silent for so long that it no longer runs. */
 async function silence(
   bucket: EntryBucket,
   key: string,
@@ -227,29 +238,33 @@ async function silence(
   while (performance.now() - started < takeoverMs) {
     await realTime.sleep(POLL_MS, bucket.connection.signal);
     const now = await read(bucket, key);
-    // An earlier one comes from a server that no longer leads.
+    // An earlier revision comes from a server that no longer leads.
     if (now === undefined || now.revision > revision) return;
   }
 }
 
-/** Whether the run has certainly ended. One of another machine or container, or of a version that did not say which, may go on. */
+/**
+ * Whether the run has certainly ended. A run of another machine or container may go on, and so may one whose entry does
+ * not say on which machine it runs.
+ */
 function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean {
   const state = processState(by);
   const isHere = state === 'alive' && by.pid === process.pid;
   return isHere ? thread === threadId && !running.has(run) : state === 'dead';
 }
 
-/** The clock, so that an entry that was deleted does not begin with an earlier epoch than messages have. */
+/** The epoch of a new run. It is taken from the clock: once an entry was deleted, messages still have its epochs, and a new one must be higher. */
 function nextEpoch(before: number): number {
   return Math.max(before + 1, Date.now());
 }
 
+/** @throws JetStreamError where the entry is damaged. */
 function parsed(key: string, entry: KvEntry): PublisherState {
   let state: Partial<PublisherState> | null | undefined;
   try {
     state = entry.json<Partial<PublisherState> | null>();
   } catch {
-    // Reported below.
+    // The error below reports it.
   }
   if (isWhole(state)) return state;
   throw new JetStreamError(
@@ -274,6 +289,7 @@ function isWhole(state: Partial<PublisherState> | null | undefined): state is Pu
   );
 }
 
+/** @throws JetStreamError where the entry belongs to another flow or stream. */
 function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeOverOptions): void {
   const again = 'or delete the entry of the publisher to publish everything again';
   const difference = flowDifference(before.flow, flow);
@@ -295,7 +311,8 @@ function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeO
 }
 
 /**
- * Another number of shares has other entries, so that nothing else would stop it from publishing all posts again.
+ * Refuses a run with another number of shares than before: its entries have other names, so nothing else would stop it
+ * from publishing all posts again.
  *
  * @throws JetStreamError where an entry of the same name has the same flow, divided in another way.
  */
@@ -324,7 +341,7 @@ async function mustNotDivideAgain(
   }
 }
 
-/** The share of its source that a flow has, such as `2/8`. */
+/** The share of the source of a flow, such as `2/8`; `undefined` where the flow has the whole source. */
 export function shareOfFlow(flow: FlowIdentity): string | undefined {
   const share = flow.map(step => step.share).find(value => typeof value === 'string');
   return share as string | undefined;

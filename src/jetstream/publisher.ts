@@ -1,9 +1,12 @@
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
+import { WakeUp } from '../wait.js';
 import type { JetStreamConnection } from './connection.js';
-import { digest, HEADERS, type Outgoing } from './message.js';
-import type { Packer } from './packer.js';
-import { EarlierItems, readPublished } from './published.js';
+import { EarlierItems, readPublished } from './earlier-items.js';
+import { EntryWriter } from './entry-writer.js';
+import { HEADERS, type SubjectPosition } from './headers.js';
+import { digest, type Outgoing } from './outgoing-item.js';
+import { type Packer, SubjectBatches } from './packer.js';
 import {
   type EntryBucket,
   type PublishedCounts,
@@ -11,19 +14,14 @@ import {
   type PublisherState,
 } from './publisher-entry.js';
 import { Sender } from './sender.js';
-import type { OpenedStream } from './stream-settings.js';
-import { SubjectBatches } from './subject-batches.js';
-import type { SubjectPosition } from './subject-positions.js';
-import { subjectNumber } from './subjects.js';
+import { type OpenedStream, subjectNumber } from './stream-settings.js';
 
-/** How often a publisher that commits nothing shows that it is alive. */
-const HEARTBEAT_MS = 1_000;
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
 export interface PublisherOptions {
   /** The name of the publisher in the bucket. */
   readonly key: string;
-  /** The same without the share. */
+  /** The name without the share. */
   readonly name: string;
   readonly stream: OpenedStream;
   readonly subject: string;
@@ -41,14 +39,16 @@ export interface PublisherOptions {
 interface Pending {
   readonly subject: number;
   readonly items: readonly Outgoing[];
-  /** How many items were added before it. */
+  /** How many items were added before those of the message. */
   readonly itemsBefore: number;
   readonly at: SubjectPosition;
   /** The bytes of its items. */
   readonly bytes: number;
   /** The bytes of its payload, once it is packed. */
   sentBytes: number;
+  /** When it was made. */
   readonly since: number;
+  /** Resolves once the message is acknowledged, or the publisher has failed. */
   acked: Promise<void>;
 }
 
@@ -57,38 +57,33 @@ const NOTHING = Promise.resolve();
 /**
  * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that goes on
  * after another run begins an epoch on all subjects (`epochs.ts`), reads what that run has published behind the
- * committed sequence, and publishes the rest. Readers leave out what the run before sends later.
+ * committed sequence, and publishes the rest. Readers leave out what that run still sends later.
  */
 export class Publisher {
-  readonly #connection: JetStreamConnection;
-  readonly #entry: PublisherEntry;
   readonly #options: PublisherOptions;
-  readonly #prefix: string;
+  readonly #entry: PublisherEntry;
+  readonly #writer: EntryWriter;
   readonly #sender: Sender;
   readonly #batches: SubjectBatches;
   readonly #pending = new Set<Pending>();
+  /** The bytes of the items of all pending messages. */
   #pendingBytes = 0;
-  #wake: () => void = () => {};
+  /** Wakes `add` where it waits for a message to be acknowledged. */
+  readonly #wakeUp = new WakeUp();
   #earlier = new EarlierItems({ items: new Map(), end: 0 }, 0);
-  /** What it has published; changed in place, as there is a change for each post. */
+  /** What the publisher has published, earlier runs included. It is changed in place, as each post changes it. */
   readonly #counts: { posts: number; messages: number; bytes: number };
-  /** The epoch that has begun on all subjects. */
-  #begun: number;
-  /** The cursor after all items up to now. */
-  #reached: Cursor | undefined;
-  #committing: Promise<void> | undefined;
-  #isShowingLife = false;
-  #lastCommit = performance.now();
-  #lastWrite = performance.now();
-  #timer: NodeJS.Timeout | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   /** @throws JetStreamError where another process has the name. */
   static async start(bucket: EntryBucket, options: PublisherOptions): Promise<Publisher> {
+    const { connection } = bucket;
     const entry = await PublisherEntry.takeOver(bucket, options);
-    const publisher = new Publisher(bucket.connection, entry, options);
+    const publisher = new Publisher(connection, entry, options);
+    if (publisher.isComplete) return publisher;
     try {
-      if (!publisher.isComplete) await publisher.#start();
+      publisher.#writer.start();
+      if (!entry.isNew) await publisher.#goOn(connection);
     } catch (error) {
       publisher.close();
       throw error;
@@ -101,19 +96,22 @@ export class Publisher {
     entry: PublisherEntry,
     options: PublisherOptions,
   ) {
-    this.#connection = connection;
-    this.#entry = entry;
+    const { key, stream, flow, packer, commitIntervalMs } = options;
     this.#options = options;
-    this.#counts = { ...entry.state.counts };
-    this.#begun = entry.state.begun;
+    this.#entry = entry;
+    this.#writer = new EntryWriter(entry, {
+      commitIntervalMs,
+      acknowledged: () => this.#acknowledged(),
+      onFailure: error => this.#fail(error),
+    });
+    const prefix = digest(JSON.stringify([key, flow]));
+    this.#sender = new Sender(connection, entry, { key, stream, prefix });
     this.#batches = new SubjectBatches(
-      options.packer,
+      packer,
       () => connection.maxPayload,
       (subject, items) => this.#send(subject, items),
     );
-    this.#prefix = digest(JSON.stringify([options.key, options.flow]));
-    const { key, stream } = options;
-    this.#sender = new Sender(connection, entry, { key, stream, prefix: this.#prefix });
+    this.#counts = { ...entry.state.counts };
   }
 
   /** Whether a run before this one has published everything. */
@@ -131,16 +129,16 @@ export class Publisher {
   }
 
   /**
-   * Publishes an item, unless the stream has it from a run before this one. Returns a promise where the next item
-   * must wait, because too much is on its way.
+   * Publishes an item, unless an earlier run has published it. Returns a promise where the next item must wait,
+   * because too many messages are not acknowledged.
    *
-   * @throws DamagedItem For one that is too large. It does not count, and others can be added behind it.
+   * @throws DamagedItem where the item is too large. It does not count, and others can be added after it.
    */
   add(item: Outgoing): Promise<void> | undefined {
     this.#throwFailure();
     const found = this.#earlier.pass(item.id);
     if (found === undefined) this.#batches.mustFit(item);
-    this.#reached = undefined;
+    this.#writer.passed();
     this.#counts.posts++;
     if (found === undefined)
       this.#batches.add(subjectNumber(item.id, this.#options.stream.subjects.length), item);
@@ -153,107 +151,55 @@ export class Publisher {
 
   async #untilNotFull(): Promise<void> {
     while (this.#isFull) {
-      await new Promise<void>(resolve => {
-        this.#wake = resolve;
-      });
+      await this.#wakeUp.next();
       this.#throwFailure();
     }
   }
 
-  /** The flow can go on here, once all items up to now are acknowledged. */
+  /** The flow can go on at this cursor, once all items up to now are acknowledged. */
   reached(cursor: Cursor): void {
     this.#throwFailure();
-    this.#reached = cursor;
-    if (this.#isDue) this.#commit();
+    this.#writer.reached(cursor);
   }
 
   /** Waits for all acknowledgements, and records that the flow is complete. */
   async finish(): Promise<void> {
     this.#batches.sendAll();
-    await this.#settled();
-    // Without it there are only signs of life: a commit would count the last messages, which are not acknowledged.
-    this.#reached = undefined;
+    await Promise.all([...this.#pending].map(({ acked }) => acked));
+    // From here on, the entry gets signs of life only: a commit would count the messages of `end`, which are not acknowledged.
+    this.#writer.passed();
     this.#throwFailure();
     await this.#sender.end();
-    clearInterval(this.#timer);
-    await this.#committing;
+    await this.#writer.end();
     this.#throwFailure();
-    await this.#write({ state: 'complete', counts: this.counts, ...this.#found });
+    await this.#entry.write({ state: 'complete', counts: this.counts, ...this.#searchStart });
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#writer.stop();
     this.#batches.close();
     this.#failure ??= { error: new Error('The publisher is closed') };
-    this.#wake();
+    this.#wakeUp.wake();
     this.#entry.close();
   }
 
-  async #start(): Promise<void> {
-    const everyMs = Math.max(10, Math.min(this.#options.commitIntervalMs, HEARTBEAT_MS));
-    this.#timer = setInterval(() => this.#tick(), everyMs);
-    if (!this.#entry.isNew) await this.#goOn();
-  }
-
-  #tick(): void {
-    if (this.#isDue && this.#reached !== undefined) this.#commit();
-    // Also while a commit waits for acknowledgements: where the stream is full, this takes minutes.
-    else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
-      this.#showLife();
-  }
-
-  #showLife(): void {
-    this.#isShowingLife = true;
-    this.#write()
-      .catch(error => this.#fail(error))
-      .finally(() => {
-        this.#isShowingLife = false;
-      });
-  }
-
-  get #isDue(): boolean {
-    const since = performance.now() - this.#lastCommit;
-    return this.#committing === undefined && since >= this.#options.commitIntervalMs;
-  }
-
-  /** Commits the cursor once all that was sent before it is acknowledged; more is sent meanwhile. */
-  #commit(): void {
-    const cursor = this.#reached;
-    if (cursor === undefined) return;
-    this.#reached = undefined;
-    this.#lastCommit = performance.now();
+  /** Sends all items up to now. Resolves once they are acknowledged, to what is committed with the cursor after them. */
+  async #acknowledged(): Promise<Partial<PublisherState>> {
     this.#batches.sendAll();
     const { counts } = this;
-    // What is sent from now on gets a higher sequence than what is acknowledged already.
-    const found = this.#earlier.areBehind(counts.posts) ? this.#found : {};
+    // It is taken now: what is sent from now on gets a higher sequence than what is acknowledged already.
+    const searchStart = this.#earlier.areBehind(counts.posts) ? this.#searchStart : {};
     const pending = [...this.#pending];
-    const commit = async () => {
-      await Promise.all(pending.map(({ acked }) => acked));
-      this.#throwFailure();
-      const bytes = pending.reduce((sum, { sentBytes }) => sum + sentBytes, counts.bytes);
-      const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
-      await this.#write({ cursor: json, counts: { ...counts, bytes }, ...found });
-    };
-    this.#committing = commit()
-      .catch(error => this.#fail(error))
-      .finally(() => {
-        this.#committing = undefined;
-      });
+    await Promise.all(pending.map(({ acked }) => acked));
+    this.#throwFailure();
+    const bytes = pending.reduce((sum, { sentBytes }) => sum + sentBytes, counts.bytes);
+    return { counts: { ...counts, bytes }, ...searchStart };
   }
 
-  /** Where the next run looks for what it does not know, once all that was sent is acknowledged. */
-  get #found(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
+  /** Where the next run begins to look for messages that this run sends from now on. */
+  get #searchStart(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
     const { highest, positions } = this.#sender;
-    return { seq: highest, begun: this.#begun, positions };
-  }
-
-  #write(changes?: Partial<PublisherState>): Promise<void> {
-    this.#lastWrite = performance.now();
-    return this.#entry.write(changes);
-  }
-
-  async #settled(): Promise<void> {
-    await Promise.all([...this.#pending].map(({ acked }) => acked));
+    return { seq: highest, begun: this.#entry.state.epoch, positions };
   }
 
   get #isFull(): boolean {
@@ -264,11 +210,6 @@ export class Publisher {
   /** Sends items of a subject as one message. */
   #send(subject: number, items: readonly Outgoing[]): void {
     if (this.#failure !== undefined) return;
-    const [first] = items;
-    const id =
-      items.length === 1 && first !== undefined
-        ? first.id
-        : digest(items.map(item => item.id).join());
     const message: Pending = {
       subject,
       items,
@@ -282,30 +223,46 @@ export class Publisher {
     this.#counts.messages++;
     this.#pending.add(message);
     this.#pendingBytes += message.bytes;
-    message.acked = this.#deliver(message, `${this.#prefix}.${id}`).catch(error =>
-      this.#fail(error),
-    );
+    message.acked = this.#deliver(message).catch(error => this.#fail(error));
   }
 
+  /** Packs a message and sends it until it is acknowledged. */
+  async #deliver(message: Pending): Promise<void> {
+    const { subject, items, itemsBefore, at, since } = message;
+    const packed = this.#options.packer.pack(items);
+    const { payload, headers } = packed instanceof Promise ? await packed : packed;
+    message.sentBytes = payload.length;
+    await this.#sender.send({
+      subject,
+      id: messageId(items),
+      at,
+      payload,
+      headers: [...headers, [HEADERS.position, String(itemsBefore)]],
+      since,
+    });
+    this.#settle(message);
+  }
+
+  /** Counts a message that was acknowledged. */
   #settle(message: Pending): void {
+    const { items, bytes, sentBytes } = message;
     this.#pending.delete(message);
-    const { sentBytes } = message;
-    this.#pendingBytes -= message.bytes;
+    this.#pendingBytes -= bytes;
     this.#counts.bytes += sentBytes;
     const { progress } = this.#options;
     if (progress !== undefined) {
-      progress.written += message.items.length;
+      progress.written += items.length;
       progress.writtenBytes += sentBytes;
     }
-    this.#wake();
+    this.#wakeUp.wake();
   }
 
   #fail(error: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = { error };
-    clearInterval(this.#timer);
+    this.#writer.stop();
     this.#batches.close();
-    this.#wake();
+    this.#wakeUp.wake();
     this.#options.onFailure(error);
   }
 
@@ -313,30 +270,34 @@ export class Publisher {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  async #deliver(message: Pending, id: string): Promise<void> {
-    const { subject, items, itemsBefore, at, since } = message;
-    const packed = this.#options.packer.pack(items);
-    const { payload, headers } = packed instanceof Promise ? await packed : packed;
-    message.sentBytes = payload.length;
-    const all = [...headers, [HEADERS.position, String(itemsBefore)] as const];
-    await this.#sender.send({ subject, id, at, payload, since, headers: all });
-    this.#settle(message);
-  }
-
   /**
    * Begins an epoch on each subject, and reads what was published behind the committed sequence. Messages of
-   * earlier epochs that come later do not count, so nothing is left to be found.
+   * earlier epochs that the stream gets later do not count, so there are no others to find.
    */
-  async #goOn(): Promise<void> {
+  async #goOn(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;
-    const { epoch, seq, begun, series, positions, counts } = this.#entry.state;
+    const { seq, begun, series, positions, counts } = this.#entry.state;
     const until = await this.#sender.begin();
-    const published = await readPublished(this.#connection, {
-      ...{ stream, subject, key, begun, series, positions },
-      ...{ after: seq, until, cursor: this.cursor },
+    const published = await readPublished(connection, {
+      stream,
+      subject,
+      key,
+      after: seq,
+      until,
+      begun,
+      series,
+      positions,
+      cursor: this.cursor,
     });
     await this.#sender.goOn(published.positions);
-    this.#begun = epoch;
     this.#earlier = new EarlierItems(published, counts.posts);
   }
+}
+
+/** The id of a message by those of its items; the sender makes it unique to the publisher and its flow. */
+function messageId(items: readonly Outgoing[]): string {
+  const [first] = items;
+  return items.length === 1 && first !== undefined
+    ? first.id
+    : digest(items.map(({ id }) => id).join());
 }

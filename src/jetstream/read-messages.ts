@@ -9,8 +9,8 @@ import type {
 import { abortable } from '../abortable.js';
 import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
-import { JetStreamError } from './jet-stream-error.js';
-import { lostWithin, type Range, rangesOf } from './lost-sequences.js';
+import { JetStreamError } from './jet-stream-errors.js';
+import { lostWithin, type Range, rangesOf } from './ranges.js';
 
 /** How long a request for messages waits where the stream has no more. */
 const EXPIRES_MS = 2_000;
@@ -18,15 +18,17 @@ const HEARTBEAT_MS = 500;
 /** The servers forget a reader that is silent for this long. */
 const INACTIVE_MS = 30_000;
 /**
- * Messages of the first request, of a MiB at most where servers have their default; later ones ask for what has
- * `REQUEST_BYTES`, by the size of the last messages.
+ * How many messages the first request asks for. Each has 1 MiB at most, where servers have their default. Later requests
+ * ask for about `REQUEST_BYTES`, by the size of the messages before.
  */
 const FIRST_REQUEST = 16;
 const MAX_REQUEST = 2_000;
 const REQUEST_BYTES = 4 << 20;
-/** Messages that are passed on together, at most. */
+/** The maximum number of messages that are passed on together. */
 const MAX_GROUP = 500;
+/** How many nanoseconds, the unit of the servers, a millisecond has. */
 const NANOSECONDS = 1_000_000;
+/** How long to wait until a leader is asked again that has not all messages yet. */
 const BEHIND_WAIT_MS = 100;
 
 /** Where a reader starts and ends. */
@@ -36,7 +38,7 @@ export interface ReadOptions {
   readonly created: string;
   /** The subject, or `posts.*`. */
   readonly subject: string;
-  /** All messages up to this sequence are read. */
+  /** The sequence to start behind. */
   readonly after: number;
   /** The sequence to end at, which need not exist yet. @default never */
   readonly until?: number | undefined;
@@ -44,26 +46,27 @@ export interface ReadOptions {
   readonly headersOnly?: boolean | undefined;
 }
 
-/** Messages that follow each other, or sequences that the stream no longer has. */
+/** Messages that follow each other, or sequences whose messages the stream no longer has. */
 export interface MessageGroup {
   readonly messages: readonly JsMsg[];
-  /** Sequences in place of messages: dropped or deleted, and they may have been of this subject. */
+  /** Sequences of messages that were dropped or deleted, in place of messages. They may have been of this subject. */
   readonly lost?: Range | undefined;
   /** All messages of the subject up to this sequence are read. */
   readonly position: number;
 }
 
 /**
- * The messages of a subject in order. The servers keep no state of it for long: after any failure, a new
- * consumer goes on after the last message, for up to `maxOutageMs` without success.
+ * The messages of a subject in order. After any failure, a new consumer goes on after the last message, until there was
+ * no success for `maxOutageMs`. So the servers need not keep the state of a consumer.
  *
- * It is a loop of `fetch`: `consume` sometimes stays silent after the leader of a stream was restarted.
+ * Messages are requested by `fetch` again and again, because the client's `consume` sometimes stays silent after the
+ * leader of a stream was restarted.
  */
 export async function* readMessages(
   connection: JetStreamConnection,
   options: ReadOptions,
 ): AsyncGenerator<MessageGroup> {
-  const reader = new Reader(connection, options);
+  const reader = new MessageReader(connection, options);
   try {
     yield* reader.groups();
   } finally {
@@ -71,15 +74,18 @@ export async function* readMessages(
   }
 }
 
-class Reader {
+class MessageReader {
   readonly #connection: JetStreamConnection;
   readonly #options: ReadOptions;
   readonly #until: number;
+  /** All messages of the subject up to this sequence are passed on. */
   #position: number;
+  /** Since when the stream has messages that no consumer delivers. */
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
-  /** Whether nothing was behind the last message when it was sent. */
+  /** Whether the last message was the end of its subject when the server sent it. */
   #isAtEnd = false;
+  /** How many messages the next request asks for. */
   #requested = FIRST_REQUEST;
   /** How many messages the consumer has delivered. */
   #delivered = 0;
@@ -97,12 +103,12 @@ class Reader {
       const before = this.#position;
       for await (const group of this.#fetch()) {
         yield group;
-        // The end is then known without waiting for the request to expire.
+        // This finds the end without waiting for the request to expire.
         if (this.#isAtEnd && this.#until !== Number.POSITIVE_INFINITY) yield* this.#catchUp();
         if (this.#position >= this.#until) return;
       }
       if (this.#position === before) {
-        // Where the stream has messages for us after all, the consumer is at fault.
+        // Where the stream has messages of the subject after all, the consumer is at fault, and a new one is made.
         if (yield* this.#catchUp()) this.#consumer = undefined;
       }
     }
@@ -111,13 +117,13 @@ class Reader {
   async close(): Promise<void> {
     const consumer = this.#consumer;
     this.#consumer = undefined;
-    // The servers do it themselves after `INACTIVE_MS`.
+    // If this fails, the servers delete it themselves after `INACTIVE_MS`.
     if (!this.#connection.signal.aborted) consumer?.delete().catch(() => {});
   }
 
   /**
-   * Where no message comes: moves the position over those of other subjects, so that their loss is not
-   * mistaken for ours. Returns whether the stream has messages for us.
+   * To be called where no message comes. Moves the position over messages of other subjects, so that their loss is later
+   * not taken for a loss of this subject. Returns whether the stream has more messages of this subject.
    */
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const { stream, subject } = this.#options;
@@ -132,15 +138,15 @@ class Reader {
       return true;
     }
     this.#stalledSince = undefined;
-    // One leader gave both answers, so that nothing of the subject is between them.
+    // The same leader gave both answers, so no message of the subject came between them.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
     return false;
   }
 
   /**
-   * The first sequence from `from` on that has a message of the subject. Its last message would not say it: where that
-   * one was deleted, nats-server 2.9 answers that the subject has none.
+   * The first sequence from `from` on that has a message of the subject. A request for the last message of the subject
+   * would not do: where that message was deleted, nats-server 2.9 answers that the subject has none.
    */
   async #nextOf(stream: string, subject: string, from: number): Promise<number | undefined> {
     const request: SeqMsgRequest & NextMsgRequest = { seq: from, next_by_subj: subject };
@@ -150,7 +156,7 @@ class Reader {
     return message?.seq;
   }
 
-  /** Bounds the time for which the stream has messages and no consumer delivers them. */
+  /** Throws once the stream has had messages for `maxOutageMs` that no consumer delivers. */
   #stalled(): void {
     const now = performance.now();
     this.#stalledSince ??= now;
@@ -183,7 +189,7 @@ class Reader {
     }
   }
 
-  /** The next messages; none where the request is over, or failed in a way that the next one repairs. */
+  /** The next messages of a request; none where it has ended, or has failed so that the next request may succeed. */
   async #next(messages: ConsumerMessages, iterator: AsyncIterator<JsMsg>): Promise<JsMsg[]> {
     const { signal } = this.#connection;
     const group: JsMsg[] = [];
@@ -194,7 +200,7 @@ class Reader {
         const { deliverySequence, streamSequence, pending } = value.info;
         this.#isAtEnd = pending === 0;
         if (deliverySequence !== ++this.#delivered) {
-          // One was lost on the way.
+          // A message was lost on the way: a new consumer delivers it again.
           this.#consumer = undefined;
           break;
         }
@@ -209,7 +215,7 @@ class Reader {
     return group;
   }
 
-  /** Finds out what the sequences between the messages were. */
+  /** Passes messages on, and between them the sequences of messages that the stream no longer has. */
   async *#checked(group: readonly JsMsg[]): AsyncGenerator<MessageGroup> {
     const last = group.at(-1)?.seq ?? 0;
     const from = this.#position + 1;
@@ -226,10 +232,10 @@ class Reader {
     if (this.#position < end) yield this.#moveTo(end, wanted.slice(next));
   }
 
-  /** Which sequences between the messages the stream no longer has; the others are of other subjects. */
+  /** The sequences between the messages that the stream no longer has. All others belong to other subjects. */
   async #lost(group: readonly JsMsg[], from: number, last: number): Promise<readonly Range[]> {
     if (last - from + 1 === group.length) return [];
-    // Asked for after the messages came: what the stream still has from here on, it had then.
+    // The state is read after the messages came: what the stream has now, it had when it delivered them.
     const { state } = await this.#info(last);
     if (state.first_seq <= from && state.num_deleted === 0) return [];
     const sequences = group.map(({ seq }) => seq);
@@ -247,7 +253,7 @@ class Reader {
   async #request(): Promise<ConsumerMessages> {
     this.#consumer ??= await this.#makeConsumer();
     return this.#consumer.fetch({
-      // With `max_bytes`, a request ends in silence, and the next one comes after missed heartbeats.
+      // No `max_bytes`: it ends a request without a word, which is noticed by missed heartbeats only.
       max_messages: this.#requested,
       expires: EXPIRES_MS,
       idle_heartbeat: HEARTBEAT_MS,
@@ -280,13 +286,14 @@ class Reader {
       const info = await this.#connection.streamInfo(stream);
       if (info.created !== created) throw remade(stream, created, info.created);
       if (info.state.last_seq >= sequence) return info;
-      // A leader that was just elected may not have applied its log yet.
+      // A leader that was just elected may not have applied its whole log yet.
       if (performance.now() - started > this.#connection.maxOutageMs)
         throw behind(stream, sequence, info);
       await realTime.sleep(BEHIND_WAIT_MS, this.#connection.signal);
     }
   }
 
+  /** All sequences of the stream that were deleted. */
   async #deleted(): Promise<readonly number[]> {
     const { stream } = this.#options;
     const info = await this.#connection.streamInfo(stream, { deleted: true });
@@ -294,6 +301,7 @@ class Reader {
   }
 }
 
+/** The error about a stream that was made again since the cursor was taken. */
 export function remade(stream: string, before: string, now: string): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} was deleted and made again: the cursor belongs to the one of ${before}, and this one is of ${now}. Delete the checkpoint to read it from its start`,
@@ -301,6 +309,7 @@ export function remade(stream: string, before: string, now: string): JetStreamEr
   );
 }
 
+/** The error about a stream that ends before a sequence that was read. */
 function behind(stream: string, sequence: number, { state }: StreamInfo): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} ends at sequence ${state.last_seq}, and ${sequence} was reached before: its servers have lost messages, or it was restored from a backup. What comes next would have sequences that were read already. Delete the checkpoint to read it from its start`,

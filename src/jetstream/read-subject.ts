@@ -1,18 +1,21 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Activity } from '../activity/activity.js';
 import { cursorError } from '../check.js';
-import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
+import { DataError } from '../errors.js';
+import type { Batches, Cursor, Run } from '../flow/flow.js';
+import type { Progress } from '../flow/progress.js';
 import { isCount } from '../json/json-checks.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs, isEpochs } from './epochs.js';
-import { errorOfMessage } from './error-of-message.js';
-import { JetStreamError } from './jet-stream-error.js';
-import { incomplete, type JetStreamGap } from './jet-stream-gap.js';
-import { HEADERS } from './message.js';
-import { postOf } from './post-of.js';
-import { NodeLacksZstd, postsOf } from './posts-of.js';
-import { readAgain } from './read-again.js';
-import { readMessages, remade } from './read-messages.js';
+import { HEADERS, subjectPositionOf } from './headers.js';
+import {
+  errorOfMessage,
+  incomplete,
+  JetStreamError,
+  type JetStreamGap,
+} from './jet-stream-errors.js';
+import { NodeLacksZstd, postOf, postsOf } from './posts-of.js';
+import { type MessageGroup, readMessages, remade } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 import {
   inBoth,
@@ -20,157 +23,237 @@ import {
   type LostPositions,
   SubjectPositions,
 } from './subject-positions.js';
-import { unlessDamaged } from './unless-damaged.js';
 
-/** How many sequences before and behind it replicas may have a message that is lost at a sequence. */
+/**
+ * How many sequences before and behind the place where a lost message should be are searched: replicas may have it at
+ * another sequence.
+ */
 const AROUND = 1_000;
+/**
+ * How often a part of the stream is read again for each replica. The servers choose a replica for each new consumer:
+ * with three replicas, one search in 5,600 never reads one of them; with five, one in 1,500.
+ */
+const TRIES = 8;
 
 /** What to make of messages, and where to end. */
 export interface SubjectPlan<T> {
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
-  /** `undefined` for posts. */
+  /** What makes an item of a payload; `undefined` for posts. */
   readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
-/** The posts of a subject, or of all by a wildcard, from a cursor on; each once, and what is gone is reported. */
+/**
+ * The posts of a subject, or of all subjects by a wildcard, from a cursor on. Each post comes once, and posts that are
+ * gone are reported.
+ */
 export async function* readSubject<T>(
   connection: JetStreamConnection,
-  { onGap, item, until }: SubjectPlan<T>,
+  plan: SubjectPlan<T>,
   stream: OpenedStream,
   subject: string,
-  { resume, progress }: Run,
+  run: Run,
 ): Batches<T | Activity> {
-  const from = startOf(resume, stream, subject);
-  const { epochs, positions } = from;
-  const end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
-  let last = from.after;
-  const cursor = (): Cursor => ({
-    ...{ source: 'jetstream', stream: stream.name, created: stream.created, subject, seq: last },
-    ...{ epochs: epochs.toJSON(), positions: positions.toJSON() },
-  });
-  const report = async (gaps: readonly JetStreamGap[]) => {
-    if (gaps.length > 0 && onGap === undefined) throw incomplete(stream.name, gaps, cursor());
-    for (const gap of gaps) await onGap?.(gap);
-  };
-  /** @param admission What leaves out messages of earlier epochs; none for one that was missing in its epoch. */
-  const take = async (message: JsMsg, items: (T | Activity)[], admission?: Epochs) => {
-    const { data, headers, subject: of, seq } = message;
-    let advice = `Delete the message (\`nats stream rmm ${stream.name} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`;
-    try {
-      if (admission?.admits(of, headers) === false) return;
-      if (progress !== undefined) progress.receivedBytes += data.length;
-      if (!positions.admits(of, headers)) return;
-      const posts = await postsOf(data, headers);
-      const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
-      // What `item` throws may be a mistake in it, and the message intact.
-      if (item !== undefined) advice = '';
-      const made = posts.map(post => (item === undefined ? postOf(post, isOurs) : item(post)));
-      // All or none of a message. Not as arguments: there may be too many.
-      for (const one of made) items.push(one);
-      if (progress !== undefined) progress.received += posts.length;
-    } catch (error) {
-      if (error instanceof NodeLacksZstd) advice = 'Run the same with a newer Node';
-      throw errorOfMessage({ stream: stream.name, subject: of, seq }, error, advice);
-    }
-  };
-  const around = async function* (sequence: number) {
-    const { state } = await connection.streamInfo(stream.name);
-    yield* readMessages(connection, {
-      ...{ stream: stream.name, created: stream.created, subject },
-      after: Math.max(0, sequence - AROUND),
-      until: Math.min(sequence + AROUND, state.last_seq),
-    });
-  };
-  const recovered = async function* (): Batches<T | Activity> {
-    if (stream.replicas > 1 && positions.lost.length > 0) {
-      const items: (T | Activity)[] = [];
-      const found = await readAgain(positions.lost, stream.replicas, () => around(last));
-      for (const message of found) await take(message, items);
-      yield { items, cursor: cursor(), origin: stream.name };
-    }
-    await report(positions.takeLost());
-  };
+  const reader = new SubjectReader(connection, plan, stream, subject, run);
   try {
-    // The run before this one may have ended before it had reported all.
-    yield* recovered();
-    if (end !== undefined && last >= end) return;
-    for await (const group of readMessages(connection, {
-      ...{ stream: stream.name, created: stream.created, subject },
-      ...{ after: last, until: end },
-    })) {
-      const items: (T | Activity)[] = [];
-      for (const message of group.messages) {
-        try {
-          await take(message, items, epochs);
-        } catch (error) {
-          // Without a cursor, which would count the message that failed.
-          if (items.length > 0) yield { items, origin: stream.name };
-          throw error;
-        }
-      }
-      if (progress !== undefined && end !== undefined)
-        progress.fraction = Math.min(1, group.position / end);
-      last = group.position;
-      if (group.lost !== undefined) {
-        positions.skip();
-        await report([{ subject, ...group.lost }]);
-      }
-      const batch: Batch<T | Activity> = { items, cursor: cursor(), origin: stream.name };
-      yield batch;
-      yield* recovered();
-    }
-    if (end === undefined) return;
-    const lost = await lostBehind(connection, stream, { subject, end, epochs, positions });
-    positions.dismiss(lost);
-    await report(lost);
+    yield* reader.batches();
   } catch (error) {
-    throw error instanceof JetStreamError && error.cursor === undefined
-      ? new JetStreamError(error.message, {
-          ...{ failure: error.failure, retryable: error.retryable, cause: error.cause },
-          cursor: cursor(),
-        })
-      : error;
+    throw reader.withCursor(error);
   }
 }
 
-/**
- * Which positions before the end are lost, where the messages before it do not show whether they come later: the
- * messages behind the end do.
- */
-async function lostBehind(
-  connection: JetStreamConnection,
-  { name, created }: OpenedStream,
-  {
-    subject,
-    end,
-    epochs,
-    positions,
-  }: {
-    readonly subject: string;
-    readonly end: number;
-    readonly epochs: Epochs;
-    readonly positions: SubjectPositions;
-  },
-): Promise<readonly LostPositions[]> {
-  const { open } = positions;
-  if (open.length === 0) return [];
-  const epochsBehind = new Epochs(epochs.toJSON());
-  const positionsBehind = new SubjectPositions(positions.toJSON());
-  const { state } = await connection.streamInfo(name);
-  const groups = readMessages(connection, {
-    ...{ stream: name, created, subject, after: end, until: state.last_seq, headersOnly: true },
-  });
-  for await (const { messages, lost } of groups) {
-    // It is unknown whether they were among these.
-    if (lost !== undefined) positionsBehind.skip();
-    for (const { subject, headers } of messages)
-      unlessDamaged(
-        () => epochsBehind.admits(subject, headers) && positionsBehind.admits(subject, headers),
-      );
-    if (inBoth(open, positionsBehind.open).length === 0) break;
+class SubjectReader<T> {
+  readonly #connection: JetStreamConnection;
+  readonly #plan: SubjectPlan<T>;
+  readonly #stream: OpenedStream;
+  readonly #subject: string;
+  readonly #progress: Progress | undefined;
+  readonly #epochs: Epochs;
+  readonly #positions: SubjectPositions;
+  /** The last sequence to read; `undefined` where the reader never ends. */
+  readonly #end: number | undefined;
+  /** All messages up to this sequence are delivered or reported. */
+  #last: number;
+
+  constructor(
+    connection: JetStreamConnection,
+    plan: SubjectPlan<T>,
+    stream: OpenedStream,
+    subject: string,
+    { resume, progress }: Run,
+  ) {
+    this.#connection = connection;
+    this.#plan = plan;
+    this.#stream = stream;
+    this.#subject = subject;
+    this.#progress = progress;
+    const { until } = plan;
+    this.#end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
+    const { after, epochs, positions } = startOf(resume, stream, subject);
+    this.#last = after;
+    this.#epochs = epochs;
+    this.#positions = positions;
   }
-  return inBoth(open, positionsBehind.takeLost());
+
+  get #cursor(): Cursor {
+    return {
+      source: 'jetstream',
+      stream: this.#stream.name,
+      created: this.#stream.created,
+      subject: this.#subject,
+      seq: this.#last,
+      epochs: this.#epochs.toJSON(),
+      positions: this.#positions.toJSON(),
+    };
+  }
+
+  async *batches(): Batches<T | Activity> {
+    const end = this.#end;
+    // The run before this one may have ended before it had reported all lost messages.
+    yield* this.#lostMessages();
+    if (end !== undefined && this.#last >= end) return;
+    for await (const group of this.#read({ after: this.#last, until: end })) {
+      yield* this.#groupOf(group);
+      yield* this.#lostMessages();
+    }
+    if (end !== undefined) await this.#reportLostAtEnd(end);
+  }
+
+  /** An error of the servers with the cursor after what was delivered, where it has none. Any other error is returned unchanged. */
+  withCursor(error: unknown): unknown {
+    if (!(error instanceof JetStreamError) || error.cursor !== undefined) return error;
+    return new JetStreamError(error.message, {
+      failure: error.failure,
+      retryable: error.retryable,
+      cause: error.cause,
+      cursor: this.#cursor,
+    });
+  }
+
+  #read(part: {
+    readonly after: number;
+    readonly until: number | undefined;
+    readonly headersOnly?: boolean;
+  }): AsyncIterable<MessageGroup> {
+    const { name, created } = this.#stream;
+    return readMessages(this.#connection, {
+      stream: name,
+      created,
+      subject: this.#subject,
+      ...part,
+    });
+  }
+
+  /** Delivers the posts of a group of messages, or reports the sequences that the stream has dropped. */
+  async *#groupOf({ messages, position, lost }: MessageGroup): Batches<T | Activity> {
+    const origin = this.#stream.name;
+    const items: (T | Activity)[] = [];
+    for (const message of messages) {
+      try {
+        await this.#take(message, items, this.#epochs);
+      } catch (error) {
+        // Posts before the failed message are delivered without a cursor, which would count this message as read.
+        if (items.length > 0) yield { items, origin };
+        throw error;
+      }
+    }
+    if (this.#progress !== undefined && this.#end !== undefined)
+      this.#progress.fraction = Math.min(1, position / this.#end);
+    this.#last = position;
+    if (lost !== undefined) {
+      this.#positions.skip();
+      await this.#report([{ subject: this.#subject, ...lost }]);
+    }
+    yield { items, cursor: this.#cursor, origin };
+  }
+
+  /**
+   * Adds the items of a message, unless it was sent too late or has come before: all of them, or none where one fails.
+   *
+   * @param epochs Leaves out messages that were sent too late; `undefined` for a message that was lost, and found again.
+   */
+  async #take(message: JsMsg, items: (T | Activity)[], epochs?: Epochs): Promise<void> {
+    const { data, headers, subject, seq } = message;
+    const stream = this.#stream.name;
+    const progress = this.#progress;
+    const { item } = this.#plan;
+    let advice = `Delete the message (\`nats stream rmm ${stream} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`;
+    try {
+      if (epochs?.admits(subject, headers) === false) return;
+      if (progress !== undefined) progress.receivedBytes += data.length;
+      if (!this.#positions.admits(subject, headers)) return;
+      const payloads = await postsOf(data, headers);
+      const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
+      // Where `item` throws, the mistake may be in `item`, and the message intact.
+      if (item !== undefined) advice = '';
+      const made = payloads.map(bytes =>
+        item === undefined ? postOf(bytes, isOurs) : item(bytes),
+      );
+      // Not as arguments of one `push`: a function takes only so many.
+      for (const one of made) items.push(one);
+      if (progress !== undefined) progress.received += made.length;
+    } catch (error) {
+      if (error instanceof NodeLacksZstd) advice = 'Run the same with a newer Node';
+      throw errorOfMessage({ stream, subject, seq }, error, advice);
+    }
+  }
+
+  /** Looks for lost messages on all replicas, delivers those that it finds, and reports the others. */
+  async *#lostMessages(): Batches<T | Activity> {
+    const { name, replicas } = this.#stream;
+    const { lost } = this.#positions;
+    if (replicas > 1 && lost.length > 0) {
+      const items: (T | Activity)[] = [];
+      const found = await readAgain(lost, replicas, () => this.#around(this.#last));
+      for (const message of found) await this.#take(message, items);
+      yield { items, cursor: this.#cursor, origin: name };
+    }
+    await this.#report(this.#positions.takeLost());
+  }
+
+  /** The part of the stream around a sequence. */
+  async *#around(sequence: number): AsyncGenerator<MessageGroup> {
+    const { state } = await this.#connection.streamInfo(this.#stream.name);
+    yield* this.#read({
+      after: Math.max(0, sequence - AROUND),
+      until: Math.min(sequence + AROUND, state.last_seq),
+    });
+  }
+
+  async #reportLostAtEnd(end: number): Promise<void> {
+    const lost = await this.#lostBefore(end);
+    this.#positions.dismiss(lost);
+    await this.#report(lost);
+  }
+
+  /**
+   * Which positions of messages before the end are lost, where the messages before the end do not show it: messages
+   * behind the end say which positions were acknowledged.
+   */
+  async #lostBefore(end: number): Promise<readonly LostPositions[]> {
+    const { open } = this.#positions;
+    if (open.length === 0) return [];
+    const epochs = new Epochs(this.#epochs.toJSON());
+    const positions = new SubjectPositions(this.#positions.toJSON());
+    const { state } = await this.#connection.streamInfo(this.#stream.name);
+    const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
+    for await (const { messages, lost } of groups) {
+      // The stream may have had the messages that are looked for among those it has dropped.
+      if (lost !== undefined) positions.skip();
+      for (const { subject, headers } of messages)
+        unlessDamaged(() => epochs.admits(subject, headers) && positions.admits(subject, headers));
+      if (inBoth(open, positions.open).length === 0) break;
+    }
+    return inBoth(open, positions.takeLost());
+  }
+
+  /** Passes gaps to `onGap`; throws an `IncompleteError` where there is none. */
+  async #report(gaps: readonly JetStreamGap[]): Promise<void> {
+    const { onGap } = this.#plan;
+    if (gaps.length > 0 && onGap === undefined)
+      throw incomplete(this.#stream.name, gaps, this.#cursor);
+    for (const gap of gaps) await onGap?.(gap);
+  }
 }
 
 /** Where a reader starts. */
@@ -180,7 +263,10 @@ interface Start {
   readonly positions: SubjectPositions;
 }
 
-/** Where to go on from a cursor; without one, at sequence 1, so that what the stream has dropped since then is reported. */
+/**
+ * Where to go on from a cursor. A reader without a cursor starts at sequence 1, so messages that the stream has dropped
+ * since then are reported.
+ */
 function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string): Start {
   if (resume === undefined)
     return { after: 0, epochs: new Epochs(), positions: new SubjectPositions({ isWhole: true }) };
@@ -197,4 +283,48 @@ function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: stri
     epochs: new Epochs(epochs),
     positions: new SubjectPositions(positions),
   };
+}
+
+/**
+ * Looks for messages that are lost where they were read. Replicas of a stream may differ after a failure, and have the
+ * same messages at other sequences, so the same part is read again and again, each time by a new consumer.
+ *
+ * @param replicas How many replicas the stream has.
+ * @param read Reads the part of the stream that should have the messages.
+ */
+export async function readAgain(
+  lost: readonly LostPositions[],
+  replicas: number,
+  read: () => AsyncIterable<Pick<MessageGroup, 'messages'>>,
+): Promise<readonly JsMsg[]> {
+  const found = new Map<string, JsMsg>();
+  const count = lost.reduce((sum, { from, to }) => sum + to - from + 1, 0);
+  for (let tries = 0; tries < TRIES * replicas && found.size < count; tries++) {
+    for await (const { messages } of read()) {
+      for (const message of messages) {
+        const { subject, headers } = message;
+        const at = unlessDamaged(() => subjectPositionOf(headers));
+        if (at === undefined) continue;
+        const publisher = headers?.get(HEADERS.publisher) ?? '';
+        const key = `${publisher} ${subject} ${at.position}`;
+        const one = { publisher, subject, from: at.position, to: at.position };
+        if (inBoth(lost, [one]).length > 0 && !found.has(key)) found.set(key, message);
+      }
+      if (found.size === count) break;
+    }
+  }
+  return [...found.values()];
+}
+
+/**
+ * What headers say; `undefined` where they are damaged. It is for messages that are read out of their turn: the error
+ * about them is thrown when it is their turn.
+ */
+function unlessDamaged<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof DataError) return undefined;
+    throw error;
+  }
 }

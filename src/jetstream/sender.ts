@@ -1,14 +1,19 @@
 import type { PubAck } from '@nats-io/jetstream';
-import type { JetStreamConnection, RequestTries } from './connection.js';
-import { epochOf } from './epochs.js';
-import { errorOfMessage, publisherAdvice } from './error-of-message.js';
-import { JetStreamError } from './jet-stream-error.js';
-import { HEADERS, type Headers } from './message.js';
-import { PositionSet } from './position-set.js';
+import type { JetStreamConnection } from './connection.js';
+import {
+  epochOf,
+  HEADERS,
+  type Headers,
+  type SubjectPosition,
+  shownPosition,
+  subjectPositionOf,
+} from './headers.js';
+import { errorOfMessage, JetStreamError, publisherAdvice } from './jet-stream-errors.js';
 import type { PublisherEntry } from './publisher-entry.js';
+import { PositionSet } from './ranges.js';
 import type { OpenedStream } from './stream-settings.js';
-import { type SubjectPosition, shownPosition, subjectPositionOf } from './subject-positions.js';
 
+/** How long the server may take to acknowledge a message. */
 const PUBLISH_MS = 5_000;
 const NO_BYTES = new Uint8Array();
 
@@ -16,18 +21,20 @@ export interface SenderOptions {
   /** The name of the publisher. */
   readonly key: string;
   readonly stream: OpenedStream;
-  /** Begins all ids of messages. */
+  /** The beginning of all ids of messages: each publisher and flow has its own. */
   readonly prefix: string;
 }
 
-/** A message as the stream is to have it. */
-export interface Message {
+/** A message with posts. */
+export interface PostsMessage {
+  /** The number of its subject. */
   readonly subject: number;
+  /** Its id, without the prefix. */
   readonly id: string;
   readonly at: SubjectPosition;
   readonly headers: Headers;
   readonly payload: Uint8Array;
-  /** When it was sent first. */
+  /** When it was made: from then on, `maxOutageMs` counts. */
   readonly since: number;
 }
 
@@ -35,24 +42,25 @@ export interface Message {
 interface Attempt {
   readonly subject: number;
   readonly msgID: string;
-  /** None for the message that begins an epoch. */
+  /** `undefined` for a message that begins an epoch. */
   readonly at?: SubjectPosition;
   readonly headers: Headers;
   readonly payload: Uint8Array;
 }
 
 /**
- * Sends messages until the stream has them. Each has a position on its subject that stays the same over all
- * tries, so readers leave out what the stream has twice and notice what it has lost (`subject-positions.ts`).
+ * Sends messages, each until the servers acknowledge it. The position of a message on its subject is the same in all
+ * tries, so readers leave out messages that the stream has twice and notice lost ones (`subject-positions.ts`).
  */
 export class Sender {
   readonly #connection: JetStreamConnection;
   readonly #entry: PublisherEntry;
   readonly #options: SenderOptions;
+  /** The highest sequence that was acknowledged. */
   #highest: number;
-  /** By subject: the positions that are acknowledged. */
+  /** By the number of the subject: the positions that are acknowledged. */
   #acked: readonly PositionSet[];
-  /** By subject: the position of the next message. */
+  /** By the number of the subject: the position of the next message. */
   #next: number[];
 
   constructor(connection: JetStreamConnection, entry: PublisherEntry, options: SenderOptions) {
@@ -69,12 +77,12 @@ export class Sender {
     return this.#highest;
   }
 
-  /** By subject: how many positions were given out. */
+  /** By the number of the subject: how many positions were taken. */
   get positions(): readonly number[] {
     return [...this.#next];
   }
 
-  /** Gives out the next position of a subject. */
+  /** Takes the next position of a subject, for one message. */
   take(subject: number): SubjectPosition {
     const position = this.#next[subject] ?? 0;
     this.#next[subject] = position + 1;
@@ -82,7 +90,10 @@ export class Sender {
     return { position, acknowledged: this.#acked[subject]?.wholeUntil ?? 0, series };
   }
 
-  /** Begins the epoch on each subject, and returns the last sequence up to which others may be of an earlier one. */
+  /**
+   * Begins the epoch by a message without posts on each subject. Returns the highest sequence of these messages: behind
+   * it, no message of an earlier epoch counts.
+   */
   async begin(): Promise<number> {
     const { stream, prefix } = this.#options;
     const { epoch } = this.#entry.state;
@@ -97,11 +108,14 @@ export class Sender {
     return Math.max(...acks.map(({ seq }) => seq));
   }
 
-  /** Goes on behind the positions that the stream has, and fills those that were lost with an earlier run. */
+  /**
+   * Goes on behind the positions that earlier runs have taken. Those that the stream does not have get messages without
+   * posts, because positions must have no gap.
+   */
   async goOn(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
     this.#next = found.map(({ next }) => next);
-    // It is unknown what was acknowledged when that run gave them out.
+    // It is unknown what was acknowledged when the earlier run took these positions.
     const old = { acknowledged: 0, series: this.#entry.state.series };
     const sent = found.flatMap((positions, subject) =>
       positions.missing().flatMap(({ from, to }) => {
@@ -114,28 +128,32 @@ export class Sender {
     await Promise.all(sent);
   }
 
-  /** Ends each subject: a message tells readers what came before it, so one must follow the last. */
+  /**
+   * Ends each subject by a message without posts. Readers learn from a message what was acknowledged before it, so one
+   * must follow the last message with posts.
+   */
   async end(): Promise<void> {
     const used = this.#next.flatMap((position, subject) => (position > 0 ? [subject] : []));
     await Promise.all(used.map(subject => this.#sendEmpty(subject, this.take(subject))));
   }
 
-  /** Sends a message until the stream has it. */
-  async send({ subject, id, at, headers, payload, since }: Message): Promise<void> {
-    let tries: RequestTries | undefined;
-    let msgID = id;
+  /** Sends a message with posts until the stream has it. */
+  async send({ subject, id, at, headers, payload, since }: PostsMessage): Promise<void> {
+    const ownID = `${this.#options.prefix}.${id}`;
+    let tries: ReturnType<JetStreamConnection['tries']> | undefined;
+    let msgID = ownID;
     try {
       for (let attempt = 1; ; attempt++) {
         try {
           const ack = await this.#publish({ subject, msgID, at, headers, payload });
           if (ack.duplicate) {
             const found = await this.#find(ack.seq);
-            // It came too late for readers: sent by a run that this one has replaced.
+            // The stream has the message from an earlier run, which sent it after this run had begun: readers leave it out.
             if (found === undefined) {
-              msgID = `${id}.${this.#entry.state.epoch}.${attempt}`;
+              msgID = `${ownID}.${this.#entry.state.epoch}.${attempt}`;
               continue;
             }
-            // The source has repeated the post.
+            // The source has repeated the post, which the stream has at another position: this one gets no posts.
             if (found !== at.position) await this.#sendEmpty(subject, at);
           }
           this.#acked[subject]?.add(at.position);
@@ -151,7 +169,7 @@ export class Sender {
     }
   }
 
-  /** Sends a message without posts. */
+  /** Sends a message without posts until the stream has it, so that its position is taken. */
   async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
     const { stream, prefix } = this.#options;
     const msgID = `${prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
@@ -161,6 +179,11 @@ export class Sender {
     this.#acked[subject]?.add(at.position);
   }
 
+  /**
+   * Sends a message once.
+   *
+   * @throws JetStreamError where the stream was deleted.
+   */
   async #publish({ subject, msgID, at, headers, payload }: Attempt): Promise<PubAck> {
     const { client, packages } = this.#connection;
     const { stream, key } = this.#options;
@@ -172,7 +195,9 @@ export class Sender {
     const before = this.#highest;
     const ack = await client
       .publish(stream.subjects[subject] ?? '', payload, {
-        ...{ msgID, headers: all, timeout: PUBLISH_MS },
+        msgID,
+        headers: all,
+        timeout: PUBLISH_MS,
         expect: { streamName: stream.name },
       })
       .catch(error =>
@@ -185,13 +210,13 @@ export class Sender {
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();
-      // Its servers have lost messages. Readers name them; the next run must look for its own from here on.
+      // The servers have lost messages, which readers report. The next run must look for messages of this one from here on.
       this.#highest = ack.seq;
     }
     return ack;
   }
 
-  /** The position of a message, if it was sent by this run. */
+  /** The position of the message at a sequence; `undefined` where this run did not send it. */
   async #find(seq: number): Promise<number | undefined> {
     const { stream, key } = this.#options;
     const message = await this.#connection.repeat('find a repeated message', () =>
@@ -199,7 +224,7 @@ export class Sender {
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     try {
-      // Of an earlier run, the ones that count were found when this run began.
+      // Messages of earlier runs do not count here: those that readers deliver were found when this run began.
       if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
       return subjectPositionOf(message.header)?.position;
     } catch (error) {
@@ -211,6 +236,7 @@ export class Sender {
     }
   }
 
+  /** @throws JetStreamError where the stream is another one than the run began with. */
   async #mustBeSame(): Promise<void> {
     const { stream } = this.#options;
     const { created } = await this.#connection.streamInfo(stream.name);

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import type { ConnectionOptions, credsAuthenticator } from '@nats-io/transport-node';
 import {
   type Checked,
   checkOptions,
@@ -8,6 +10,10 @@ import {
   text,
 } from '../check.js';
 import { Secret } from '../secret.js';
+import { JetStreamError } from './jet-stream-errors.js';
+
+/** The time limit of one request: a leader that is gone does not answer. */
+export const REQUEST_MS = 5_000;
 
 /** Files of a TLS connection, in PEM. */
 export interface JetStreamTls {
@@ -51,7 +57,7 @@ const TLS_OPTIONS = {
   key: text('the file of its key'),
 } satisfies OptionTable<JetStreamTls>;
 
-/** A text that messages never show. */
+/** The option of a text that no message shows. */
 const SECRET = {
   ...special<string | Secret>(
     'a secret',
@@ -82,9 +88,9 @@ export const SERVER_OPTIONS = {
   maxOutageMs: milliseconds('how long the servers may be out of reach', { default: 300_000 }),
 } satisfies OptionTable<JetStreamServers>;
 
-/** How to reach the servers. */
+/** How to reach the servers, and how long to wait for them. */
 export interface Access {
-  /** Without a scheme or a login. */
+  /** Hosts and ports, without a scheme or a login. */
   readonly addresses: readonly string[];
   readonly user: string | undefined;
   readonly password: Secret | undefined;
@@ -195,4 +201,59 @@ function isAddress(value: unknown): boolean {
 
 function urlOf(address: string): URL {
   return new URL(address.includes('://') ? address : `nats://${address}`);
+}
+
+/**
+ * The settings of a connection, by the names that the client has for them.
+ *
+ * @param credentialsOf What makes a login of the content of a credentials file.
+ * @throws JetStreamError where a file of the login cannot be read.
+ */
+export async function connectionOptions(
+  { addresses, user, password, token, credentials, tls }: Access,
+  call: string,
+  credentialsOf: typeof credsAuthenticator,
+): Promise<ConnectionOptions> {
+  return {
+    servers: [...addresses],
+    name: `millrace ${call}`,
+    timeout: REQUEST_MS,
+    // `RequestTries` decide how long to try.
+    maxReconnectAttempts: -1,
+    // `refusedLogin` decides when a login counts as refused.
+    ignoreAuthErrorAbort: true,
+    // Otherwise each request would make an error with a stack, for the case that it fails.
+    noAsyncTraces: true,
+    reconnectTimeWait: 100,
+    reconnectJitter: 100,
+    pingInterval: 5_000,
+    maxPingOut: 2,
+    ...(user !== undefined && password !== undefined && { user, pass: password.reveal() }),
+    ...(token !== undefined && { token: token.reveal() }),
+    ...(credentials !== undefined && {
+      authenticator: credentialsOf(await fileOf(call, 'credentials', credentials)),
+    }),
+    ...(tls !== undefined && {
+      tls: {
+        ...(tls.ca !== undefined && { ca: await textOf(call, 'tls.ca', tls.ca) }),
+        ...(tls.cert !== undefined && { cert: await textOf(call, 'tls.cert', tls.cert) }),
+        ...(tls.key !== undefined && { key: await textOf(call, 'tls.key', tls.key) }),
+      },
+    }),
+  };
+}
+
+async function textOf(call: string, option: string, file: string): Promise<string> {
+  return (await fileOf(call, option, file)).toString();
+}
+
+async function fileOf(call: string, option: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new JetStreamError(
+      `${call}: cannot read \`${option}\` ${file}: ${(cause as Error).message}`,
+      { failure: 'refused', cause },
+    );
+  }
 }

@@ -1,9 +1,50 @@
+import { crc32 } from 'node:zlib';
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream';
-import { milliseconds, type OptionTable, oneOf, required, whole } from '../check.js';
+import {
+  checkOptions,
+  milliseconds,
+  type OptionTable,
+  oneOf,
+  optionError,
+  required,
+  whole,
+} from '../check.js';
 import type { JetStreamConnection } from './connection.js';
-import { codeOf, isMissing } from './failure.js';
-import { JetStreamError } from './jet-stream-error.js';
-import { countSubjects, MAX_SUBJECTS, subjectsOf } from './subjects.js';
+import { codeOf, isMissing, JetStreamError } from './jet-stream-errors.js';
+
+/** What is wrong with the name of a stream, a bucket or a publisher. */
+export function nameProblem(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\w-]{1,64}$/.test(value)
+    ? undefined
+    : 'must be 1 to 64 letters, digits, `-` and `_`';
+}
+
+/** What is wrong with the prefix of subjects. */
+export function prefixProblem(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\w-]{1,64}(\.[\w-]{1,64}){0,7}$/.test(value)
+    ? undefined
+    : 'must be words of letters, digits, `-` and `_` with dots between them, such as posts or acme.posts';
+}
+
+/** The maximum number of subjects of a stream. */
+const MAX_SUBJECTS = 256;
+
+/** The subjects of a stream, such as `posts.0` to `posts.7`. */
+export function subjectsOf(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}.${index}`);
+}
+
+/** How many subjects of this prefix a stream has; `undefined` where they are not `posts.0` to `posts.N-1`. */
+export function countSubjects(prefix: string, subjects: readonly string[]): number | undefined {
+  const ours = new Set(subjects.filter(subject => subject.startsWith(`${prefix}.`)));
+  const isWhole = subjectsOf(prefix, ours.size).every(subject => ours.has(subject));
+  return ours.size > 0 && isWhole ? ours.size : undefined;
+}
+
+/** The number of the subject that a post goes to: by a checksum of its id, so all posts of an id are on one subject. */
+export function subjectNumber(id: string, count: number): number {
+  return crc32(id) % count;
+}
 
 /** The settings of a stream that `toJetStream` makes. It is stored in files, and kept until its limits. */
 export interface CreateStreamOptions {
@@ -29,12 +70,14 @@ export interface CreateStreamOptions {
   readonly discard?: 'new' | 'old' | undefined;
 }
 
-export const CREATE_OPTIONS = {
+const CREATE_OPTIONS = {
   maxBytes: required(whole('the maximum size of the stream in bytes', { min: 1 << 20 })),
   maxAgeMs: whole('the maximum age of a message in milliseconds', { min: 1000 }),
   replicas: oneOf('how many servers store each message', [1, 3, 5], 1),
   shares: whole('how many subjects the posts are divided into', {
-    ...{ min: 1, max: MAX_SUBJECTS, default: 8 },
+    min: 1,
+    max: MAX_SUBJECTS,
+    default: 8,
   }),
   duplicateWindowMs: milliseconds('how long the servers drop repeated messages', {
     min: 1000,
@@ -42,7 +85,7 @@ export const CREATE_OPTIONS = {
   discard: oneOf('what happens at maxBytes', ['new', 'old'], 'new'),
 } satisfies OptionTable<CreateStreamOptions>;
 
-/** `create` after the checks. */
+/** The option `create` with its defaults. */
 export interface CreateStream {
   readonly maxBytes: number;
   readonly maxAgeMs: number | undefined;
@@ -52,10 +95,24 @@ export interface CreateStream {
   readonly discard: 'new' | 'old';
 }
 
+/** @throws OptionError */
+export function checkCreate(call: string, create: CreateStreamOptions): CreateStream {
+  const checked = checkOptions<CreateStreamOptions, typeof CREATE_OPTIONS>(
+    call,
+    CREATE_OPTIONS,
+    create,
+    'create',
+  );
+  const { maxAgeMs = Number.POSITIVE_INFINITY, duplicateWindowMs = 120_000 } = checked;
+  if (checked.duplicateWindowMs !== undefined && duplicateWindowMs > maxAgeMs)
+    throw optionError(call, 'create.duplicateWindowMs', 'must not be longer than `maxAgeMs`');
+  return { ...checked, duplicateWindowMs: Math.min(duplicateWindowMs, maxAgeMs) };
+}
+
 /** A stream as it is now. */
 export interface OpenedStream {
   readonly name: string;
-  /** When it was made: another time means another stream of the same name. */
+  /** When the stream was made: at another time, it was another stream of the same name. */
   readonly created: string;
   readonly subjects: readonly string[];
   readonly replicas: number;
@@ -63,11 +120,11 @@ export interface OpenedStream {
   readonly lastSequence: number;
 }
 
-/** Milliseconds in the unit of the servers. */
+/** How many nanoseconds, the unit of the servers, a millisecond has. */
 const NANOSECONDS = 1_000_000;
 
 /**
- * Finds the stream, or makes it.
+ * Finds the stream; makes it where it does not exist and `create` is given.
  *
  * @throws JetStreamError where it does not exist and `create` is absent, or it has other settings.
  */
@@ -99,13 +156,14 @@ export async function openStream(
         () => manager.streams.add({ name: stream, ...settingsOf(subject, create) }),
         isInUse,
       )
-      // Another process has made it meanwhile.
+      // Another process may have made the stream meanwhile.
       .catch(cause => (isInUse(cause) ? find() : Promise.reject(cause)));
   }
-  return checked(call, info, subject, create);
+  return openedStream(call, info, subject, create);
 }
 
-function checked(
+/** @throws JetStreamError where the stream has other settings than asked for. */
+function openedStream(
   call: string,
   { config, created, state }: StreamInfo,
   subject: string,
@@ -126,14 +184,16 @@ function checked(
   });
   if (differences.length > 0) throw differs(call, config.name, differences);
   return {
-    ...{ name: config.name, created, subjects: subjectsOf(subject, count) },
+    name: config.name,
+    created,
+    subjects: subjectsOf(subject, count),
     replicas: config.num_replicas,
     duplicateWindowMs: config.duplicate_window / NANOSECONDS,
     lastSequence: state.last_seq,
   };
 }
 
-/** The settings as the servers call them. */
+/** The settings of a stream to make, by the names that the servers have for them. */
 function settingsOf(subject: string, create: CreateStream) {
   return {
     subjects: subjectsOf(subject, create.shares),
@@ -160,7 +220,7 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.toSorted().join(', ') : String(value);
 }
 
-/** Whether a stream of this name exists, with other settings. */
+/** Whether the servers refuse to make a stream, because one of this name has other settings. */
 function isInUse(error: unknown): boolean {
   return codeOf(error) === 10058;
 }

@@ -1,26 +1,14 @@
-import { DataError } from '../errors.js';
 import { isCount } from '../json/json-checks.js';
-import type { Range } from './lost-sequences.js';
-import { HEADERS, type HeaderReader } from './message.js';
-import { PositionSet, type PositionSetJson } from './position-set.js';
+import { HEADERS, type HeaderReader, subjectPositionOf } from './headers.js';
+import { PositionSet, type PositionSetJson, type Range } from './ranges.js';
 
-/** The position of a message among those of its publisher and subject. */
-export interface SubjectPosition {
-  /** How many messages came before it: each has another position, without a gap, over all runs of the publisher. */
-  readonly position: number;
-  /** All positions below this one were acknowledged when it got its position, so the stream has them before it. */
-  readonly acknowledged: number;
-  /** When the count began; a publisher whose entry was deleted begins another one. */
-  readonly series: number;
-}
-
-/** Positions that the stream has acknowledged and no longer has. */
+/** Positions whose messages the servers acknowledged and do not have. */
 export interface LostPositions extends Range {
   readonly publisher: string;
   readonly subject: string;
 }
 
-/** What a reader knows of a publisher on a subject, as a cursor has it. */
+/** What a cursor keeps of a publisher on a subject: the members of `Followed`. */
 type FollowedJson = readonly [
   series: number,
   acknowledged: number,
@@ -46,46 +34,31 @@ export function inBoth(
   );
 }
 
-/** As a cursor has it: by publisher and subject, and whether a publisher that is new to it begins at 0. */
+/** What a cursor keeps of all publishers and subjects. */
 export type SubjectPositionsJson = {
+  /** Whether the reader has all messages of the stream, so that a publisher it has not met yet begins at position 0. */
   readonly isWhole: boolean;
+  /** By publisher and subject. */
   readonly followed: Readonly<Record<string, FollowedJson>>;
 };
 
+/** What a reader knows of a publisher on a subject. */
 interface Followed {
   readonly series: number;
+  /** The positions of messages that have come. */
   readonly seen: PositionSet;
-  /** All positions below this one must have come. */
+  /** The servers acknowledged all positions below this one before they stored the messages that have come. */
   acknowledged: number;
-  /** The missing positions below this one are reported or not expected; `null` while it is unknown where to begin. */
+  /**
+   * Missing positions below this one need no report: they were reported, or belong to messages before those that this
+   * reader reads. `null` until the reader knows from which position on it must get all.
+   */
   checked: number | null;
-  /** Meanwhile: the first position that came. */
+  /** The first position that came while `checked` was `null`. */
   first: number | null;
 }
 
-const PATTERN = /^(\d{1,15}) (\d{1,15}) (\d{1,15})$/;
-
-export function shownPosition({ position, acknowledged, series }: SubjectPosition): string {
-  return `${position} ${acknowledged} ${series}`;
-}
-
-/** The position of a message; none for one of another program. */
-export function subjectPositionOf(headers: HeaderReader | undefined): SubjectPosition | undefined {
-  const text = headers?.get(HEADERS.subjectPosition) ?? '';
-  if (text === '') return undefined;
-  const [, position, acknowledged, series] = PATTERN.exec(text) ?? [];
-  if (series === undefined)
-    throw new DataError(
-      `A message has the header ${HEADERS.subjectPosition} ${JSON.stringify(text.slice(0, 60))}, and not three whole numbers`,
-    );
-  return {
-    position: Number(position),
-    acknowledged: Number(acknowledged),
-    series: Number(series),
-  };
-}
-
-/** Whether a value of a cursor is the state of positions. */
+/** Whether a value of a cursor is a `SubjectPositionsJson`. */
 export function isSubjectPositions(value: unknown): value is SubjectPositionsJson {
   const { isWhole, followed } = (value ?? {}) as Partial<SubjectPositionsJson>;
   if (typeof isWhole !== 'boolean' || typeof followed !== 'object' || followed === null)
@@ -101,15 +74,16 @@ export function isSubjectPositions(value: unknown): value is SubjectPositionsJso
 }
 
 /**
- * Finds what servers have stored twice and what they have lost. Each message says its position within its subject,
- * and up to which one all were acknowledged before it was sent. So a position that was seen before is a repeat, and
- * one that was acknowledged and did not come before this message is lost; without an acknowledgement, it may yet come.
+ * Finds out which messages servers have stored twice and which they have lost. Each message says its position among
+ * those of its publisher and subject, and below which position all were acknowledged before it was sent. So a message
+ * whose position has come before is a repeat. A position that was acknowledged, and whose message did not come before
+ * this one, is lost; one that was not acknowledged may still come.
  */
 export class SubjectPositions {
   readonly #followed: Map<string, Followed>;
   #isWhole: boolean;
 
-  /** @param json The state of a cursor, or whether all messages of the stream come from its first one on. */
+  /** @param json What a cursor has kept, or for a new reader whether it gets all messages from the first one on. */
   constructor(json: SubjectPositionsJson | { readonly isWhole: boolean }) {
     this.#isWhole = json.isWhole;
     const followed = 'followed' in json ? Object.entries(json.followed) : [];
@@ -121,7 +95,11 @@ export class SubjectPositions {
     );
   }
 
-  /** Adds a message. Returns whether to deliver it: one without a position, or with one that is new. */
+  /**
+   * Adds a message. Returns whether to deliver it: where its position is new, or it has none, as those of other programs.
+   *
+   * @throws DataError where the header is damaged.
+   */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const at = subjectPositionOf(headers);
     if (at === undefined) return true;
@@ -131,14 +109,15 @@ export class SubjectPositions {
     const isNew = followed.seen.add(at.position);
     if (followed.checked === null && isNew) {
       followed.first ??= at.position;
-      // This position and all behind it were given out after the first one was stored.
+      // The publisher took this position after the servers had stored the first one, as it did all higher positions. So
+      // their messages are behind the place where the reader began, and it must get all of them.
       if (at.acknowledged > followed.first) followed.checked = at.position;
     }
     followed.acknowledged = Math.max(followed.acknowledged, at.acknowledged);
     return isNew;
   }
 
-  /** What is lost and was not reported. */
+  /** The positions that are lost and were not reported. */
   get lost(): LostPositions[] {
     return [...this.#followed].flatMap(([key, { seen, checked, acknowledged }]) => {
       if (checked === null || checked >= acknowledged) return [];
@@ -147,7 +126,7 @@ export class SubjectPositions {
     });
   }
 
-  /** What is lost, which counts as reported from now on. */
+  /** The positions that are lost and were not reported; they count as reported from now on. */
   takeLost(): LostPositions[] {
     const { lost } = this;
     for (const followed of this.#followed.values())
@@ -156,13 +135,16 @@ export class SubjectPositions {
     return lost;
   }
 
-  /** Counts positions as seen: they are reported, so that a cursor need not keep them. */
+  /** Counts positions as seen after they were reported, so that a cursor need not keep them. */
   dismiss(lost: readonly LostPositions[]): void {
     for (const { publisher, subject, ...range } of lost)
       this.#followed.get(`${publisher} ${subject}`)?.seen.fill(range);
   }
 
-  /** Messages are gone that were reported otherwise, so that the next positions may be any. */
+  /**
+   * Forgets what was expected. To be called where the stream has dropped messages, which are reported by their sequences:
+   * the next positions of each publisher are then unknown.
+   */
   skip(): void {
     this.#isWhole = false;
     for (const followed of this.#followed.values()) {
@@ -171,7 +153,7 @@ export class SubjectPositions {
     }
   }
 
-  /** What may yet come: positions below others that came, and not acknowledged before those. */
+  /** The positions that may still come: higher ones have come, and they are not known to be acknowledged. */
   get open(): LostPositions[] {
     return [...this.#followed].flatMap(([key, { seen, checked, acknowledged }]) => {
       if (checked === null) return [];
@@ -181,7 +163,7 @@ export class SubjectPositions {
     });
   }
 
-  /** For a batch, so it shares nothing with what changes later. */
+  /** A copy for the cursor of a batch: later changes do not reach it. */
   toJSON(): SubjectPositionsJson {
     const followed: Record<string, FollowedJson> = {};
     for (const [key, { series, acknowledged, checked, first, seen }] of this.#followed)
@@ -192,10 +174,13 @@ export class SubjectPositions {
   #follow(key: string, series: number): Followed {
     const before = this.#followed.get(key);
     if (before !== undefined && series <= before.series) return before;
-    // What the count before has not acknowledged, its publisher sends again in this one.
+    // In a new series, its publisher sends again what was not acknowledged in the series before.
     const isKnown = before === undefined ? this.#isWhole : before.checked !== null;
     const followed: Followed = {
-      ...{ series, acknowledged: 0, checked: isKnown ? 0 : null, first: null },
+      series,
+      acknowledged: 0,
+      checked: isKnown ? 0 : null,
+      first: null,
       seen: new PositionSet(),
     };
     this.#followed.set(key, followed);

@@ -1,36 +1,30 @@
-import { Activity } from '../activity/activity.js';
-import { kindOf, wrongItem } from '../activity/wrong-item.js';
 import {
   checkOptions,
   explained,
   func,
   milliseconds,
   type OptionTable,
-  oneOf,
-  optionError,
   record,
   required,
   whole,
 } from '../check.js';
-import { DataError } from '../errors.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LinkedAbort } from '../linked-abort.js';
-import { lineOf } from '../sinks/line.js';
-import { type BatchCompression, compressorOf } from './compress.js';
 import { JetStreamConnection } from './connection.js';
-import { DamagedItem, headerId, type Outgoing, outgoingPost } from './message.js';
-import { nameProblem, prefixProblem } from './names.js';
-import { Packer, type PackOptions } from './packer.js';
+import { DamagedItem, type Outgoing, outgoingOf } from './outgoing-item.js';
+import { checkBatch, type JetStreamBatchOptions, Packer, type PackOptions } from './packer.js';
 import { Publisher } from './publisher.js';
 import { shareOfFlow } from './publisher-entry.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
-  CREATE_OPTIONS,
   type CreateStream,
   type CreateStreamOptions,
+  checkCreate,
+  nameProblem,
   openStream,
+  prefixProblem,
 } from './stream-settings.js';
 
 /** What `toJetStream` has published, the runs before a resume included. */
@@ -41,18 +35,6 @@ export interface PublishedToJetStream {
   readonly messages: number;
   /** Bytes of their payloads, as they travel. */
   readonly bytes: number;
-}
-
-/** Several posts in one message. */
-export interface JetStreamBatchOptions {
-  /** The maximum number of posts in a message. @default 100 */
-  readonly posts?: number | undefined;
-  /** The maximum size of their bytes, before compression. @default 262144 (256 KiB) */
-  readonly maxBytes?: number | undefined;
-  /** How long a post waits for others, in milliseconds. @default 100 */
-  readonly waitMs?: number | undefined;
-  /** Compresses each message: readers need nothing for it. Node has zstd from version 22.15 on. @default none */
-  readonly compression?: BatchCompression | undefined;
 }
 
 /** The stream to publish to, the name of the publisher, and how items become messages. */
@@ -117,13 +99,6 @@ const OPTIONS = {
   payload: func('the bytes of an item'),
 } satisfies OptionTable<ToJetStreamOptions<unknown>>;
 
-const BATCH_OPTIONS = {
-  posts: whole('posts in a message', { min: 1, max: 10_000, default: 100 }),
-  maxBytes: whole('bytes in a message', { min: 1, default: 256 << 10 }),
-  waitMs: milliseconds('how long a post waits for others', { min: 0, default: 100 }),
-  compression: oneOf('how messages are compressed', ['gzip', 'zstd']),
-} satisfies OptionTable<JetStreamBatchOptions>;
-
 /**
  * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of machines.
  * Each post counts exactly once there, even after kill -9 of this process or of servers: the cursor is kept
@@ -162,7 +137,8 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
     ...checked
   } = checkOptions<ToJetStreamOptions<T>, typeof OPTIONS>(call, OPTIONS, options);
   const plan: Plan<T> = {
-    ...{ ...checked, bucket },
+    ...checked,
+    bucket,
     access: accessOf(call, checked),
     create: create && checkCreate(call, create),
     name: name ?? checked.stream,
@@ -202,17 +178,25 @@ async function publish<T>(
   signal.addEventListener('abort', close, { once: true });
   try {
     connection = await JetStreamConnection.open(plan.access, {
-      ...{ call: 'toJetStream', signal, progress },
+      call: 'toJetStream',
+      signal,
+      progress,
       cursor: () => publisher?.cursor,
     });
     const stream = await openStream(connection, 'toJetStream', plan);
     const kv = await connection.bucket(plan.bucket, stream.replicas);
     const bucket = { connection, kv, name: plan.bucket };
     publisher = await Publisher.start(bucket, {
-      ...{ key: keyOf(plan.name, flow), name: plan.name, stream, subject: plan.subject },
-      ...{ flow, progress },
-      ...{ maxInFlight: plan.maxInFlight, commitIntervalMs: plan.commitIntervalMs },
-      ...{ takeoverMs: plan.takeoverMs, packer: new Packer(plan.pack) },
+      key: keyOf(plan.name, flow),
+      name: plan.name,
+      stream,
+      subject: plan.subject,
+      flow,
+      maxInFlight: plan.maxInFlight,
+      commitIntervalMs: plan.commitIntervalMs,
+      takeoverMs: plan.takeoverMs,
+      packer: new Packer(plan.pack),
+      progress,
       onFailure: error => {
         failure ??= { error };
         broken.abort(error);
@@ -240,94 +224,15 @@ async function publish<T>(
   } finally {
     signal.removeEventListener('abort', close);
     publisher?.close();
-    // Ends what is still repeated.
+    // Requests that are still made again end here.
     broken.abort();
     await connection?.close();
     broken.unlink();
   }
 }
 
-/** The name of the publisher; shares of a source are publishers of their own. */
+/** The name of the publisher in the bucket. Each share of a source is a publisher of its own. */
 function keyOf(name: string, flow: FlowIdentity): string {
   const share = shareOfFlow(flow);
   return share === undefined ? name : `${name}-${share.replace('/', '-of-')}`;
-}
-
-function checkCreate(call: string, create: CreateStreamOptions): CreateStream {
-  const checked = checkOptions<CreateStreamOptions, typeof CREATE_OPTIONS>(
-    call,
-    CREATE_OPTIONS,
-    create,
-    'create',
-  );
-  const { maxAgeMs = Number.POSITIVE_INFINITY, duplicateWindowMs = 120_000 } = checked;
-  if (checked.duplicateWindowMs !== undefined && duplicateWindowMs > maxAgeMs)
-    throw optionError(call, 'create.duplicateWindowMs', 'must not be longer than `maxAgeMs`');
-  return { ...checked, duplicateWindowMs: Math.min(duplicateWindowMs, maxAgeMs) };
-}
-
-function checkBatch(call: string, batch: JetStreamBatchOptions | undefined): PackOptions {
-  if (batch === undefined)
-    return { posts: 1, maxBytes: Number.POSITIVE_INFINITY, waitMs: 0, compression: undefined };
-  const pack = checkOptions<JetStreamBatchOptions, typeof BATCH_OPTIONS>(
-    call,
-    BATCH_OPTIONS,
-    batch,
-    'batch',
-  );
-  if (pack.compression !== undefined && compressorOf(pack.compression) === undefined)
-    throw optionError(
-      call,
-      'batch.compression',
-      `cannot be 'zstd': Node has it from version 22.15 on, and this is ${process.version}. Use a newer Node, or 'gzip'`,
-    );
-  return pack;
-}
-
-function outgoingOf<T>(
-  item: T,
-  origin: string | undefined,
-  id: ((item: T) => string) | undefined,
-  payload: ((item: T) => string | Uint8Array) | undefined,
-): Outgoing {
-  if (item instanceof Activity) {
-    const post = outgoingPost(item);
-    return id === undefined && payload === undefined
-      ? post
-      : {
-          ...post,
-          id: id === undefined ? post.id : idOf(id(item)),
-          payload: payload === undefined ? post.payload : bytesOf(payload(item)),
-        };
-  }
-  if (id === undefined)
-    throw wrongItem(item, {
-      need: 'toJetStream() reads activities',
-      reads: 'activities',
-      or: 'pass `id` for the ids of items',
-      origin,
-    });
-  return {
-    id: idOf(id(item)),
-    payload: payload === undefined ? lineOf(item, undefined) : bytesOf(payload(item)),
-    format: undefined,
-    tags: [],
-  };
-}
-
-function idOf(id: unknown): string {
-  if (typeof id === 'string' && id !== '') return headerId(id);
-  const got = id === '' ? 'an empty one' : kindOf(id);
-  throw new DataError(
-    `The option \`id\` of toJetStream() must return text that is not empty, but returned ${got}`,
-  );
-}
-
-function bytesOf(payload: unknown): Uint8Array {
-  const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
-  if (bytes instanceof Uint8Array && bytes.length > 0) return bytes;
-  const got = bytes instanceof Uint8Array ? 'none' : kindOf(payload);
-  throw new DataError(
-    `The option \`payload\` of toJetStream() must return text or bytes, but returned ${got}`,
-  );
 }

@@ -20,7 +20,7 @@ interface Modules {
   readonly secret: typeof import('../../src/secret.js');
   readonly index: typeof import('../../src/index.js');
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');
-  readonly 'jetstream/message': typeof import('../../src/jetstream/message.js');
+  readonly 'jetstream/headers': typeof import('../../src/jetstream/headers.js');
   readonly 'jetstream/posts-of': typeof import('../../src/jetstream/posts-of.js');
   readonly 'jobs/download-job': typeof import('../../src/jobs/download-job.js');
   readonly 'jobs/folders-verdict': typeof import('../../src/jobs/folders-verdict.js');

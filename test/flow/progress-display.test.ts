@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConnectionError, HttpError } from '../../src/errors.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
-import { JetStreamError } from '../../src/jetstream/jet-stream-error.js';
+import { JetStreamError } from '../../src/jetstream/jet-stream-errors.js';
 import { HOUR, MINUTE } from '../../src/time.js';
 import type { Wait } from '../../src/wait.js';
 

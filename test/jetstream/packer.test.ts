@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { DataError } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { zstdFrame } from '../../src/gzip/zstd-compress.js';
-import { HEADERS, type HeaderReader, type Headers } from '../../src/jetstream/message.js';
+import { HEADERS, type HeaderReader, type Headers } from '../../src/jetstream/headers.js';
 import { Packer } from '../../src/jetstream/packer.js';
 import { postsOf } from '../../src/jetstream/posts-of.js';
 

@@ -2,7 +2,7 @@ import type { KV } from '@nats-io/kv';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JetStreamConnection } from '../../src/jetstream/connection.js';
-import { failureOf } from '../../src/jetstream/failure.js';
+import { failureOf } from '../../src/jetstream/jet-stream-errors.js';
 import { PublisherEntry } from '../../src/jetstream/publisher-entry.js';
 import type { OpenedStream } from '../../src/jetstream/stream-settings.js';
 

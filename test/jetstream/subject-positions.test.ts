@@ -1,14 +1,16 @@
 import fc from 'fast-check';
 import { DataError } from 'millrace';
 import { describe, expect, it } from 'vitest';
-import { HEADERS } from '../../src/jetstream/message.js';
+import {
+  HEADERS,
+  type SubjectPosition,
+  shownPosition,
+  subjectPositionOf,
+} from '../../src/jetstream/headers.js';
 import {
   inBoth,
   type LostPositions,
-  type SubjectPosition,
   SubjectPositions,
-  shownPosition,
-  subjectPositionOf,
 } from '../../src/jetstream/subject-positions.js';
 
 interface Message extends SubjectPosition {

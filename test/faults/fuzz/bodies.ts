@@ -9,7 +9,7 @@ export const streamMessages: ParserKind = {
     'posts whose lengths are those of the header, from a payload of that size, or a `DataError`',
   async open(library) {
     const { postsOf } = await loadModule(library, 'jetstream/posts-of');
-    const { HEADERS } = await loadModule(library, 'jetstream/message');
+    const { HEADERS } = await loadModule(library, 'jetstream/headers');
     const errors = await outcomes(library);
     return {
       tokens: [

@@ -185,8 +185,8 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
     name: 'message ahead',
     mistake: 'commits the message of a JetStream stream that comes after the last one it has read',
     file: 'jetstream/read-subject',
-    from: 'subject, seq: last },',
-    to: 'subject, seq: last + 1 },',
+    from: 'seq: this.#last,',
+    to: 'seq: this.#last + 1,',
     cells: ['jetstream reader/malformed-message', 'jetstream reader/kill-9-at-random'],
   },
   {

@@ -1,10 +1,50 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PositionSet } from '../../src/jetstream/position-set.js';
+import { lostWithin, PositionSet, type Range, rangesOf } from '../../src/jetstream/ranges.js';
+
+const numbersOf = (ranges: readonly Range[]) =>
+  ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i));
+
+const sequences = fc
+  .uniqueArray(fc.integer({ min: 1, max: 60 }))
+  .map(all => all.toSorted((a, b) => a - b));
+
+describe('lost sequences', () => {
+  it('are those of a range that were not read', () => {
+    fc.assert(
+      fc.property(
+        sequences,
+        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 0, max: 60 }),
+        (read, from, to) => {
+          const lost = lostWithin(
+            from,
+            to,
+            read.filter(sequence => sequence >= from),
+          );
+          const expected = Array.from(
+            { length: Math.max(0, to - from + 1) },
+            (_, i) => from + i,
+          ).filter(sequence => !read.includes(sequence));
+          expect(numbersOf(lost)).toEqual(expected);
+        },
+      ),
+    );
+  });
+
+  it('are joined where they follow each other', () => {
+    fc.assert(
+      fc.property(sequences, all => {
+        const ranges = rangesOf(all);
+        expect(numbersOf(ranges)).toEqual(all);
+        for (const [index, { from }] of ranges.entries())
+          if (index > 0) expect(from).toBeGreaterThan(ranges[index - 1]!.to + 1);
+      }),
+    );
+  });
+});
 
 const positions = fc.array(fc.nat(30));
-const numbers = (ranges: readonly { from: number; to: number }[]) =>
-  ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i));
 
 describe('a set of positions', () => {
   it('knows what was added and what is missing below the highest', () => {
@@ -19,9 +59,11 @@ describe('a set of positions', () => {
         const next = Math.max(-1, ...model) + 1;
         const missing = Array.from({ length: next }, (_, i) => i).filter(i => !model.has(i));
         expect(set.next).toBe(next);
-        expect(numbers(set.missing())).toEqual(missing);
+        expect(numbersOf(set.missing())).toEqual(missing);
         expect(set.wholeUntil).toBe(missing[0] ?? next);
-        expect(numbers(set.missing(from, end))).toEqual(missing.filter(i => i >= from && i < end));
+        expect(numbersOf(set.missing(from, end))).toEqual(
+          missing.filter(i => i >= from && i < end),
+        );
       }),
     );
   });
@@ -32,9 +74,9 @@ describe('a set of positions', () => {
         const to = from + length;
         const set = new PositionSet();
         for (const position of [...added, 60]) set.add(position);
-        const missing = numbers(set.missing());
+        const missing = numbersOf(set.missing());
         set.fill({ from, to });
-        expect(numbers(set.missing())).toEqual(missing.filter(i => i < from || i > to));
+        expect(numbersOf(set.missing())).toEqual(missing.filter(i => i < from || i > to));
       }),
     );
     const set = new PositionSet();

@@ -1,35 +1,34 @@
 import type { Cursor } from '../flow/flow.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs } from './epochs.js';
-import { errorOfMessage, publisherAdvice } from './error-of-message.js';
-import { JetStreamError } from './jet-stream-error.js';
-import { HEADERS } from './message.js';
-import { PositionSet } from './position-set.js';
+import { HEADERS, type SubjectPosition, subjectPositionOf } from './headers.js';
+import { errorOfMessage, JetStreamError, publisherAdvice } from './jet-stream-errors.js';
+import { PositionSet } from './ranges.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
-import { type SubjectPosition, subjectPositionOf } from './subject-positions.js';
 
-/** Items by which the order of a source may differ from run to run. */
+/** By how many items the order of a source may differ from run to run. */
 const SLACK = 1_000;
 
 /** An item that the stream has behind the committed sequence. */
 export interface PublishedItem {
-  /** Its position, or one before it in the same batch. */
+  /** How many items of the flow came before it, or before the first item of its message. */
   readonly position: number;
-  /** The bytes of its message, where it is the first item. */
+  /** The bytes of its message, where it is the first item of it. */
   readonly bytes: number | undefined;
 }
 
-/** What the stream has of a publisher behind the committed sequence. */
+/** What a publisher has published behind its committed sequence. */
 export interface Published {
+  /** By their ids. */
   readonly items: ReadonlyMap<string, PublishedItem>;
-  /** How many items had been added when the last one was sent. */
+  /** How many items of the flow had been added when the last of these was sent. */
   readonly end: number;
-  /** The positions on each subject, the committed ones included. */
+  /** By the number of the subject: the positions that the stream has, the committed ones included. */
   readonly positions: readonly PositionSet[];
 }
 
-/** Which part of a stream to read, and how far its publisher is. */
+/** Which part of a stream to read, and what its publisher has committed. */
 export interface PublishedRange {
   readonly stream: OpenedStream;
   readonly subject: string;
@@ -41,8 +40,9 @@ export interface PublishedRange {
   readonly until: number;
   /** The epoch that had begun on all subjects at the committed sequence. */
   readonly begun: number;
+  /** The epoch in which the publisher began to count positions. */
   readonly series: number;
-  /** How many positions of each subject were committed. */
+  /** By the number of the subject: the positions that were committed are those below this one. */
   readonly positions: readonly number[];
   /** The committed cursor, for errors. */
   readonly cursor: Cursor | undefined;
@@ -62,8 +62,12 @@ export async function readPublished(
   );
   let end = 0;
   const groups = readMessages(connection, {
-    ...{ stream: stream.name, created: stream.created, subject: `${subject}.*` },
-    ...{ after, until, headersOnly: true },
+    stream: stream.name,
+    created: stream.created,
+    subject: `${subject}.*`,
+    after,
+    until,
+    headersOnly: true,
   });
   for await (const { messages, lost } of groups) {
     if (lost !== undefined)
@@ -84,11 +88,11 @@ export async function readPublished(
           publisherAdvice(stream.name, seq, key),
         );
       }
-      // The beginning of an epoch, or of an entry that was deleted.
+      // Messages that begin an epoch have no position; those of another series are from before the entry was deleted.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);
-      // A position without posts.
+      // Without posts, a message only takes a position.
       if (list === '') continue;
       const ids = list.split(',');
       const position = Number(headers.get(HEADERS.position));
@@ -102,10 +106,10 @@ export async function readPublished(
   return { items, end, positions: [...found.values()] };
 }
 
-/** What the stream has from earlier runs, and how much of it the flow has passed. */
+/** The items that earlier runs have published behind the committed sequence, and which of them the flow has delivered again. */
 export class EarlierItems {
   readonly #items: ReadonlyMap<string, PublishedItem>;
-  /** Those that the flow has not reached. */
+  /** The ids of the items that the flow has not delivered yet. */
   readonly #unseen: Set<string>;
   readonly #end: number;
   /** How many items were committed when this run began. */
@@ -118,15 +122,20 @@ export class EarlierItems {
     this.#start = start;
   }
 
-  /** The flow has reached an item. The result has `bytes` the first time, and is `undefined` for an item that is new. */
+  /**
+   * To be called for each item of the flow. Returns `undefined` for an item that no earlier run has published. Otherwise
+   * the result has `bytes` once for each message: at the first delivery of its first item.
+   */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#items.get(id);
     return item && { bytes: this.#unseen.delete(id) ? item.bytes : undefined };
   }
 
   /**
-   * Whether the flow has passed all of them, `posts` items after its beginning. Until then the committed sequence
-   * stays, or the next run would not find what the flow has not reached.
+   * Whether the flow has delivered all of them, or will not deliver the others again. Until then the committed sequence
+   * must stay: the next run would not find the items that the flow has not delivered yet.
+   *
+   * @param posts How many items the flow has delivered since its beginning.
    */
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;
@@ -134,7 +143,7 @@ export class EarlierItems {
     const isBehind = [...this.#unseen].every(
       id => (this.#items.get(id)?.position ?? 0) < this.#start,
     );
-    // An item may never come again, as it was deleted at the source.
+    // Others may have been deleted at the source, and never come again.
     return isBehind || posts >= this.#end + 2 * (this.#end - this.#start) + SLACK;
   }
 }

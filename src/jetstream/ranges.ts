@@ -1,9 +1,39 @@
-import type { Range } from './lost-sequences.js';
+/** Sequences of a stream, or positions of messages: `from`, `to` and all between them. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
 
-/** As JSON: the position behind the highest, then the ranges below it that are not in the set. */
+/** The sequences from `from` to `to` that are not among those that were read. */
+export function lostWithin(from: number, to: number, read: Iterable<number>): Range[] {
+  const lost: Range[] = [];
+  let next = from;
+  for (const sequence of read) {
+    if (sequence > to) break;
+    if (sequence > next) lost.push({ from: next, to: sequence - 1 });
+    next = sequence + 1;
+  }
+  if (next <= to) lost.push({ from: next, to });
+  return lost;
+}
+
+/** The ranges that ascending sequences form. */
+export function rangesOf(sequences: readonly number[]): Range[] {
+  const ranges: Range[] = [];
+  let [from, to] = [0, -1];
+  for (const sequence of sequences) {
+    if (sequence === to + 1) ranges.pop();
+    else from = sequence;
+    to = sequence;
+    ranges.push({ from, to });
+  }
+  return ranges;
+}
+
+/** A set of positions as JSON: the position behind the highest one, then the ranges below it that are not in the set. */
 export type PositionSetJson = readonly [next: number, ...missing: (readonly [number, number])[]];
 
-/** Whole numbers from 0 that come nearly in order. It remembers only which ones below the highest are missing. */
+/** A set of whole numbers from 0 that come nearly in order. It stores only the highest number and which ones below it are missing. */
 export class PositionSet {
   #next: number;
   #missing: Range[];
@@ -54,7 +84,7 @@ export class PositionSet {
   }
 }
 
-/** What of a range is in front of another one and behind it. */
+/** The parts of a range that are in front of another range and behind it. */
 function without({ from, to }: Range, other: Range): Range[] {
   return [
     { from, to: Math.min(to, other.from - 1) },

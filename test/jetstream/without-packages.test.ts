@@ -29,6 +29,6 @@ describe('the NATS client', () => {
       const loads = text.replaceAll(/^import type\b[^;]*;/gm, '');
       return /(?:from|import\(|import)\s*'@nats-io\//.test(loads);
     });
-    expect(users).toEqual([path.join('jetstream', 'packages.ts')]);
+    expect(users).toEqual([path.join('jetstream', 'connection.ts')]);
   });
 });

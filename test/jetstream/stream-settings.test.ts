@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countSubjects, subjectNumber, subjectsOf } from '../../src/jetstream/subjects.js';
+import { countSubjects, subjectNumber, subjectsOf } from '../../src/jetstream/stream-settings.js';
 import { numberedId } from './numbered-posts.js';
 
 describe('subjects', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failureOf } from '../../src/jetstream/failure.js';
+import { failureOf } from '../../src/jetstream/jet-stream-errors.js';
 
 /** An error as the NATS client makes it of an answer of a server. */
 function apiError(description: string, status: number, code?: number): Error {

@@ -1,0 +1,106 @@
+import type { Cursor } from '../flow/flow.js';
+import type { PublisherEntry, PublisherState } from './publisher-entry.js';
+
+/** How often a publisher that commits nothing shows that it is alive. */
+const HEARTBEAT_MS = 1_000;
+
+export interface EntryWriterOptions {
+  /** The minimum time between two commits. */
+  readonly commitIntervalMs: number;
+  /**
+   * Called at a commit. Resolves once the servers have acknowledged all items before the cursor, to what is written
+   * with the cursor.
+   */
+  readonly acknowledged: () => Promise<Partial<PublisherState>>;
+  /** Called with the error of a commit or of a sign of life. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Writes the entry of a publisher during the run: commits of the cursor, and signs of life while there are none. */
+export class EntryWriter {
+  readonly #entry: PublisherEntry;
+  readonly #options: EntryWriterOptions;
+  /** The cursor after all items up to now; `undefined` where the flow cannot go on after the last item. */
+  #cursor: Cursor | undefined;
+  #committing: Promise<void> | undefined;
+  #isShowingLife = false;
+  #lastCommit = performance.now();
+  #lastWrite = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(entry: PublisherEntry, options: EntryWriterOptions) {
+    this.#entry = entry;
+    this.#options = options;
+  }
+
+  start(): void {
+    const everyMs = Math.max(10, Math.min(this.#options.commitIntervalMs, HEARTBEAT_MS));
+    this.#timer = setInterval(() => this.#tick(), everyMs);
+  }
+
+  /** The flow can go on at this cursor, which is committed when a commit is due. */
+  reached(cursor: Cursor): void {
+    this.#cursor = cursor;
+    if (this.#isDue) this.#commit();
+  }
+
+  /** The flow has delivered items behind the cursor: it is not committed. */
+  passed(): void {
+    this.#cursor = undefined;
+  }
+
+  /** Writes no more signs of life, and begins no more commits by itself. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Stops, and waits for the commit that is under way. */
+  async end(): Promise<void> {
+    this.stop();
+    await this.#committing;
+  }
+
+  #tick(): void {
+    if (this.#isDue && this.#cursor !== undefined) this.#commit();
+    // Signs of life are also written while a commit waits for acknowledgements: where the stream is full, it waits for minutes.
+    else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
+      this.#showLife();
+  }
+
+  #showLife(): void {
+    this.#isShowingLife = true;
+    this.#write()
+      .catch(error => this.#options.onFailure(error))
+      .finally(() => {
+        this.#isShowingLife = false;
+      });
+  }
+
+  get #isDue(): boolean {
+    const since = performance.now() - this.#lastCommit;
+    return this.#committing === undefined && since >= this.#options.commitIntervalMs;
+  }
+
+  /** Commits the cursor once all items before it are acknowledged; meanwhile, the publisher sends more. */
+  #commit(): void {
+    const cursor = this.#cursor;
+    if (cursor === undefined) return;
+    this.#cursor = undefined;
+    this.#lastCommit = performance.now();
+    this.#committing = this.#options
+      .acknowledged()
+      .then(state => {
+        const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
+        return this.#write({ ...state, cursor: json });
+      })
+      .catch(error => this.#options.onFailure(error))
+      .finally(() => {
+        this.#committing = undefined;
+      });
+  }
+
+  #write(changes?: Partial<PublisherState>): Promise<void> {
+    this.#lastWrite = performance.now();
+    return this.#entry.write(changes);
+  }
+}

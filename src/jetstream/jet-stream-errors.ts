@@ -1,0 +1,221 @@
+import { DataError, IncompleteError, MillraceError, type MillraceErrorOptions } from '../errors.js';
+import type { Cursor } from '../flow/flow.js';
+import type { Range } from './ranges.js';
+
+/**
+ * How a publisher or reader of a stream failed:
+ * - `packages`: the NATS client is not installed;
+ * - `refused`: the servers refuse the login, a permission or a request;
+ * - `outage`: the servers were out of reach, or without a leader, for longer than `maxOutageMs`;
+ * - `full`: the stream or the disk of its servers had no space for longer than `maxOutageMs`;
+ * - `stream`: it does not exist, has other settings than asked for, or was deleted, as its bucket of publishers may be;
+ * - `in-use`: another process publishes under this name;
+ * - `taken-over`: another process has begun to publish under this name, so this one stopped;
+ * - `publisher`: what the servers keep of this publisher is of another flow, damaged, or too large.
+ */
+export type JetStreamFailure =
+  | 'packages'
+  | 'refused'
+  | 'outage'
+  | 'full'
+  | 'stream'
+  | 'in-use'
+  | 'taken-over'
+  | 'publisher';
+
+/** A publisher or reader of a JetStream stream that cannot go on. The message says what to do. */
+export class JetStreamError extends MillraceError {
+  readonly code = 'ERR_JETSTREAM';
+  readonly failure: JetStreamFailure;
+  /** Where the same script goes on: the last cursor that was committed, or whose posts were delivered. */
+  override readonly cursor: Cursor | undefined;
+
+  constructor(
+    message: string,
+    details: MillraceErrorOptions & {
+      readonly failure: JetStreamFailure;
+      readonly cursor?: Cursor | undefined;
+    },
+  ) {
+    super(message, details);
+    this.failure = details.failure;
+    this.cursor = details.cursor;
+  }
+}
+
+/**
+ * Messages of a stream that `fromJetStream` could not deliver: sequences that the stream has dropped, or positions
+ * of a publisher that its servers have lost after they had acknowledged them.
+ */
+export interface JetStreamGap {
+  /** The subject that the posts may have had. */
+  readonly subject: string;
+  /** The publisher, where `from` and `to` are positions among its messages of the subject, and not sequences. */
+  readonly publisher?: string | undefined;
+  /** The first sequence of the stream that is missing, or the first position. */
+  readonly from: number;
+  /** The last one. */
+  readonly to: number;
+}
+
+/** The error of a reader that has met gaps and has no `onGap`. */
+export function incomplete(
+  stream: string,
+  gaps: readonly JetStreamGap[],
+  cursor: Cursor,
+): IncompleteError {
+  const missing = gaps.map(gap => `${gap.subject}: ${shownGap(gap)}`);
+  const what = missing.join('; ');
+  return new IncompleteError(
+    gaps[0]?.publisher === undefined
+      ? `The stream ${stream} no longer has ${what}: dropped or deleted before this reader reached it. Pass \`onGap\` to go on behind them, and give the stream a larger \`maxBytes\` or \`maxAgeMs\``
+      : `The stream ${stream} does not have ${what}: its servers acknowledged these messages and have lost them. Pass \`onGap\` to go on without them, and read the posts from their source again`,
+    { missing, cursor },
+  );
+}
+
+function shownGap({ publisher, from, to }: JetStreamGap): string {
+  if (publisher === undefined) return shownRange({ from, to });
+  const positions = from === to ? `position ${from}` : `positions ${from} to ${to}`;
+  return `${positions} of the publisher ${publisher}`;
+}
+
+/** The text of a range in a message: `sequences 5 to 9`. */
+function shownRange({ from, to }: Range): string {
+  return from === to ? `sequence ${from}` : `sequences ${from} to ${to}`;
+}
+
+/** Where a message is. */
+interface MessagePlace {
+  readonly stream: string;
+  readonly subject: string;
+  readonly seq: number;
+}
+
+/** What to do about a message that has the name of a publisher and that this publisher cannot read. */
+export function publisherAdvice(stream: string, seq: number, key: string): string {
+  return `Delete the message (\`nats stream rmm ${stream} ${seq}\`), and the entry of the publisher ${key} to publish everything again`;
+}
+
+/**
+ * The error about the bytes, headers or items of a message, with the place of the message and what to do about it. Any
+ * error that is not a `DataError` is returned unchanged.
+ */
+export function errorOfMessage(
+  { stream, subject, seq }: MessagePlace,
+  error: unknown,
+  advice = '',
+): unknown {
+  if (!(error instanceof DataError)) return error;
+  const origin = `sequence ${seq} of the subject ${subject} of the stream ${stream}`;
+  return new DataError(error.message, { cause: error, position: { origin }, advice });
+}
+
+/** What an error of the NATS client means. */
+export interface Failure {
+  /** `undefined` where the error does not come from the client. */
+  readonly failure: Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'> | undefined;
+  readonly text: string;
+  /** Whether the same request may succeed later. */
+  readonly mayPass: boolean;
+}
+
+/** Error codes of the servers, from errors.json of nats-server. */
+const CODES = {
+  /** The storage of the account or the server is exhausted. */
+  full: new Set([10023, 10028, 10047, 10077, 10002]),
+  /** There is no leader or no quorum, a server is not ready yet, or its disk failed. */
+  outage: new Set([10004, 10005, 10008, 10009, 10035, 10039, 10076, 10118]),
+  stream: new Set([10059, 10060]),
+};
+
+/** An answer of a server that is not the leader: it is what this server last knew. */
+export class StaleAnswer extends Error {
+  override readonly name = 'StaleAnswer';
+}
+
+/** Errors of the client while a server is out of reach, by their names. */
+const OUTAGES = new Set([
+  'TimeoutError',
+  'NoResponders',
+  'RequestError',
+  'ConnectionError',
+  'ClosedConnectionError',
+  'DrainingConnectionError',
+  'JetStreamNotEnabled',
+  'JetStreamError',
+  'JetStreamStatusError',
+  'ConsumerNotFoundError',
+  'ProtocolError',
+  // It is an outage where the login came too late. All other cases are refusals, which `failureOf` tests first.
+  'AuthorizationError',
+]);
+const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);
+
+/** What messages say where a connection needs other TLS settings. */
+const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
+
+/** Classifies an error by its name and code, because the classes of the client are not loaded before the first connection. */
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof Error) || error instanceof MillraceError)
+    return { failure: undefined, text: String(error), mayPass: false };
+  const text = messageOf(error);
+  const chain = [...causesOf(error)];
+  if (chain.some(isRefusal)) return { failure: 'refused', text, mayPass: false };
+  const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
+  // A server that no longer leads says so without a code.
+  if (code === undefined && status === 503) return { failure: 'outage', text, mayPass: true };
+  if (typeof code === 'number') {
+    if (CODES.full.has(code)) return { failure: 'full', text, mayPass: true };
+    if (CODES.outage.has(code) || status === 503) return { failure: 'outage', text, mayPass: true };
+    if (CODES.stream.has(code)) return { failure: 'stream', text, mayPass: false };
+    if (error.name !== 'ConsumerNotFoundError' && error.name !== 'JetStreamStatusError')
+      return { failure: 'refused', text, mayPass: false };
+  }
+  if (error instanceof StaleAnswer) return { failure: 'outage', text, mayPass: true };
+  if (OUTAGES.has(error.name) || chain.some(isSystemError))
+    return { failure: 'outage', text, mayPass: true };
+  return { failure: undefined, text, mayPass: false };
+}
+
+function isRefusal(error: Error): boolean {
+  const { name, message } = error;
+  return isRefusedLogin(error) || name === 'PermissionViolationError' || TLS.test(message);
+}
+
+/**
+ * Whether a server has refused the login. Its authentication timeout is not a refusal: the login came too late, from a
+ * busy client or over a slow link.
+ */
+export function isRefusedLogin({ name, message }: Error): boolean {
+  return REFUSED_LOGINS.has(name) && !/authentication timeout/i.test(message);
+}
+
+function* causesOf(error: Error): Generator<Error> {
+  for (let next: unknown = error; next instanceof Error; next = next.cause) yield next;
+}
+
+function messageOf(error: Error): string {
+  const [first = '', ...causes] = [...causesOf(error)].map(({ message }) => message);
+  const more = causes.filter(message => message !== '' && message !== first);
+  return more.length === 0 ? first : `${first} (${more.join('; ')})`;
+}
+
+function isSystemError(error: Error): boolean {
+  return /^E[A-Z]+$/.test(String((error as NodeJS.ErrnoException).code));
+}
+
+/** The code of an error of the servers. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
+}
+
+/** Whether the servers say that a stream does not exist. */
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === 10059;
+}
+
+/** Whether nobody has answered a message to a stream: there is no JetStream, or no such stream. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && error.name === 'JetStreamNotEnabled';
+}
