@@ -26,6 +26,7 @@ const OTHER_SERVER_MS = 10_000;
 const MISSING_MS = 10_000;
 /** How long one server may say that a stream does not exist until another is asked: it may be cut off from those that know it. */
 const MISSING_AT_ONE_MS = 2_000;
+/** How long to wait until the servers are asked for the stream again. */
 const MISSING_WAIT_MS = 200;
 
 /** How long servers must have refused a login: one that reloads its users may refuse all for a moment, and a name may have several addresses. */
@@ -80,6 +81,7 @@ export class JetStreamConnection {
       try {
         return await abortable(connecting, run.signal);
       } catch (error) {
+        // After an abort, the client may still connect.
         connecting.then(late => late.close()).catch(() => {});
         throw error;
       }
@@ -87,7 +89,7 @@ export class JetStreamConnection {
     // The client forgets servers that were out of reach before it was connected.
     const known = nats.getServers().map(({ listen }) => listen);
     nats.setServers([...new Set([...known, ...access.addresses])]);
-    // With its check, the manager would ask the servers before it is needed.
+    // With `checkAPI`, the manager would send a request that is not repeated.
     const manager = await packages.jetstream.jetstreamManager(nats, {
       checkAPI: false,
       timeout: REQUEST_MS,

@@ -140,6 +140,7 @@ export class EarlierItems {
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;
     if (posts < this.#end) return false;
+    // The flow began behind items that were committed, so it does not deliver them again.
     const isBehind = [...this.#unseen].every(
       id => (this.#items.get(id)?.position ?? 0) < this.#start,
     );

@@ -123,7 +123,7 @@ export class Packer {
   pack(items: readonly Outgoing[]): Packed | Promise<Packed> {
     const { compression } = this.#options;
     const [first] = items;
-    const headers = describe(items);
+    const headers = headersOf(items);
     if (first !== undefined && items.length === 1 && compression === undefined)
       return { payload: first.payload, headers };
     const content = Buffer.concat(
@@ -143,16 +143,16 @@ export class Packer {
 }
 
 /** The headers that describe the items of a message. */
-function describe(items: readonly Outgoing[]): Headers {
+function headersOf(items: readonly Outgoing[]): Headers {
   const [first] = items;
   if (first !== undefined && items.length === 1)
-    return described(first.id, first.format, first.tags);
+    return headersFrom(first.id, first.format, first.tags);
   const format = items.every(item => item.format === first?.format) ? first?.format : undefined;
   const tags = items.flatMap(item => item.tags);
-  return described(items.map(({ id }) => id).join(','), format, tags);
+  return headersFrom(items.map(({ id }) => id).join(','), format, tags);
 }
 
-function described(ids: string, format: string | undefined, tags: readonly string[]): Headers {
+function headersFrom(ids: string, format: string | undefined, tags: readonly string[]): Headers {
   const headers: [string, string][] = [[HEADERS.ids, ids]];
   if (format !== undefined) headers.push([HEADERS.format, format]);
   if (tags.length > 0) headers.push([HEADERS.tags, JSON.stringify([...new Set(tags)])]);

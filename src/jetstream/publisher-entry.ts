@@ -145,7 +145,7 @@ export class PublisherEntry {
     return this.#state;
   }
 
-  /** Whether no earlier run has published under this name. */
+  /** Whether this is the first run of the publisher. */
   get isNew(): boolean {
     const { epoch, begun } = this.#state;
     return epoch === begun;
