@@ -100,6 +100,8 @@ export function compliance(
   const { onDamaged, onGap = warn, resume } = checked;
   const backfill = checked.backfill ?? account.settings.replayStreamUrl !== undefined;
   const urls = partitions.map(partition => complianceUrl(account, complianceLabel, partition));
+  const [first] = urls;
+  const service = first === undefined ? {} : account.serviceAt(first);
   const replayOf = (window: { readonly from: number; readonly to: number }) =>
     checkReplay('compliance', account, {
       streamType: 'compliance',
@@ -114,6 +116,7 @@ export function compliance(
         {
           account,
           urls,
+          service,
           since: checked.fromDate === undefined ? undefined : parseDate(checked.fromDate),
           replayOf: backfill ? replayOf : undefined,
           resume,
@@ -123,7 +126,13 @@ export function compliance(
         run,
       ),
     undefined,
-    [{ step: 'compliance', streams: urls.map(({ pathname, search }) => pathname + search) }],
+    [
+      {
+        step: 'compliance',
+        streams: urls.map(({ pathname, search }) => pathname + search),
+        ...service,
+      },
+    ],
   );
 }
 

@@ -5,6 +5,7 @@ import { cursorError } from '../check.js';
 import { type DataError, IncompleteError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
+import { changedOption, shown } from '../flow/flow-difference.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import type { Json } from '../json/json.js';
@@ -27,6 +28,8 @@ export interface ComplianceRun {
   readonly account: Account;
   /** One URL for each connection. */
   readonly urls: readonly URL[];
+  /** What `Account.serviceAt` says of them. */
+  readonly service: { readonly service?: string };
   /** Epoch milliseconds. */
   readonly since: number | undefined;
   /** Creates the replay that fills a gap; absent if gaps are only reported. */
@@ -179,7 +182,7 @@ class Signal {
  * Absent before the first connections, because a run that resumes there would not know its gaps.
  */
 function cursorOf(
-  { urls }: ComplianceRun,
+  { urls, service }: ComplianceRun,
   { until, gaps }: ConnectionGapsState,
 ): Cursor | undefined {
   if (until === undefined) return undefined;
@@ -187,17 +190,22 @@ function cursorOf(
   return {
     source: 'compliance',
     stream: { toJSON: () => streamOf(urls) },
+    ...service,
     until: { toJSON: () => new Date(until).toISOString() },
     gaps: { toJSON: () => gaps.map(datesOf) },
   };
 }
 
-function parseCursor({ urls }: ComplianceRun, cursor: Cursor): ConnectionGapsState {
+function parseCursor({ urls, service: now }: ComplianceRun, cursor: Cursor): ConnectionGapsState {
   const json = JSON.parse(JSON.stringify(cursor)) as Record<string, Json> | null;
-  const { source, stream, until, gaps } = json ?? {};
+  const { source, stream, until, gaps, service } = json ?? {};
   if (source !== 'compliance' || stream !== streamOf(urls))
     throw cursorError(
       `is not one of this compliance stream, ${streamOf(urls)}: it belongs to ${JSON.stringify(stream ?? source ?? null)}`,
+    );
+  if (changedOption({ service }, now) !== undefined)
+    throw cursorError(
+      `is one of another service: it was ${shown(service)}, and now it is ${shown(now.service)}`,
     );
   const at = Date.parse(String(until));
   const windows = (Array.isArray(gaps) ? gaps : [null]).map(gap => {

@@ -1,4 +1,8 @@
+import { isRecord } from '../is-record.js';
+import type { Json } from '../json/json.js';
 import type { FlowIdentity, FlowStep } from './flow.js';
+
+type Options = Readonly<Record<string, Json | undefined>>;
 
 /**
  * Describes how two flows differ, or returns `undefined` where they are the same. Lines of different flows
@@ -21,14 +25,42 @@ export function stepDifference(
   if (before === undefined) return `${now?.step}() was not in it`;
   if (now === undefined) return `${before.step}() was in it, and is not now`;
   if (before.step !== now.step) return `${before.step}() is now ${now.step}()`;
-  for (const name of new Set([...Object.keys(before), ...Object.keys(now)])) {
-    const [was, is] = [shown(before[name]), shown(now[name])];
-    if (was !== is) return `\`${name}\` of ${now.step}() was ${short(was)} and is now ${short(is)}`;
+  const [were, are] = [joinedSources(before), joinedSources(now)];
+  if (were !== undefined && were.length === are?.length) {
+    for (const [i, source] of were.entries()) {
+      const difference = flowDifference(source, are[i] as FlowIdentity);
+      if (difference !== undefined) return difference;
+    }
+    return undefined;
   }
-  return undefined;
+  const name = changedOption(before, now);
+  if (name === undefined) return undefined;
+  const [was, is] = [short(shown(before[name])), short(shown(now[name]))];
+  return `\`${name}\` of ${now.step}() was ${was} and is now ${is}`;
 }
 
-function shown(value: unknown): string {
+/**
+ * The first option, in the order of `now`, whose value is another one. An older version did not name the
+ * service: that is no difference.
+ */
+export function changedOption(before: Options, now: Options): string | undefined {
+  const names = new Set([...Object.keys(now), ...Object.keys(before)]);
+  return [...names].find(name =>
+    name === 'service' && before[name] === undefined
+      ? false
+      : shown(before[name]) !== shown(now[name]),
+  );
+}
+
+/** The flows that a step of `merge` or `concat` joins. */
+function joinedSources({ step, sources }: FlowStep): readonly FlowIdentity[] | undefined {
+  const isJoined = (step === 'merge' || step === 'concat') && Array.isArray(sources);
+  const isFlow = (flow: unknown) => Array.isArray(flow) && flow.every(isRecord);
+  return isJoined && sources.every(isFlow) ? (sources as unknown as FlowIdentity[]) : undefined;
+}
+
+/** The value of an option, for a message. */
+export function shown(value: unknown): string {
   return value === undefined ? 'not given' : JSON.stringify(value);
 }
 

@@ -179,6 +179,15 @@ export class Account {
     );
   }
 
+  /**
+   * Names the service at an address, as part of what a checkpoint or cursor belongs to. Empty for a loopback address of
+   * which nothing more is known: its port says nothing, as a local service gets another one at each start.
+   */
+  serviceAt(url: URL): { readonly service?: string } {
+    const service = isLoopback(url.hostname) ? this.settings.localService : url.host;
+    return service === undefined ? {} : { service };
+  }
+
   /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
   basicFor(url: URL): string | undefined {
     if (!BASIC_ADDRESSES.some(name => this.originOf(name) === url.origin)) return undefined;

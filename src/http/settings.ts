@@ -49,6 +49,11 @@ export const SETTINGS = {
   consoleUrl: { kind: 'url', basic: true, env: 'MILLRACE_CONSOLE_URL' },
   /** Base address of the status page. */
   statusUrl: { kind: 'url', env: 'MILLRACE_STATUS_URL' },
+  /**
+   * What a local service gives as `localService`: which posts it has. A checkpoint then knows it at any port, and is
+   * refused by one with other posts. Addresses that are not loopback need none: their host is known.
+   */
+  localService: { kind: 'text', env: 'MILLRACE_LOCAL_SERVICE' },
   /** Account name as the console shows it; upper and lower case differ. */
   account: { kind: 'segment', env: 'MILLRACE_ACCOUNT' },
   /** Label of the search endpoint as the console shows it. */

@@ -104,7 +104,7 @@ export function jobFiles(
   options: JobFilesOptions = {},
 ): Flow<Uint8Array> {
   const given = checkAccountOptions('jobFiles', account, OPTIONS, options);
-  jobUrl(account, job);
+  const url = jobUrl(account, job);
   const share = given.share ?? account.settings.share;
   const checked = { ...given, share };
   return new InternalFlow(
@@ -115,6 +115,7 @@ export function jobFiles(
         step: 'jobFiles',
         job: uuidOf(job),
         ...(share !== undefined && { share: shareName(share) }),
+        ...account.serviceAt(url),
       },
     ],
   );

@@ -29,7 +29,7 @@ export function listReplayRules(
 ): Flow<ReplayRule> {
   const url = replayRulesUrl('replayRules.list', account, options);
   return new OwnFlow(run => listed(account, url, run, options.signal), undefined, [
-    { step: 'replayRules', path: url.pathname },
+    { step: 'replayRules', path: url.pathname, ...account.serviceAt(url) },
   ]);
 }
 

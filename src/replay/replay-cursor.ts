@@ -1,6 +1,7 @@
 import { cursorError } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { changedOption, shown } from '../flow/flow-difference.js';
 import { isRecord } from '../is-record.js';
 import type { Json } from '../json/json.js';
 import { isCount } from '../json/json-checks.js';
@@ -42,12 +43,12 @@ export function parseReplayCursor(
   const json = JSON.parse(JSON.stringify(cursor)) as Json;
   if (!isRecord(json) || json.source !== 'replay' || !isRecord(json.request))
     throw cursorError('is not one of replay()');
-  for (const [name, value] of Object.entries(request))
-    if (json.request[name] !== value)
-      throw new OptionError(
-        'resume',
-        `The cursor belongs to another replay: its ${name} was ${JSON.stringify(json.request[name])}, and now it is ${JSON.stringify(value)}. Use the same options, or start afresh without the cursor`,
-      );
+  const name = changedOption(json.request, request);
+  if (name !== undefined)
+    throw new OptionError(
+      'resume',
+      `The cursor belongs to another replay: its ${name} was ${shown(json.request[name])}, and now it is ${shown(request[name])}. Use the same options, or start afresh without the cursor`,
+    );
   try {
     const state: ReplayState = {
       open: listOf(json.open).map(openRange),

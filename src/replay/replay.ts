@@ -193,7 +193,7 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   const url = replayUrl(account, streamType, streamLabel);
   // Without the service's clock, the replay asks the service first.
   if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
-  const identity = { replay: url.pathname, fromDate, toDate };
+  const identity = { replay: url.pathname, fromDate, toDate, ...account.serviceAt(url) };
   return {
     ...{ account, url, identity, window, timings, folder, maxMemory, maxDisk, resume },
     ...{ onGap, onWait, onDamaged },

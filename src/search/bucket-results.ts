@@ -22,7 +22,6 @@ const LENGTHS_MS: Readonly<Record<Bucket, number>> = { day: DAY, hour: HOUR, min
 
 /** The buckets of one run of `counts`. The service sends every bucket of the window exactly once. */
 export class BucketResults implements Results<CountBucket> {
-  reached: number | undefined;
   readonly #params: Params;
   readonly #lengthMs: number;
   readonly #isWhole: boolean;
@@ -50,7 +49,10 @@ export class BucketResults implements Results<CountBucket> {
     for (const { start } of page.items) this.#coverage.add(start.getTime());
     if (page.next === undefined)
       this.#coverage.end({ ...this.#params, ...page.window }, this.#isWhole);
-    this.reached = page.items.at(-1)?.start.getTime() ?? this.reached;
+  }
+
+  timeOf({ start }: CountBucket): number {
+    return start.getTime();
   }
 
   fractionOf({ from, to }: Window, { items }: QueryPosition): number {

@@ -6,7 +6,6 @@ import { excerpt } from '../json/excerpt.js';
 import { isDeeperThan } from '../json/json-depth.js';
 import { recordLimits } from '../json/record-limits.js';
 import { formatTimestamp, MINUTE, type Window } from '../time.js';
-import type { Page } from './fetch-page.js';
 import type { QueryPosition } from './query-cursor.js';
 import type { Results } from './run-query.js';
 
@@ -14,7 +13,6 @@ const POST_LIMITS = recordLimits('search');
 
 /** The posts of one run of a search, newest first. */
 export class PostResults implements Results<Activity> {
-  reached: number | undefined;
   readonly onDamaged: OnDamaged | undefined;
 
   constructor(onDamaged: OnDamaged | undefined) {
@@ -25,17 +23,22 @@ export class PostResults implements Results<Activity> {
     return withOrigin(origin, () => parsePost(bytes));
   }
 
-  receive({ items }: Page<Activity>): void {
-    this.reached = timeOf(items.at(-1)) ?? this.reached;
+  /** Progress ignores a post without a time; the consumer gets the error when it reads the time. */
+  timeOf(post: Activity): number | undefined {
+    try {
+      return post.postedAt.getTime();
+    } catch {
+      return undefined;
+    }
   }
 
-  fractionOf({ from, to }: Window): number {
-    return this.reached === undefined ? 0 : (to - this.reached) / (to - from);
+  fractionOf({ from, to }: Window, { reached }: QueryPosition): number {
+    return reached === undefined ? 0 : (to - reached) / (to - from);
   }
 
-  missing({ window }: QueryPosition): string {
+  missing({ window, reached }: QueryPosition): string {
     const { fromDate = 'the start' } = window;
-    const to = this.reached === undefined ? window.toDate : formatTimestamp(this.reached + MINUTE);
+    const to = reached === undefined ? window.toDate : formatTimestamp(reached + MINUTE);
     return `posts from ${fromDate} to ${to ?? 'now'}`;
   }
 }
@@ -50,13 +53,4 @@ function parsePost(bytes: Buffer): Activity {
   // Throws where the post has no id.
   void post.id;
   return post;
-}
-
-/** Progress ignores a post without a time; the consumer gets the error when it reads the time. */
-function timeOf(post: Activity | undefined): number | undefined {
-  try {
-    return post?.postedAt.getTime();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { cursorError } from '../check.js';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
+import { changedOption, shown } from '../flow/flow-difference.js';
 import { isRecord } from '../is-record.js';
 import type { Json } from '../json/json.js';
 import { isCount } from '../json/json-checks.js';
@@ -21,12 +22,23 @@ export interface QueryPosition {
   readonly pages: number;
   /** Whether every page was delivered. */
   readonly done: boolean;
+  /** The time of the last delivered item, in epoch milliseconds. */
+  readonly reached: number | undefined;
   /** The dates of the whole request, as the first page or the slicing fixed them. */
   readonly window: EchoedWindow;
 }
 
 export function startOf({ next }: Query): QueryPosition {
-  return { slice: 0, next, skip: 0, items: 0, pages: 0, done: false, window: {} };
+  return {
+    slice: 0,
+    next,
+    skip: 0,
+    items: 0,
+    pages: 0,
+    done: false,
+    reached: undefined,
+    window: {},
+  };
 }
 
 /** Whether everything was delivered. */
@@ -34,13 +46,19 @@ export function isOver({ limit, pages }: Query, position: QueryPosition): boolea
   return position.done || position.items >= limit || position.pages >= pages;
 }
 
-/** The position after a page, of which `delivered` items were delivered. */
+/**
+ * The position after a page, of which `delivered` items were delivered.
+ *
+ * @param reached The time of the last of them, where there is one.
+ */
 export function advance<T>(
-  position: QueryPosition,
+  before: QueryPosition,
   page: Page<T>,
   delivered: number,
+  reached: number | undefined,
   slices: number,
 ): QueryPosition {
+  const position = { ...before, reached: reached ?? before.reached };
   const window = slices > 1 ? position.window : page.window;
   const items = position.items + delivered;
   const skip = position.skip + delivered;
@@ -48,6 +66,7 @@ export function advance<T>(
   if (skip < page.items.length) return { ...position, window, items, skip };
   const slice = page.next === undefined ? position.slice + 1 : position.slice;
   return {
+    ...position,
     slice: Math.min(slice, slices - 1),
     next: page.next,
     skip: 0,
@@ -60,7 +79,7 @@ export function advance<T>(
 
 /** The position as a cursor, with the request that it belongs to. */
 export function cursorOf({ source, identity }: Query, position: QueryPosition): Cursor {
-  const { slice, next, skip, items, pages, done, window } = position;
+  const { slice, next, skip, items, pages, done, reached, window } = position;
   return {
     source,
     request: identity,
@@ -71,6 +90,7 @@ export function cursorOf({ source, identity }: Query, position: QueryPosition): 
     items,
     pages,
     done,
+    ...(reached === undefined ? {} : { reached: new Date(reached).toISOString() }),
   };
 }
 
@@ -80,30 +100,37 @@ export function cursorOf({ source, identity }: Query, position: QueryPosition): 
  * @throws OptionError If it is damaged or belongs to another request.
  */
 export function positionOf(query: Query, cursor: Cursor): QueryPosition {
-  const { source, request, window, slice, next, skip, items, pages, done } = cursor as Readonly<
-    Record<string, Json>
-  >;
+  const { source, request, window, slice, next, skip, items, pages, done, reached } =
+    cursor as Readonly<Record<string, Json>>;
   if (source !== query.source || !isRecord(request))
     throw cursorError(`is not one of ${query.source}()`);
-  const names = new Set([...Object.keys(request), ...Object.keys(query.identity)]);
-  for (const name of names)
-    if (request[name] !== query.identity[name])
-      throw new OptionError(
-        'resume',
-        `The cursor belongs to another request: its ${name} was ${show(request[name])}, and now it is ${show(query.identity[name])}. Use the same options, or start afresh without the cursor`,
-      );
+  const name = changedOption(request, query.identity);
+  if (name !== undefined) {
+    const [was, is] = [shown(request[name]), shown(query.identity[name])];
+    const advice =
+      name === 'maxResults'
+        ? `Without \`maxResults\`, it follows from \`limit\`: pass \`maxResults: ${was}\` to go on with another \`limit\``
+        : 'Use the same options';
+    throw new OptionError(
+      'resume',
+      `The cursor belongs to another request: its ${name} was ${was}, and now it is ${is}. ${advice}, or start afresh without the cursor`,
+    );
+  }
   const numbers = [slice, skip, items, pages];
   const dates = isRecord(window) ? [window.fromDate, window.toDate] : [0];
+  const at =
+    reached === undefined ? undefined : Date.parse(isTextOrNone(reached) ? String(reached) : '');
   const { slices = 1 } = query.identity;
   if (
     !numbers.every(isCount) ||
     Number(slice) >= Number(slices) ||
     !dates.every(isDateOrNone) ||
     !isTextOrNone(next) ||
+    Number.isNaN(at) ||
     typeof done !== 'boolean'
   )
     throw cursorError('is damaged');
-  return { slice, next, skip, items, pages, done, window } as unknown as QueryPosition;
+  return { slice, next, skip, items, pages, done, reached: at, window } as unknown as QueryPosition;
 }
 
 function isDateOrNone(value: Json | undefined): boolean {
@@ -112,8 +139,4 @@ function isDateOrNone(value: Json | undefined): boolean {
 
 function isTextOrNone(value: Json | undefined): boolean {
   return value === undefined || typeof value === 'string';
-}
-
-function show(value: Json | undefined): string {
-  return value === undefined ? 'not given' : JSON.stringify(value);
 }

@@ -117,6 +117,7 @@ export function checkQuery(
     product,
     ...params,
     ...defined({ next, slices: slices === 1 ? undefined : slices }),
+    ...account.serviceAt(url),
   };
   return {
     ...{ source, account, product, url, method, params, identity, next, resume },

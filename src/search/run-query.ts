@@ -23,9 +23,9 @@ export interface Results<T> {
   /** Called with each damaged element of a page; without it, the first one ends the run. */
   readonly onDamaged?: OnDamaged | undefined;
   /** Checks the pages in order. Throws if one contradicts itself or an earlier one. */
-  receive(page: Page<T>): void;
-  /** The time that the pages have reached, in epoch milliseconds. */
-  readonly reached: number | undefined;
+  receive?(page: Page<T>): void;
+  /** The time of an item, in epoch milliseconds; `undefined` for one without. */
+  timeOf(item: T): number | undefined;
   /** The part of a window that was received, 0 to 1. */
   fractionOf(window: Window, position: QueryPosition): number;
   /** Describes what is still missing, for an error. */
@@ -62,10 +62,12 @@ export async function* runQuery<T>(
         await results.onDamaged(record, error);
         isInCallback = false;
       }
-      results.receive(page);
+      results.receive?.(page);
       const rest = query.limit - position.items;
       const items = page.items.slice(position.skip, position.skip + rest);
-      position = advance(position, page, items.length, requests.length);
+      const last = items.at(-1);
+      const reached = last === undefined ? undefined : results.timeOf(last);
+      position = advance(position, page, items.length, reached, requests.length);
       cursor = cursorOf(query, position);
       report(run, query, position, results, page, items.length);
       yield { items, cursor, origin: query.url.href };
@@ -94,7 +96,7 @@ function report<T>(
   if (progress === undefined) return;
   progress.received += received;
   progress.receivedBytes += page.receivedBytes;
-  progress.reached = results.reached;
+  progress.reached = position.reached;
   progress.fraction = fractionOf(query, position, results) ?? progress.fraction;
 }
 

@@ -98,16 +98,17 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
     { tag, maxResults },
     { limit, pages, slices },
   );
+  // Before what follows from them, as the first difference is the one that is reported.
   const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
   if (share === undefined)
     return new OwnFlow(run => runQuery(query, () => new PostResults(onDamaged), run), undefined, [
-      { step: 'search', ...query.identity, ...bounds },
+      { step: 'search', ...bounds, ...query.identity },
     ]);
   const part = shareOfQuery(query, share);
   return new OwnFlow(
     run => (part === undefined ? none() : runQuery(part, () => new PostResults(onDamaged), run)),
     undefined,
-    [{ step: 'search', ...query.identity, ...bounds, share: shareName(share) }],
+    [{ step: 'search', ...bounds, ...query.identity, share: shareName(share) }],
   );
 }
 

@@ -23,6 +23,7 @@ export function environmentOf(
     MILLRACE_URL: addresses.baseUrl,
     MILLRACE_CONSOLE_URL: addresses.consoleUrl,
     MILLRACE_STATUS_URL: addresses.statusUrl,
+    MILLRACE_LOCAL_SERVICE: addresses.localService ?? '',
     MILLRACE_ACCOUNT: addresses.account,
     MILLRACE_LABEL: addresses.label,
     MILLRACE_STREAM_LABEL: addresses.streamLabel,

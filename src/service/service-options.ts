@@ -1,3 +1,4 @@
+import path from 'node:path';
 import {
   type Checked,
   checkOptions,
@@ -276,6 +277,8 @@ export interface Settings
   readonly jobDwellMs: JobDwell;
   readonly userPassword: string;
   readonly onError: (error: unknown) => void;
+  /** See `Addresses`. */
+  readonly localService: string | undefined;
 }
 
 /** @throws OptionError */
@@ -292,7 +295,22 @@ export function settingsOf(options: ServiceOptions): Settings {
     jobDwellMs: dwellOf(jobDwellMs),
     userPassword: rest.userPassword ?? rest.password,
     onError: error => void report(error, rest.onError),
+    localService: postsOf(rest),
   };
+}
+
+/** The options that decide which posts a service has; `undefined` for an archive that the caller made. */
+function postsOf(
+  options: Pick<Settings, 'archive' | 'seed' | 'format' | 'postsPerMinute' | 'complianceRate'>,
+): string | undefined {
+  const { archive, seed, postsPerMinute, format, complianceRate } = options;
+  if (typeof archive === 'object') return undefined;
+  const decisive =
+    archive === undefined ? { seed, postsPerMinute } : { archive: path.resolve(archive) };
+  const text = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...decisive, format, complianceRate }))
+    if (value !== undefined) text.set(name, String(value));
+  return text.toString();
 }
 
 async function report(error: unknown, onError: ServiceOptions['onError']): Promise<void> {

@@ -14,7 +14,7 @@ import { type UsageRow, usageTable } from './usage-table.js';
  * await pipeline(usage.rows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
  */
 export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
-  const { pathname, search } = usageUrl('usage.rows', account, options);
+  const url = usageUrl('usage.rows', account, options);
   return new OwnFlow(
     async function* ({ signal, progress }) {
       const linked = new LinkedAbort(signal, options.signal);
@@ -27,6 +27,6 @@ export function usageRows(account: Account, options: UsageOptions = {}): Flow<Us
       yield { items };
     },
     undefined,
-    [{ step: 'usageRows', report: pathname + search }],
+    [{ step: 'usageRows', report: url.pathname + url.search, ...account.serviceAt(url) }],
   );
 }

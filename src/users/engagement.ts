@@ -124,6 +124,6 @@ export function engagement<
         for (const { items, ...rest } of item.batches)
           yield { ...rest, items: result === undefined ? [] : items.map(result) };
     },
-    { step: { step: 'engagement', types, counts: as } },
+    { step: { step: 'engagement', types, counts: as, ...account.serviceAt(url) } },
   );
 }

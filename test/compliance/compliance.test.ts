@@ -225,6 +225,27 @@ describe('compliance', () => {
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
 
+  it('is not resumed from a cursor of another service, but from one of an older version', async () => {
+    const first = reading({}, acme({ localService: 'one' }));
+    await service.until(1);
+    service.happen(1, timing.now());
+    await first.has('1');
+    await first.stop();
+    const resume = first.cursor();
+    expect(resume).toMatchObject({ service: 'one' });
+    const other = reading({ resume }, acme({ localService: 'two' }));
+    await expect(other.done).rejects.toThrow(
+      'of another service: it was "one", and now it is "two"',
+    );
+    const { service: _, ...older } = resume ?? {};
+    service.happened.push({ id: 2, at: timing.now() + 10 });
+    for (const cursor of [resume, older]) {
+      const again = reading({ resume: cursor }, acme({ localService: 'one' }));
+      await again.has('2');
+      await again.stop();
+    }
+  });
+
   it('fetches the events that were on their way for half an hour, as nothing says that they have arrived (faults matrix, seed 27)', async () => {
     let ahead = 0;
     const sent = timing.now();

@@ -15,6 +15,22 @@ describe('the cursor of a replay', () => {
     expect(parse({}).state).toMatchObject({ chunk: 960_000, connects: [] });
   });
 
+  it('is refused for another service, unless an older version wrote it', () => {
+    const resume = (before: object, now: Record<string, string>) =>
+      parseReplayCursor({ url: 'x', ...now }, { ...cursor, request: { url: 'x', ...before } });
+    expect(() => resume({ service: 'a.example' }, { service: 'b.example' })).toThrow(
+      'its service was "a.example", and now it is "b.example"',
+    );
+    expect(() => resume({ service: 'a.example' }, {})).toThrow('and now it is not given');
+    expect(resume({}, { service: 'b.example' }).state).toMatchObject({ connects: [] });
+  });
+
+  it('of a share is refused by a run of the whole, which would take the share for all', () => {
+    expect(() => parse({ request: { url: 'x', share: '1/2' } })).toThrow(
+      'its share was "1/2", and now it is not given',
+    );
+  });
+
   it.each([
     [
       'an open range that ends before it begins',

@@ -7,6 +7,7 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import type { AccountOptions } from '../../src/http/account.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
+import { formatTimestamp, MINUTE } from '../../src/time.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import {
   cut,
@@ -161,6 +162,31 @@ describe('a search that cannot go on', () => {
       expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
     },
   );
+
+  it('after it was resumed misses only minutes after the last delivered post', async () => {
+    const upTo = (count: number) => {
+      const { at } = POSTS[count - 1] ?? { at: Number.NaN };
+      return [`posts from 202401010000 to ${formatTimestamp(at + MINUTE)}`];
+    };
+    const failed = async (options: Partial<SearchOptions>, pages: number) => {
+      afterPages(pages);
+      server.otherwise = status(401);
+      const { error } = await run(options);
+      expect(error).toBeInstanceOf(IncompleteError);
+      return error as IncompleteError;
+    };
+    const first = await failed({}, 2);
+    expect(first.missing).toEqual(upTo(20));
+    const second = await failed({ resume: first.cursor as Cursor }, 0);
+    expect(second.missing).toEqual(upTo(20));
+    const third = await failed({ resume: second.cursor as Cursor }, 1);
+    expect(third.missing).toEqual(upTo(30));
+    // A limit cuts the second page: the rest of it is missing.
+    server.otherwise = searchPages(POSTS);
+    const { cursor } = await run({ limit: 13 });
+    const more = await failed({ limit: 30, resume: cursor as Cursor }, 0);
+    expect(more.missing).toEqual(upTo(13));
+  });
 
   it('shows no secret, even if a response echoes it', async () => {
     const token = Buffer.from(`me@acme.test:${PASSWORD}`).toString('base64');

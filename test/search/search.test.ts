@@ -383,6 +383,34 @@ describe('the cursor of a search', () => {
     expect(server.received.length).toBe(before);
   });
 
+  it('says that `maxResults` follows from a changed `limit`, and how to go on', async () => {
+    const posts = januaryPosts(90);
+    server.otherwise = searchPages(posts);
+    const acme = testAccount(server);
+    const { maxResults: _, ...options } = SNOW;
+    const first = await batchesOf(search(acme, { ...options, limit: 60 }));
+    const resume = first.at(-1)?.cursor;
+    await expect(batchesOf(search(acme, { ...options, limit: 80 }), resume)).rejects.toThrow(
+      'its maxResults was 60, and now it is 80. Without `maxResults`, it follows from `limit`: pass `maxResults: 60` to go on with another `limit`',
+    );
+    const goOn = search(acme, { ...options, limit: 80, maxResults: 60 });
+    expect(bytesOf(await batchesOf(goOn, resume))).toEqual(
+      posts.slice(60, 80).map(post => post.bytes),
+    );
+  });
+
+  it('is refused for another service, unless an older version wrote it', async () => {
+    server.otherwise = searchPages(januaryPosts(25));
+    const at = (localService?: string) => search(testAccount(server, { localService }), SNOW);
+    const [first] = await batchesOf(at('one'));
+    await expect(batchesOf(at('two'), first?.cursor)).rejects.toThrow(
+      'its service was "one", and now it is "two"',
+    );
+    expect((await batchesOf(at('one'), first?.cursor)).length).toBe(2);
+    const [older] = await batchesOf(at());
+    expect((await batchesOf(at('two'), older?.cursor)).length).toBe(2);
+  });
+
   it('is refused if it is damaged', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const [first] = await batchesOf(search(testAccount(server), SNOW));
@@ -397,6 +425,8 @@ describe('the cursor of a search', () => {
       { skip: 'a' },
       { items: null },
       { done: 'no' },
+      { reached: 'then' },
+      { reached: 5 },
     ] as Cursor[]) {
       const resume = { ...first?.cursor, ...damage };
       const run = batchesOf(search(testAccount(server), SNOW), resume);

@@ -85,6 +85,7 @@ describe('keys such as __proto__ change no other object', () => {
     const query = { source: 'search', identity: { query: 'rain' } } as never;
     const position = {
       ...{ slice: 0, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
+      reached: Date.UTC(2018, 0, 20, 12, 30, 5),
       window: { fromDate: '201801010000', toDate: '201802010000' } as never,
     };
     const text = JSON.stringify(cursorOf(query, position));

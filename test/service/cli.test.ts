@@ -76,6 +76,7 @@ describe('the command', () => {
       data_url: addresses.base_url,
       console_url: `${addresses.base_url}/console`,
       status_url: `${addresses.base_url}/status`,
+      local_service: 'seed=5&postsPerMinute=3.5&complianceRate=0',
       stream_label: 'replay',
       compliance_label: 'compliance',
       account: 'acme',
@@ -257,6 +258,17 @@ describe('the variables', () => {
     const left = { MILLRACE_LIMITS: 'relaxed' };
     const after = await runAs([CLI], ['--port', '8080', '--env'], left).ended;
     expect(after.stdout).toContain("export MILLRACE_LIMITS=''\n");
+  });
+
+  it.concurrent('say which posts it has, so that a checkpoint is refused by one with others', async () => {
+    const of = async (...args: string[]) =>
+      (await run('--port', '8080', '--env', ...args).ended).stdout;
+    const line = "export MILLRACE_LOCAL_SERVICE='seed=one&postsPerMinute=3.5&complianceRate=0'\n";
+    expect(await of('--seed', 'one')).toContain(line);
+    expect(await of('--seed', 'one', '--files-port', '8081')).toContain(line);
+    expect(await of('--archive', 'posts')).toContain(
+      `MILLRACE_LOCAL_SERVICE='archive=${encodeURIComponent(path.resolve('posts'))}&`,
+    );
   });
 
   it.concurrent('of --env need a port, because the URL is not known yet', async () => {

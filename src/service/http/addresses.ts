@@ -25,6 +25,8 @@ export interface Addresses {
   readonly consoleUrl: string;
   /** `{status_url}`: the status page. */
   readonly statusUrl: string;
+  /** Tells checkpoints which posts the service has; absent for an `Archive` that was passed in. */
+  readonly localService: string | undefined;
   readonly account: string;
   /** The label of the search endpoints. */
   readonly label: string;
@@ -48,7 +50,7 @@ export interface Addresses {
   readonly limits: ClientLimits;
 }
 
-/** Names, credentials and limits that come from options of the service. */
+/** Names, credentials and limits that come from options of the service, and which posts it has. */
 type Names = { readonly limits: Limits } & Omit<
   Addresses,
   `${string}Url` | 'serviceTime' | 'limits'
@@ -67,6 +69,7 @@ export function addressesAt(url: string, names: Names, serviceTime: () => number
     dataUrl: url,
     consoleUrl: `${url}/console`,
     statusUrl: `${url}/status`,
+    localService: names.localService,
     account: names.account,
     label: names.label,
     streamLabel: names.streamLabel,

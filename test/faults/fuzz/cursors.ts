@@ -37,6 +37,7 @@ export const cursors: ParserKind = {
     const seeds: readonly unknown[] = [
       cursorOf(query, {
         ...{ slice: 2, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
+        reached: Date.UTC(2018, 0, 20, 12, 30, 5),
         window: { fromDate: '201801010000', toDate: '201802010000' } as never,
       }),
       downloads.cursorAt({ next: 3, files: 3, ...delivered } as never),

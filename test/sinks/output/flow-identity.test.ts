@@ -1,12 +1,17 @@
-import { readFile, rm } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Activity } from '../../../src/activity/activity.js';
 import { localFiles } from '../../../src/archive/local-files.js';
+import { compliance } from '../../../src/compliance/compliance.js';
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../../src/compliance/without-deleted.js';
 import { StorageError } from '../../../src/errors.js';
 import { Flow, identityOf, type Operator, operator } from '../../../src/flow/flow.js';
+import { flowDifference } from '../../../src/flow/flow-difference.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { account } from '../../../src/http/account.js';
+import { type Account, account } from '../../../src/http/account.js';
+import { jobFiles } from '../../../src/jobs/job-files.js';
 import { dedupe } from '../../../src/operators/dedupe.js';
 import { filter } from '../../../src/operators/filter.js';
 import { gunzip } from '../../../src/operators/gunzip.js';
@@ -15,8 +20,15 @@ import { matchRules } from '../../../src/operators/match-rules.js';
 import { routeByTag } from '../../../src/operators/route-by-tag.js';
 import { take } from '../../../src/operators/take.js';
 import { tap } from '../../../src/operators/tap.js';
+import { listReplayRules } from '../../../src/replay/list-rules.js';
+import { replay } from '../../../src/replay/replay.js';
+import { counts } from '../../../src/search/counts.js';
 import { search } from '../../../src/search/search.js';
+import { createService, type Service, type ServiceOptions } from '../../../src/service/index.js';
 import { files } from '../../../src/sinks/files.js';
+import { merge } from '../../../src/sources/merge.js';
+import { usageRows } from '../../../src/usage/usage-rows.js';
+import { engagement } from '../../../src/users/engagement.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const temporaryFolder = temporaryFolders();
@@ -104,6 +116,140 @@ describe('a checkpoint belongs to one flow', () => {
   });
 });
 
+describe('a checkpoint belongs to one service', () => {
+  const WINDOW = { fromDate: '202401010000', toDate: '202401020000' } as const;
+  const QUERY = { query: 'good OR new OR day', product: 'fullarchive', maxResults: 10 } as const;
+  const started: Service[] = [];
+  afterEach(async () => {
+    for (const service of started.splice(0)) await service.stop();
+  });
+
+  async function local(options: ServiceOptions = {}) {
+    const service = createService({ limits: 'relaxed', postsPerMinute: 0.5, ...options });
+    started.push(service);
+    return { service, addresses: await service.start() };
+  }
+
+  /** The posts of a search, in a run that stops after some of them. */
+  const run = (acme: Account, out: string, failAfter = Number.POSITIVE_INFINITY) => {
+    let seen = 0;
+    return pipeline(
+      search(acme, { ...QUERY, ...WINDOW }),
+      tap(() => {
+        if (++seen > failAfter) throw new Error('interrupted');
+      }),
+      files({ path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitIntervalMs: 0 }),
+    );
+  };
+
+  it('a complete one does not give the result of a local service with another seed', async () => {
+    const out = await temporaryFolder();
+    const [one, two] = [await local({ seed: 'one' }), await local({ seed: 'two' })];
+    const { posts } = await run(account(one.addresses, {}), out);
+    expect(posts).toBeGreaterThan(20);
+    await expect(run(account(two.addresses, {}), out)).rejects.toThrow(
+      /belongs to another flow: `service` of search\(\) was "seed=one&.*" and is now "seed=two&/,
+    );
+    expect(await run(account(one.addresses, {}), out)).toMatchObject({ posts });
+  });
+
+  it('a complete one does not give the result of another host', async () => {
+    const out = await temporaryFolder();
+    const at = (baseUrl: string) => {
+      const names = { account: 'acme', label: 'prod', email: 'a@x.test', password: 'pa55' };
+      const source = search(account({ baseUrl, ...names }, {}), { ...QUERY, ...WINDOW });
+      const posts = words('snow');
+      return new Flow<string>(pull => posts.batches(pull), undefined, source.identity);
+    };
+    await pipeline(at('https://a.example'), sinkIn(out));
+    await expect(pipeline(at('https://b.example:8443'), sinkIn(out))).rejects.toThrow(
+      '`service` of search() was "a.example" and is now "b.example:8443"',
+    );
+    expect(await pipeline(at('https://a.example'), sinkIn(out))).toMatchObject({ posts: 4 });
+  });
+
+  it('is resumed after the same local service has been started on another port', async () => {
+    const out = await temporaryFolder();
+    const whole = await temporaryFolder();
+    const first = await local({ seed: 'one' });
+    await run(account(first.addresses, {}), whole);
+    await expect(run(account(first.addresses, {}), out, 15)).rejects.toThrow('interrupted');
+    const again = await local({ seed: 'one' });
+    expect(again.addresses.baseUrl).not.toBe(first.addresses.baseUrl);
+    await first.service.stop();
+    await run(account(again.addresses, {}), out);
+    const [resumed, expected] = await Promise.all(
+      [out, whole].map(folder => readFile(`${folder}/x.jsonl`, 'utf8')),
+    );
+    expect(resumed).toBe(expected);
+  });
+
+  it.each([
+    ['a complete one', undefined],
+    ['one in the middle', 15],
+  ])(
+    'is resumed where an older version did not name the service in it: %s',
+    async (_, failAfter) => {
+      const out = await temporaryFolder();
+      const { addresses } = await local();
+      const acme = account(addresses, {});
+      await run(acme, out, failAfter).catch(() => {});
+      const text = await readFile(`${out}/run.json`, 'utf8');
+      expect(text).toContain('"service":');
+      const [body] = text.replaceAll(/,"service":"[^"]*"/g, '').split('  "check"');
+      const sum = crc32(`${body}`).toString(16).padStart(8, '0');
+      await writeFile(`${out}/run.json`, `${body}  "check": "${sum}"\n}\n`);
+      const { posts } = await run(acme, out);
+      expect(posts).toBeGreaterThan(20);
+      expect(new Set((await readFile(`${out}/x.jsonl`, 'utf8')).split('\n')).size).toBe(posts + 1);
+    },
+  );
+
+  const settings = {
+    ...{ account: 'acme', label: 'prod', streamLabel: 'prod', complianceLabel: 'prod' },
+    ...{
+      publisher: 'twitter',
+      email: 'a@x.test',
+      password: 'pa55',
+      consumerKey: 'c',
+      consumerSecret: 'secret',
+    },
+    ...{ accessToken: 'token', accessTokenSecret: 'secret' },
+  };
+  const uuid = '6e9a1c5e-7b1f-4a0e-9a55-3f8a1c9d7e21';
+  it.each<[string, (acme: Account) => Flow<unknown>]>([
+    ['search', acme => search(acme, QUERY)],
+    ['search', acme => search(acme, { ...QUERY, ...WINDOW, share: { index: 1, of: 2 } })],
+    ['counts', acme => counts(acme, { query: 'snow', product: '30day' })],
+    ['replay', acme => replay(acme, { streamType: 'rulestream', ...WINDOW })],
+    ['compliance', acme => compliance(acme)],
+    ['jobFiles', acme => jobFiles(acme, uuid)],
+    ['replayRules', acme => listReplayRules(acme)],
+    ['usageRows', acme => usageRows(acme)],
+    ['engagement', acme => engagement(acme)(new Flow<Activity>(async function* () {}))],
+    ['search', acme => merge(search(acme, QUERY), words('snow'))],
+  ])('%s() names it', (step, flowOf) => {
+    const at = (url: string, localService?: string) =>
+      flowOf(account({ url, localService, ...settings }, {})).identity;
+    const a = at('https://a.example/x');
+    expect(flowDifference(a, at('https://a.example/x'))).toBeUndefined();
+    expect(flowDifference(a, at('https://b.example/x'))).toBe(
+      `\`service\` of ${step}() was "a.example" and is now "b.example"`,
+    );
+    expect(flowDifference(at('http://localhost:1/x', 'one'), at('http://[::1]:2/x', 'two'))).toBe(
+      `\`service\` of ${step}() was "one" and is now "two"`,
+    );
+    // A checkpoint of an older version, and one of an address that is any service of this machine.
+    const older = at('http://localhost:1/x');
+    expect(JSON.stringify(older)).not.toContain('service');
+    expect(flowDifference(older, at('http://localhost:2/x'))).toBeUndefined();
+    expect(flowDifference(older, a)).toBeUndefined();
+    expect(flowDifference(a, older)).toContain('`service`');
+    // A variable that is left over says nothing of a remote service.
+    expect(at('https://a.example/x', 'one')).toEqual(a);
+  });
+});
+
 describe('the identity of a flow', () => {
   const acme = account({
     baseUrl: 'http://localhost:1',
@@ -145,6 +291,28 @@ describe('the identity of a flow', () => {
       [{ value: 'rain', tag: 'a' }],
     ].map(rules => JSON.stringify(identityOf(matchRules(rules)(source as never))));
     expect(new Set(ids).size).toBe(3);
+  });
+
+  it('names the option that was changed, not one that follows from it', () => {
+    const limited = (limit?: number) =>
+      search(acme, { query: 'snow', product: '30day', limit }).identity;
+    expect(flowDifference(limited(60), limited(80))).toBe(
+      '`limit` of search() was 60 and is now 80',
+    );
+    expect(flowDifference(limited(), limited(80))).toBe(
+      '`limit` of search() was null and is now 80',
+    );
+  });
+
+  it('shows which option of which joined source was changed', () => {
+    const joined = (query: string) =>
+      merge(words('snow'), search(acme, { query, product: '30day' })).identity;
+    expect(flowDifference(joined('snow'), joined('rain'))).toBe(
+      '`query` of search() was "snow" and is now "rain"',
+    );
+    expect(
+      flowDifference(merge(words('a')).identity, merge(words('a'), words('b')).identity),
+    ).toMatch(/^`sources` of merge\(\) was /);
   });
 
   it('ignores stages that only change the form of items', () => {
