@@ -18,8 +18,9 @@ import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
+import { nodeFileSystem, statusOf, unlinkIfThere } from '../storage/file-system.js';
 import { firstBytes } from '../storage/first-bytes.js';
-import { takeLock } from '../storage/lock.js';
+import { type Lock, takeLock } from '../storage/lock.js';
 import { openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 
@@ -43,7 +44,10 @@ export async function rewriteFile(
   try {
     const review = new Review(tombstones, options);
     for await (const { items } of linesOf(file, signal)) review.lines(items, file);
-    if (review.untouched) return review;
+    if (review.untouched) {
+      await removeLeft(file);
+      return review;
+    }
     // Tombstones may have been added meanwhile: the result reports what was written.
     const rewrite = new Review(tombstones, options);
     await write(file, rewrite, signal);
@@ -123,10 +127,35 @@ function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer>
   return batchesOf(jsonLines()(gunzip({ plain: 'pass' })(bytes)), { signal });
 }
 
+/** Fixed names, so that the next run finds what a killed one has left: a lock, or a copy of forbidden posts. */
+function namesFor(file: string): { readonly lock: string; readonly aside: string } {
+  const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);
+  return { lock: `${hidden}.lock`, aside: `${hidden}.tmp` };
+}
+
+/** Removes what a killed run has left beside a file that needs no rewriting. */
+async function removeLeft(file: string): Promise<void> {
+  const names = namesFor(file);
+  if ((await statusOf(nodeFileSystem, names.lock)) === undefined) return;
+  let lock: Lock;
+  try {
+    lock = await takeLock(names.lock);
+  } catch (error) {
+    // Another run rewrites the file now, and removes what is its own.
+    if (error instanceof StorageError && error.retryable) return;
+    throw error;
+  }
+  try {
+    await unlinkIfThere(nodeFileSystem, names.aside);
+  } finally {
+    await lock.release();
+  }
+}
+
 /** Replaces the file atomically. */
 async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
-  const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);
-  const lock = await takeLock(`${hidden}.lock`, { refusal: `Another run rewrites ${file}` });
+  const { aside, lock: lockPath } = namesFor(file);
+  const lock = await takeLock(lockPath, { refusal: `Another run rewrites ${file}` });
   try {
     const { mode } = await stat(file);
     const compressor = await compressorOf(file);
@@ -139,8 +168,7 @@ async function write(file: string, review: Review, signal: AbortSignal | undefin
         ? streams.pipeline(lines, compressor(), target)
         : streams.pipeline(lines, target));
     };
-    // A fixed name, so that a killed process does not leave a copy of forbidden posts behind.
-    await replaceFile(file, rewrite, { mode: mode & 0o7777, aside: `${hidden}.tmp` });
+    await replaceFile(file, rewrite, { mode: mode & 0o7777, aside });
   } finally {
     await lock.release();
   }

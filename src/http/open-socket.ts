@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, maxHeaderSize, request } from 'node:http';
 import { isIP, connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { LinkedAbort } from '../linked-abort.js';
@@ -85,14 +85,51 @@ async function askForTunnel(
   try {
     // Node emits `connect` for every status, not only for success.
     const answer = await once(asked, 'connect', { signal });
-    const [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
-    if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);
+    let [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
     if (head.length > 0) socket.unshift(head);
+    // After a `100 Continue`, the answer is still to come, and Node has left the socket.
+    while (statusCode >= 100 && statusCode < 200)
+      ({ statusCode, headers } = await readHead(socket, signal));
+    if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);
     return socket;
   } catch (error) {
     asked.on('error', () => {});
     socket.destroy();
     throw signal.aborted ? signal.reason : error;
+  }
+}
+
+interface Head {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+/** Reads the status of a response and the headers that a refusal is explained by, and nothing behind its head. */
+async function readHead(socket: Socket, signal: AbortSignal): Promise<Head> {
+  const onAbort = () => socket.destroy(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  try {
+    let bytes = Buffer.alloc(0);
+    for await (const block of socket.iterator({ destroyOnReturn: false })) {
+      bytes = Buffer.concat([bytes, block]);
+      const end = bytes.indexOf('\r\n\r\n');
+      if (end === -1 && bytes.length <= maxHeaderSize) continue;
+      if (end + 4 < bytes.length) socket.unshift(bytes.subarray(end + 4));
+      const [first = '', ...rest] = bytes.toString('latin1', 0, Math.max(0, end)).split('\r\n');
+      const status = /^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(first)?.[1];
+      if (status === undefined) throw failure('HPE_INVALID_CONSTANT', 'The answer is not HTTP');
+      const name = 'proxy-authenticate';
+      const schemes = rest.filter(line => line.toLowerCase().startsWith(`${name}:`));
+      const headers = { [name]: schemes.map(line => line.slice(name.length + 1)).join(',') };
+      return { statusCode: Number(status), headers };
+    }
+    throw failure('ECONNRESET', 'The socket was closed');
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 

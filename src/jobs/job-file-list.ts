@@ -84,7 +84,8 @@ export class JobFileList {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    this.#urls = urlsOf(await readListing(this.#account, this.job, signal), this.job);
+    const listing = await readListing(this.#account, this.job, signal);
+    this.#urls = urlsOf(listing, this.job, this.#urls);
     this.#listing++;
   }
 }
@@ -151,21 +152,48 @@ function isJob(name: JobName): name is Job {
   return typeof name === 'object' && name !== null && 'status' in name;
 }
 
-/** The addresses by name, in time order. */
-function urlsOf({ urlList }: JobListing, job: Job): Map<string, URL> {
+/**
+ * The addresses by name, in time order. Without segments, files are named in the order of their paths, not as listed:
+ * another listing may have another order. `before` is an earlier listing, whose names they keep.
+ */
+function urlsOf(
+  { urlList }: JobListing,
+  job: Job,
+  before: ReadonlyMap<string, URL> = new Map(),
+): Map<string, URL> {
   const origin = `the listing of the job ${job.uuid}`;
   const urls = urlList.map(text => new URL(text));
-  const segments = urls.map(segmentOf);
-  if (segments.includes(undefined))
-    return new Map(urls.map((url, index) => [`file ${index + 1}`, url]));
-  const named = new Map<string, URL>();
-  urls.forEach((url, index) => {
-    const segment = segments[index] ?? '';
-    if (named.has(segment))
-      throw new DataError(`The segment ${segment} is listed twice`, { position: { origin } });
-    named.set(segment, url);
+  const hasSegments = urls.every(url => segmentOf(url) !== undefined);
+  const listed = new Map<string, URL>();
+  for (const url of urls) {
+    const key = (hasSegments ? segmentOf(url) : undefined) ?? keyOf(url);
+    if (listed.has(key))
+      throw new DataError(
+        hasSegments
+          ? `The segment ${key} is listed twice`
+          : `The file at ${url.pathname} is listed twice`,
+        { position: { origin } },
+      );
+    listed.set(key, url);
+  }
+  const sorted = [...listed].sort(([a], [b]) => (a < b ? -1 : 1));
+  if (hasSegments) return new Map(sorted);
+  const names = new Map([...before].map(([name, url]) => [keyOf(url), name]));
+  const named = sorted.map(([key, url], index) => {
+    const name = before.size === 0 ? `file ${index + 1}` : names.get(key);
+    return [name, url] as const;
   });
-  return new Map([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return new Map(named.filter((entry): entry is [string, URL] => entry[0] !== undefined));
+}
+
+/** Parameters of a signature, which may differ between two addresses of a file. */
+const SIGNATURE =
+  /^(?:x-(?:amz|goog)-.*|(?:aws|google)?accesskeyid|googleaccessid|expires|signature|policy|key-pair-id)$/i;
+
+/** What stays of the address of a file in each listing, in whatever order and by whatever host it is listed. */
+function keyOf({ pathname, searchParams }: URL): string {
+  const own = [...searchParams].filter(([name]) => !SIGNATURE.test(name));
+  return own.length === 0 ? pathname : `${pathname}?${new URLSearchParams(own)}`;
 }
 
 /** `.../2024/01/31/23/50_activities.json.gz` is how the service names its files. */

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,6 +11,9 @@ import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { hasZstd } from '../../src/gzip/zstd-file.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { files } from '../../src/sinks/files.js';
+import { takeLock } from '../../src/storage/lock.js';
+import { thisProcess } from '../../src/storage/process-identity.js';
+import { spawn } from '../child-processes.js';
 import { ofPost, ofUser } from '../compliance/event.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 
@@ -203,6 +207,24 @@ describe('applyCompliance', () => {
       expect(error.message).toContain(`${file} is not a regular file`);
     },
   );
+
+  it('removes the locks and copies of killed runs, also where no file needs rewriting', async () => {
+    const child = spawn(process.execPath, ['-e', '']);
+    await once(child, 'close');
+    const holder = { ...thisProcess(), pid: child.pid, started: undefined, token: 'killed' };
+    const left = ['.1.json.gz.lock', '.1.json.gz.tmp', 'day/.0.json.gz.lock'];
+    for (const name of left) await writeFile(path.join(archive, name), JSON.stringify(holder));
+    expect(await applyCompliance(archive, tombstones)).toMatchObject({ rewritten: [] });
+    const names = await readdir(archive, { recursive: true });
+    expect(names.filter(name => path.basename(name).startsWith('.'))).toEqual([]);
+  });
+
+  it('leaves the lock of a run that rewrites a file, and reads on where it has nothing to change in it', async () => {
+    const other = await takeLock(path.join(archive, '.1.json.gz.lock'));
+    expect(await applyCompliance(archive, tombstones)).toMatchObject({ files: 6, rewritten: [] });
+    await other.check();
+    await other.release();
+  });
 
   it('checks its arguments', async () => {
     await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);

@@ -111,6 +111,26 @@ describe('a request through a proxy', () => {
     expect(proxy.asked).toEqual([]);
   });
 
+  it.each([
+    ['200', undefined, '[1]'],
+    ['403', refuse(403), '403 Forbidden'],
+  ])(
+    'reads on after a `100 Continue` of the proxy, to its answer: %s',
+    async (_, answer, expected) => {
+      proxy.script.push((socket, request) => {
+        // In pieces that end within a head, and two of them.
+        socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Proc');
+        setTimeout(() => {
+          socket.write('essing\r\nX-A: b\r\n\r\n');
+          (answer ?? proxy.otherwise)(socket, request);
+        }, 20);
+      });
+      server.otherwise = json([1]);
+      const got = await get().then(textOf, (error: Error) => error.message);
+      expect(got).toContain(expected);
+    },
+  );
+
   it('is tried again after a proxy that answers with 502, closes or is slow', async () => {
     proxy.script.push(refuse(502), closingProxy, stalledProxy);
     server.otherwise = json([1]);

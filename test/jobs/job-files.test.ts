@@ -12,7 +12,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
 import { AT_ONCE_MS } from '../at-once.js';
-import { type Reply, reset, status } from '../http/scripted-server.js';
+import { json, type Reply, reset, status } from '../http/scripted-server.js';
 import {
   type JobServer,
   type JobServerOptions,
@@ -205,6 +205,71 @@ describe('jobFiles: the files of a job', () => {
     const { lines, error } = await download(served);
     expect(error).toBeUndefined();
     expect(lines).toEqual(served.lines);
+  });
+});
+
+describe('addresses without segments', () => {
+  /** Lists the files under addresses that do not name their segments, in the order that `order` gives each list. */
+  async function startNameless(order: (urls: string[], list: number) => string[]) {
+    const served = await start({ files: servedFiles(6) });
+    const { otherwise } = served.server;
+    let lists = 0;
+    served.server.otherwise = async (response, request) => {
+      const { pathname, searchParams } = new URL(request.url, served.server.url);
+      const list = Number(/\d+/.exec(searchParams.get('Signature') ?? ''));
+      if (pathname.endsWith('results.json')) {
+        served.listings++;
+        lists++;
+        const urls = served.files.map(
+          ({ segment }) =>
+            `${served.server.url}/snapshots/${segment.slice(0, 8)}_${segment.slice(8)}.gz?Signature=canary${lists}`,
+        );
+        const urlList = order(urls, lists);
+        return json({ urlCount: urlList.length, urlList })(response, request);
+      }
+      const [, day, minute] = /(\d{8})_(\d{4})\.gz$/.exec(pathname) ?? [];
+      if (day === undefined) return otherwise(response, request);
+      const file = served.files.find(({ segment }) => segment === `${day}${minute}`)!;
+      const before = served.fetched.get(file.segment) ?? 0;
+      served.fetched.set(file.segment, before + 1);
+      if (list <= served.expired) return status(403)(response, request);
+      return whole(file.gzip)(response, request);
+    };
+    return served;
+  }
+
+  it.each([
+    ['as they are', (url: string) => url],
+    [
+      'signed again',
+      (url: string) => `${url.replace('Signature', 'Expires=2&AccessKeyId=canary&Signature')}x`,
+    ],
+  ])(
+    'that are listed twice, %s, are an error, and no file is delivered twice',
+    async (_, again) => {
+      const served = await startNameless(urls => [...urls, again(urls[2]!)]);
+      const { lines, error } = await download(served);
+      expect(error).toBeInstanceOf(DataError);
+      expect((error as DataError).message).toContain('is listed twice');
+      expect(lines).toEqual([]);
+    },
+  );
+
+  it('are of the same files when the list is renewed in another order', async () => {
+    const served = await startNameless((urls, list) => (list === 1 ? urls : urls.toReversed()));
+    served.expired = 1;
+    const { lines, error } = await download(served);
+    expect(error).toBeUndefined();
+    expect(served.listings).toBeGreaterThan(1);
+    expect(lines).toEqual(served.lines);
+  });
+
+  it('name the same files in each run, in whatever order they are listed', async () => {
+    const served = await startNameless((urls, list) => (list === 1 ? urls : urls.toReversed()));
+    const first = await download(served);
+    const second = await download(served);
+    expect(first.lines).toEqual(served.lines);
+    expect(second.lines).toEqual(first.lines);
   });
 });
 
