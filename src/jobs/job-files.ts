@@ -23,7 +23,6 @@ import {
   type ScanBytes,
   type StoredJobFile,
 } from './stored-job-file.js';
-import { type Turn, Turns } from './turns.js';
 
 /** How `jobFiles` downloads, what it does about wrong totals, and where it reports the outcome. */
 export interface JobFilesOptions {
@@ -337,4 +336,25 @@ function withFile(
 
 async function* iterate<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
+}
+/** The turn of one call. */
+interface Turn {
+  /** Settles when all earlier turns have ended. */
+  readonly begin: Promise<void>;
+  end(): void;
+}
+
+/** Brings what concurrent calls do into the order in which their turns were taken. */
+class Turns {
+  #last = Promise.resolve();
+
+  next(): Turn {
+    const begin = this.#last;
+    let end = () => {};
+    const ended = new Promise<void>(resolve => {
+      end = resolve;
+    });
+    this.#last = begin.then(() => ended);
+    return { begin, end };
+  }
 }

@@ -1,6 +1,5 @@
 import type { Rate } from '../http/rate-limits.js';
-import { floorTo, HOUR, MINUTE, type Window } from '../time.js';
-import { mergeConnects, nextConnectAt, recentConnects } from './connect-budget.js';
+import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../time.js';
 import { mergeRanges, overlap, subtractRanges, wholeMinutes } from './minute-ranges.js';
 import { ReplayRetry } from './replay-retry.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
@@ -363,4 +362,40 @@ function cutOut(range: OpenRange, parts: readonly Window[]): OpenRange[] {
 
 function retriesOf({ mismatches, failures }: OpenRange): number {
   return mismatches + failures;
+}
+
+/** The service may count a request this much after it was sent. */
+const ARRIVAL = SECOND;
+
+/** The earliest time of the next connection, under all rates. */
+function nextConnectAt(connects: readonly number[], rates: readonly Rate[], now: number): number {
+  const free = rates.map(({ requests, perMs }) => {
+    // A future time means that the clock was set back.
+    const recent = connects.filter(at => at > now - perMs - ARRIVAL && at <= now);
+    return recent.length < requests
+      ? now
+      : (recent[recent.length - requests] as number) + perMs + ARRIVAL;
+  });
+  return Math.max(now, ...free);
+}
+
+/** The connections that still count in any of the rates. */
+function recentConnects(
+  connects: readonly number[],
+  rates: readonly Rate[],
+  now: number,
+): readonly number[] {
+  const longest = Math.max(0, ...rates.map(rate => rate.perMs));
+  return connects.filter(at => at > now - longest - ARRIVAL && at <= now);
+}
+
+/** Merges two lists. A time in both is the same connection. */
+function mergeConnects(own: readonly number[], others: readonly number[]): readonly number[] {
+  const unmatched = [...own];
+  const more = others.filter(at => {
+    const known = unmatched.indexOf(at);
+    if (known !== -1) unmatched.splice(known, 1);
+    return known === -1;
+  });
+  return [...own, ...more].sort((a, b) => a - b);
 }

@@ -1,10 +1,18 @@
+import { setMaxListeners } from 'node:events';
 import { cursorError } from '../check.js';
-import { IncompleteError, MillraceError } from '../errors.js';
+import { DataError, IncompleteError, MillraceError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
+import { ReadAhead } from '../flow/read-ahead.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { parseTimestamp, type Window } from '../time.js';
-import type { Page } from './fetch-page.js';
-import type { Query } from './query.js';
+import {
+  type EchoedWindow,
+  fetchPage,
+  mustEqual,
+  type Page,
+  type ParseElement,
+} from './fetch-page.js';
+import type { Params, Query } from './query.js';
 import {
   advance,
   cursorOf,
@@ -13,7 +21,6 @@ import {
   type QueryPosition,
   startOf,
 } from './query-cursor.js';
-import { slicePages } from './slice-pages.js';
 import { requestsOf, windowOf } from './slices.js';
 
 /** The parts of a query that differ between posts and counts. One object for each run. */
@@ -113,4 +120,108 @@ function fractionOf<T>(
   const covered = isKnown ? results.fractionOf({ from, to }, position) : 0;
   const fraction = Math.max(covered, position.items / query.limit, position.pages / query.pages);
   return fraction > 0 ? Math.min(1, fraction) : undefined;
+}
+
+/** The number of slices requested at a time, which at usual latencies uses up 20 requests a second. */
+const MAX_OPEN_SLICES = 12;
+/** The maximum number of pages that a slice buffers until its turn. */
+const PAGES_AHEAD = 4;
+
+/**
+ * The pages of all slices in order, while pages of later slices are already requested.
+ *
+ * @param requests One for each slice, newest first; a single one if the query has no slices.
+ */
+async function* slicePages<T>(
+  query: Query,
+  requests: readonly Params[],
+  start: QueryPosition,
+  parse: ParseElement<T>,
+  signal: AbortSignal,
+): AsyncGenerator<Page<T>, void, undefined> {
+  const isSliced = requests.length > 1;
+  // Every open slice listens to it.
+  setMaxListeners(0, signal);
+  let items = start.items - start.skip;
+  let pages = start.pages;
+  const needsNext = (page: Page<T>): boolean => {
+    items += page.items.length;
+    pages++;
+    return items < query.limit && pages < query.pages;
+  };
+  const open = (index: number): ReadAhead<Page<T>> => {
+    const input = pagesOf(query, {
+      params: requests[index] as Params,
+      next: index === start.slice ? start.next : undefined,
+      window: isSliced ? {} : start.window,
+      parse,
+      signal,
+      needsNext: isSliced ? () => true : needsNext,
+    });
+    return new ReadAhead(input, isSliced ? PAGES_AHEAD : 1);
+  };
+  const opened: ReadAhead<Page<T>>[] = [];
+  for (let index = start.slice; index < requests.length; index++) {
+    while (opened.length < Math.min(MAX_OPEN_SLICES, requests.length - index)) {
+      const slice = open(index + opened.length);
+      slice.fill();
+      opened.push(slice);
+    }
+    yield* opened[0]!.read();
+    opened.shift();
+  }
+}
+
+/** The number of tokens that are stored to detect a repeated one. */
+const MAX_TOKENS = 1_000;
+
+interface PagesOptions<T> {
+  /** The request without `next`. */
+  readonly params: Params;
+  readonly next: string | undefined;
+  /** The dates that earlier pages echoed. */
+  readonly window: EchoedWindow;
+  readonly parse: ParseElement<T>;
+  readonly signal: AbortSignal;
+  /** Whether to request the next page. */
+  readonly needsNext: (page: Page<T>) => boolean;
+}
+
+/**
+ * The pages of one request: each is requested with the `next` of the one before and otherwise the same
+ * parameters. Ends with the page that has no `next`.
+ *
+ * @throws DataError If a token is repeated, which would never end, or if a response belongs to
+ * another request.
+ */
+async function* pagesOf<T>(
+  query: Query,
+  { params, next, window, parse, signal, needsNext }: PagesOptions<T>,
+): AsyncGenerator<Page<T>, void, undefined> {
+  const origin = query.url.href;
+  const tokens = new Set(next === undefined ? [] : [next]);
+  let fixed = window;
+  let token = next;
+  while (true) {
+    const sent = token === undefined ? params : { ...params, next: token };
+    const page = await fetchPage(query, sent, parse, signal);
+    fixed = fixWindow(fixed, page.window, origin);
+    token = page.next;
+    if (token !== undefined && tokens.has(token))
+      throw new DataError(`The service repeats the \`next\` token ${token}: the pages go round`, {
+        position: { origin },
+      });
+    yield { ...page, window: fixed };
+    if (token === undefined || !needsNext(page)) return;
+    tokens.add(token);
+    for (const oldest of tokens) if (tokens.size > MAX_TOKENS) tokens.delete(oldest);
+  }
+}
+
+/** The first page fixes the dates for all pages. */
+function fixWindow(fixed: EchoedWindow, echoed: EchoedWindow, origin: string): EchoedWindow {
+  for (const name of ['fromDate', 'toDate'] as const)
+    if (fixed[name] !== undefined && echoed[name] !== undefined)
+      mustEqual(name, echoed[name], fixed[name], origin);
+  return { ...echoed, ...fixed };
 }

@@ -1,9 +1,20 @@
-import { existsSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { link, mkdtemp, open as openFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { checkLmdbCanOpen } from './lmdb-can-open.js';
-import { lmdbDamage } from './lmdb-damage.js';
+import { isNodeError } from '../errors.js';
 import { makeSyncedFolder } from './make-folder.js';
 import { syncFolder } from './sync-folder.js';
 
@@ -83,5 +94,186 @@ async function loadLmdb(): Promise<Lmdb> {
       `LMDB, a native library, could not be loaded. In a bundle, keep \`lmdb\` external and install it where the bundle runs (${reason})`,
       { cause },
     );
+  }
+}
+
+/** Offsets in a meta page. All fields are little-endian on the machines that LMDB runs on. */
+const MAGIC_AT = 24;
+const PAGE_SIZE_AT = 48;
+const LAST_PAGE_AT = 144;
+const TXN_AT = 152;
+const META_BYTES = 160;
+const MAGIC = 0xbeefc0de;
+
+/**
+ * Checks a file before LMDB maps it into memory: a truncated file, or one of another kind, would
+ * crash the process without a message.
+ *
+ * @returns The damage, or `undefined`.
+ */
+export function lmdbDamage(file: string): string | undefined {
+  let handle: number;
+  try {
+    handle = openSync(file, 'r');
+  } catch {
+    return undefined; // The file does not exist yet, or LMDB reports why it cannot be opened.
+  }
+  try {
+    const first = metaAt(handle, 0);
+    if (first === undefined) return fstatSync(handle).size === 0 ? undefined : 'it is cut short';
+    const pageSize = first.readUInt32LE(PAGE_SIZE_AT);
+    if (!isMeta(first) || pageSize < 512 || pageSize > 65_536) return 'it is not an LMDB file';
+    const second = metaAt(handle, pageSize);
+    if (second === undefined) return 'it is cut short';
+    if (!isMeta(second)) return 'it is not an LMDB file';
+    return isWhole(handle, [first, second], pageSize) ? undefined : 'it is cut short';
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** LMDB writes the pages of a root before it, and uses the newest root. */
+function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: number): boolean {
+  const [first, second] = metas;
+  const newest = txnOf(first) >= txnOf(second) ? first : second;
+  const { size } = fstatSync(handle);
+  if ((newest.readBigUInt64LE(LAST_PAGE_AT) + 1n) * BigInt(pageSize) <= BigInt(size)) return true;
+  if (hasAllPages(handle, newest, pageSize, size)) return true;
+  // Another process may have used the pages again since: then it has a newer root.
+  const [one, other] = [metaAt(handle, 0), metaAt(handle, pageSize)];
+  if (one === undefined || other === undefined) return false;
+  const isNewer = txnOf(one) > txnOf(newest) || txnOf(other) > txnOf(newest);
+  return isNewer && isWhole(handle, [one, other], pageSize);
+}
+
+function txnOf(meta: Buffer): bigint {
+  return meta.readBigUInt64LE(TXN_AT);
+}
+
+function metaAt(handle: number, position: number): Buffer | undefined {
+  const meta = Buffer.alloc(META_BYTES);
+  return readSync(handle, meta, 0, META_BYTES, position) === META_BYTES ? meta : undefined;
+}
+
+function isMeta(page: Buffer): boolean {
+  return page.readUInt32LE(MAGIC_AT) === MAGIC;
+}
+
+/** Offsets in a page, and in a meta page, whose databases begin at `FREE_AT` and `MAIN_AT`. */
+const HEADER_BYTES = 24;
+const FLAGS_AT = 18;
+const LOWER_AT = 20;
+const FREE_AT = 48;
+const MAIN_AT = 96;
+/** Offsets in the record of a database. */
+const DEPTH_AT = 6;
+const OVERFLOW_AT = 24;
+const ROOT_AT = 40;
+
+const BRANCH = 0x01;
+const LEAF = 0x02;
+/** A value that has pages of its own. */
+const BIG = 0x01;
+/** LMDB refuses to search deeper. */
+const MAX_DEPTH = 32;
+const NO_ROOT = 2n ** 64n - 1n;
+
+/**
+ * Whether an LMDB file has every page that a root refers to. The last pages that a root counts may be free, and not
+ * written yet. Reads the pages that list other pages.
+ *
+ * @param meta the meta page of the root
+ */
+export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size: number): boolean {
+  const pages = Math.floor(size / pageSize);
+  let left = pages;
+  return [FREE_AT, MAIN_AT].every(at => {
+    const root = meta.readBigUInt64LE(at + ROOT_AT);
+    if (root === NO_ROOT) return true;
+    const depth = meta.readUInt16LE(at + DEPTH_AT);
+    const hasBig = meta.readBigUInt64LE(at + OVERFLOW_AT) > 0n;
+    return root < BigInt(pages) && depth <= MAX_DEPTH && hasBelow(Number(root), depth, hasBig);
+  });
+
+  function hasBelow(page: number, depth: number, hasBig: boolean): boolean {
+    if (page >= pages) return false;
+    if (depth <= 1 && !hasBig) return true;
+    // Damaged pages may refer to each other.
+    if (left-- === 0) return false;
+    const bytes = Buffer.alloc(pageSize);
+    readSync(handle, bytes, 0, pageSize, page * pageSize);
+    if (bytes.readUInt16LE(FLAGS_AT) !== (depth > 1 ? BRANCH : LEAF)) return false;
+    const count = bytes.readUInt16LE(LOWER_AT) >> 1;
+    for (let index = 0; index < count; index++) {
+      const pointer = HEADER_BYTES + 2 * index;
+      if (pointer + 2 > pageSize) return false;
+      const node = HEADER_BYTES + bytes.readUInt16LE(pointer);
+      if (node + 8 > pageSize) return false;
+      if (depth > 1) {
+        if (!hasBelow(bytes.readUIntLE(node, 6), depth - 1, hasBig)) return false;
+      } else if ((bytes.readUInt16LE(node + 4) & BIG) !== 0) {
+        const value = node + 8 + bytes.readUInt16LE(node + 6);
+        if (value + 8 > pageSize) return false;
+        const valueBytes = HEADER_BYTES + bytes.readUInt32LE(node);
+        const end = bytes.readBigUInt64LE(value) + BigInt(Math.ceil(valueBytes / pageSize));
+        if (end > BigInt(pages)) return false;
+      }
+    }
+    return true;
+  }
+}
+
+/** A shorter lock file is extended by LMDB. */
+const LOCK_BYTES = 8_000;
+/** For a lock file and a new database: four pages of up to 16 KiB. */
+const ROOM_BYTES = 65_536;
+/** What LMDB has open of a database at the same time, and one more. */
+const DESCRIPTORS = 4;
+
+/**
+ * Does what opening an LMDB database needs, so that what fails is an error of Node: lmdb ends the process with SIGSEGV
+ * where a call fails after it has opened the file, and a lock file in memory ends it with SIGBUS where a full disk has no
+ * room for it.
+ *
+ * @param folder one that exists
+ * @throws Error of Node
+ */
+function checkLmdbCanOpen(folder: string, { readOnly }: { readonly readOnly: boolean }): void {
+  const opened: number[] = [];
+  try {
+    for (let n = 0; n < DESCRIPTORS; n++)
+      opened.push(openSync(path.join(folder, 'data.mdb'), readOnly ? 'r' : 'a+'));
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
+  if (readOnly && !mayAccess(folder)) return; // Then LMDB does without a lock file.
+  checkLock(folder);
+}
+
+/** The lock file itself is not opened: closing it would release the locks that this process has in it. */
+function checkLock(folder: string): void {
+  const lock = path.join(folder, 'lock.mdb');
+  const found = statSync(lock, { throwIfNoEntry: false });
+  if (found?.isFile() === false) throw new Error(`${lock} is not a file`);
+  if (found !== undefined) accessSync(lock, constants.R_OK | constants.W_OK);
+  if (found === undefined || found.size < LOCK_BYTES || found.blocks === 0) checkRoom(folder);
+}
+
+function checkRoom(folder: string): void {
+  const aside = mkdtempSync(path.join(folder, 'new-'));
+  try {
+    writeFileSync(path.join(aside, 'room'), Buffer.alloc(ROOM_BYTES));
+  } finally {
+    rmSync(aside, { recursive: true, force: true });
+  }
+}
+
+function mayAccess(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch (error) {
+    if (['EACCES', 'EPERM', 'EROFS'].some(code => isNodeError(error, code))) return false;
+    throw error;
   }
 }

@@ -16,7 +16,7 @@ interface Modules {
   readonly 'gzip/zstd-frames': typeof import('../../src/gzip/zstd-frames.js');
   readonly 'http/account': typeof import('../../src/http/account.js');
   readonly 'http/decode-body': typeof import('../../src/http/decode-body.js');
-  readonly 'http/retry-after': typeof import('../../src/http/retry-after.js');
+  readonly 'http/response-error': typeof import('../../src/http/response-error.js');
   readonly secret: typeof import('../../src/secret.js');
   readonly index: typeof import('../../src/index.js');
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');
@@ -56,7 +56,7 @@ interface Modules {
   readonly 'sinks/output/checkpoint-format': typeof import('../../src/sinks/output/checkpoint-format.js');
   readonly 'sinks/output/safe-name': typeof import('../../src/sinks/output/safe-name.js');
   readonly 'storage/file-system': typeof import('../../src/storage/file-system.js');
-  readonly 'storage/lmdb-damage': typeof import('../../src/storage/lmdb-damage.js');
+  readonly 'storage/open-lmdb': typeof import('../../src/storage/open-lmdb.js');
   readonly time: typeof import('../../src/time.js');
   readonly 'users/callback-server': typeof import('../../src/users/callback-server.js');
   readonly 'users/engagement-response': typeof import('../../src/users/engagement-response.js');

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkOptions } from '../../src/check.js';
 import { ConnectionError, DataError, HttpError, type MillraceError } from '../../src/errors.js';
+import { parseRetryAfter } from '../../src/http/response-error.js';
 import { RETRY, type Retrying, type RetryPolicy, retry } from '../../src/http/retry.js';
-import { parseRetryAfter } from '../../src/http/retry-after.js';
 import { MINUTE, SECOND } from '../../src/time.js';
 import { VirtualTime } from './virtual-time.js';
 

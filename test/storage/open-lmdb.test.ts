@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import promises, {
   mkdir,
   readdir,
@@ -13,8 +13,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-store.js';
-import { lmdbDamage } from '../../src/storage/lmdb-damage.js';
-import { openLmdb } from '../../src/storage/open-lmdb.js';
+import { hasAllPages, lmdbDamage, openLmdb } from '../../src/storage/open-lmdb.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ofPost } from '../compliance/event.js';
@@ -270,4 +269,24 @@ it('a file whose last page is free is cut short once it has lost a page that is 
     else refused++;
   }
   expect(refused).toBeGreaterThan(0);
+});
+
+const PAGE = 4096;
+
+it('a root that is deeper than LMDB can read has not all pages, though they refer to each other without an end', async () => {
+  const handle = openSync(path.join(await temporaryFolder(), 'data.mdb'), 'w+');
+  onTestFinished(() => closeSync(handle));
+  // A branch with one entry, which refers to the branch itself.
+  const page = Buffer.alloc(PAGE);
+  page.writeUInt16LE(1, 18);
+  page.writeUInt16LE(2, 20);
+  page.writeUInt16LE(8, 24);
+  page.writeUInt16LE(2, 32);
+  writeSync(handle, page, 0, PAGE, 2 * PAGE);
+  const meta = Buffer.alloc(PAGE);
+  for (const at of [48, 96]) {
+    meta.writeUInt16LE(65_535, at + 6);
+    meta.writeBigUInt64LE(2n, at + 40);
+  }
+  expect(hasAllPages(handle, meta, PAGE, 70_000 * PAGE)).toBe(false);
 });

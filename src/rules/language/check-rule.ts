@@ -17,7 +17,6 @@ import {
   sampledOr,
   tagTooLong,
 } from './rule-problems.js';
-import { stopWords } from './stop-words.js';
 
 /** The product for which `rules.check` checks a rule, and the tag to check with it. */
 export interface CheckOptions {
@@ -267,3 +266,10 @@ function operatorOf(leaf: Leaf): string | undefined {
     ? leaf.name
     : undefined;
 }
+/** Words that are too common to be the only condition of a rule. */
+const stopWords: ReadonlySet<string> = new Set(
+  (
+    'a an and at but by com from http https if in is it its me my not or rt the this to too via we ' +
+    'www you'
+  ).split(' '),
+);

@@ -170,7 +170,7 @@ function pathsOf(root: string, data: string): readonly string[] {
   return [...new Set([...above, ...folders, ...files])];
 }
 
-/** lmdb frees the same memory twice where a call fails after it has opened the file: see `lmdb-can-open.ts`. */
+/** lmdb frees the same memory twice where a call fails after it has opened the file: see `open-lmdb.ts`. */
 function hasCrashed({ signal, lines }: Run, fault: LmdbFault): boolean {
   return (
     fault !== 'kill' &&

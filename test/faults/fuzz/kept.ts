@@ -146,7 +146,7 @@ export const tombstones: ParserKind = {
   async open(library) {
     const { Tombstones } = await loadModule(library, 'compliance/tombstones');
     const { encodeTombstone } = await loadModule(library, 'compliance/tombstone');
-    const { lmdbDamage } = await loadModule(library, 'storage/lmdb-damage');
+    const { lmdbDamage } = await loadModule(library, 'storage/open-lmdb');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     const file = path.join(folder, 'data.mdb');

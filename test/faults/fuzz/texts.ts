@@ -209,7 +209,7 @@ export const names: ParserKind = {
 export const times: ParserKind = {
   holds: 'a time within bounds, or none',
   async open(library) {
-    const { parseRetryAfter } = await loadModule(library, 'http/retry-after');
+    const { parseRetryAfter } = await loadModule(library, 'http/response-error');
     const { parseTimestamp, formatTimestamp } = await loadModule(library, 'time');
     const { parseCreatedAt, parseIsoTime } = await loadModule(library, 'activity/posted-at');
     const errors = await outcomes(library);

@@ -96,7 +96,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'lost last page',
     mistake: 'drops the last page of a search',
-    file: 'search/pages',
+    file: 'search/run-query',
     from: 'yield { ...page, … };',
     to: 'if (token !== undefined) yield { ...page, … };',
     cells: ['matrix search/reset'],
@@ -104,7 +104,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'next token ignored',
     mistake: 'requests the first page again and again',
-    file: 'search/pages',
+    file: 'search/run-query',
     from: 'token === undefined ? params : { ...params, next: token }',
     to: 'params',
     cells: ['matrix search/reset'],
@@ -136,7 +136,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'create sent twice',
     mistake: 'sends the creation of a job again without looking for the job first',
-    file: 'jobs/send-once',
+    file: 'jobs/job-calls',
     from: 'const found = … await findResult() …;',
     to: 'const found = undefined;',
     cells: ['calls jobs.create/lost-answer'],
