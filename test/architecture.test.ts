@@ -23,7 +23,7 @@ const FOUNDATIONS = [
     'share',
   ],
 ];
-const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'scan', 'flow'];
+const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'flow', 'engine'];
 
 const RULE_BASE = ['activity', 'rules/tree', 'rules/post', 'rules/operators'];
 
@@ -63,8 +63,8 @@ const ARROWS: Record<string, readonly string[]> = {
   storage: ['errors', 'time', 'check'],
   http: FOUNDATIONS,
   activity: ['errors', 'time', 'is-record', 'is-thenable', 'json'],
-  // Whole files in other threads: the flow, and the stages and sinks that take part, use it.
-  scan: ['activity', 'errors', 'gzip', 'json'],
+  // Plans of whole files: the sources, stages and sinks that take part use it.
+  engine: ['flow', 'activity', 'tables', 'errors', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
   // First a post as rules see it, then what each operator tests in it.
@@ -75,9 +75,9 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
   flow: [
     ...['errors', 'time', 'check', 'is-record', 'is-thenable', 'wait', 'abortable'],
-    ...['linked-abort', 'json', 'gzip', 'scan', 'activity'],
+    ...['linked-abort', 'json', 'gzip', 'activity'],
   ],
-  operators: ['flow', 'scan', 'rules', 'activity', ...FOUNDATIONS],
+  operators: ['flow', 'engine', 'rules', 'activity', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.
   tables: [
     ...['activity', 'errors', 'check', 'closest', 'is-record', 'is-thenable', 'time'],
@@ -88,7 +88,7 @@ const ARROWS: Record<string, readonly string[]> = {
       'users/engagement-request',
     ],
   ],
-  sinks: ['flow', 'scan', 'activity', 'tables', ...FOUNDATIONS],
+  sinks: ['flow', 'engine', 'activity', 'tables', ...FOUNDATIONS],
   sources: ['flow', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.
   jetstream: [...MACHINERY, 'sources/merge-batches', 'sinks/line'],

@@ -13,6 +13,6 @@ export async function compileLibrary(outdir: string): Promise<void> {
 /** The paths of the sources below `src`, without `.ts`; the script of threads is bundled instead. */
 export async function sources(): Promise<string[]> {
   return (await readdir(source, { recursive: true }))
-    .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'scan/scan-worker.ts')
+    .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'engine/worker.ts')
     .map(name => name.slice(0, -'.ts'.length));
 }

@@ -27,7 +27,7 @@ const root = path.resolve(import.meta.dirname, '..');
 /** What tests start, and what its scripts import from the library. */
 const ENTRIES = [
   ...['src/index.ts', 'src/service/index.ts', 'src/jetstream/index.ts', 'src/service/cli.ts'],
-  ...['src/http/account.ts', 'src/http/request.ts', 'src/scan/scan.ts'],
+  ...['src/http/account.ts', 'src/http/request.ts', 'src/engine/threads.ts'],
 ];
 
 /**
@@ -48,7 +48,7 @@ export default async function compileSources(project: TestProject): Promise<() =
     splitting: true,
     packages: 'external',
     // In the folder of the script of the threads, which the code looks for next to itself.
-    chunkNames: 'src/scan/[hash]',
+    chunkNames: 'src/engine/[hash]',
     format: 'esm',
     platform: 'node',
     target: 'node20.18',
@@ -56,7 +56,7 @@ export default async function compileSources(project: TestProject): Promise<() =
     // In a file of its own, which changes no stack trace.
     sourcemap: coverage === undefined ? false : 'external',
   });
-  const worker = path.join(folder, 'src/scan/scan-worker.cjs');
+  const worker = path.join(folder, 'src/engine/engine-worker.cjs');
   await buildWorker(worker, ...(coverage === undefined ? [] : ['--sourcemap=external']));
   await keepWorker(worker);
   const text = await readFile(path.join(root, 'package.json'), 'utf8');
@@ -78,7 +78,7 @@ async function openFolder(coverage: string | undefined): Promise<string> {
 
 /** Sources that a test imports start the script of the last build, and an older one may not answer them. */
 async function keepWorker(worker: string): Promise<void> {
-  const built = path.join(root, 'dist/scan-worker.cjs');
+  const built = path.join(root, 'dist/engine-worker.cjs');
   await mkdir(path.dirname(built), { recursive: true });
   const copy = `${built}.${process.pid}`;
   await copyFile(worker, copy);

@@ -67,8 +67,8 @@ function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
       if (!script.url.startsWith('file:')) continue;
       const file = fileURLToPath(script.url);
       // Tests that run the sources themselves start the same script from `dist`.
-      const bundle = file.endsWith('/scan-worker.cjs')
-        ? path.join(compiled, 'src/scan/scan-worker.cjs')
+      const bundle = file.endsWith('/engine-worker.cjs')
+        ? path.join(compiled, 'src/engine/engine-worker.cjs')
         : file;
       if (!existsSync(`${bundle}.map`)) continue;
       found.set(bundle, [...(found.get(bundle) ?? []), script]);

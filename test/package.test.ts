@@ -111,7 +111,13 @@ describe('the package', () => {
       .filter(name => !/^dist\/[a-z-]+-[0-9A-Z]{8}\.js$/.test(name));
     expect(files.toSorted()).toEqual(
       [
-        ...['package.json', 'README.md', 'LICENSE', 'dist/scan-worker.cjs', 'dist/service/cli.js'],
+        ...[
+          'package.json',
+          'README.md',
+          'LICENSE',
+          'dist/engine-worker.cjs',
+          'dist/service/cli.js',
+        ],
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
         ...(isSlowSuite ? await sources() : []).map(name => `dist/${name}.d.ts`),
       ].toSorted(),

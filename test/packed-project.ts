@@ -38,7 +38,7 @@ export async function packedProject(): Promise<PackedProject> {
       ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir],
     ]);
   await buildLibrary(outdir);
-  await buildWorker(path.join(outdir, 'scan-worker.cjs'));
+  await buildWorker(path.join(outdir, 'engine-worker.cjs'));
   const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
   await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
   await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });

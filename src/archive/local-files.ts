@@ -3,19 +3,12 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { abortable } from '../abortable.js';
 import { checkOptions, type OptionTable, optionError, special } from '../check.js';
+import type { DecodedFile } from '../engine/decoded-file.js';
+import type { Decoder, SourceFile } from '../engine/plan.js';
+import { fileFlow } from '../engine/planned.js';
 import { StorageError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
-import {
-  type InternalBatch,
-  type InternalBatches,
-  InternalFlow,
-  type Reader,
-} from '../flow/internal-flow.js';
-import { scannedBatch } from '../flow/scanned-batch.js';
 import { workAhead } from '../flow/work-ahead.js';
-import { releaseMemory } from '../gzip/release-memory.js';
-import { HeldFile } from '../scan/held-file.js';
-import type { Scan } from '../scan/scan.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { isCheckpointFile } from '../storage/checkpoint-file.js';
 import { openToRead } from '../storage/regular-file.js';
@@ -81,14 +74,17 @@ export function localFiles(
   const { match, share = shareOf('localFiles') } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
   const selection = { matches, checkpoints: match !== STORED_FILES, share };
-  return new InternalFlow((run, reader) => read(roots, selection, run, reader), undefined, [
-    {
-      step: 'localFiles',
-      paths: roots,
-      match: match instanceof RegExp ? `${match}` : '(a function)',
-      ...(share !== undefined && { share: shareName(share) }),
-    },
-  ]);
+  return fileFlow(
+    (run, decoder) => read(roots, selection, run, decoder),
+    [
+      {
+        step: 'localFiles',
+        paths: roots,
+        match: match instanceof RegExp ? `${match}` : '(a function)',
+        ...(share !== undefined && { share: shareName(share) }),
+      },
+    ],
+  );
 }
 
 /** Files whose size is asked for at the same time: a million would take gigabytes. */
@@ -113,49 +109,44 @@ async function* read(
   roots: readonly string[],
   selection: Selection,
   { resume, progress, signal }: Run,
-  { releases, fileScan }: Reader,
-): InternalBatches<Uint8Array> {
+  decoder: Decoder | undefined,
+): AsyncGenerator<SourceFile, void, undefined> {
   const { share } = selection;
   const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
   const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
   const total = bytesOf(files);
+  const expect = (rest: readonly LocalFile[]) =>
+    decoder?.expect({
+      count: rest.filter(({ size }) => size <= WHOLE).length,
+      bytes: bytesOf(rest),
+    });
   // Threads start while the cursors are made, unless the cursor may say that few files are left.
-  if (resume === undefined && fileScan?.pays(total)) {
-    const whole = files.filter(({ size }) => size <= WHOLE).length;
-    if (whole > 0) fileScan.start(whole);
-  }
+  if (resume === undefined) expect(files);
   const cursors = cursorsOf(files, share);
   const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
+  if (resume !== undefined) expect(files.slice(first));
   let done = bytesOf(files.slice(0, first));
 
-  const scan = fileScan?.pays(total - done) ? fileScan : undefined;
   const begin = (file: LocalFile) => {
     if (file.size > WHOLE) return undefined;
-    return scan === undefined ? readFile(file) : scanOrRead(scan, file, signal);
+    return decoder === undefined ? readFile(file) : decodeOrRead(decoder, file, signal);
   };
   const ahead =
-    scan === undefined
+    decoder === undefined
       ? workAhead(from(files, first), begin, AHEAD, weigh)
-      : workAhead(from(files, first), begin, scan.ahead);
+      : workAhead(from(files, first), begin, decoder.ahead);
   let next = first;
   for await (const { item: file, result } of ahead) {
+    const { path: origin } = file;
     const cursor = cursors[next++]!;
-    const origin = file.path;
-    if (result instanceof HeldFile) {
-      count(file.size);
-      yield scannedBatch(result, cursor, origin);
-      continue;
-    }
-    if (result !== undefined) {
+    if (result === undefined) yield { origin, cursor, blocks: blocksOf(file, count) };
+    else if (result instanceof Uint8Array) {
       count(result.length);
-      yield wholeFile(result, cursor, origin, releases);
-      continue;
+      yield { origin, cursor, blocks: one(result) };
+    } else {
+      count(file.size);
+      yield { origin, cursor, decoded: result };
     }
-    for await (const block of blocksOf(file)) {
-      count(block.length);
-      yield { items: [block], origin };
-    }
-    yield { items: [], cursor, origin };
   }
 
   function count(bytes: number): void {
@@ -167,23 +158,21 @@ async function* read(
   }
 }
 
-async function scanOrRead(
-  scan: Scan,
+async function decodeOrRead(
+  decoder: Decoder,
   file: LocalFile,
   signal: AbortSignal,
-): Promise<HeldFile | Buffer> {
+): Promise<DecodedFile | Buffer> {
   const { path, size } = file;
-  return (await abortable(scan.scan({ file: path, origin: path, size }), signal)) ?? readFile(file);
+  const decoded = decoder.decode({
+    file: { path, size, read: () => readFile(file) },
+    origin: path,
+  });
+  return (await abortable(decoded, signal)) ?? readFile(file);
 }
 
-function wholeFile(
-  bytes: Buffer,
-  cursor: Cursor,
-  origin: string,
-  releases: boolean,
-): InternalBatch<Uint8Array> {
-  const release = releases ? () => releaseMemory(bytes) : undefined;
-  return { items: [bytes], cursor, origin, release };
+async function* one(block: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield block;
 }
 
 /** The cursor after each file. It names that file and covers all files up to it. */
@@ -281,12 +270,16 @@ async function readAll(path: string, size: number): Promise<Buffer> {
   }
 }
 
-async function* blocksOf({ path, size }: LocalFile): AsyncGenerator<Buffer> {
+async function* blocksOf(
+  { path, size }: LocalFile,
+  count: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
   const file = await failing(path, openToRead(path));
   let bytes = 0;
   try {
     for await (const block of file.createReadStream({ highWaterMark: BLOCK })) {
       bytes += block.length;
+      count(block.length);
       yield block;
     }
     checkSize(path, bytes, size);

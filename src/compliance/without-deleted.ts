@@ -1,8 +1,7 @@
 import type { Activity } from '../activity/activity.js';
 import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
-import type { Operator } from '../flow/flow.js';
-import { internalOperator } from '../flow/internal-flow.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { type RedactOptions, redact } from './redact.js';
 import { Tombstones } from './tombstones.js';
@@ -40,7 +39,7 @@ export function withoutDeleted(
 ): Operator<Activity, Activity> {
   checkTombstones('withoutDeleted', tombstones);
   const redacting = checkOptions('withoutDeleted', REDACT_OPTIONS, options);
-  return internalOperator(
+  return ownOperator(
     async function* (input, { progress }) {
       for await (const batch of input) {
         checkActivities('withoutDeleted', batch);

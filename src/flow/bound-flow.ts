@@ -1,5 +1,5 @@
-import { type Flow, identityOf } from './flow.js';
-import { InternalFlow, internalBatchesOf } from './internal-flow.js';
+import { batchesOf, type Flow, identityOf } from './flow.js';
+import { PlannedFlow, planOf } from './planned-flow.js';
 import type { Progress } from './progress.js';
 
 /** A flow that ends with a signal and counts in a progress, however a sink reads it. */
@@ -7,14 +7,9 @@ export function boundFlow<T>(
   input: AsyncIterable<T>,
   { signal, progress }: { readonly signal: AbortSignal; readonly progress?: Progress | undefined },
 ): Flow<T> {
-  return new InternalFlow(
-    (run, reader) =>
-      internalBatchesOf(
-        input,
-        { ...run, signal: AbortSignal.any([run.signal, signal]), progress },
-        reader,
-      ),
-    signal,
-    identityOf(input),
+  return new PlannedFlow(
+    run => batchesOf(input, { ...run, signal: AbortSignal.any([run.signal, signal]), progress }),
+    // A sink that runs the plan itself gets the signal and the progress, too.
+    { plan: planOf(input), signal, identity: identityOf(input) },
   );
 }

@@ -1,6 +1,6 @@
 import type { Framer } from '../json/framer.js';
 import { bytesOf } from './bytes-of.js';
-import type { InternalBatches } from './internal-flow.js';
+import type { Batches } from './flow.js';
 
 /** An item takes some hundred bytes besides its own: a block of tiny ones is given on in several batches. */
 const MAX_ITEMS = 16_384;
@@ -13,22 +13,15 @@ const MAX_PIECE_BYTES = 16 * 1024 * 1024;
  */
 export async function* framed<T>(
   call: string,
-  input: InternalBatches<Uint8Array>,
+  input: Batches<Uint8Array>,
   start: (origin: string | undefined) => Framer<T> | Promise<Framer<T>>,
-): InternalBatches<T> {
+): Batches<T> {
   let framer: Framer<T> | undefined;
   let lastOrigin: string | undefined;
   let pieceBytes = MIN_PIECE_BYTES;
   for await (const batch of input) {
-    const { items: blocks, cursor, origin, release } = batch;
-    if (batch.scanned !== undefined) {
-      yield { ...batch, items: [] };
-      continue;
-    }
+    const { items: blocks, cursor, origin } = batch;
     let items: T[] = [];
-    let open = 1;
-    // Several batches may have items of one block.
-    const releaseShare = release && (() => --open === 0 && release());
     lastOrigin = origin;
     try {
       for (const block of blocks) {
@@ -42,8 +35,7 @@ export async function* framed<T>(
           from += Math.max(1, piece.length);
           pieceBytes = nextPieceBytes(piece.length, items.length - before);
           if (items.length < MAX_ITEMS) continue;
-          if (releaseShare !== undefined) open++;
-          yield { items, origin, release: releaseShare };
+          yield { items, origin };
           items = [];
         }
       }
@@ -55,9 +47,7 @@ export async function* framed<T>(
       if (items.length > 0) yield { items, origin };
       throw error;
     }
-    if (items.length > 0 || cursor !== undefined)
-      yield { items, cursor, origin, release: releaseShare };
-    else releaseShare?.();
+    if (items.length > 0 || cursor !== undefined) yield { items, cursor, origin };
   }
   const items: T[] = [];
   await framer?.end(items);

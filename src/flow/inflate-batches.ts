@@ -1,40 +1,45 @@
 import type { InflateLimits } from '../gzip/gzip-file.js';
-import { InflateAhead, type InflatedPart } from '../gzip/inflate-ahead.js';
-import { releaseMemory } from '../gzip/release-memory.js';
+import { inflateWhole } from '../gzip/inflate-whole.js';
 import { SniffedFile } from '../gzip/sniffed-file.js';
-import { isZstd } from '../gzip/zstd-frames.js';
 import { bytesOf } from './bytes-of.js';
-import type { InternalBatch, InternalBatches } from './internal-flow.js';
+import type { Batch, Batches } from './flow.js';
 import { workAhead } from './work-ahead.js';
 
-/** Files that inflate while the consumer works on an earlier one. */
+/** Files that inflate while the consumer works on an earlier one, and the maximum size of their contents. */
 const AHEAD = 1;
-/** The same where the reader releases memory, so that more files fit. */
-const RELEASED_AHEAD = 2;
+const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
+/** The size of a block. Objects made from it live until the next block, so small blocks die young. */
+const BLOCK = 256 * 1024;
 
 /**
  * Inflates the gzip and zstd files of a flow, see `gunzip`. A file that comes as one batch inflates
- * in the thread pool, ahead of its turn; others inflate on this thread as their bytes come.
- *
- * @param releases Whether the reader of the blocks calls their `release`.
+ * in the thread pool, ahead of its turn, unless it is large or damaged; others inflate on this thread as their
+ * bytes come.
  */
 export async function* inflateBatches(
-  input: InternalBatches<Uint8Array>,
+  input: Batches<Uint8Array>,
   limits: InflateLimits,
-  releases: boolean,
-): InternalBatches<Buffer> {
+): Batches<Buffer> {
   let file: SniffedFile | undefined;
-  const whole = new WholeFiles(limits, releases);
-  const ahead = releases ? RELEASED_AHEAD : AHEAD;
+  let isAtStart = true;
+  /** Begins to inflate a batch that is a whole file: that batch, and the one before it, end with a cursor. */
+  const begin = ({ items, cursor, origin }: Batch<Uint8Array>) => {
+    const isWhole = isAtStart && cursor !== undefined && items.length > 0;
+    isAtStart = cursor !== undefined || (isAtStart && items.length === 0);
+    const bytes = isWhole ? items.map(item => bytesOf('gunzip', item, origin)) : [];
+    const maxBytes = Math.min(limits.maxBytes, MAX_CONTENT_BYTES);
+    if (isWhole)
+      return inflateWhole(bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes), maxBytes);
+    return undefined;
+  };
   try {
-    for await (const { item: batch, result } of workAhead(input, whole.begin, ahead)) {
+    for await (const { item: batch, result } of workAhead(input, begin, AHEAD)) {
       const { items, cursor, origin } = batch;
-      if (batch.scanned !== undefined) {
-        yield { ...batch, items: [] };
-        continue;
-      }
       if (result !== undefined) {
-        yield* whole.batches(result, batch);
+        const end = Math.max(0, result.length - BLOCK);
+        let at = 0;
+        for (; at < end; at += BLOCK) yield { items: [result.subarray(at, at + BLOCK)], origin };
+        yield { items: [result.subarray(at)], cursor, origin };
         continue;
       }
       let last: readonly Buffer[] = [];
@@ -60,76 +65,5 @@ export async function* inflateBatches(
     for (const items of file?.end() ?? []) yield { items };
   } finally {
     file?.close();
-    whole.close();
-  }
-}
-
-/** A gzip file that is being inflated, or the content that its source has inflated. */
-type WholeFile = InflateAhead | Buffer;
-
-/** The files that came as one batch: that batch, and the one before it, ended with a cursor. */
-class WholeFiles {
-  readonly #limits: InflateLimits;
-  readonly #releases: boolean;
-  readonly #underWay = new Set<InflateAhead>();
-  #atStart = true;
-
-  constructor(limits: InflateLimits, releases: boolean) {
-    this.#limits = limits;
-    this.#releases = releases;
-  }
-
-  /** Begins to inflate a batch that is a whole file. */
-  readonly begin = ({
-    items,
-    cursor,
-    origin,
-    inflated,
-  }: InternalBatch<Uint8Array>): Promise<WholeFile> | undefined => {
-    const whole = this.#atStart && cursor !== undefined && items.length > 0;
-    this.#atStart = cursor !== undefined || (this.#atStart && items.length === 0);
-    if (!whole) return undefined;
-    if (inflated !== undefined && inflated.length <= this.#limits.maxBytes)
-      return Promise.resolve(inflated);
-    const parts = items.map(item => bytesOf('gunzip', item, origin));
-    const file = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-    if (!InflateAhead.takes(file) || isZstd(file) === true) return undefined;
-    const ahead = new InflateAhead(file, this.#releases);
-    this.#underWay.add(ahead);
-    return Promise.resolve(ahead);
-  };
-
-  /** The content in blocks; the last one has the cursor. */
-  async *batches(
-    file: WholeFile,
-    { cursor, origin, release }: InternalBatch<Uint8Array>,
-  ): InternalBatches<Buffer> {
-    let last: InternalBatch<Buffer> = { items: [], cursor: undefined, origin };
-    try {
-      for await (const part of this.#parts(file, origin)) {
-        if (last.items.length > 0) yield last;
-        last = { ...last, items: [part.block], release: part.release };
-      }
-    } catch (error) {
-      if (last.items.length > 0) yield last;
-      throw error;
-    }
-    // Where plain bytes pass as they are, the blocks are views of the file.
-    if (!(file instanceof InflateAhead) || file.inflated) release?.();
-    yield { ...last, cursor };
-  }
-
-  close(): void {
-    for (const file of this.#underWay) file.close();
-  }
-
-  async *#parts(
-    file: WholeFile,
-    origin: string | undefined,
-  ): AsyncGenerator<InflatedPart, void, undefined> {
-    if (file instanceof InflateAhead) {
-      yield* file.parts({ ...this.#limits, origin });
-      this.#underWay.delete(file);
-    } else yield { block: file, release: this.#releases ? () => releaseMemory(file) : undefined };
   }
 }

@@ -2,15 +2,15 @@ import type { Writable } from 'node:stream';
 import { abortable } from '../abortable.js';
 import { boundFlow } from './bound-flow.js';
 import { drain } from './drain.js';
-import { type FlowSink, identityOf } from './flow.js';
+import { batchesOf, type FlowSink, identityOf } from './flow.js';
 import { closeHeld, hold } from './held-streams.js';
-import { InternalFlow, internalBatchesOf } from './internal-flow.js';
 import {
   applyStage,
   type PipelineArguments,
   type PipelineOptions,
   readArguments,
 } from './pipeline-arguments.js';
+import { PlannedFlow, planOf } from './planned-flow.js';
 import { Progress } from './progress.js';
 import { showProgress } from './progress-display.js';
 import type { Stage } from './stage.js';
@@ -169,13 +169,15 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
 
   // A sink among the stages, or something that is not a stage, must not have read anything.
   let checked = false;
-  const gated = new InternalFlow(
-    (run, reader) => {
-      if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
-      return internalBatchesOf(source, run, reader);
+  const check = () => {
+    if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
+  };
+  const gated = new PlannedFlow(
+    run => {
+      check();
+      return batchesOf(source, run);
     },
-    undefined,
-    identityOf(source),
+    { plan: planOf(source)?.guarded(check), identity: identityOf(source) },
   );
   const last = stages.reduce<AsyncIterable<unknown>>(applyStage, gated);
   checked = true;

@@ -147,7 +147,7 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
     );
     const [only] = parts;
     if (only !== undefined && parts.length === 1) yield* only.batches(run);
-    else yield* mergeBatches(parts, run, false);
+    else yield* mergeBatches(parts, run);
   } finally {
     signal.removeEventListener('abort', close);
     await connection.close();

@@ -1,5 +1,3 @@
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import {
   checkOptions,
   milliseconds,
@@ -8,7 +6,7 @@ import {
   optionError,
   whole,
 } from '../check.js';
-import { zstdFrame } from '../gzip/zstd-compress.js';
+import { type Compression, compressBlock, writesZstd } from '../gzip/compress-block.js';
 import { HEADERS, type Headers } from './headers.js';
 import { DamagedItem, type Outgoing } from './outgoing-item.js';
 
@@ -34,14 +32,11 @@ const BATCH_OPTIONS = {
   compression: oneOf('how messages are compressed', ['gzip', 'zstd']),
 } satisfies OptionTable<JetStreamBatchOptions>;
 
-type Compress = (bytes: Uint8Array) => Promise<Uint8Array>;
-
-const compressGzip: Compress = promisify<Uint8Array, Buffer>(gzip);
-
-/** What compresses messages; `undefined` where this version of Node cannot: it has zstd from version 22.15 on. */
-function compressorOf(compression: BatchCompression): Compress | undefined {
-  return compression === 'gzip' ? compressGzip : zstdFrame;
-}
+/** Gzip at the default level of zlib. */
+const COMPRESSIONS: Readonly<Record<BatchCompression, Compression>> = {
+  gzip: { kind: 'gzip', level: 6 },
+  zstd: { kind: 'zstd' },
+};
 
 /** The size of the headers that do not depend on items, and of the protocol line, at most. */
 const OVERHEAD_BYTES = 1 << 10;
@@ -78,7 +73,7 @@ export function checkBatch(call: string, batch: JetStreamBatchOptions | undefine
     batch,
     'batch',
   );
-  if (pack.compression !== undefined && compressorOf(pack.compression) === undefined)
+  if (pack.compression === 'zstd' && !writesZstd)
     throw optionError(
       call,
       'batch.compression',
@@ -133,11 +128,10 @@ export class Packer {
       ...headers,
       [HEADERS.lengths, items.map(({ payload }) => payload.length).join(',')],
     ];
-    const compress = compression && compressorOf(compression);
-    if (compress === undefined) return { payload: content, headers: lengths };
-    return compress(content).then(payload => ({
+    if (compression === undefined) return { payload: content, headers: lengths };
+    return compressBlock(content, COMPRESSIONS[compression]).then(payload => ({
       payload,
-      headers: [...lengths, [HEADERS.encoding, compression as string]],
+      headers: [...lengths, [HEADERS.encoding, compression]],
     }));
   }
 }

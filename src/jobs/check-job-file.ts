@@ -1,10 +1,10 @@
 import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
+import type { DecodedFile } from '../engine/decoded-file.js';
 import { DataError } from '../errors.js';
 import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { inflateStream } from '../gzip/inflate-stream.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import { afterBlankLines, countOf, isSpace, LF } from '../json/json-bytes.js';
-import type { HeldFile } from '../scan/held-file.js';
 import { DAY, formatTimestamp, MINUTE } from '../time.js';
 
 /** The contents of a complete and undamaged job file. */
@@ -16,11 +16,6 @@ export interface CheckedFile {
   readonly suspectMinutes: readonly string[];
 }
 
-/** Also has the inflated bytes, where they were kept, so that the file is not inflated again. */
-export interface CheckedContent extends CheckedFile {
-  readonly content: Buffer | undefined;
-}
-
 /**
  * Checks a file in memory, in one call to the thread pool if it inflates to at most `maxInflated` bytes.
  *
@@ -30,13 +25,13 @@ export async function checkJobFile(
   file: Buffer,
   origin: string,
   maxInflated: number,
-): Promise<CheckedContent> {
+): Promise<CheckedFile> {
   const content = await inflateWhole(file, maxInflated);
-  if (content === undefined) return { ...(await checkJobFileStream([file], origin)), content };
+  if (content === undefined) return checkJobFileStream([file], origin);
   const counter = new PostCounter(origin);
   counter.push(content);
   counter.end();
-  return { ...result(file.length, counter), content };
+  return result(file.length, counter);
 }
 
 /** Checks a file as its bytes arrive, in bounded memory and off the main thread. */
@@ -58,22 +53,22 @@ export async function checkJobFileStream(
 }
 
 /**
- * The same for a file that a thread has scanned. Returns `undefined` where the file has to be checked by
+ * The same for a file that is decoded. Returns `undefined` where the file has to be checked by
  * `checkJobFile`, which throws the error.
  */
-export function checkScannedFile(file: Buffer, scanned: HeldFile): CheckedFile | undefined {
-  // Plain text is scanned too, but a job has none.
+export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFile | undefined {
+  // Plain text is decoded too, but a job has none.
   if (file[0] !== GZIP_MAGIC) return undefined;
   let info: InfoMessage | undefined;
   try {
-    for (const line of scanned.messages) {
+    for (const line of decoded.messages) {
       const message = parseInStreamMessage(line);
       if (message?.kind === 'info') info = message;
     }
   } catch {
     return undefined;
   }
-  const posts = scanned.columns.count;
+  const posts = decoded.fields.count;
   return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
 }
 

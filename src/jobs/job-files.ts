@@ -2,13 +2,12 @@ import { setMaxListeners } from 'node:events';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { abortable } from '../abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
+import type { Decoder, SourceFile } from '../engine/plan.js';
+import { fileFlow } from '../engine/planned.js';
 import { IncompleteError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
-import { type InternalBatches, InternalFlow } from '../flow/internal-flow.js';
-import { scannedBatch } from '../flow/scanned-batch.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import type { Scan } from '../scan/scan.js';
 import { SHARE_OPTION, type Share, shareName } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
 import { isFileError, requestJobFile, retryJobFile } from './fetch-job-file.js';
@@ -18,9 +17,9 @@ import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js
 import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import {
+  type DecodeOnce,
   MemoryBudget,
   receiveJobFile,
-  type ScanBytes,
   type StoredJobFile,
 } from './stored-job-file.js';
 
@@ -106,9 +105,8 @@ export function jobFiles(
   const url = jobUrl(account, job);
   const share = given.share ?? account.settings.share;
   const checked = { ...given, share };
-  return new InternalFlow(
-    (run, { fileScan }) => new Download(account, job, checked, run, fileScan).batches(),
-    undefined,
+  return fileFlow(
+    (run, decoder) => new Download(account, job, checked, run, decoder).files(),
     [
       {
         step: 'jobFiles',
@@ -134,7 +132,7 @@ class Download {
   };
   /** Stored files that were not delivered yet. */
   readonly #stored = new Set<StoredJobFile>();
-  readonly #fileScan: Scan | undefined;
+  readonly #decoder: Decoder | undefined;
   #ended = false;
   #lastError: Error | undefined;
 
@@ -143,16 +141,16 @@ class Download {
     job: JobName,
     options: Checked<JobFilesOptions, typeof OPTIONS>,
     run: Run,
-    fileScan: Scan | undefined,
+    decoder: Decoder | undefined,
   ) {
-    this.#fileScan = fileScan;
+    this.#decoder = decoder;
     this.#account = account.withWaits(run.progress?.onWait);
     this.#job = job;
     this.#options = options;
     this.#run = run;
   }
 
-  async *batches(): InternalBatches<Uint8Array> {
+  async *files(): AsyncGenerator<SourceFile, void, undefined> {
     const { signal, resume = this.#options.resume } = this.#run;
     // Every download listens to it: Node would warn of a leak.
     setMaxListeners(0, signal);
@@ -183,7 +181,7 @@ class Download {
       throw (await this.#end(list, state, cursors, cause)) ?? cause;
     } finally {
       this.#ended = true;
-      for (const stored of this.#stored) await stored.release();
+      await this.#discard();
     }
     const error = await this.#end(list, state, cursors, this.#lastError);
     if (error !== undefined) throw error;
@@ -193,21 +191,21 @@ class Download {
     const { concurrency } = this.#options;
     const limit = pLimit({ concurrency, rejectOnClear: true });
     const bytes = ((list.totalBytes ?? 0) * files.length) / Math.max(1, list.listed);
-    const scan = this.#fileScan?.pays(bytes) ? this.#fileScan : undefined;
-    // While the first files are on their way.
-    scan?.start(files.length);
+    const decoder = this.#decoder;
+    // Threads start while the first files are on their way.
+    decoder?.expect({ count: files.length, bytes });
     const turns = new Turns();
     const fetch = (file: JobFile) => {
       const turn = turns.next();
-      const scanBytes = scan && scanOnce(scan, turn, this.#run.signal);
-      return this.#fetch(list, file, limit, scanBytes).finally(turn.end);
+      const decode = decoder && decodeOnce(decoder, turn, this.#run.signal);
+      return this.#fetch(list, file, limit, decode).finally(turn.end);
     };
     let failures = 0;
     try {
       for await (const { item: file, result } of workAhead(
         iterate(files),
         fetch,
-        concurrency + (scan?.ahead ?? WAITING_FILES),
+        concurrency + (decoder?.ahead ?? WAITING_FILES),
       )) {
         const fetched = result as Fetched;
         // In the order of the files, however their retries end.
@@ -226,7 +224,7 @@ class Download {
     list: JobFileList,
     file: JobFile,
     limit: LimitFunction,
-    scan: ScanBytes | undefined,
+    decode: DecodeOnce | undefined,
   ): Promise<Fetched> {
     const { signal, progress } = this.#run;
     const onBytes = (bytes: number) => {
@@ -239,10 +237,10 @@ class Download {
           requestJobFile(address, run, response => receiveJobFile(response, this.#memory, onBytes));
         // The next file is downloaded while this one is checked.
         const received = await limit(request);
-        return received.check(scan);
+        return received.check(decode);
       });
-      if (this.#ended) await stored.release();
-      else this.#stored.add(stored);
+      this.#stored.add(stored);
+      if (this.#ended) await this.#discard();
       return { stored };
     } catch (error) {
       if (signal.aborted || !isFileError(error)) throw error;
@@ -250,19 +248,23 @@ class Download {
     }
   }
 
-  async *#deliver(stored: StoredJobFile, cursor: Cursor): InternalBatches<Uint8Array> {
-    const { whole, origin, inflated, scanned } = stored;
-    this.#stored.delete(stored);
-    if (scanned !== undefined) {
-      yield scannedBatch(scanned, cursor, origin);
-      return;
+  /** Frees what was not delivered. */
+  async #discard(): Promise<void> {
+    for (const stored of this.#stored) {
+      this.#stored.delete(stored);
+      stored.decoded?.release();
+      await stored.release();
     }
+  }
+
+  async *#deliver(
+    stored: StoredJobFile,
+    cursor: Cursor,
+  ): AsyncGenerator<SourceFile, void, undefined> {
+    const { origin, decoded } = stored;
+    this.#stored.delete(stored);
     try {
-      if (whole !== undefined) yield { items: [whole], cursor, origin, inflated };
-      else {
-        for await (const block of stored.blocks()) yield { items: [block], origin };
-        yield { items: [], cursor, origin };
-      }
+      yield { origin, cursor, decoded, blocks: stored.blocks() };
     } finally {
       await stored.release();
     }
@@ -303,18 +305,21 @@ class Download {
 }
 
 /**
- * Scans a file when its turn has come. If it is fetched again, later files may be with the threads
+ * Decodes a file when its turn has come. If it is fetched again, later files may be with the threads
  * already, which then would wait for each other: it is checked on the main thread.
  */
-function scanOnce(scan: Scan, turn: Turn, signal: AbortSignal): ScanBytes {
-  let scanned = false;
-  return async (file, origin) => {
-    if (scanned) return undefined;
-    scanned = true;
-    await abortable(turn.begin, signal);
-    const held = scan.scan({ file, origin });
-    turn.end();
-    return abortable(held, signal);
+function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOnce {
+  let isDecoded = false;
+  return {
+    inThreads: decoder.inThreads,
+    decode: async (file, origin) => {
+      if (isDecoded) return undefined;
+      isDecoded = true;
+      await abortable(turn.begin, signal);
+      const decoded = decoder.decode({ file, origin });
+      turn.end();
+      return abortable(decoded, signal);
+    },
   };
 }
 

@@ -1,15 +1,15 @@
+import type { DecodedFile } from '../engine/decoded-file.js';
+import type { FileBytes } from '../engine/plan.js';
 import { DataError } from '../errors.js';
-import { inflatedSize } from '../gzip/inflated-size.js';
+import { inflatedSize } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { HttpResponse } from '../http/http-message.js';
-import type { HeldFile } from '../scan/held-file.js';
-import type { FileBytes } from '../scan/scan-task.js';
 import { SpoolFile } from '../storage/spool-file.js';
 import {
   type CheckedFile,
+  checkDecodedFile,
   checkJobFile,
   checkJobFileStream,
-  checkScannedFile,
 } from './check-job-file.js';
 
 /** Larger files are stored on disk. */
@@ -18,17 +18,15 @@ const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
 /** A complete and undamaged file that waits for its turn. */
 export interface StoredJobFile extends CheckedFile {
   readonly origin: string;
-  /** The whole file, if it is in memory. */
-  readonly whole: Buffer | undefined;
-  /** Its content, where the check inflated it in memory: `gunzip` does not inflate it again. */
-  readonly inflated: Buffer | undefined;
-  /** Its posts, where a thread checked it and holds the content. */
-  readonly scanned?: HeldFile | undefined;
+  /** Its posts, where the check decoded it. */
+  readonly decoded?: DecodedFile | undefined;
+  /** Its bytes, where it is not decoded. */
   blocks(): AsyncIterable<Buffer>;
+  /** Frees its memory, but for what is decoded. */
   release(): Promise<void>;
 }
 
-/** The memory that all stored files may take: compressed files, and their inflated contents. */
+/** The memory that all stored files may take: compressed files, and contents that were decoded on this thread. */
 export interface JobFileMemory {
   readonly waiting: MemoryBudget;
   readonly inflated: MemoryBudget;
@@ -54,13 +52,18 @@ export class MemoryBudget {
   }
 }
 
-/** Scans a file in another thread; `undefined` where that cannot be done. */
-export type ScanBytes = (file: FileBytes, origin: string) => Promise<HeldFile | undefined>;
+/** What decodes a file, once. */
+export interface DecodeOnce {
+  /** Whether threads hold the contents; they limit their own memory. */
+  readonly inThreads: boolean;
+  /** Resolves to `undefined` where the file cannot be decoded. */
+  decode(file: FileBytes, origin: string): Promise<DecodedFile | undefined>;
+}
 
 /** A file that has been received, and must be checked. */
 export interface ReceivedJobFile {
   /** @throws DataError that is retryable, for a damaged file. */
-  check(scan?: ScanBytes): Promise<StoredJobFile>;
+  check(decoder?: DecodeOnce): Promise<StoredJobFile>;
 }
 
 /** Receives a file into memory or a temporary file. `onBytes` is called for each chunk. */
@@ -82,7 +85,7 @@ export async function receiveJobFile(
       at += chunk.copy(bytes, at);
     }
     const file = { bytes: bytes.subarray(0, at) };
-    return { check: scan => checkInMemory(file, response.url, memory, scan) };
+    return { check: decoder => checkInMemory(file, response.url, memory, decoder) };
   } catch (error) {
     memory.waiting.release(length);
     throw error;
@@ -93,51 +96,53 @@ async function checkInMemory(
   file: FileBytes,
   origin: string,
   memory: JobFileMemory,
-  scan: ScanBytes | undefined,
+  decoder: DecodeOnce | undefined,
 ): Promise<StoredJobFile> {
   const { length } = file.bytes;
-  let inflatedBytes = 0;
-  let released = false;
-  const release = async () => {
-    if (released) return;
-    released = true;
-    memory.waiting.release(length);
+  const inThreads = decoder?.inThreads === true;
+  const size = inThreads ? 0 : inflatedSize(file.bytes);
+  const fits = memory.inflated.reserve(size);
+  let [waitingBytes, inflatedBytes] = [length, fits ? size : 0];
+  const leave = () => {
+    memory.waiting.release(waitingBytes);
     memory.inflated.release(inflatedBytes);
+    [waitingBytes, inflatedBytes] = [0, 0];
   };
   try {
-    const scanned = await scan?.(file, origin);
+    const decoded = fits ? await decoder?.decode(file, origin) : undefined;
     const whole = file.bytes;
     if (whole.length !== length)
       throw new DataError('The thread that checked the file has ended', {
         position: { origin },
         retryable: true,
       });
-    const counted = scanned && checkScannedFile(whole, scanned);
+    const counted = decoded && checkDecodedFile(whole, decoded);
     if (counted !== undefined) {
-      await release();
+      memory.waiting.release(waitingBytes);
+      waitingBytes = 0;
       releaseMemory(whole);
-      return { ...counted, ...storedInThread(scanned as HeldFile) };
+      return {
+        ...counted,
+        origin,
+        decoded,
+        blocks: async function* () {},
+        release: async () => leave(),
+      };
     }
-    scanned?.release();
-    const size = inflatedSize(whole);
-    if (memory.inflated.reserve(size)) inflatedBytes = size;
-    const { content, ...checked } = await checkJobFile(whole, origin, inflatedBytes);
+    decoded?.release();
+    const checked = await checkJobFile(
+      whole,
+      origin,
+      inThreads ? MAX_FILE_IN_MEMORY : inflatedBytes,
+    );
     const blocks = async function* () {
       yield whole;
     };
-    return { ...checked, origin, whole, inflated: content, blocks, release };
+    return { ...checked, origin, blocks, release: async () => leave() };
   } catch (error) {
-    await release();
+    leave();
     throw error;
   }
-}
-
-function storedInThread(file: HeldFile): Omit<StoredJobFile, keyof CheckedFile> {
-  return {
-    ...{ origin: file.origin, whole: undefined, inflated: undefined, scanned: file },
-    blocks: async function* () {},
-    release: async () => file.release(),
-  };
 }
 
 async function storeOnDisk(
@@ -157,8 +162,6 @@ async function storeOnDisk(
     return {
       ...checked,
       origin: response.url,
-      whole: undefined,
-      inflated: undefined,
       blocks: () => file.blocks(),
       release: () => file.close(),
     };

@@ -1,10 +1,10 @@
 import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { checkOptions, func, type OptionTable } from '../check.js';
+import { stageFlow } from '../engine/planned.js';
 import { DataError } from '../errors.js';
 import { bytesOf } from '../flow/bytes-of.js';
-import type { Operator } from '../flow/flow.js';
-import { type InternalBatches, internalOperator } from '../flow/internal-flow.js';
+import type { Batches, Operator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
@@ -43,25 +43,21 @@ const OPTIONS = {
 export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
   const { onMessage, onDamaged } = checkOptions('activities', OPTIONS, options);
   const isDefault = onMessage === undefined && onDamaged === undefined;
-  return internalOperator(
-    (input, { progress }) => activitiesOf(input, { onMessage, onDamaged }, progress),
-    // Functions of the caller are called on the main thread.
-    { reads: ({ releases, scan }) => ({ releases, fileScan: isDefault ? scan : undefined }) },
-  );
+  return input =>
+    stageFlow(
+      input,
+      (batches, { progress }) => activitiesOf(batches, { onMessage, onDamaged }, progress),
+      // Functions of the caller are called for each record, in order.
+      (plan, stage) => (isDefault ? plan.posts(stage) : undefined),
+    );
 }
 
 async function* activitiesOf(
-  input: InternalBatches<Uint8Array>,
+  input: Batches<Uint8Array>,
   { onMessage, onDamaged }: ActivitiesOptions,
   progress: Progress | undefined,
-): InternalBatches<Activity> {
+): Batches<Activity> {
   for await (const batch of input) {
-    const { scanned } = batch;
-    if (scanned !== undefined) {
-      progress?.drop('messages', scanned.file.messages.length);
-      yield { ...batch, items: [] };
-      continue;
-    }
     const items: Activity[] = [];
     let damaged = 0;
     try {
@@ -83,8 +79,8 @@ async function* activitiesOf(
     }
     progress?.drop('messages', batch.items.length - items.length - damaged);
     progress?.drop('damaged', damaged);
-    const { cursor, origin, release } = batch;
-    yield { items, cursor, origin, release };
+    const { cursor, origin } = batch;
+    yield { items, cursor, origin };
   }
 }
 

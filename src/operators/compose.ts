@@ -2,15 +2,16 @@ import { OptionError } from '../errors.js';
 import { rememberComposed } from '../flow/composed.js';
 import { drain } from '../flow/drain.js';
 import {
+  batchesOf,
   Flow,
   type FlowSink,
   identityOf,
   type Operator,
+  OwnFlow,
   type Sink,
   type SinkRun,
 } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
-import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import {
   type Argument,
@@ -195,10 +196,6 @@ function end(
 
 function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
   if (input instanceof Flow) return input;
-  const flow = new InternalFlow(
-    (run, reader) => internalBatchesOf(input, run, reader),
-    undefined,
-    identityOf(input),
-  );
+  const flow = new OwnFlow(run => batchesOf(input, run), undefined, identityOf(input));
   return hold(flow, [input]);
 }

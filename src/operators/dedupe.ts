@@ -2,12 +2,11 @@ import type { Activity } from '../activity/activity.js';
 import { IdWindow } from '../activity/id-window.js';
 import { checkActivities, kindOf } from '../activity/wrong-item.js';
 import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../check.js';
+import { stepOperator } from '../engine/planned.js';
+import type { Rows } from '../engine/rows.js';
 import { DataError } from '../errors.js';
-import { type Cursor, type Operator, ownOperator, type Run } from '../flow/flow.js';
-import { type InternalBatches, internalOperator, type Reader } from '../flow/internal-flow.js';
-import { withOrigin } from '../flow/with-origin.js';
+import type { Cursor, Operator, Run } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
-import type { ScannedItems } from '../scan/scanned-items.js';
 
 /** How many ids `dedupe` remembers, and the name under which it counts duplicates. */
 export interface DedupeOptions {
@@ -59,39 +58,34 @@ export function dedupe(
   options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
 ): Operator<Activity, Activity> {
   const { key = idOf, window, name } = checkOptions('dedupe', KEYED, options);
-  const step = {
+  const identity = {
     step: 'dedupe',
     window: Number.isFinite(window) ? window : null,
     key: key === idOf ? 'id' : '(a function)',
   };
-  async function* run(
-    _: unknown,
-    { resume, progress }: Run,
-    open: (resume: Cursor | undefined) => InternalBatches<Activity>,
-  ): InternalBatches<Activity> {
-    const { state = [], inner } = unwrapCursor('dedupe', resume);
+  const start = ({ resume: cursor, progress }: Run) => {
+    const { state = [], inner: resume } = unwrapCursor('dedupe', cursor);
     const ids = new IdWindow(window);
     restore(ids, state);
-    for await (const batch of open(inner)) {
-      if (key === idOf) checkActivities('dedupe', batch, 'give `key`');
-      const items = withOrigin(batch.origin, () =>
-        batch.items.filter(item => ids.add(textOf(key(item)))),
-      );
-      const scanned = batch.scanned && newRows(ids, batch.scanned);
-      const passed = items.length + (scanned?.rows.length ?? 0);
-      progress?.drop(name, batch.items.length + (batch.scanned?.rows.length ?? 0) - passed);
-      const cursor = batch.cursor && wrapCursor('dedupe', ids.state(), batch.cursor);
-      yield { ...batch, items, scanned, cursor };
-    }
-  }
-  // A function of the caller may keep items, so their memory must not be released.
-  return key === idOf
-    ? internalOperator(run, { step, reads: readsIds })
-    : ownOperator(run, { step });
-}
-
-function readsIds({ releases, scan }: Reader): Reader {
-  return { releases, scan: scan?.with({ id: true }) };
+    const dropped = (before: number, passed: number) => progress?.drop(name, before - passed);
+    return {
+      resume,
+      items: (items: readonly Activity[], origin: string | undefined) => {
+        if (key === idOf) checkActivities('dedupe', { items, origin }, 'give `key`');
+        const passed = items.filter(item => ids.add(textOf(key(item))));
+        dropped(items.length, passed.length);
+        return passed;
+      },
+      rows: (rows: Rows) => {
+        const passed = newRows(ids, rows);
+        dropped(rows.rows.length, passed.rows.length);
+        return passed;
+      },
+      cursor: (inner: Cursor) => wrapCursor('dedupe', ids.state(), inner),
+    };
+  };
+  // The key of an item is a function of the caller.
+  return stepOperator({ identity, start, fields: { id: true }, isPlanned: key === idOf });
 }
 
 function idOf(activity: Activity): string {
@@ -112,8 +106,8 @@ function textOf(key: unknown): string {
 }
 
 /** The posts whose ids are new. */
-function newRows(ids: IdWindow, { file, rows }: ScannedItems): ScannedItems {
-  const { highs, lows, otherIds } = file.columns;
+function newRows(ids: IdWindow, { file, rows }: Rows): Rows {
+  const { highs, lows, otherIds } = file.fields;
   const passed = new Uint32Array(rows.length);
   let count = 0;
   // By index: an iterator is more for V8 to compile, in each run.

@@ -1,8 +1,7 @@
 import { checkOptions, type OptionTable, oneOf, whole } from '../check.js';
-import { identityOf, type Operator } from '../flow/flow.js';
-import { hold } from '../flow/held-streams.js';
+import { stageFlow } from '../engine/planned.js';
+import type { Operator } from '../flow/flow.js';
 import { inflateBatches } from '../flow/inflate-batches.js';
-import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 
 /** What `gunzip` does with files that are not gzip or inflate to too many bytes. */
 export interface GunzipOptions {
@@ -47,15 +46,10 @@ const OPTIONS = {
  */
 export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer> {
   const limits = checkOptions('gunzip', OPTIONS, options);
-  return input => {
-    const flow = new InternalFlow<Buffer>(
-      (run, { releases, fileScan }) => {
-        const reader = { releases: true, fileScan: fileScan?.inflating(limits) };
-        return inflateBatches(internalBatchesOf(input, run, reader), limits, releases);
-      },
-      undefined,
-      identityOf(input),
+  return input =>
+    stageFlow(
+      input,
+      batches => inflateBatches(batches, limits),
+      (plan, stage) => plan.inflated(limits, stage),
     );
-    return hold(flow, [input]);
-  };
 }

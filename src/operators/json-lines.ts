@@ -1,7 +1,7 @@
 import { checkOptions, func, type OptionTable, oneOf } from '../check.js';
+import { stageFlow } from '../engine/planned.js';
 import type { Operator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
-import { internalOperator } from '../flow/internal-flow.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
@@ -44,19 +44,16 @@ const OPTIONS = {
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, Buffer> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
   // Other records cannot be written as they are, or are shown to the caller.
-  const isScanned = separator === '\n' && onDamaged === undefined;
-  return internalOperator(
-    input =>
-      framed(
-        'jsonLines',
-        input,
-        origin => new LineFramer(separator, limits, origin, { onDamaged }),
-      ),
-    {
-      reads: ({ releases, fileScan }) => ({
-        releases,
-        fileScan: isScanned ? fileScan?.framing(limits) : undefined,
-      }),
-    },
-  );
+  const isPlanned = separator === '\n' && onDamaged === undefined;
+  return input =>
+    stageFlow(
+      input,
+      batches =>
+        framed(
+          'jsonLines',
+          batches,
+          origin => new LineFramer(separator, limits, origin, { onDamaged }),
+        ),
+      (plan, stage) => (isPlanned ? plan.cut(limits, stage) : undefined),
+    );
 }

@@ -2,11 +2,10 @@ import type { Activity } from '../activity/activity.js';
 import type { Routed } from '../activity/routed.js';
 import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, type OptionTable, text } from '../check.js';
+import { stepOperator } from '../engine/planned.js';
+import type { Rows } from '../engine/rows.js';
 import { DataError } from '../errors.js';
 import type { Operator } from '../flow/flow.js';
-import { internalOperator } from '../flow/internal-flow.js';
-import { withOrigin } from '../flow/with-origin.js';
-import type { ScannedItems } from '../scan/scanned-items.js';
 
 /** The tag that `routeByTag` gives to activities without one. */
 export interface RouteByTagOptions {
@@ -35,23 +34,18 @@ const OPTIONS = {
  */
 export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, Routed> {
   const { untagged } = checkOptions('routeByTag', OPTIONS, options);
-  return internalOperator(
-    async function* (input) {
-      for await (const batch of input) {
-        checkActivities('routeByTag', batch);
-        const { cursor, origin, release, scanned } = batch;
-        yield withOrigin(origin, () => ({
-          ...{ cursor, origin, release },
-          items: routesOf(batch.items, untagged),
-          scanned: scanned && routedRows(scanned, untagged),
-        }));
-      }
-    },
-    {
-      reads: ({ releases, scan }) => ({ releases, scan: scan?.with({ tags: true }) }),
-      step: { step: 'routeByTag', untagged },
-    },
-  );
+  return stepOperator({
+    identity: { step: 'routeByTag', untagged },
+    fields: { tags: true },
+    start: ({ resume }) => ({
+      resume,
+      items: (items: readonly Activity[], origin) => {
+        checkActivities('routeByTag', { items, origin });
+        return routesOf(items, untagged);
+      },
+      rows: rows => routedRows(rows, untagged),
+    }),
+  });
 }
 
 function routesOf(activities: readonly Activity[], untagged: string): Routed[] {
@@ -68,8 +62,8 @@ function routesOf(activities: readonly Activity[], untagged: string): Routed[] {
 }
 
 /** The same for posts whose content is in another thread. */
-function routedRows({ file, rows }: ScannedItems, untagged: string): ScannedItems {
-  const { tags: sets, tagSets } = file.columns;
+function routedRows({ file, rows }: Rows, untagged: string): Rows {
+  const { tags: sets, tagSets } = file.fields;
   const names = new Map([[untagged, 0]]);
   const starts = new Uint32Array(tagSets.length + 1);
   const indexes: number[] = [];

@@ -1,5 +1,7 @@
 import { checkValue, cursorError, required, whole } from '../check.js';
-import { type Batch, type Operator, ownOperator } from '../flow/flow.js';
+import { stepOperator } from '../engine/planned.js';
+import { firstRows } from '../engine/rows.js';
+import type { Operator } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
 const COUNT = required(whole('the items to take', { orInfinity: true }));
@@ -15,27 +17,28 @@ const COUNT = required(whole('the items to take', { orInfinity: true }));
  */
 export function take<T>(count: number): Operator<T, T> {
   checkValue('take', 'count', COUNT, count);
-  return ownOperator(
-    async function* (_, { resume, progress }, open) {
-      const { state = 0, inner } = unwrapCursor('take', resume);
+  return stepOperator<T, T>({
+    identity: { step: 'take', count: Number.isFinite(count) ? count : null },
+    start: ({ resume: cursor, progress }) => {
+      const { state = 0, inner: resume } = unwrapCursor('take', cursor);
       if (!Number.isSafeInteger(state))
         throw cursorError('is damaged: it does not have the count of take()');
       let taken = state as number;
-      if (taken >= count) return;
-      let last: Batch<T> | undefined;
-      for await (const batch of open(inner)) {
-        const items = batch.items.slice(0, count - taken);
-        taken += items.length;
-        progress?.drop('take', batch.items.length - items.length);
-        const cursor = batch.cursor && wrapCursor('take', taken, batch.cursor);
-        last = { ...batch, items, cursor };
-        if (taken >= count) break;
-        yield last;
-        last = undefined;
-      }
-      // The source is closed before the consumer gets to work on the last items.
-      if (last !== undefined) yield last;
+      const takenOf = (length: number) => {
+        const some = Math.min(length, count - taken);
+        taken += some;
+        progress?.drop('take', length - some);
+        return some;
+      };
+      return {
+        resume,
+        get isDone() {
+          return taken >= count;
+        },
+        items: items => items.slice(0, takenOf(items.length)),
+        rows: rows => firstRows(rows, takenOf(rows.rows.length)),
+        cursor: inner => wrapCursor('take', taken, inner),
+      };
     },
-    { step: { step: 'take', count: Number.isFinite(count) ? count : null } },
-  );
+  });
 }

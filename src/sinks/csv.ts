@@ -2,7 +2,8 @@ import type { Activity } from '../activity/activity.js';
 import { checkOptions, flag, type OptionTable, oneOf } from '../check.js';
 import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import { hasOwnColumns, listColumns, settingsOf } from '../tables/columns.js';
+import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
+import { csvRow } from '../tables/csv-row.js';
 import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
 import { fileSinkOn } from './output/file-sink.js';
@@ -60,18 +61,18 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
   );
   const list = listColumns(columns);
   const read = rowReader('csv', list, invalidValues);
+  const escapesFormulas = formulas === 'escape';
+  const names = csvRow(
+    list.map(({ name }) => name),
+    false,
+  );
+  const postColumns = postColumnNames(list);
   const plan = planOf<unknown>('csv', checked, {
-    format: async () => {
-      const { csvRow } = await import('./csv-row.js');
-      const names = csvRow(
-        list.map(({ name }) => name),
-        false,
-      );
-      return {
-        header: Buffer.from(bom ? `\ufeff${names}` : names),
-        encode: (item, origin) => Buffer.from(csvRow(read(item, origin), formulas === 'escape')),
-      };
-    },
+    format: () => ({
+      header: Buffer.from(bom ? `\ufeff${names}` : names),
+      encode: (item, origin) => Buffer.from(csvRow(read(item, origin), escapesFormulas)),
+      rows: postColumns && { kind: 'csv', columns: postColumns, invalidValues, escapesFormulas },
+    }),
     settings: { columns: settingsOf(list), formulas, bom },
     takesFunctions: hasOwnColumns(list),
   });

@@ -1,4 +1,4 @@
-import { checkOptions, func, type OptionTable, whole } from '../check.js';
+import { checkOptions, func, type OptionTable } from '../check.js';
 import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { lineOf, type ToLine } from './line.js';
@@ -13,18 +13,11 @@ import type { Written } from './output/written.js';
 export interface FilesOptions<T> extends FileSinkOptions<T> {
   /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
-  /**
-   * Maximum number of threads that inflate and write stored files and files of a job, where no function of
-   * yours looks at the posts in between. `0` does all on the main thread.
-   * @default as many as there are cores, up to 16, for 32 MiB of files or more
-   */
-  readonly workers?: number | undefined;
 }
 
 const OPTIONS = {
   ...FILE_SINK_OPTIONS,
   line: func('how an item becomes a line'),
-  workers: whole('threads that read stored files', { min: 0, max: 64 }),
 } satisfies OptionTable<FilesOptions<unknown>>;
 
 /**
@@ -52,13 +45,14 @@ export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
 
 /** `files` on another file system, so that a test can make the disk fail. */
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
-  const { line, workers, ...checked } = checkOptions('files', OPTIONS, options);
+  const { line, ...checked } = checkOptions('files', OPTIONS, options);
   const plan = planOf<T>('files', checked, {
-    format: () => ({ encode: (item, origin) => lineOf(item, line, origin) }),
+    format: () => ({
+      encode: (item, origin) => lineOf(item, line, origin),
+      rows: line === undefined ? { kind: 'lines' } : undefined,
+    }),
     settings: { line: line !== undefined },
     takesFunctions: line !== undefined,
   });
-  // Threads write posts as they are, to files of the system.
-  const scan = line === undefined && fs === nodeFileSystem ? { workers } : undefined;
-  return fileSinkOn(fs, { ...plan, scan });
+  return fileSinkOn(fs, plan);
 }

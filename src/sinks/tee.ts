@@ -16,7 +16,6 @@ import {
   type SinkRun,
 } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
-import { InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import { type Argument, applyStage, checkSink, isPlainObject } from '../flow/pipeline-arguments.js';
 import type { Progress } from '../flow/progress.js';
@@ -240,7 +239,7 @@ class Tee {
     const stop = new LinkedAbort(signal);
     const { progress } = this.#run;
     const feed = new Feed<unknown>(
-      internalBatchesOf(this.#input, { signal: stop.signal, resume, progress }),
+      batchesOf(this.#input, { signal: stop.signal, resume, progress }),
       [...this.#files, ...this.#others]
         .map(({ number }) => number)
         .filter(number => ended[number] !== true),
@@ -316,10 +315,8 @@ class Tee {
   }
 
   /** The input of a branch, which is known when it is opened. */
-  #flowOf(number: number): InternalFlow<unknown> {
-    return new InternalFlow((run, { releases }) =>
-      (releases ? internalBatchesOf : batchesOf)(this.#inputOf(number), run),
-    );
+  #flowOf(number: number): Flow<unknown> {
+    return new OwnFlow(run => batchesOf(this.#inputOf(number), run));
   }
 }
 

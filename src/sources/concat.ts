@@ -1,7 +1,13 @@
 import { cursorError } from '../check.js';
-import { batchesOf, type Cursor, type Flow, type Run } from '../flow/flow.js';
+import {
+  type Batches,
+  batchesOf,
+  type Cursor,
+  type Flow,
+  OwnFlow,
+  type Run,
+} from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
-import { type InternalBatches, InternalFlow, internalBatchesOf } from '../flow/internal-flow.js';
 import type { Source } from '../flow/pipeline.js';
 import { ProgressParts } from '../flow/progress-parts.js';
 import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
@@ -28,27 +34,22 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('concat', sources);
-  const flow = new InternalFlow<ItemOf<Sources[number]>>(
-    (run, { releases }) => inTurn(sources as never, run, releases),
+  const flow = new OwnFlow<ItemOf<Sources[number]>>(
+    run => inTurn(sources as never, run),
     undefined,
     identityOfSources('concat', sources),
   );
   return hold(flow, sources);
 }
 
-async function* inTurn<T>(
-  sources: readonly AsyncIterable<T>[],
-  run: Run,
-  releases: boolean,
-): InternalBatches<T> {
-  const read = releases ? internalBatchesOf : batchesOf;
+async function* inTurn<T>(sources: readonly AsyncIterable<T>[], run: Run): Batches<T> {
   const start = startOf(run.resume, sources.length);
   const parts = new ProgressParts(run.progress, sources.length);
   for (let index = 0; index < start.source; index++) parts.done(index);
   for (let index = start.source; index < sources.length; index++) {
     const resume = index === start.source ? start.inner : undefined;
     const source = sources[index] as AsyncIterable<T>;
-    for await (const batch of read(source, { ...run, resume, progress: parts.of(index) })) {
+    for await (const batch of batchesOf(source, { ...run, resume, progress: parts.of(index) })) {
       const cursor = batch.cursor && { concat: index, inner: batch.cursor };
       yield { ...batch, cursor };
     }

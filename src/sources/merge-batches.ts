@@ -1,10 +1,5 @@
 import { cursorError } from '../check.js';
-import { batchesOf, type Cursor, type Run } from '../flow/flow.js';
-import {
-  type InternalBatch,
-  type InternalBatches,
-  internalBatchesOf,
-} from '../flow/internal-flow.js';
+import { type Batch, type Batches, batchesOf, type Cursor, type Run } from '../flow/flow.js';
 import { ProgressParts } from '../flow/progress-parts.js';
 import { WakeUp } from '../wait.js';
 
@@ -19,18 +14,13 @@ const UNBROKEN = 16;
 type Stand = Cursor | 'done' | null;
 
 /** The batches of several sources as they come, see `merge`. */
-export async function* mergeBatches<T>(
-  sources: readonly AsyncIterable<T>[],
-  run: Run,
-  releases: boolean,
-): InternalBatches<T> {
-  const read = releases ? internalBatchesOf : batchesOf;
+export async function* mergeBatches<T>(sources: readonly AsyncIterable<T>[], run: Run): Batches<T> {
   const progress = new ProgressParts(run.progress, sources.length);
   const parts = standsOf(run.resume, sources.length).map((stand, index) => {
     const resume = stand === null || stand === 'done' ? undefined : stand;
     const pull = { ...run, resume, progress: progress.of(index) };
     if (stand === 'done') progress.done(index);
-    return new Part(stand, read(sources[index] as AsyncIterable<T>, pull));
+    return new Part(stand, batchesOf(sources[index] as AsyncIterable<T>, pull));
   });
   const turns = new Turns(parts);
   try {
@@ -61,12 +51,12 @@ class Part<T> {
   isLate = false;
   isReady = false;
   error: { readonly cause: unknown } | undefined;
-  readonly #iterator: AsyncIterator<InternalBatch<T>>;
-  #next: InternalBatch<T> | undefined;
+  readonly #iterator: AsyncIterator<Batch<T>>;
+  #next: Batch<T> | undefined;
   #segment = 0;
   #isBytes = false;
 
-  constructor(stand: Stand, batches: InternalBatches<T>) {
+  constructor(stand: Stand, batches: Batches<T>) {
     this.stand = stand;
     this.#iterator = batches[Symbol.asyncIterator]();
   }
@@ -88,7 +78,7 @@ class Part<T> {
   }
 
   /** The batch that was read; `undefined` at the end. */
-  take(): InternalBatch<T> | undefined {
+  take(): Batch<T> | undefined {
     if (this.error !== undefined) throw this.error.cause;
     const batch = this.#next;
     this.#next = undefined;

@@ -1,6 +1,5 @@
-import type { Flow } from '../flow/flow.js';
+import { type Flow, OwnFlow } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
-import { InternalFlow } from '../flow/internal-flow.js';
 import type { Source } from '../flow/pipeline.js';
 import { mergeBatches } from './merge-batches.js';
 import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
@@ -29,8 +28,8 @@ export function merge<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('merge', sources);
-  const flow = new InternalFlow<ItemOf<Sources[number]>>(
-    (run, { releases }) => mergeBatches(sources as never, run, releases),
+  const flow = new OwnFlow<ItemOf<Sources[number]>>(
+    run => mergeBatches(sources as never, run),
     undefined,
     identityOfSources('merge', sources),
   );

@@ -53,6 +53,12 @@ export function hasOwnColumns(columns: CheckedColumns): boolean {
   return columns.some(column => kindOfColumn(column) === undefined);
 }
 
+/** The names of the columns, where all are columns of posts. */
+export function postColumnNames(columns: CheckedColumns): PostColumnName[] | undefined {
+  const isOfPosts = columns.every(column => POST_COLUMNS[column.name] === (column as unknown));
+  return isOfPosts ? columns.map(({ name }) => name as PostColumnName) : undefined;
+}
+
 function partProblem(part: unknown, isListed: boolean): string | undefined {
   if (typeof part === 'string' && isListed) {
     if (Object.hasOwn(POST_COLUMNS, part)) return undefined;

@@ -2,9 +2,9 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/errors.js';
 import {
+  checkDecodedFile,
   checkJobFile,
   checkJobFileStream,
-  checkScannedFile,
 } from '../../src/jobs/check-job-file.js';
 
 const ORIGIN = 'a.json.gz';
@@ -12,8 +12,8 @@ const ORIGIN = 'a.json.gz';
 const fileOf = (info: object) => gzipSync(`{"id":1}\n${JSON.stringify({ info })}\n`);
 
 /** As a thread has scanned it. */
-const scanned = (info: object) =>
-  ({ messages: [Buffer.from(JSON.stringify({ info }))], columns: { count: 1 } }) as never;
+const decoded = (info: object) =>
+  ({ messages: [Buffer.from(JSON.stringify({ info }))], fields: { count: 1 } }) as never;
 
 const rangeTo = (toDate: string) => ({
   ...{ message: 'x', activity_count: 1 },
@@ -30,7 +30,7 @@ describe('the info line of a job file', () => {
     };
     expect(await checkJobFile(file, ORIGIN, 1_000)).toMatchObject(expected);
     expect(await checkJobFileStream([file], ORIGIN)).toEqual(expected);
-    expect(checkScannedFile(file, scanned(info))).toEqual(expected);
+    expect(checkDecodedFile(file, decoded(info))).toEqual(expected);
   });
 
   it.each([
@@ -47,7 +47,7 @@ describe('the info line of a job file', () => {
       expect(error).toBeInstanceOf(DataError);
       expect(error).toMatchObject({ retryable: true, position: { origin: ORIGIN } });
     }
-    expect(checkScannedFile(file, scanned(info))).toBeUndefined();
+    expect(checkDecodedFile(file, decoded(info))).toBeUndefined();
   });
 });
 

@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/errors.js';
 import { batchesOf, Flow } from '../../src/flow/flow.js';
-import { type InternalBatches, internalBatchesOf } from '../../src/flow/internal-flow.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';
@@ -196,23 +195,22 @@ describe('gunzip', () => {
     expect(largest).toBeLessThan(8 * 1024 * 1024);
   });
 
-  it('needs little memory for a decompression bomb, with released memory and with a stream', async () => {
+  it('needs little memory for a decompression bomb, as a whole file and as a stream', async () => {
     const size = bySuite(96, 256) * 2 ** 20;
     const bomb = gzipSync(Buffer.alloc(size));
     const half = bomb.length >> 1;
     for (const [input, read, most] of [
-      [filesOf([bomb]), internalBatchesOf<Buffer>, 8],
+      [filesOf([bomb]), batchesOf<Buffer>, 17],
       [filesOf([bomb.subarray(0, half), bomb.subarray(half)]), batchesOf<Buffer>, 17],
       [[bomb.subarray(0, half), bomb.subarray(half)], batchesOf<Buffer>, 17],
     ] as const) {
       let total = 0;
       let largest = 0;
       const bytes = Array.isArray(input) ? Readable.from(input) : (input as AsyncIterable<Buffer>);
-      for await (const { items, release } of read(gunzip()(bytes)) as InternalBatches<Buffer>) {
+      for await (const { items } of read(gunzip()(bytes))) {
         const together = items.reduce((sum, { length }) => sum + length, 0);
         total += together;
         largest = Math.max(largest, together);
-        release?.();
       }
       expect(total).toBe(size);
       expect(largest).toBeLessThanOrEqual(most * 2 ** 20);

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { type Batch, Flow, type Sink } from '../../src/flow/flow.js';
-import { InternalFlow, internalOperator } from '../../src/flow/internal-flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { compose } from '../../src/operators/compose.js';
@@ -137,40 +136,6 @@ describe('tee', () => {
       [[2, 3], true],
       [[], false],
     ]);
-  });
-
-  it.each([
-    ['once all have written them', []],
-    ['never while a branch keeps them', [collect<Buffer>()]],
-  ])('releases the memory of items %s', async (_, others) => {
-    const out = await temporaryFolder();
-    let released = 0;
-    const source = new InternalFlow<Buffer>(async function* (_run, releases) {
-      for (let n = 0; n < 50; n++) {
-        const block = Buffer.from(`item ${n}`);
-        const release = () => {
-          released++;
-          block.fill('!');
-        };
-        yield { items: [block], release: releases ? release : undefined };
-      }
-    });
-    const anyTee = tee as (...branches: unknown[]) => Sink<Buffer, unknown[]>;
-    const slow = internalOperator<Buffer, Buffer>(async function* (input) {
-      for await (const batch of input) {
-        await sleep(1);
-        yield batch;
-      }
-    });
-    const results = await pipeline(
-      source,
-      anyTee(files({ path: `${out}/a` }), compose(slow, files({ path: `${out}/b` })), ...others),
-    );
-    const expected = Array.from({ length: 50 }, (_, n) => `item ${n}`);
-    for (const name of ['a', 'b'])
-      expect(await readFile(`${out}/${name}`, 'utf8')).toBe(`${expected.join('\n')}\n`);
-    if (others.length > 0) expect((results[2] as Buffer[]).map(String)).toEqual(expected);
-    expect(released).toBe(others.length > 0 ? 0 : 50);
   });
 
   it('reports the progress of each branch, and of all together', async () => {

@@ -1,17 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { localFiles } from '../../src/archive/local-files.js';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { type Cursor, Flow } from '../../src/flow/flow.js';
-import { internalBatchesOf } from '../../src/flow/internal-flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { dedupe } from '../../src/operators/dedupe.js';
-import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
@@ -261,20 +257,6 @@ describe('merge', () => {
     const lines = await texts(jsonLines()(merged));
     expect(lines.length).toBe(3 * 3 * 120);
     expect(new Set(lines).size).toBe(9);
-  });
-
-  it('passes what releases memory, so that merged files are read as fast as one', async () => {
-    for (const name of ['1.json.gz', '2.json.gz'])
-      await writeFile(path.join(folder, name), gzipSync(`{"file":"${name}"}\n`.repeat(20_000)));
-    const one = (name: string) => gunzip()(localFiles(path.join(folder, name)));
-    const merged = merge(one('1.json.gz'), one('2.json.gz'));
-    let released = 0;
-    for await (const { release } of internalBatchesOf(merged)) {
-      if (release !== undefined) released++;
-      release?.();
-    }
-    expect(released).toBeGreaterThan(1);
-    expect((await texts(jsonLines()(merged))).length).toBe(40_000);
   });
 
   it('resumes operators with state in each of its sources', async () => {

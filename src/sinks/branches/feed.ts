@@ -1,11 +1,13 @@
 import { abortable } from '../../abortable.js';
 import { OptionError } from '../../errors.js';
-import type { Cursor, Run } from '../../flow/flow.js';
 import {
-  type InternalBatch,
-  type InternalBatches,
-  InternalFlow,
-} from '../../flow/internal-flow.js';
+  type Batch,
+  type Batches,
+  type Cursor,
+  type Flow,
+  OwnFlow,
+  type Run,
+} from '../../flow/flow.js';
 
 /**
  * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back
@@ -24,12 +26,6 @@ export interface InputCursorOf {
   readonly cursor: Cursor;
 }
 
-interface Entry<T> {
-  readonly batch: InternalBatch<T>;
-  /** Called by each branch that releases memory; the last one releases it. */
-  readonly release: (() => void) | undefined;
-}
-
 interface Reader {
   /** The number of the batch that it takes next. */
   position: number;
@@ -38,12 +34,12 @@ interface Reader {
 
 /** One input read by several branches, at the pace of the slowest. Each branch reads it once. */
 export class Feed<T> {
-  readonly #iterator: AsyncIterator<InternalBatch<T>>;
+  readonly #iterator: AsyncIterator<Batch<T>>;
   readonly #onFull: () => void;
   readonly #cursors = new WeakMap<object, InputCursorOf>();
   readonly #readers = new Map<number, Reader>();
   /** The batches that a branch has yet to take; the first has the number `#first`. */
-  #batches: Entry<T>[] = [];
+  #batches: Batch<T>[] = [];
   #first = 0;
   #number = 0;
   #started = false;
@@ -55,20 +51,20 @@ export class Feed<T> {
    * @param branches The numbers of the branches that read.
    * @param onFull Called while a branch waits for a batch that cannot be read before the slowest goes on.
    */
-  constructor(input: InternalBatches<T>, branches: readonly number[], onFull: () => void) {
+  constructor(input: Batches<T>, branches: readonly number[], onFull: () => void) {
     this.#iterator = input[Symbol.asyncIterator]();
     this.#onFull = onFull;
     for (const branch of branches) this.#readers.set(branch, { position: 0, wake: undefined });
   }
 
   /** The input of one branch; `resumes`: its operators go on from a cursor. */
-  flow(branch: number, { resumes }: { readonly resumes: boolean }): InternalFlow<T> {
+  flow(branch: number, { resumes }: { readonly resumes: boolean }): Flow<T> {
     let opened = false;
-    return new InternalFlow<T>((run, { releases }) => {
+    return new OwnFlow<T>(run => {
       if (opened) throw new Error('The input of a branch of tee() can be read only once');
       opened = true;
       if ((run.resume !== undefined) !== resumes) throw cannotResume();
-      return this.#read(branch, run, releases);
+      return this.#read(branch, run);
     });
   }
 
@@ -132,30 +128,29 @@ export class Feed<T> {
     else this.#onFull();
   }
 
-  async *#read(branch: number, { signal, progress }: Run, releases: boolean): InternalBatches<T> {
+  async *#read(branch: number, { signal, progress }: Run): Batches<T> {
     try {
       while (true) {
-        const entry = await this.#next(branch, signal);
-        if (entry === undefined) return;
-        const { batch, release } = entry;
+        const batch = await this.#next(branch, signal);
+        if (batch === undefined) return;
         if (progress !== undefined) progress.received += batch.items.length;
-        yield { ...batch, release: releases ? release : undefined };
+        yield batch;
       }
     } finally {
       this.leave(branch);
     }
   }
 
-  async #next(branch: number, signal: AbortSignal): Promise<Entry<T> | undefined> {
+  async #next(branch: number, signal: AbortSignal): Promise<Batch<T> | undefined> {
     while (true) {
       signal.throwIfAborted();
       const reader = this.#readers.get(branch);
       if (reader === undefined) return undefined;
-      const entry = this.#batches[reader.position - this.#first];
-      if (entry !== undefined) {
+      const batch = this.#batches[reader.position - this.#first];
+      if (batch !== undefined) {
         reader.position++;
         this.check();
-        return entry;
+        return batch;
       }
       if (this.#failure !== undefined) throw this.#failure.error;
       if (this.#ended) return undefined;
@@ -173,7 +168,7 @@ export class Feed<T> {
     try {
       const { done, value } = await this.#iterator.next();
       if (done === true) this.#ended = true;
-      else if (!this.#ended) this.#batches.push(this.#entryOf(value));
+      else if (!this.#ended) this.#batches.push(this.#withInputCursor(value));
     } catch (error) {
       if (!this.#ended) this.#failure = { error };
       this.#ended = true;
@@ -182,14 +177,12 @@ export class Feed<T> {
     for (const { wake } of this.#readers.values()) wake?.();
   }
 
-  #entryOf(batch: InternalBatch<T>): Entry<T> {
-    let holders = this.#readers.size;
-    const { cursor, release } = batch;
-    const shared = release && (() => (--holders === 0 ? release() : undefined));
-    if (cursor === undefined) return { batch, release: shared };
+  #withInputCursor(batch: Batch<T>): Batch<T> {
+    const { cursor } = batch;
+    if (cursor === undefined) return batch;
     const input: InputCursor = { tee: 'input' };
     this.#cursors.set(input, { number: ++this.#number, cursor });
-    return { batch: { ...batch, cursor: input }, release: shared };
+    return { ...batch, cursor: input };
   }
 
   get #slowest(): number {

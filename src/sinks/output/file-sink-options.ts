@@ -1,7 +1,5 @@
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { getHeapStatistics } from 'node:v8';
-import { gzip } from 'node:zlib';
 import {
   type Checked,
   milliseconds,
@@ -13,7 +11,7 @@ import {
   whole,
 } from '../../check.js';
 import type { FlowStep } from '../../flow/flow.js';
-import { zstdFrame } from '../../gzip/zstd-compress.js';
+import { writesZstd } from '../../gzip/compress-block.js';
 import { checkpointPaths } from './committer.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
 import { parsePathTemplate } from './path-template.js';
@@ -64,6 +62,12 @@ export interface FileSinkOptions<T> {
    * @default 1000
    */
   readonly commitIntervalMs?: number | undefined;
+  /**
+   * Maximum number of threads that inflate stored files and files of a job, and encode or write their posts, where
+   * no function of yours looks at the posts in between. `0` does all on the main thread.
+   * @default as many as there are cores, up to 16, for 32 MiB of files or more
+   */
+  readonly workers?: number | undefined;
 }
 
 export const FILE_SINK_OPTIONS = {
@@ -84,6 +88,7 @@ export const FILE_SINK_OPTIONS = {
   maxOpen: whole('files that are open at a time', { min: 1, default: 64 }),
   maxOutputs: whole('files in one run', { min: 1 }),
   commitIntervalMs: milliseconds('between two commits', { min: 0, default: 1000 }),
+  workers: whole('threads that read stored files', { min: 0, max: 64 }),
 } satisfies OptionTable<FileSinkOptions<unknown>>;
 
 /** The options of `FileSinkOptions`, checked; a sink that has no `gzip` leaves it out. */
@@ -122,7 +127,7 @@ export function planOf<T>(
     readonly takesFunctions: boolean;
   },
 ): FileSinkPlan<T> {
-  const { path: target, checkpoint, maxBytes, maxOpen, commitIntervalMs } = options;
+  const { path: target, checkpoint, maxBytes, maxOpen, commitIntervalMs, workers } = options;
   const level = levelOf(
     options.gzip ?? (typeof target === 'string' && 'gzip' in options && /\.gz$/i.test(target)),
   );
@@ -132,7 +137,7 @@ export function planOf<T>(
     typeof target === 'string' &&
     'gzip' in options &&
     /\.zst$/i.test(target);
-  if (isZstd && zstdFrame === undefined)
+  if (isZstd && !writesZstd)
     throw optionError(
       call,
       'path',
@@ -150,9 +155,14 @@ export function planOf<T>(
     },
     format,
     path: typeof target === 'string' ? parsePathTemplate(call, template as string, isZstd) : target,
-    ...{ suffix, checkpoint, commitIntervalMs, maxBytes, maxOpen },
-    compress:
-      level === undefined ? (isZstd ? zstdFrame : undefined) : block => compressed(block, level),
+    suffix,
+    checkpoint,
+    commitIntervalMs,
+    maxBytes,
+    maxOpen,
+    workers,
+    compression:
+      level === undefined ? (isZstd ? { kind: 'zstd' } : undefined) : { kind: 'gzip', level },
     maxOutputs: options.maxOutputs ?? outputsThatFit(),
     keepsItems: takesFunctions || typeof target === 'function',
   };
@@ -171,13 +181,6 @@ export function mustDiffer<T>(call: string, plan: FileSinkPlan<T>, checkpoint: s
       'path',
       `must differ from the checkpoint and its temporary and lock files, got ${JSON.stringify(file)}`,
     );
-}
-
-const compress = promisify(gzip);
-
-function compressed(block: Uint8Array, level: number): Promise<Uint8Array> {
-  // One task for the thread pool, not one for every 16 KiB of output.
-  return compress(block, { level, chunkSize: Math.max(16 << 10, block.length >> 1) });
 }
 
 function levelOf(gzip: boolean | { readonly level: number }): number | undefined {

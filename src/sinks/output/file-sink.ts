@@ -14,7 +14,7 @@
  */
 import { ownSink } from '../../flow/drain.js';
 import { identityOf, type Sink } from '../../flow/flow.js';
-import type { FileSystem } from '../../storage/file-system.js';
+import { type FileSystem, nodeFileSystem } from '../../storage/file-system.js';
 import type { FileSinkPlan } from './file-writer.js';
 import { writeTogether } from './write-together.js';
 import type { Written } from './written.js';
@@ -28,7 +28,9 @@ export interface FileSink {
 const fileSinks = new WeakMap<object, FileSink>();
 
 /** Makes a sink of a plan. */
-export function fileSinkOn<T>(fs: FileSystem, plan: FileSinkPlan<T>): Sink<T, Written> {
+export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, Written> {
+  // Threads write to files of the system.
+  const plan = { ...given, workers: fs === nodeFileSystem ? given.workers : 0 };
   const { checkpoint, settings } = plan;
   const sink: Sink<T, Written> = async (input, run = {}) => {
     const { signal: ended, progress } = run;

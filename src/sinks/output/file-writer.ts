@@ -1,16 +1,19 @@
+import type { RowEncoding } from '../../engine/encode-rows.js';
+import { Engine, type EngineBatch } from '../../engine/engine.js';
+import { Plan } from '../../engine/plan.js';
+import { itemsOf } from '../../engine/rows.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
 import { batchesOf } from '../../flow/flow.js';
-import { type InternalBatches, internalBatchesOf } from '../../flow/internal-flow.js';
 import type { Progress } from '../../flow/progress.js';
-import { Scan, type ScanOptions } from '../../scan/scan.js';
+import type { Compression } from '../../gzip/compress-block.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { EncodedOutputs } from './encoded-outputs.js';
-import { type Format, isEncoded } from './format.js';
+import { type Format, isEncoded, type RecordFormat } from './format.js';
 import type { Output, Outputs } from './outputs.js';
 import type { PathField, PathTemplate } from './path-template.js';
 import { RecordOutputs } from './record-outputs.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
-import { fetchItems, ScannedLines } from './scanned-lines.js';
+import { RowLines } from './row-lines.js';
 
 /** A sink that writes files: its options, checked, and its format. */
 export interface FileSinkPlan<T> {
@@ -24,15 +27,15 @@ export interface FileSinkPlan<T> {
   readonly checkpoint: string | undefined;
   /** The minimum time between two commits. Absent where files are committed only when they are full. */
   readonly commitIntervalMs: number | undefined;
-  /** Compresses a block of records so that it can be decompressed by itself. */
-  readonly compress: ((block: Uint8Array) => Promise<Uint8Array>) | undefined;
+  /** How blocks of records are compressed, each by itself. */
+  readonly compression: Compression | undefined;
   readonly maxBytes: number | undefined;
   readonly maxOpen: number;
   readonly maxOutputs: number;
   /** Whether a function of the caller sees the items: it may keep them, so their memory is not released. */
   readonly keepsItems: boolean;
-  /** The number of threads that scan stored files and write their posts, where such threads can do so. */
-  readonly scan?: ScanOptions | undefined;
+  /** The maximum number of threads that decode stored files. */
+  readonly workers?: number | undefined;
 }
 
 /** What all writers of a run share. */
@@ -63,23 +66,32 @@ export class FileWriter<T> {
   readonly outputs: Outputs<T>;
   readonly #plan: FileSinkPlan<T>;
   readonly #format: Format<T>;
-  readonly #scan: Scan | undefined;
-  readonly #lines: ScannedLines<T> | undefined;
+  readonly #engine: Engine;
+  readonly #lines: RowLines<T> | undefined;
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, shared: Shared) {
     this.#plan = plan;
     this.#format = format;
-    this.#scan = scanOf(plan);
-    const { path, maxOpen } = plan;
+    const { path, maxOpen, workers, compression } = plan;
     const options = { ...plan, ...shared, only: onlyOutput(plan) };
     if (isEncoded(format)) {
       const maxBytes = plan.maxBytes ?? (shared.commits ? format.committedBytes : undefined);
       this.outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format);
-    } else {
-      const outputs = new RecordOutputs(fs, options, format);
-      this.outputs = outputs;
-      if (typeof path !== 'function') this.#lines = new ScannedLines(outputs, path, maxOpen);
+      this.#engine = new Engine({ workers });
+      return;
     }
+    const outputs = new RecordOutputs(fs, options, format);
+    this.outputs = outputs;
+    const rows = rowEncodingOf(plan, format);
+    const encoding = rows && { rows, compression };
+    const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
+    this.#engine = new Engine({
+      workers,
+      encoding,
+      fields: { keys: rows === undefined ? [] : keys },
+    });
+    if (encoding !== undefined && typeof path !== 'function')
+      this.#lines = new RowLines(outputs, { path, maxOpen, format, encoding });
   }
 
   /**
@@ -93,28 +105,27 @@ export class FileWriter<T> {
     pull: Pull,
     reached: (cursor: Cursor) => Promise<void>,
   ): Promise<void> {
-    const { keepsItems, compress } = this.#plan;
+    const { compression } = this.#plan;
     const { outputs } = this;
     const route = this.#route();
     // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
     const watched =
-      compress === undefined && !isEncoded(this.#format)
+      compression === undefined && !isEncoded(this.#format)
         ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
         : undefined;
     try {
-      const batches: InternalBatches<T> = keepsItems
-        ? batchesOf(input, pull)
-        : internalBatchesOf(input, pull, { releases: true, scan: this.#scan });
-      for await (const { items, cursor, origin, release, scanned } of batches) {
-        const isQueued =
-          scanned !== undefined && this.#lines?.write(scanned, origin, () => release?.());
-        const rest = isQueued || scanned === undefined ? items : await fetchItems(scanned);
-        for (const item of rest as readonly T[]) {
-          route(item, origin).add(item, origin);
-          if (outputs.full) await outputs.relieve();
+      for await (const batch of this.#batches(input, pull)) {
+        const { cursor, origin, rows } = batch;
+        const isWritten = rows !== undefined && (await this.#lines?.write(rows, origin)) === true;
+        if (!isWritten) {
+          const items = rows === undefined ? batch.items : await itemsOf(rows);
+          for (const item of items as readonly T[]) {
+            route(item, origin).add(item, origin);
+            if (outputs.full) await outputs.relieve();
+          }
+          rows?.file.release();
         }
         await outputs.begin();
-        if (!isQueued) release?.();
         if (cursor !== undefined) await reached(cursor);
         outputs.throwFailure();
       }
@@ -125,8 +136,13 @@ export class FileWriter<T> {
 
   /** Ends all writing and closes all files. */
   async close(): Promise<void> {
-    await this.#scan?.close();
+    await this.#engine.close();
     await this.outputs.close();
+  }
+
+  #batches(input: AsyncIterable<T>, pull: Pull): AsyncIterable<EngineBatch> {
+    const plan = this.#plan.keepsItems ? undefined : Plan.of(input);
+    return plan?.isComplete === true ? this.#engine.run(plan, pull) : batchesOf(input, pull);
   }
 
   #route(): Route<T, Output<T>> {
@@ -140,11 +156,15 @@ export class FileWriter<T> {
 /** Fields whose value differs from post to post: with these, most outputs get one line from each stored file. */
 const RARE: readonly PathField[] = ['author', 'id'];
 
-function scanOf<T>({ scan, path, compress }: FileSinkPlan<T>): Scan | undefined {
-  if (scan === undefined || compress !== undefined || typeof path === 'function') return undefined;
-  if (path.fields.some(field => RARE.includes(field))) return undefined;
-  const keys = path.fields.filter(field => field !== 'tag');
-  return Scan.open(scan)?.with({ keys });
+/** How threads encode posts, where the path of each can be told by numbers, and each output gets many lines of a file. */
+function rowEncodingOf<T>(
+  { path, maxBytes }: FileSinkPlan<T>,
+  { rows }: RecordFormat<T>,
+): RowEncoding | undefined {
+  if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
+    return undefined;
+  // The size of a row decides which file it goes to, and is known only once it is encoded.
+  return maxBytes === undefined || rows?.kind === 'lines' ? rows : undefined;
 }
 
 /** `x.jsonl`, `.gz` → `x.jsonl.gz` */

@@ -1,3 +1,5 @@
+import type { RowEncoding } from '../../engine/encode-rows.js';
+
 /**
  * How the items of a sink become the bytes of its files: records that are appended one by one, or files
  * that an encoder builds.
@@ -13,6 +15,8 @@ export interface RecordFormat<T> {
   encode(item: T, origin: string | undefined): Uint8Array;
   /** What each new file begins with, without its line feed; it counts in `maxBytes`, not as an item. */
   readonly header?: Uint8Array | undefined;
+  /** How a thread does the same for posts, where it can. */
+  readonly rows?: RowEncoding | undefined;
 }
 
 /**

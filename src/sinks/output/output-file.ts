@@ -1,3 +1,4 @@
+import type { EncodedBlock } from '../../engine/encode-rows.js';
 import type { Buffers } from './buffers.js';
 import type { WrittenFile } from './written.js';
 
@@ -10,20 +11,10 @@ export interface FileCounts extends WrittenFile {
 /** What the output files of a run share. */
 export interface Writer {
   readonly buffers: Buffers;
-  /** Whether the size of a block in the file is known only once it is compressed. */
-  readonly compresses: boolean;
   /** Called when the file has items that are not on disk. */
   changed(file: OutputFile): void;
-  /**
-   * Writes a block to the file and returns how many bytes it took there: at a position, or, where that
-   * depends on earlier blocks, at the end.
-   */
-  append(
-    file: OutputFile,
-    block: Uint8Array,
-    posts: number,
-    position: number | undefined,
-  ): Promise<number>;
+  /** Writes a block at the end of the file, and returns how many bytes it took there. */
+  append(file: OutputFile, block: Uint8Array, posts: number, isEncoded: boolean): Promise<number>;
   /** Called with what `append` threw; nothing is appended afterwards. */
   fail(error: unknown): void;
 }
@@ -46,6 +37,8 @@ export abstract class OutputFile {
   /** Whether the file has its final name. */
   named = false;
   protected readonly writer: Writer;
+  /** Of the blocks that other threads have encoded, counted in their turn: their size is not known before. */
+  #encodedLineBytes = 0;
   /** The running writes; unset for most of many files. */
   #queue: Promise<void> | undefined;
 
@@ -71,8 +64,14 @@ export abstract class OutputFile {
   /** The counts once all items up to now are on disk. */
   settle(): FileCounts | Promise<FileCounts> {
     this.flush();
-    const { path, lineBytes } = this;
-    const counts = () => ({ path, posts: this.posts, bytes: this.bytes, lineBytes });
+    const { path } = this;
+    const lineBytes = this.lineBytes - this.#encodedLineBytes;
+    const counts = () => ({
+      path,
+      posts: this.posts,
+      bytes: this.bytes,
+      lineBytes: lineBytes + this.#encodedLineBytes,
+    });
     return this.#queue === undefined ? counts() : this.#queue.then(counts);
   }
 
@@ -98,18 +97,42 @@ export abstract class OutputFile {
     this.#queue = queue;
   }
 
-  protected write(block: Uint8Array, posts: number, done: () => void, position?: number): void {
+  protected write(block: Uint8Array, posts: number, done: () => void): void {
+    this.#append(posts, async () => ({ block, isEncoded: false, done }));
+  }
+
+  /** Queues a block that another thread encodes. Rejects nothing: a failure ends the run. */
+  protected writeEncoded(posts: number, encoded: Promise<EncodedBlock>): void {
+    const { buffers } = this.writer;
+    this.#append(posts, async () => {
+      const { bytes: block, lineBytes } = await encoded;
+      this.#encodedLineBytes += lineBytes;
+      this.lineBytes += lineBytes;
+      return { block, isEncoded: true, done: () => buffers.hold(-block.byteLength) };
+    });
+  }
+
+  #append(posts: number, blockOf: () => Promise<QueuedBlock>): void {
     const queue = (this.#queue ?? Promise.resolve()).then(async () => {
+      let queued: QueuedBlock | undefined;
       try {
-        const bytes = await this.writer.append(this, block, posts, position);
+        queued = await blockOf();
+        const { block, isEncoded } = queued;
+        const bytes = await this.writer.append(this, block, posts, isEncoded);
         this.bytes += bytes;
         this.posts += posts;
       } catch (error) {
         this.writer.fail(error);
       }
-      done();
+      queued?.done();
       if (this.#queue === queue) this.#queue = undefined;
     });
     this.#queue = queue;
   }
+}
+
+interface QueuedBlock {
+  readonly block: Uint8Array;
+  readonly isEncoded: boolean;
+  done(): void;
 }

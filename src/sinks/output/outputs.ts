@@ -25,7 +25,6 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
   /** Whether each commit ends all files. */
   abstract readonly endsFiles: boolean;
   readonly buffers: Buffers;
-  readonly compresses: boolean;
   protected readonly parts: PartFiles;
   readonly #options: OutputsOptions;
   readonly #names: OutputNames;
@@ -41,7 +40,6 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
     this.#options = options;
     this.#names = new OutputNames(options);
     this.buffers = new Buffers(maxHeldBytes);
-    this.compresses = options.compress !== undefined;
     this.parts = new PartFiles(fs, this.#names, options, this.#ended.signal);
   }
 
@@ -159,9 +157,9 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
     file: OutputFile,
     block: Uint8Array,
     posts: number,
-    position = file.bytes,
+    isEncoded: boolean,
   ): Promise<number> {
-    const bytes = await this.parts.write(file, block, position);
+    const bytes = await this.parts.write(file, block, isEncoded);
     this.countWritten(posts, bytes);
     return bytes;
   }

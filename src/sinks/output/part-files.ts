@@ -1,6 +1,7 @@
 import path from 'node:path';
 import pLimit from 'p-limit';
 import { isNodeError, StorageError } from '../../errors.js';
+import { type Compression, compressBlock } from '../../gzip/compress-block.js';
 import { type FileSystem, statusOf, writeAll } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { regularStatus } from '../../storage/regular-file.js';
@@ -12,8 +13,7 @@ import { OutputFolders } from './output-folders.js';
 import type { OutputNames } from './output-names.js';
 
 export interface PartFilesOptions {
-  /** Compresses a block so that it can be decompressed by itself. */
-  readonly compress: ((block: Uint8Array) => Promise<Uint8Array>) | undefined;
+  readonly compression: Compression | undefined;
   readonly maxOpen: number;
   /** The single path of all items, if there is one: it is locked against other runs. */
   readonly only: string | undefined;
@@ -75,13 +75,18 @@ export class PartFiles {
     await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
   }
 
-  /** Writes a block, compressed where the options say so, and returns its size on disk. */
-  write(file: OutputFile, block: Uint8Array, position: number): Promise<number> {
+  /**
+   * Writes a block at the end of a file, and returns its size on disk. It is compressed where the options say so,
+   * unless it is encoded already.
+   */
+  write(file: OutputFile, block: Uint8Array, isEncoded: boolean): Promise<number> {
     return this.#limit(async () => {
       this.#signal.throwIfAborted();
-      const { compress } = this.#options;
+      const { compression } = this.#options;
+      const { bytes: position } = file;
       // Each block is a gzip member or a zstd frame: truncated to any committed length, the file is whole.
-      const bytes = compress === undefined ? block : await compress(block);
+      const bytes =
+        isEncoded || compression === undefined ? block : await compressBlock(block, compression);
       await this.#guard('write', file.part, async () => {
         await this.#prepare(file);
         await this.#openFiles.use(file, open => {

@@ -1,3 +1,4 @@
+import type { EncodedBlock } from '../../engine/encode-rows.js';
 import { LINE_FEED } from '../line.js';
 import { MAX_BUFFER_BYTES, MIN_BUFFER_BYTES, nextSize } from './buffers.js';
 import type { RecordFormat } from './format.js';
@@ -40,19 +41,26 @@ export class RecordFile<T> extends OutputFile {
     this.#buffer = undefined;
     this.#used = 0;
     this.#collected = 0;
-    const position = this.writer.compresses ? undefined : this.lineBytes - records.length;
-    this.write(records, posts, () => this.writer.buffers.give(buffer), position);
+    this.write(records, posts, () => this.writer.buffers.give(buffer));
   }
 
   /**
    * Allocates space for a record that another thread writes, with a line feed after it, and returns its
-   * position. Only in files that are not compressed.
+   * position; in a file that is compressed, that within its lines.
    */
   allocate(byteLength: number): number {
     this.flush();
     const position = this.lineBytes;
     this.lineBytes += byteLength + 1;
     return position;
+  }
+
+  /** Queues posts that another thread encodes as a block. */
+  addEncoded(posts: number, encoded: Promise<EncodedBlock>): void {
+    if (this.lineBytes === 0 && this.#format.header !== undefined) this.#begin(0);
+    this.flush();
+    this.writer.changed(this);
+    this.writeEncoded(posts, encoded);
   }
 
   /** Counts records in allocated space once `write` resolves to whether they were written. It never rejects. */

@@ -80,7 +80,10 @@ export class RecordOutput<T> implements Output<T> {
   }
 
   add(item: T, origin: string | undefined): void {
-    const record = this.#format.encode(item, origin);
+    this.addRecord(this.#format.encode(item, origin));
+  }
+
+  addRecord(record: Uint8Array): void {
     this.fileFor(record.byteLength).add(record);
   }
 

@@ -51,7 +51,10 @@ export async function bundleChild(
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },
   });
-  await copyFile(new URL('scan/scan-worker.cjs', library), path.join(folder, 'scan-worker.cjs'));
+  await copyFile(
+    new URL('engine/engine-worker.cjs', library),
+    path.join(folder, 'engine-worker.cjs'),
+  );
   return {
     script: path.join(folder, 'child.js'),
     library: pathToFileURL(`${folder}/`),

@@ -27,7 +27,7 @@ async function open(folder: string) {
   const outputs = new RecordOutputs<string>(
     nodeFileSystem,
     {
-      ...{ folder, reserved: [], claims: new Map(), only: undefined, compress: undefined },
+      ...{ folder, reserved: [], claims: new Map(), only: undefined, compression: undefined },
       ...{ maxOpen: 4, maxOutputs: 10, maxBytes: undefined, progress: undefined },
       afterFailure: () => '',
       onFailure: () => {},

@@ -1,84 +1,97 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Decoding } from '../../src/engine/decode-file.js';
+import type { StoredFile } from '../../src/engine/plan.js';
+import { scriptOfThreads, Threads } from '../../src/engine/threads.js';
 import { StorageError } from '../../src/errors.js';
-import { Scan } from '../../src/scan/scan.js';
 import { compiled } from '../compiled.js';
 import { root } from '../pages.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 
 const newFolder = temporaryFolders();
-const LIMITS = { maxBytes: 1e6, maxDepth: 100 };
+const DECODING = { limits: { maxBytes: 1e6, maxDepth: 100 } };
+const FIELDS = { id: true, tags: false, keys: [] };
 
-/** Threads with another script. */
-function scanWith(code: string, workers: number): Scan {
-  const script = `import { parentPort, workerData } from 'node:worker_threads';\n${code}`;
-  const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
-  return Scan.open({ workers, script: url })!.framing(LIMITS)!;
+function threadsOf(size: number, options: { script?: URL; decoding?: Decoding } = {}): Threads {
+  const script = options.script ?? scriptOfThreads()!;
+  return new Threads({ script, size, decoding: options.decoding ?? DECODING, fields: FIELDS });
 }
 
-const task = (file: string) => ({ file, origin: file });
+/** Threads with another script. */
+function threadsWith(code: string, size: number): Threads {
+  const script = `import { parentPort, workerData } from 'node:worker_threads';\n${code}`;
+  const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+  return threadsOf(size, { script: url });
+}
 
-describe('the threads of a scan', () => {
+const task = (path: string): StoredFile => ({
+  file: { path, size: 0, read: () => readFile(path) },
+  origin: path,
+});
+
+describe('the threads of the engine', () => {
   it('refuse all files where they end, and the process goes on', async () => {
-    const scan = scanWith('process.exit(3)', 2);
-    const files = await Promise.all(Array.from({ length: 9 }, (_, i) => scan.scan(task(`${i}`))));
+    const threads = threadsWith('process.exit(3)', 2);
+    const files = await Promise.all(
+      Array.from({ length: 9 }, (_, i) => threads.decode(task(`${i}`))),
+    );
     expect(files).toEqual(Array.from({ length: 9 }, () => undefined));
-    await scan.close();
+    await threads.close();
   });
 
   it('refuse all files where they fail to start', async () => {
-    const scan = scanWith('throw new Error("broken")', 1);
-    expect(await scan.scan(task('a'))).toBeUndefined();
-    await scan.close();
+    const threads = threadsWith('throw new Error("broken")', 1);
+    expect(await threads.decode(task('a'))).toBeUndefined();
+    await threads.close();
   });
 
   it('that end while they hold posts give a typed error', async () => {
-    const scan = scanWith(
+    const threads = threadsWith(
       `parentPort.on('message', ({ kind, file }) => {
-        if (kind !== 'scan') process.exit(1);
+        if (kind !== 'decode') process.exit(1);
         const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagSets: [], keySets: [] };
-        parentPort.postMessage({ kind: 'scanned', file, data, messages: [], bytes: 5 });
+        parentPort.postMessage({ kind: 'decoded', file, data, messages: [], bytes: 5 });
       })`,
       1,
     );
-    const held = await scan.scan(task('a.gz'));
+    const held = await threads.decode(task('a.gz'));
     const writing = held!.write(new Uint32Array(1), []);
     await expect(writing).rejects.toThrow(StorageError);
     await expect(writing).rejects.toThrow(/a\.gz.*ended with code 1.*Run again/);
     held!.release();
-    await scan.close();
+    await threads.close();
   });
 
   it('give the bytes of a file back unless they end', async () => {
     const gzip = gzipSync('{"id":1}\n');
     const damaged = gzip.subarray(0, gzip.length / 2);
-    const scan = Scan.open({ workers: 1 })!
-      .framing(LIMITS)!
-      .inflating({ plain: 'refuse', maxBytes: 1e6 })!;
-    for (const [content, isScanned] of [
+    const threads = threadsOf(1, {
+      decoding: { ...DECODING, gunzip: { plain: 'refuse', maxBytes: 1e6 } },
+    });
+    for (const [content, isDecoded] of [
       [gzip, true],
       [damaged, false],
     ] as const) {
       const bytes = Buffer.allocUnsafeSlow(content.length);
       content.copy(bytes);
       const file = { bytes };
-      const held = await scan.scan({ file, origin: 'a' });
-      expect(held !== undefined).toBe(isScanned);
+      const held = await threads.decode({ file, origin: 'a' });
+      expect(held !== undefined).toBe(isDecoded);
       expect(bytes).toHaveLength(0);
       expect(file.bytes).toEqual(Buffer.from(content));
       held?.release();
     }
-    await scan.close();
-    const ending = scanWith('process.exit(3)', 1);
+    await threads.close();
+    const ending = threadsWith('process.exit(3)', 1);
     const file = { bytes: Buffer.allocUnsafeSlow(5) };
-    expect(await ending.scan({ file, origin: 'a' })).toBeUndefined();
+    expect(await ending.decode({ file, origin: 'a' })).toBeUndefined();
     expect(file.bytes).toHaveLength(0);
     await ending.close();
   });
@@ -88,10 +101,10 @@ describe('the threads of a scan', () => {
     const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
     for (const [index, file] of paths.entries())
       await writeFile(file, `{"id":${index + 1},"id_str":"${index + 1}"}\n`);
-    const scan = Scan.open({ workers: 2 })!.with({ id: true }).framing(LIMITS)!;
+    const threads = threadsOf(2);
     const done: number[] = [];
     const held = paths.map(async (file, index) => {
-      const found = await scan.scan(task(file));
+      const found = await threads.decode(task(file));
       done.push(index);
       return found!;
     });
@@ -99,12 +112,12 @@ describe('the threads of a scan', () => {
     expect(done.toSorted()).toEqual([0, 1, 2, 3]);
     for (const one of held) {
       const file = await one;
-      expect(file.columns.count).toBe(1);
+      expect(file.fields.count).toBe(1);
       expect((await file.content()).toString()).toMatch(/^{"id":\d,"id_str":"\d"}\n$/);
       file.release();
     }
     expect(done).toHaveLength(9);
-    await scan.close();
+    await threads.close();
   });
 
   it('finish the file that they work on when they are closed, as terminating one can abort the process', async () => {
@@ -116,23 +129,23 @@ describe('the threads of a scan', () => {
         for (const end = Date.now() + 300; Date.now() < end; );
         writeFileSync(${JSON.stringify(finished)}, '');
       });`;
-    const scan = scanWith(script, 1);
-    const file = scan.scan(task('a'));
+    const threads = threadsWith(script, 1);
+    const file = threads.decode(task('a'));
     await new Promise(resolve => setTimeout(resolve, 50));
-    await scan.close();
+    await threads.close();
     expect(existsSync(finished)).toBe(true);
     expect(await file).toBeUndefined();
   });
 
   it('are terminated when they are closed and do not end', async () => {
-    const scan = scanWith("parentPort.on('message', () => { while (true); })", 2);
-    const files = [scan.scan(task('a')), scan.scan(task('b')), scan.scan(task('c'))];
+    const threads = threadsWith("parentPort.on('message', () => { while (true); })", 2);
+    const files = [threads.decode(task('a')), threads.decode(task('b')), threads.decode(task('c'))];
     await new Promise(resolve => setTimeout(resolve, 50));
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     onTestFinished(() => {
       vi.useRealTimers();
     });
-    const closed = scan.close();
+    const closed = threads.close();
     await vi.advanceTimersByTimeAsync(60_000);
     await closed;
     expect(await Promise.all(files)).toEqual([undefined, undefined, undefined]);
@@ -152,15 +165,15 @@ describe('the threads of a scan', () => {
         writeFileSync(${JSON.stringify(replied)}, '');
         execFileSync(process.execPath, ['-e', 'setTimeout(() => {}, 300)']);
       });`;
-    const library = pathToFileURL(compiled(path.join(root, 'src/scan/scan.ts'))).href;
+    const library = pathToFileURL(compiled(path.join(root, 'src/engine/threads.ts'))).href;
     const main = `
       import { existsSync } from 'node:fs';
-      import { Scan } from ${JSON.stringify(library)};
+      import { Threads } from ${JSON.stringify(library)};
       const script = new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(worker)}`)});
-      const scan = Scan.open({ workers: 1, script }).framing({});
-      scan.scan({ file: 'a', origin: 'a' });
+      const threads = new Threads({ script, size: 1, decoding: {}, fields: {} });
+      threads.decode({ file: { path: 'a' }, origin: 'a' });
       while (!existsSync(${JSON.stringify(replied)}));
-      await scan.close();
+      await threads.close();
       console.log('closed');`;
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--input-type=module',
@@ -181,24 +194,20 @@ describe('the threads of a scan', () => {
       process.off('worker', count);
     });
     const folder = await newFolder();
-    const scan = Scan.open({ workers: 2 })!.framing(LIMITS)!;
-    scan.start(3);
-    const scanned = async (name: string) => {
+    const threads = threadsOf(2);
+    threads.start(3);
+    const decode = async (name: string) => {
       const file = path.join(folder, name);
       await writeFile(file, '{"id":1}\n');
-      (await scan.scan(task(file)))?.release();
+      (await threads.decode(task(file)))?.release();
     };
-    await Promise.all(['a', 'b'].map(scanned));
+    await Promise.all(['a', 'b'].map(decode));
     expect(started).toEqual({ threads: 2, ended: 0 });
-    await scanned('c');
+    await decode('c');
     await expect.poll(() => started).toEqual({ threads: 2, ended: 2 });
-    await scanned('d');
+    await decode('d');
     expect(started.threads).toBe(3);
-    await scan.close();
+    await threads.close();
     expect(started.ended).toBe(3);
-  });
-
-  it('are none where the limit is 0', () => {
-    expect(Scan.open({ workers: 0 })).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { ScanCommand, ScanReply, WorkerStart } from './messages.js';
+import type { ThreadCommand, ThreadReply, WorkerStart } from './messages.js';
 
 /** Limits of a worker's heap; the content of files is outside of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
@@ -11,13 +11,13 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb:
 const HUNG_MS = 30_000;
 
 interface Waiting {
-  resolve(reply: ScanReply): void;
+  resolve(reply: ThreadReply): void;
   reject(error: unknown): void;
 }
 
 /** One worker thread, and the replies that it owes. It keeps the process alive only while it owes some. */
-export class ScanThread {
-  /** Files that it scans or holds. */
+export class EngineThread {
+  /** Files that it decodes or holds. */
   files = 0;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
@@ -36,7 +36,7 @@ export class ScanThread {
     });
     this.#worker = worker;
     worker.unref();
-    worker.on('message', (reply: ScanReply) => this.#settle(reply));
+    worker.on('message', (reply: ThreadReply) => this.#settle(reply));
     worker.on('messageerror', error => this.#fail(error));
     worker.on('error', error => this.#fail(error));
     this.#ended = new Promise(resolve => {
@@ -52,7 +52,7 @@ export class ScanThread {
   }
 
   /** Rejects when the thread ends before it replies. */
-  ask(command: ScanCommand, transfer: ArrayBuffer[] = []): Promise<ScanReply> {
+  ask(command: ThreadCommand, transfer: ArrayBuffer[] = []): Promise<ThreadReply> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       if (this.#waiting.push({ resolve, reject }) === 1) this.#worker.ref();
@@ -61,7 +61,7 @@ export class ScanThread {
   }
 
   /** Sends a command that has no reply. */
-  tell(command: ScanCommand): void {
+  tell(command: ThreadCommand): void {
     this.#worker.postMessage(command);
   }
 
@@ -78,7 +78,7 @@ export class ScanThread {
     clearTimeout(hung);
   }
 
-  #settle(reply: ScanReply): void {
+  #settle(reply: ThreadReply): void {
     this.#waiting.shift()?.resolve(reply);
     // While it ends, the caller waits: the process must not exit before.
     if (this.#waiting.length === 0 && !this.#isEnding) this.#worker.unref();

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { FileInThread } from '../../src/engine/decoded-file.js';
+import { Threads } from '../../src/engine/threads.js';
 import { MillraceError } from '../../src/errors.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { jobFiles } from '../../src/jobs/job-files.js';
@@ -13,8 +15,6 @@ import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
-import { HeldFile } from '../../src/scan/held-file.js';
-import { Scan } from '../../src/scan/scan.js';
 import { files } from '../../src/sinks/files.js';
 import { type Reply, status } from '../http/scripted-server.js';
 import {
@@ -147,7 +147,7 @@ async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
 describe('files of a job that threads check, scan and write', () => {
   it('come out as without threads: lines, checkpoint, verdict, errors, requests', async () => {
     const folder = await newFolder();
-    const scans = vi.spyOn(HeldFile.prototype, 'write');
+    const scans = vi.spyOn(FileInThread.prototype, 'write');
     let round = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -185,7 +185,7 @@ describe('files of a job that threads check, scan and write', () => {
     expect(scans.mock.calls.length).toBeGreaterThan(20);
   });
 
-  it('are scanned in their order, however they arrive', async () => {
+  it('are decoded in their order, however they arrive', async () => {
     const folder = await newFolder();
     const served = await jobServer({ files: servedFiles(16) });
     // The first of four comes when the others have had time to be scanned: the thread could be full of them.
@@ -238,9 +238,8 @@ describe('files of a job that threads check, scan and write', () => {
   it('are fetched again where a thread ends with their bytes', async () => {
     const options = { workers: 1, concurrency: 2 };
     const { folder, served, expected } = await withGoodRun(servedFiles(6), options);
-    const scan = vi.spyOn(Scan.prototype, 'scan').mockImplementationOnce(async ({ file }) => {
-      if (typeof file !== 'string')
-        structuredClone(0, { transfer: [file.bytes.buffer as ArrayBuffer] });
+    const scan = vi.spyOn(Threads.prototype, 'decode').mockImplementationOnce(async ({ file }) => {
+      if ('bytes' in file) structuredClone(0, { transfer: [file.bytes.buffer as ArrayBuffer] });
       return undefined;
     });
     onTestFinished(() => scan.mockRestore());

@@ -2,11 +2,12 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
+import { decodeFile } from '../../src/engine/decode-file.js';
 import { Flow } from '../../src/flow/flow.js';
+import { inflateWhole, inflateWholeSync } from '../../src/gzip/inflate-whole.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
-import { scanFile } from '../../src/scan/scan-file.js';
 import { bySuite } from '../slow-suite.js';
 
 const FIELDS = { id: true, tags: true, keys: ['day'] as const };
@@ -44,15 +45,18 @@ function fieldsOf(post: Activity): Seen {
   return { id: post.id, tags: [...post.tags], day, raw: post.raw.toString('latin1') };
 }
 
-/** What the scan reads of it, or `undefined` where it refuses the file. */
-async function scan(
+/** What the engine reads of it, or `undefined` where it refuses the file. */
+async function decode(
   file: Buffer,
   plain: 'refuse' | 'pass',
   limits = LIMITS,
 ): Promise<Seen[] | undefined> {
-  const scanned = await scanFile(file, { gunzip: { ...GUNZIP, plain }, limits }, FIELDS);
-  if (scanned === undefined) return undefined;
-  const { bytes, columns: c } = scanned;
+  const decoding = { gunzip: { ...GUNZIP, plain }, limits };
+  const decoded = await decodeFile(file, decoding, FIELDS, inflateWholeSync);
+  const inPool = await decodeFile(file, decoding, FIELDS, inflateWhole);
+  expect(inPool?.bytes).toEqual(decoded?.bytes);
+  if (decoded === undefined) return undefined;
+  const { bytes, fields: c } = decoded;
   return Array.from({ length: c.count }, (_, row) => ({
     id: c.otherIds.get(row) ?? `${(BigInt(c.highs[row]!) << 32n) | BigInt(c.lows[row]!)}`,
     tags: [...c.tagSets[c.tags[row]!]!],
@@ -170,32 +174,32 @@ const stored = fc
     }
   });
 
-describe('scanning a file', () => {
+describe('decoding a file', () => {
   it('finds what the stages find, or refuses the file', async () => {
-    let scanned = 0;
+    let decoded = 0;
     await fc.assert(
       fc.asyncProperty(
         stored,
         fc.constantFrom('refuse' as const, 'pass' as const),
         fc.constantFrom(LIMITS, { maxBytes: 300, maxDepth: 20 }),
         async (file, plain, limits) => {
-          const found = await scan(file, plain, limits);
+          const found = await decode(file, plain, limits);
           if (found === undefined) return;
-          scanned++;
+          decoded++;
           expect(found).toEqual(await read(file, plain, limits));
         },
       ),
       { numRuns: bySuite(1_000, 20_000) },
     );
-    // Or it would hold for a scan that refuses all files.
-    expect(scanned).toBeGreaterThan(100);
+    // Or it would hold where all files are refused.
+    expect(decoded).toBeGreaterThan(100);
   });
 
-  it('scans each file of good posts, whatever its line ends', async () => {
+  it('takes each file of good posts, whatever its line ends', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(post, ends)), async lines => {
         const file = gzipSync(lines.flat().join(''));
-        const found = await scan(file, 'refuse');
+        const found = await decode(file, 'refuse');
         expect(found).toEqual(await read(file, 'refuse', LIMITS));
         expect(found?.length).toBe(lines.length);
       }),
@@ -204,20 +208,26 @@ describe('scanning a file', () => {
 });
 
 it('a file of very many tiny records is left to the main thread, which has them in small batches', async () => {
-  const scanned = (records: number) =>
-    scanFile(
+  const decoded = (records: number) =>
+    decodeFile(
       gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
       { gunzip: GUNZIP, limits: LIMITS },
       { id: true, tags: false, keys: [] },
+      inflateWholeSync,
     );
-  expect((await scanned(100_000))?.columns.count).toBe(100_000);
-  expect(await scanned(300_000)).toBeUndefined();
+  expect((await decoded(100_000))?.fields.count).toBe(100_000);
+  expect(await decoded(300_000)).toBeUndefined();
 });
 
 it('a file with bytes behind its gzip is left to the stages, which name them', async () => {
   const file = gzipSync('{"id":1,"id_str":"1"}\n');
-  const scanned = (bytes: Buffer) =>
-    scanFile(bytes, { gunzip: GUNZIP, limits: LIMITS }, { id: true, tags: false, keys: [] });
-  expect((await scanned(file))?.columns.count).toBe(1);
-  expect(await scanned(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
+  const decoded = (bytes: Buffer) =>
+    decodeFile(
+      bytes,
+      { gunzip: GUNZIP, limits: LIMITS },
+      { id: true, tags: false, keys: [] },
+      inflateWholeSync,
+    );
+  expect((await decoded(file))?.fields.count).toBe(1);
+  expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
 });

@@ -1,9 +1,19 @@
-import type { ScanFields, ScanTask } from './scan-task.js';
-import type { ScannedColumnsData } from './scanned-columns.js';
+import type { Decoding, Fields } from './decode-file.js';
+import type { EncodedBlock, Encoding } from './encode-rows.js';
+import type { RowFieldsData } from './row-fields.js';
 
 /** What a worker is started with. */
 export interface WorkerStart {
-  readonly fields: ScanFields;
+  readonly fields: Fields;
+  /** How rows are encoded, where they are. */
+  readonly encoding?: Encoding | undefined;
+}
+
+/** A file to decode, by its path or its bytes. */
+export interface DecodeTask extends Decoding {
+  readonly file: string | Uint8Array;
+  /** The size of a file at a path when it was listed: one that has become shorter is refused. */
+  readonly size?: number | undefined;
 }
 
 /** Bytes of posts for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
@@ -16,13 +26,22 @@ export interface WriteRange {
 }
 
 /** What the main thread asks of a worker. `file` is a number that it has given to a file. */
-export type ScanCommand =
-  | { readonly kind: 'scan'; readonly file: number; readonly task: ScanTask }
+export type ThreadCommand =
+  | { readonly kind: 'decode'; readonly file: number; readonly task: DecodeTask }
   | {
       readonly kind: 'write';
       readonly file: number;
       readonly rows: Uint32Array;
       readonly ranges: readonly WriteRange[];
+    }
+  /** Encodes posts in blocks: `ends` has the index in `rows` behind the last of each. */
+  | {
+      readonly kind: 'encode';
+      readonly file: number;
+      readonly rows: Uint32Array;
+      readonly tags: Uint32Array | undefined;
+      readonly tagNames: readonly string[] | undefined;
+      readonly ends: readonly number[];
     }
   /** Transfers the content of a file. */
   | { readonly kind: 'send'; readonly file: number }
@@ -32,11 +51,11 @@ export type ScanCommand =
   | { readonly kind: 'end' };
 
 /** What a worker answers, in the order of the commands; nothing to `free` and `end`. */
-export type ScanReply =
+export type ThreadReply =
   | {
-      readonly kind: 'scanned';
+      readonly kind: 'decoded';
       readonly file: number;
-      readonly data: ScannedColumnsData;
+      readonly data: RowFieldsData;
       /** Records that are messages in place of posts. */
       readonly messages: readonly Uint8Array[];
       /** Size of the content. */
@@ -47,6 +66,12 @@ export type ScanReply =
   /** The file has to be read in another way. */
   | { readonly kind: 'refused'; readonly file: number; readonly input: Uint8Array | undefined }
   | { readonly kind: 'written'; readonly file: number; readonly failure: WriteFailure | undefined }
+  /** The blocks; absent where a post cannot be encoded. */
+  | {
+      readonly kind: 'encoded';
+      readonly file: number;
+      readonly blocks: readonly EncodedBlock[] | undefined;
+    }
   | { readonly kind: 'sent'; readonly file: number; readonly bytes: Uint8Array };
 
 /** A failed system call, as an error loses its code on the way between threads. */

@@ -1,22 +1,30 @@
 import { expect, it } from 'vitest';
 import { parsePathTemplate } from '../../../src/sinks/output/path-template.js';
-import { ScannedLines } from '../../../src/sinks/output/scanned-lines.js';
+import { RowLines } from '../../../src/sinks/output/row-lines.js';
 
-it('posts with more combinations of tags and keys than 32 bits are left to the main thread', () => {
+const optionsOf = (template: string) =>
+  ({
+    path: parsePathTemplate('files', template),
+    maxOpen: 10,
+    format: { encode: () => new Uint8Array() },
+    encoding: { rows: { kind: 'lines' } },
+  }) as const;
+
+it('posts with more combinations of tags and keys than 32 bits are left to the main thread', async () => {
   const opened: string[] = [];
   const outputs = { open: (path: string) => opened.push(path) } as never;
-  const lines = new ScannedLines(outputs, parsePathTemplate('files', '{author}/{tag}'), 10);
+  const lines = new RowLines(outputs, optionsOf('{author}/{tag}'));
   const names = Array.from({ length: 70_000 }, (_, index) => String(index));
   // The last 32 bits of these two combinations are the same: 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
-  const columns = { keys, keySets: names.map(name => [name]), lengths: Uint32Array.of(2, 2) };
-  const file = { bytes: 2 ** 30, columns } as never;
+  const fields = { keys, keySets: names.map(name => [name]), lengths: Uint32Array.of(2, 2) };
+  const file = { bytes: 2 ** 30, fields, writer: {}, release() {} } as never;
   const items = { file, rows: Uint32Array.of(0, 1), tags, tagNames: names };
-  expect(lines.write(items, undefined, () => {})).toBe(false);
+  expect(await lines.write(items, undefined)).toBe(false);
   expect(opened).toEqual([]);
 });
 
-it('posts whose keys differ and fill one path are one range of its file', () => {
+it('posts whose keys differ and fill one path are one range of its file', async () => {
   const files = new Map<string, { length: number; allocate(bytes: number): number }>();
   const fileAt = (path: string) => {
     const file = files.get(path) ?? {
@@ -35,19 +43,19 @@ it('posts whose keys differ and fill one path are one range of its file', () => 
     open: (path: string) => ({ fileFor: () => fileAt(path) }),
     writeRanges: async (ranges: typeof written) => void written.push(...ranges),
   } as never;
-  const lines = new ScannedLines(outputs, parsePathTemplate('files', '{author}{lang}'), 10);
+  const lines = new RowLines(outputs, optionsOf('{author}{lang}'));
   const keySets = [
     ['a', 'bc'],
     ['ab', 'c'],
   ];
-  const columns = {
+  const fields = {
     keys: Uint32Array.of(0, 1, 0, 1),
     keySets,
     lengths: Uint32Array.of(2, 2, 2, 2),
   };
-  const file = { bytes: 2 ** 30, columns } as never;
+  const file = { bytes: 2 ** 30, fields, writer: {}, release() {} } as never;
   const items = { file, rows: Uint32Array.of(0, 1, 2, 3), tags: undefined, tagNames: undefined };
-  expect(lines.write(items, undefined, () => {})).toBe(true);
+  expect(await lines.write(items, undefined)).toBe(true);
   expect([...files.keys()]).toEqual(['abc']);
   expect(written).toMatchObject([{ position: 0, bytes: 12, rows: [0, 1, 2, 3] }]);
 });

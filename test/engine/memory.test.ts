@@ -3,15 +3,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
-import { type Batch, type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
-import {
-  type InternalBatch,
-  internalBatchesOf,
-  internalOperator,
-} from '../../src/flow/internal-flow.js';
+import { type DecodedFile, FileInThread } from '../../src/engine/decoded-file.js';
+import { Engine } from '../../src/engine/engine.js';
+import { Plan } from '../../src/engine/plan.js';
+import { type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
@@ -46,19 +44,9 @@ async function store(name: string, posts: readonly Buffer[]): Promise<string> {
   return at(name);
 }
 
-/** Calls a function with each batch, and passes on its `release`. */
-function watch<T>(look: (batch: Batch<T>) => void) {
-  return internalOperator<T, T>(async function* (input) {
-    for await (const batch of input) {
-      look(batch);
-      yield batch;
-    }
-  });
-}
-
 const LARGE = postsOf(Array.from({ length: 3000 }, (_, index) => (index * 37) % 2000));
 
-describe('the memory of a batch', () => {
+describe('the memory of a decoded file', () => {
   it('is released only after its lines are written, for any chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -92,36 +80,41 @@ describe('the memory of a batch', () => {
     );
   });
 
-  it('is released when all its lines are written', async () => {
-    const file: Uint8Array[] = [];
-    const blocks: Buffer[] = [];
-    await pipeline(
-      localFiles(await store('freed.jsonl.gz', LARGE)),
-      watch<Uint8Array>(({ items }) => file.push(...items)),
-      gunzip(),
-      watch<Buffer>(({ items }) => blocks.push(...items)),
-      jsonLines(),
-      activities(),
-      dedupe(),
-      routeByTag(),
-      files({ path: at('freed-out.jsonl') }),
+  it.each([0, 2])('is released once for each file, with %i threads', async workers => {
+    const released = vi.spyOn(FileInThread.prototype, 'release');
+    onTestFinished(() => released.mockRestore());
+    const paths = await Promise.all(
+      ['1', '2', '3'].map(name => store(`freed-${name}.jsonl.gz`, LARGE)),
     );
-    expect(blocks.length).toBeGreaterThan(10);
-    expect([...file, ...blocks].map(({ buffer }) => buffer.byteLength)).toEqual(
-      [...file, ...blocks].map(() => 0),
-    );
+    const seen: DecodedFile[] = [];
+    const contents: Buffer[] = [];
+    const engine = new Engine({ workers });
+    const plan = Plan.of(activities()(jsonLines()(gunzip()(localFiles(paths)))))!;
+    for await (const { rows } of engine.run(plan, {})) {
+      seen.push(rows!.file);
+      contents.push(await rows!.file.content());
+      rows!.file.release();
+    }
+    await engine.close();
+    expect(seen.length).toBe(3);
+    await expect.poll(() => contents.map(({ length }) => length)).toEqual([0, 0, 0]);
+    expect(released.mock.calls.length).toBe(workers === 0 ? 0 : 3);
   });
 
-  it('is also released for plain text files', async () => {
-    const seen: Buffer[] = [];
-    await pipeline(
-      localFiles(await store('text.jsonl', LARGE)),
-      watch<Uint8Array>(({ items }) => seen.push(...items.map(item => item as Buffer))),
-      jsonLines(),
-      files({ path: at('text-out.jsonl') }),
+  it('is released by files() for each file that threads hold', async () => {
+    const released = vi.spyOn(FileInThread.prototype, 'release');
+    onTestFinished(() => released.mockRestore());
+    const paths = await Promise.all(
+      ['1', '2', '3'].map(name => store(`written-${name}.jsonl.gz`, LARGE)),
     );
-    expect(seen.map(({ length }) => length)).toEqual([0]);
-    expect((await readFile(at('text-out.jsonl'))).equals(Buffer.concat(LARGE))).toBe(true);
+    await pipeline(
+      localFiles(paths),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      files({ path: at('written-out.jsonl'), workers: 2 }),
+    );
+    expect(released.mock.calls.length).toBe(3);
   });
 
   it.each(['tap', 'filter', 'key', 'operator', 'path', 'line', 'for await', 'Flow'])(
@@ -178,17 +171,4 @@ describe('the memory of a batch', () => {
       expect(lines.equals(Buffer.concat(LARGE))).toBe(true);
     },
   );
-
-  it('can only be released by a reader of this package', async () => {
-    const input = await store('whole.jsonl.gz', LARGE);
-    for await (const batch of gunzip()(localFiles(input)).batches())
-      expect((batch as InternalBatch<Buffer>).release).toBeUndefined();
-    let releases = 0;
-    for await (const { items, release } of internalBatchesOf(gunzip()(localFiles(input)))) {
-      expect(items[0]!.length).toBeGreaterThan(0);
-      release?.();
-      if (release !== undefined) releases++;
-    }
-    expect(releases).toBeGreaterThan(1);
-  });
 });

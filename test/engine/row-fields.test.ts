@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { ScannedColumns } from '../../src/scan/scanned-columns.js';
+import { RowFields } from '../../src/engine/row-fields.js';
 
 it('columns that grow keep each number of each post', () => {
-  const columns = ScannedColumns.ofSize(1);
+  const columns = RowFields.ofSize(1);
   const rows = Array.from({ length: 200 }, (_, n) => n);
   const tagSets = rows.map(n => [`tag ${n}`]);
   for (const n of rows) {
@@ -11,7 +11,7 @@ it('columns that grow keep each number of each post', () => {
     columns.setTags(n, tagSets[n] as string[]);
     columns.setKeys(n, [`day ${n}`]);
   }
-  const { starts, lengths, highs, lows, tags, keys, keySets } = ScannedColumns.of(columns.data());
+  const { starts, lengths, highs, lows, tags, keys, keySets } = RowFields.of(columns.data());
   const seen = rows.map(n => [
     ...[starts[n], lengths[n], highs[n], lows[n]],
     ...[columns.tagSets[tags[n] as number], keySets[keys[n] as number]],

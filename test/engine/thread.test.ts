@@ -1,29 +1,29 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { ScanThread } from '../../src/scan/scan-thread.js';
+import { EngineThread } from '../../src/engine/thread.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 
 // The set-up of all tests compiles it.
-const SCRIPT = new URL('../../dist/scan-worker.cjs', import.meta.url);
+const SCRIPT = new URL('../../dist/engine-worker.cjs', import.meta.url);
 const newFolder = temporaryFolders();
 
 it('a thread ends after the commands before, and replies to each', async () => {
   const file = path.join(await newFolder(), 'posts.jsonl');
   await writeFile(file, '{"id":1,"id_str":"1"}\n');
-  const thread = new ScanThread(SCRIPT, { fields: { id: true, tags: false, keys: [] } });
+  const thread = new EngineThread(SCRIPT, { fields: { id: true, tags: false, keys: [] } });
   const task = { file, limits: { maxBytes: 1e6, maxDepth: 100 } };
   const asked = [
-    thread.ask({ kind: 'scan', file: 0, task }),
-    thread.ask({ kind: 'scan', file: 1, task }),
+    thread.ask({ kind: 'decode', file: 0, task }),
+    thread.ask({ kind: 'decode', file: 1, task }),
     thread.ask({ kind: 'send', file: 0 }),
   ];
   const replies = Promise.allSettled(asked);
   await thread.end();
   expect(await replies).toMatchObject([
-    { value: { kind: 'scanned', file: 0 } },
-    { value: { kind: 'scanned', file: 1 } },
+    { value: { kind: 'decoded', file: 0 } },
+    { value: { kind: 'decoded', file: 1 } },
     { value: { kind: 'sent', file: 0 } },
   ]);
-  await expect(thread.ask({ kind: 'scan', file: 2, task })).rejects.toThrow('ended with code 0');
+  await expect(thread.ask({ kind: 'decode', file: 2, task })).rejects.toThrow('ended with code 0');
 });

@@ -2,7 +2,7 @@
 const COLUMNS = 6;
 
 /** What crosses from one thread to another; `numbers` is transferred. */
-export interface ScannedColumnsData {
+export interface RowFieldsData {
   readonly count: number;
   readonly numbers: Uint32Array;
   readonly otherIds: ReadonlyMap<number, string>;
@@ -11,10 +11,10 @@ export interface ScannedColumnsData {
 }
 
 /** Where posts are in their file. */
-export type RowBounds = Pick<ScannedColumns, 'starts' | 'lengths'>;
+export type RowBounds = Pick<RowFields, 'starts' | 'lengths'>;
 
 /** Fields of the posts of one file in columns, so that a thread can pass them on without an object each. */
-export class ScannedColumns implements ScannedColumnsData {
+export class RowFields implements RowFieldsData {
   count = 0;
   numbers: Uint32Array;
   starts!: Uint32Array;
@@ -31,7 +31,7 @@ export class ScannedColumns implements ScannedColumnsData {
   readonly #tagIndexes = new Map<readonly string[], number>();
   readonly #keyIndexes = new Map<string, number>();
 
-  private constructor({ count, numbers, otherIds, tagSets, keySets }: ScannedColumnsData) {
+  private constructor({ count, numbers, otherIds, tagSets, keySets }: RowFieldsData) {
     this.count = count;
     this.numbers = numbers;
     this.#divide();
@@ -41,13 +41,13 @@ export class ScannedColumns implements ScannedColumnsData {
   }
 
   /** Empty columns for `size` posts, which grow where there are more. */
-  static ofSize(size: number): ScannedColumns {
+  static ofSize(size: number): RowFields {
     const numbers = new Uint32Array(size * COLUMNS);
-    return new ScannedColumns({ count: 0, numbers, otherIds: new Map(), tagSets: [], keySets: [] });
+    return new RowFields({ count: 0, numbers, otherIds: new Map(), tagSets: [], keySets: [] });
   }
 
-  static of(data: ScannedColumnsData): ScannedColumns {
-    return new ScannedColumns(data);
+  static of(data: RowFieldsData): RowFields {
+    return new RowFields(data);
   }
 
   /** Adds a post and returns its row. */
@@ -88,7 +88,7 @@ export class ScannedColumns implements ScannedColumnsData {
     return { starts: this.starts.slice(0, this.count), lengths: this.lengths.slice(0, this.count) };
   }
 
-  data(): ScannedColumnsData {
+  data(): RowFieldsData {
     const { count, numbers, otherIds, tagSets, keySets } = this;
     return { count, numbers, otherIds, tagSets, keySets };
   }

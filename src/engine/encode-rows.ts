@@ -1,0 +1,106 @@
+import { Activity } from '../activity/activity.js';
+import type { Routed } from '../activity/routed.js';
+import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
+import { LF } from '../json/json-bytes.js';
+import { listColumns } from '../tables/columns.js';
+import { csvRow } from '../tables/csv-row.js';
+import type { PostColumnName } from '../tables/post-columns.js';
+import { type InvalidValues, rowReader } from '../tables/row-reader.js';
+import type { RowBounds } from './row-fields.js';
+
+/** How a sink writes posts, as a thread can do it too. */
+export type RowEncoding =
+  /** The bytes of each post, and a line feed. */
+  | { readonly kind: 'lines' }
+  | {
+      readonly kind: 'csv';
+      readonly columns: readonly PostColumnName[];
+      readonly invalidValues: InvalidValues;
+      readonly escapesFormulas: boolean;
+    };
+
+/** How rows become the bytes of a file. */
+export interface Encoding {
+  readonly rows: RowEncoding;
+  readonly compression?: Compression | undefined;
+}
+
+/** Posts of a file that are encoded, and where they are in its content. */
+export interface EncodedRows {
+  readonly content: Buffer;
+  readonly bounds: RowBounds;
+  readonly rows: Uint32Array;
+  /** For each row, the index of its tag in `tagNames`; absent where it is not routed. */
+  readonly tags?: Uint32Array | undefined;
+  readonly tagNames?: readonly string[] | undefined;
+}
+
+/** Rows as they are written, and their size before compression. */
+export interface EncodedBlock {
+  readonly bytes: Uint8Array;
+  readonly lineBytes: number;
+}
+
+/** Encodes the rows from `from` to `to` as one block. */
+export type EncodeRows = (posts: EncodedRows, from: number, to: number) => EncodedBlock;
+
+/** @throws From what it returns: DataError, for a value that does not fit its column. */
+export function rowsEncoder({ rows, compression }: Encoding): EncodeRows {
+  const encode = rows.kind === 'lines' ? linesOf : csvEncoder(rows);
+  return (posts, from, to) => {
+    const lines = encode(posts, from, to);
+    const bytes = compression === undefined ? lines : compressBlockSync(lines, compression);
+    return { bytes, lineBytes: lines.length };
+  };
+}
+
+function linesOf({ content, bounds, rows }: EncodedRows, from: number, to: number): Uint8Array {
+  const pieces = piecesOf(content, bounds, rows, from, to);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
+
+const LINE_FEED = Buffer.of(LF);
+
+/** The lines of posts as views. Copying posts to one buffer takes longer than the system takes for many. */
+export function piecesOf(
+  content: Buffer,
+  { starts, lengths }: RowBounds,
+  rows: Uint32Array,
+  from: number,
+  to: number,
+): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let index = from; index < to; ) {
+    const start = starts[rows[index]!]!;
+    let end = start + lengths[rows[index++]!]!;
+    // Posts that follow each other in both files, with one line feed between them, are one piece.
+    while (index < to && starts[rows[index]!] === end + 1 && content[end] === LF)
+      end += 1 + lengths[rows[index++]!]!;
+    if (content[end] === LF) pieces.push(content.subarray(start, end + 1));
+    else pieces.push(content.subarray(start, end), LINE_FEED);
+  }
+  return pieces;
+}
+
+function csvEncoder({
+  columns,
+  invalidValues,
+  escapesFormulas,
+}: RowEncoding & { readonly kind: 'csv' }) {
+  const read = rowReader('csv', listColumns(columns), invalidValues);
+  return (posts: EncodedRows, from: number, to: number): Uint8Array => {
+    let text = '';
+    for (let index = from; index < to; index++)
+      text += `${csvRow(read(postAt(posts, index)), escapesFormulas)}\n`;
+    return Buffer.from(text);
+  };
+}
+
+function postAt(
+  { content, bounds, rows, tags, tagNames }: EncodedRows,
+  index: number,
+): Activity | Routed {
+  const start = bounds.starts[rows[index]!]!;
+  const activity = new Activity(content.subarray(start, start + bounds.lengths[rows[index]!]!));
+  return tags === undefined ? activity : { tag: tagNames![tags[index]!]!, activity };
+}

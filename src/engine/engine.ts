@@ -1,0 +1,219 @@
+import { availableParallelism } from 'node:os';
+import type { Batch, Batches, Cursor, Pull, Run } from '../flow/flow.js';
+import { FlowRun } from '../flow/flow-run.js';
+import { withOrigin } from '../flow/with-origin.js';
+import { inflateWhole } from '../gzip/inflate-whole.js';
+import { decodeFile, type Fields, type Inflate } from './decode-file.js';
+import { type DecodedFile, decodedHere } from './decoded-file.js';
+import type { Encoding } from './encode-rows.js';
+import type { Decoder, Plan, SourceFile, StartedStep, StoredFile } from './plan.js';
+import { allRows, itemsOf, type Rows } from './rows.js';
+import { scriptOfThreads, Threads } from './threads.js';
+
+const MAX_THREADS = 16;
+/** For less, starting threads and optimising their code takes longer than they save. */
+const MIN_INPUT_BYTES = 32 * 1024 * 1024;
+/** Without threads: files that are decoded before they are read, and the maximum size of their contents. */
+const AHEAD = 2;
+const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
+
+export interface EngineOptions {
+  /** Maximum number of threads; they then decode any input. Default: one a core, for large inputs. */
+  readonly workers?: number | undefined;
+  /** The fields that the reader of the rows needs, besides those that the steps read. */
+  readonly fields?: Partial<Fields> | undefined;
+  /** How the reader of the rows encodes them, where it does. */
+  readonly encoding?: Encoding | undefined;
+  /** The script of the threads, for tests. */
+  readonly script?: URL | undefined;
+}
+
+/** Posts of one file that arrived together: rows of a decoded file, or items. */
+export type EngineBatch =
+  | {
+      readonly rows: Rows;
+      readonly items?: undefined;
+      readonly cursor: Cursor;
+      readonly origin?: string | undefined;
+    }
+  | (Batch<unknown> & { readonly rows?: undefined });
+
+/**
+ * Runs plans. Whole files are decoded in threads, or on the main thread where the input is small or there are no
+ * threads; then the steps of the plan decide on the main thread, in the order of the files, which posts pass. A
+ * file that cannot be decoded as a whole, such as a damaged one, goes through the stages of the plan, which give
+ * the exact error.
+ */
+export class Engine {
+  readonly #options: EngineOptions;
+  #threads: Threads | undefined;
+
+  constructor(options: EngineOptions = {}) {
+    this.#options = options;
+  }
+
+  /** The posts of a plan. Whoever reads `rows` releases their file. */
+  run(plan: Plan, pull: Pull): AsyncIterable<EngineBatch> {
+    const open = (run: Run) => this.#run(plan, run);
+    return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
+  }
+
+  /** Ends the threads, and with them what they hold. */
+  async close(): Promise<void> {
+    await this.#threads?.close();
+  }
+
+  async *#run(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
+    const { steps, resume } = startSteps(plan.steps, run);
+    if (steps.some(({ isDone }) => isDone)) return;
+    yield* applySteps(steps, this.#posts(plan, { ...run, resume }));
+  }
+
+  async *#posts(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
+    const { progress } = run;
+    for await (const file of plan.files(run, this.#decoderOf(plan))) {
+      const { decoded, cursor, origin } = file;
+      if (decoded === undefined) yield* plan.postsOf(bytesOfFile(file), run) as Batches<unknown>;
+      else {
+        progress?.drop('messages', decoded.messages.length);
+        yield { rows: allRows(decoded), cursor, origin };
+      }
+    }
+  }
+
+  #decoderOf(plan: Plan): Decoder {
+    const { decoding } = plan;
+    const fields = unitedFields([...plan.steps, this.#options]);
+    const { script = scriptOfThreads(), workers, encoding } = this.#options;
+    const size = workers ?? Math.min(availableParallelism(), MAX_THREADS);
+    const minBytes = workers === undefined ? MIN_INPUT_BYTES : 0;
+    const inThreads = (threads: Threads): Decoder => ({
+      ahead: threads.ahead,
+      inThreads: true,
+      expect: ({ count }) => threads.start(count),
+      decode: file => threads.decode(file),
+    });
+    let decoder: Decoder = {
+      ahead: AHEAD,
+      inThreads: false,
+      expect: ({ count, bytes }) => {
+        if (script === undefined || size === 0 || bytes < minBytes || count === 0) return;
+        this.#threads ??= new Threads({ script, size, decoding, fields, encoding });
+        this.#threads.start(count);
+        decoder = inThreads(this.#threads);
+      },
+      decode: file => decodeHere(file, plan, fields),
+    };
+    return {
+      get ahead() {
+        return decoder.ahead;
+      },
+      get inThreads() {
+        return decoder.inThreads;
+      },
+      expect: files => decoder.expect(files),
+      decode: file => decoder.decode(file),
+    };
+  }
+}
+
+/** The items of a plan, for a reader that is no sink of ours. */
+export async function* planItems(plan: Plan, run: Run): Batches<never> {
+  const engine = new Engine();
+  try {
+    for await (const batch of engine.run(plan, run)) {
+      if (batch.rows === undefined) yield batch as Batch<never>;
+      else {
+        const { rows, cursor, origin } = batch;
+        const items = (await itemsOf(rows)) as never[];
+        yield { items, cursor, origin };
+      }
+    }
+  } finally {
+    await engine.close();
+  }
+}
+
+async function decodeHere(
+  { file, origin }: StoredFile,
+  { decoding }: Plan,
+  fields: Fields,
+): Promise<DecodedFile | undefined> {
+  const bytes = 'path' in file ? await file.read() : file.bytes;
+  const decoded = await decodeFile(bytes, decoding, fields, inflateHere);
+  return decoded && decodedHere(origin, decoded);
+}
+
+const inflateHere: Inflate = (file, maxBytes) =>
+  inflateWhole(file, Math.min(maxBytes, MAX_CONTENT_BYTES));
+
+/** The bytes of a file as batches, the last one with the cursor. */
+export async function* bytesOfFile({
+  blocks,
+  cursor,
+  origin,
+}: SourceFile): AsyncGenerator<Batch<Uint8Array>, void, undefined> {
+  let last: Uint8Array | undefined;
+  for await (const block of blocks ?? []) {
+    if (last !== undefined) yield { items: [last], origin };
+    last = block;
+  }
+  yield { items: last === undefined ? [] : [last], cursor, origin };
+}
+
+type Started = StartedStep<unknown, unknown>;
+
+/** Begins the steps of a run, the last first, as each finds the cursor of the one before it. */
+export function startSteps(
+  steps: Plan['steps'],
+  run: Run,
+): { readonly steps: readonly Started[]; readonly resume: Cursor | undefined } {
+  let { resume } = run;
+  const started = steps.toReversed().map(step => {
+    const one = step.start({ ...run, resume }) as Started;
+    resume = one.resume;
+    return one;
+  });
+  return { steps: started.toReversed(), resume };
+}
+
+/** Passes batches through steps, and closes the input once one of them is done. */
+export async function* applySteps(
+  steps: readonly Started[],
+  input: AsyncIterable<EngineBatch>,
+): AsyncGenerator<EngineBatch, void, undefined> {
+  let last: EngineBatch | undefined;
+  for await (const batch of input) {
+    last = withOrigin(batch.origin, () => applied(steps, batch));
+    if (steps.some(({ isDone }) => isDone)) break;
+    yield last;
+    last = undefined;
+  }
+  // The input is closed before the reader gets to work on the last items.
+  if (last !== undefined) yield last;
+}
+
+function applied(steps: readonly Started[], batch: EngineBatch): EngineBatch {
+  const { origin } = batch;
+  if (batch.rows !== undefined) {
+    const rows = steps.reduce((some, step) => step.rows(some), batch.rows);
+    return { rows, cursor: cursorAfter(steps, batch.cursor), origin };
+  }
+  const items = steps.reduce((some, step) => step.items(some, origin), batch.items);
+  return { items, cursor: batch.cursor && cursorAfter(steps, batch.cursor), origin };
+}
+
+function cursorAfter(steps: readonly Started[], cursor: Cursor): Cursor {
+  return steps.reduce((inner, step) => step.cursor?.(inner) ?? inner, cursor);
+}
+
+function unitedFields(
+  readers: readonly { readonly fields?: Partial<Fields> | undefined }[],
+): Fields {
+  const all = readers.map(({ fields }) => fields ?? {});
+  return {
+    id: all.some(({ id }) => id === true),
+    tags: all.some(({ tags }) => tags === true),
+    keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
+  };
+}

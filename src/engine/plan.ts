@@ -1,0 +1,184 @@
+import type { Batches, Cursor, FlowStep, Run } from '../flow/flow.js';
+import { type FlowPlan, PlannedFlow } from '../flow/planned-flow.js';
+import type { InflateLimits } from '../gzip/gzip-file.js';
+import type { CheckedLimits } from '../json/record-limits.js';
+import type { Decoding, Fields } from './decode-file.js';
+import type { DecodedFile } from './decoded-file.js';
+import type { Rows } from './rows.js';
+
+/**
+ * The bytes of a file. They move to the thread that decodes them, and back, without a copy, so they must have their
+ * memory to themselves. If the thread ends, they are lost: then they are empty.
+ */
+export interface FileBytes {
+  bytes: Buffer;
+}
+
+/** A file on disk. A thread reads it by its path, the main thread by the function. */
+export interface FileOnDisk {
+  readonly path: string;
+  /** When it was listed: one that has become shorter is refused. */
+  readonly size: number;
+  read(): Promise<Buffer>;
+}
+
+/** A whole file. */
+export interface StoredFile {
+  readonly file: FileOnDisk | FileBytes;
+  /** The path or URL, for error messages. */
+  readonly origin: string;
+}
+
+/** What the engine gives to a source. */
+export interface Decoder {
+  /** Files to begin before the first of them is read. */
+  readonly ahead: number;
+  /** Whether threads hold what is decoded; known after `expect`. */
+  readonly inThreads: boolean;
+  /** Says what will come, once, before the first file: threads start at once, or not at all. */
+  expect(files: { readonly count: number; readonly bytes: number }): void;
+  /**
+   * Decodes a file. Resolves to `undefined` where the stages must process it in blocks. Files are decoded in the
+   * order of the calls, which must be the one in which they are delivered: a thread holds each until it is released.
+   */
+  decode(file: StoredFile): Promise<DecodedFile | undefined>;
+}
+
+/** A file of a source: decoded, or its bytes. */
+export interface SourceFile {
+  readonly origin: string;
+  /** Where a run goes on after the file. */
+  readonly cursor: Cursor;
+  readonly decoded?: DecodedFile | undefined;
+  /** The bytes of a file that is not decoded. */
+  readonly blocks?: AsyncIterable<Uint8Array> | undefined;
+}
+
+/** A source of whole files: those of a run, in order. Without a decoder it gives their bytes. */
+export type OpenFiles = (run: Run, decoder: Decoder | undefined) => AsyncIterable<SourceFile>;
+
+/** What a stage does with batches of items. */
+export type Stage = (input: Batches<never>, run: Run) => Batches<unknown>;
+
+/** A built-in stage after `activities`, which decides on the main thread, in order, what passes. */
+export interface Step<In, Out> {
+  /** What a checkpoint records. */
+  readonly identity?: FlowStep | undefined;
+  /** The fields that `rows` reads. */
+  readonly fields?: Partial<Fields>;
+  /**
+   * Whether it can be part of a plan; not where a function of the caller sees the items.
+   * @default true
+   */
+  readonly isPlanned?: boolean | undefined;
+  /** Begins a run. `resume` is a cursor that `cursor` has made. */
+  start(run: Run): StartedStep<In, Out>;
+}
+
+/** A step in a run. `items` and `rows` do the same, to items or to fields of posts. */
+export interface StartedStep<In, Out> {
+  /** The cursor of the input to go on from. */
+  readonly resume: Cursor | undefined;
+  items(items: readonly In[], origin: string | undefined): readonly Out[];
+  rows(rows: Rows): Rows;
+  /** Adds the state of the step to a cursor of its input. */
+  cursor?(inner: Cursor): Cursor;
+  /** Whether nothing more will pass: the source is closed. */
+  readonly isDone?: boolean;
+}
+
+interface PlanParts {
+  readonly open: OpenFiles;
+  /** What inflates and cuts a file, and makes activities of its records: as far as the plan goes. */
+  readonly stages: readonly Stage[];
+  readonly gunzip?: InflateLimits | undefined;
+  readonly limits?: CheckedLimits | undefined;
+  readonly hasPosts?: boolean;
+  readonly steps: readonly Step<never, unknown>[];
+  readonly checks: readonly (() => void)[];
+}
+
+/**
+ * The built-in stages of a flow, from a source of whole files on. A stage adds itself to the plan of its input; a
+ * plan that has come to activities can be run by the engine, which calls `stages` only for files that it cannot
+ * decode as a whole. A method returns `undefined` where the plan ends before that stage.
+ */
+export class Plan implements FlowPlan {
+  readonly #parts: PlanParts;
+
+  private constructor(parts: PlanParts) {
+    this.#parts = parts;
+  }
+
+  static ofFiles(open: OpenFiles): Plan {
+    return new Plan({ open, stages: [], steps: [], checks: [] });
+  }
+
+  /** The plan of a flow, as far as it has one. */
+  static of(input: AsyncIterable<unknown>): Plan | undefined {
+    return input instanceof PlannedFlow && input.plan instanceof Plan ? input.plan : undefined;
+  }
+
+  inflated(gunzip: InflateLimits, stage: Stage): Plan | undefined {
+    const { gunzip: before, limits } = this.#parts;
+    return before === undefined && limits === undefined
+      ? this.#withStage(stage, { gunzip })
+      : undefined;
+  }
+
+  cut(limits: CheckedLimits, stage: Stage): Plan | undefined {
+    return this.#parts.limits === undefined ? this.#withStage(stage, { limits }) : undefined;
+  }
+
+  posts(stage: Stage): Plan | undefined {
+    const { limits, hasPosts } = this.#parts;
+    return limits !== undefined && hasPosts !== true
+      ? this.#withStage(stage, { hasPosts: true })
+      : undefined;
+  }
+
+  with(step: Step<never, unknown>): Plan | undefined {
+    const { steps } = this.#parts;
+    return this.isComplete && step.isPlanned !== false
+      ? new Plan({ ...this.#parts, steps: [...steps, step] })
+      : undefined;
+  }
+
+  guarded(check: () => void): Plan {
+    return new Plan({ ...this.#parts, checks: [...this.#parts.checks, check] });
+  }
+
+  /** Whether its items are posts, which the engine can deliver. */
+  get isComplete(): boolean {
+    return this.#parts.hasPosts === true;
+  }
+
+  get steps(): readonly Step<never, unknown>[] {
+    return this.#parts.steps;
+  }
+
+  /** How a whole file becomes records. */
+  get decoding(): Decoding {
+    const { gunzip, limits } = this.#parts;
+    if (limits === undefined) throw new Error('A plan without records cannot run');
+    return { gunzip, limits };
+  }
+
+  /** The files of a run. */
+  files(run: Run, decoder: Decoder): AsyncIterable<SourceFile> {
+    for (const check of this.#parts.checks) check();
+    return this.#parts.open(run, decoder);
+  }
+
+  /** The posts of a file that cannot be decoded as a whole. */
+  postsOf(file: Batches<Uint8Array>, run: Run): Batches<unknown> {
+    return this.#parts.stages.reduce<Batches<unknown>>(
+      (batches, stage) => stage(batches as Batches<never>, run),
+      file,
+    );
+  }
+
+  #withStage(stage: Stage, more: Partial<PlanParts>): Plan {
+    return new Plan({ ...this.#parts, ...more, stages: [...this.#parts.stages, stage] });
+  }
+}

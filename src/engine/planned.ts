@@ -1,0 +1,72 @@
+import {
+  type Batches,
+  batchesOf,
+  type Flow,
+  type FlowIdentity,
+  identityOf,
+  type Operator,
+  type Run,
+} from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
+import { PlannedFlow } from '../flow/planned-flow.js';
+import { applySteps, bytesOfFile, planItems, startSteps } from './engine.js';
+import { type OpenFiles, Plan, type Stage, type Step } from './plan.js';
+
+/** A source of whole files. */
+export function fileFlow(open: OpenFiles, identity: FlowIdentity): Flow<Uint8Array> {
+  return new PlannedFlow(
+    async function* (run) {
+      for await (const file of open(run, undefined)) yield* bytesOfFile(file);
+    },
+    { plan: Plan.ofFiles(open), identity },
+  );
+}
+
+/**
+ * The output of a stage that turns files into posts, `gunzip`, `jsonLines` or `activities`.
+ *
+ * @param extend Adds the stage to the plan of its input, where it has one.
+ */
+export function stageFlow<In, Out>(
+  input: AsyncIterable<In>,
+  stage: (input: Batches<In>, run: Run) => Batches<Out>,
+  extend: (plan: Plan, stage: Stage) => Plan | undefined,
+): Flow<Out> {
+  const before = Plan.of(input);
+  const plan = before && extend(before, stage as Stage);
+  return plannedFlow(input, plan, run => stage(batchesOf(input, run), run));
+}
+
+/** An operator that takes part in plans, see `Step`. */
+export function stepOperator<In, Out>(step: Step<In, Out>): Operator<In, Out> {
+  return input =>
+    plannedFlow(
+      input,
+      Plan.of(input)?.with(step as Step<never, unknown>),
+      run => stepBatches(input, step, run),
+      step,
+    );
+}
+
+async function* stepBatches<In, Out>(
+  input: AsyncIterable<In>,
+  step: Step<In, Out>,
+  run: Run,
+): Batches<Out> {
+  const { steps, resume } = startSteps([step as Step<never, unknown>], run);
+  if (steps.some(({ isDone }) => isDone)) return;
+  yield* applySteps(steps, batchesOf(input, { ...run, resume })) as Batches<Out>;
+}
+
+function plannedFlow<T>(
+  input: AsyncIterable<unknown>,
+  plan: Plan | undefined,
+  open: (run: Run) => Batches<T>,
+  { identity }: { readonly identity?: Step<never, unknown>['identity'] } = {},
+): Flow<T> {
+  const flow = new PlannedFlow<T>(plan?.isComplete === true ? run => planItems(plan, run) : open, {
+    plan,
+    identity: identityOf(input, identity),
+  });
+  return hold(flow, [input]);
+}

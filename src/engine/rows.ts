@@ -1,0 +1,41 @@
+import { Activity } from '../activity/activity.js';
+import type { Routed } from '../activity/routed.js';
+import type { DecodedFile, RowList } from './decoded-file.js';
+
+/** Posts of a decoded file that have passed the steps so far; one that is routed to several tags comes several times. */
+export interface Rows extends RowList {
+  readonly file: DecodedFile;
+}
+
+/** All posts of a file. */
+export function allRows(file: DecodedFile): Rows {
+  const rows = new Uint32Array(file.fields.count);
+  for (let row = 0; row < rows.length; row++) rows[row] = row;
+  return { file, rows };
+}
+
+/** The first of the rows. */
+export function firstRows({ rows, tags, ...others }: Rows, count: number): Rows {
+  return { ...others, rows: rows.subarray(0, count), tags: tags?.subarray(0, count) };
+}
+
+/** The posts as items, which are views of the content of the file. */
+export async function itemsOf({
+  file,
+  rows,
+  tags,
+  tagNames,
+}: Rows): Promise<(Activity | Routed)[]> {
+  const content = await file.content();
+  const { starts, lengths } = file.fields;
+  const posts = new Map<number, Activity>();
+  return Array.from(rows, (row, index) => {
+    const start = starts[row]!;
+    let activity = posts.get(row);
+    if (activity === undefined) {
+      activity = new Activity(content.subarray(start, start + lengths[row]!));
+      posts.set(row, activity);
+    }
+    return tags === undefined ? activity : { tag: tagNames![tags[index]!]!, activity };
+  });
+}

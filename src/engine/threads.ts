@@ -1,0 +1,196 @@
+import { existsSync } from 'node:fs';
+import { releaseMemory } from '../gzip/release-memory.js';
+import type { Decoding } from './decode-file.js';
+import { FileInThread } from './decoded-file.js';
+import type { ThreadReply, WorkerStart } from './messages.js';
+import type { StoredFile } from './plan.js';
+import { EngineThread } from './thread.js';
+
+/** Files that a thread decodes or holds: the next is ready when one is written. */
+const FILES_A_THREAD = 2;
+/** What the main thread has of each post of a file that a thread holds: fields, rows and ranges. */
+const BYTES_A_POST = 64;
+/** Content of files that all threads may hold, and what belongs to its posts. A single file may be larger. */
+const MAX_HELD_BYTES = 96 * 1024 * 1024;
+
+interface Waiting {
+  readonly input: StoredFile;
+  resolve(file: FileInThread | undefined | Promise<FileInThread | undefined>): void;
+}
+
+/**
+ * Worker threads that decode whole files, and hold what they have decoded until it is written or sent. They start
+ * with `start` or the first file.
+ */
+export class Threads {
+  readonly #script: URL;
+  readonly #size: number;
+  readonly #decoding: Decoding;
+  readonly #workerStart: WorkerStart;
+  readonly #threads: EngineThread[] = [];
+  /**
+   * In the order of the files. A later file never takes the place of an earlier one: the reader waits for
+   * that before it frees others.
+   */
+  readonly #waiting: Waiting[] = [];
+  #files = 0;
+  /** How many files there will be, where that is known: no thread is needed after the last. */
+  #expectedFiles: number | undefined;
+  #heldBytes = 0;
+  readonly #ending: Promise<void>[] = [];
+  #closed = false;
+
+  constructor({
+    script,
+    size,
+    decoding,
+    ...start
+  }: WorkerStart & {
+    readonly script: URL;
+    /** Maximum number of threads. */
+    readonly size: number;
+    readonly decoding: Decoding;
+  }) {
+    this.#script = script;
+    this.#size = size;
+    this.#decoding = decoding;
+    this.#workerStart = start;
+  }
+
+  /** Files to begin before the first of them is read. */
+  get ahead(): number {
+    return FILES_A_THREAD * this.#size;
+  }
+
+  /**
+   * Starts the threads before the first file, which otherwise waits for its thread. `files` is how many will come:
+   * once the last has begun, a thread ends when it is idle, while the sink completes its outputs.
+   */
+  start(files: number): void {
+    if (this.#closed) return;
+    this.#expectedFiles = (this.#expectedFiles ?? this.#files) + files;
+    const wanted = Math.min(this.#size, files);
+    while (this.#threads.length < wanted) if (this.#start() === undefined) return;
+  }
+
+  /** Decodes a file. Resolves to `undefined` where it must be read in another way. See `Decoder`. */
+  decode(input: StoredFile): Promise<FileInThread | undefined> {
+    return new Promise(resolve => {
+      this.#waiting.push({ input, resolve });
+      this.#dispatch();
+    });
+  }
+
+  /** Ends the threads; what they hold is lost. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#dispatch();
+    for (const thread of this.#threads.splice(0)) this.#ending.push(thread.end());
+    await Promise.all(this.#ending);
+  }
+
+  #dispatch(): void {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const thread = this.#free();
+      if (thread === undefined && this.#alive().length > 0 && !this.#closed) return;
+      this.#waiting.shift();
+      if (thread === undefined) next.resolve(undefined);
+      else next.resolve(this.#decodeIn(thread, next.input));
+    }
+  }
+
+  async #decodeIn(thread: EngineThread, input: StoredFile): Promise<FileInThread | undefined> {
+    const file = this.#files++;
+    thread.files++;
+    const free = (bytes: number) => {
+      thread.files--;
+      this.#heldBytes -= bytes;
+      this.#dispatch();
+      if (this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY)) this.#endIdle();
+    };
+    try {
+      const reply = await this.#ask(thread, file, input.file);
+      if (reply.kind === 'decoded') {
+        const heldBytes = reply.bytes + reply.data.count * BYTES_A_POST;
+        this.#heldBytes += heldBytes;
+        return new FileInThread(thread, file, { ...reply, origin: input.origin }, () =>
+          free(heldBytes),
+        );
+      }
+    } catch {
+      // The thread has ended: the stages of the main thread take the file.
+    }
+    free(0);
+    return undefined;
+  }
+
+  async #ask(thread: EngineThread, file: number, input: StoredFile['file']): Promise<ThreadReply> {
+    const decoding = this.#decoding;
+    if ('path' in input)
+      return thread.ask({
+        kind: 'decode',
+        file,
+        task: { ...decoding, file: input.path, size: input.size },
+      });
+    const { bytes } = input;
+    const moved = [bytes.buffer as ArrayBuffer];
+    const reply = await thread.ask(
+      { kind: 'decode', file, task: { ...decoding, file: bytes } },
+      moved,
+    );
+    if ('input' in reply && reply.input !== undefined) {
+      const { buffer, byteOffset, byteLength } = reply.input;
+      input.bytes = Buffer.from(buffer, byteOffset, byteLength);
+    }
+    return reply;
+  }
+
+  #alive(): EngineThread[] {
+    return this.#threads.filter(({ failed }) => !failed);
+  }
+
+  /** A thread that can take a file now. */
+  #free(): EngineThread | undefined {
+    if (this.#closed) return undefined;
+    const [best] = this.#alive().sort((a, b) => a.files - b.files);
+    if (best?.files === 0) return best;
+    if (best !== undefined && this.#heldBytes > MAX_HELD_BYTES) return undefined;
+    if (this.#threads.length < this.#size) return this.#start() ?? best;
+    return best !== undefined && best.files < FILES_A_THREAD ? best : undefined;
+  }
+
+  #endIdle(): void {
+    for (const thread of this.#threads.filter(({ files }) => files === 0)) {
+      this.#threads.splice(this.#threads.indexOf(thread), 1);
+      this.#ending.push(thread.end());
+    }
+  }
+
+  #start(): EngineThread | undefined {
+    try {
+      // As in the threads: before code that reads columns is optimised.
+      if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
+      const thread = new EngineThread(this.#script, this.#workerStart);
+      this.#threads.push(thread);
+      return thread;
+    } catch {
+      // Node's permission model may forbid threads.
+      return undefined;
+    }
+  }
+}
+
+/**
+ * The script that the build makes, beside the compiled file, or in `dist` where the sources are run directly; none
+ * in a user's bundle.
+ */
+export function scriptOfThreads(): URL | undefined {
+  for (const place of ['./engine-worker.cjs', '../../dist/engine-worker.cjs'])
+    try {
+      const script = new URL(place, import.meta.url);
+      if (existsSync(script)) return script;
+    } catch {
+      // A bundle may have no URL.
+    }
+  return undefined;
+}

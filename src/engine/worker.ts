@@ -1,0 +1,129 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { inflateWholeSync } from '../gzip/inflate-whole.js';
+import { releaseMemory } from '../gzip/release-memory.js';
+import { decodeFile, MAX_FILE_BYTES } from './decode-file.js';
+import { rowsEncoder } from './encode-rows.js';
+import { FileReader } from './file-reader.js';
+import type {
+  DecodeTask,
+  ThreadCommand,
+  ThreadReply,
+  WorkerStart,
+  WriteFailure,
+} from './messages.js';
+import type { RowBounds } from './row-fields.js';
+import { RowWriter } from './write-rows.js';
+
+// A thread that decodes files, and keeps their content until it is written or sent.
+
+interface HeldFile {
+  readonly bytes: Buffer;
+  readonly bounds: RowBounds;
+}
+
+const port = parentPort!;
+const { fields, encoding } = workerData as WorkerStart;
+const encodeRows = encoding && rowsEncoder(encoding);
+const held = new Map<number, HeldFile>();
+const reader = new FileReader(MAX_FILE_BYTES);
+const writer = new RowWriter();
+
+// V8 discards the optimised code that reads buffers when a thread transfers its first one: while there is none yet.
+releaseMemory(Buffer.allocUnsafeSlow(1));
+
+// One after the other: replies are in the order of the commands.
+let last = Promise.resolve();
+port.on('message', (command: ThreadCommand) => {
+  last = last.then(() => execute(command));
+});
+
+async function execute(command: ThreadCommand): Promise<void> {
+  switch (command.kind) {
+    case 'decode':
+      await decode(command);
+      break;
+    case 'write':
+      reply({ kind: 'written', file: command.file, failure: write(command) });
+      break;
+    case 'encode':
+      encode(command);
+      break;
+    case 'send': {
+      const { file } = command;
+      const { bytes } = held.get(file)!;
+      held.delete(file);
+      reply({ kind: 'sent', file, bytes }, [bytes.buffer as ArrayBuffer]);
+      break;
+    }
+    case 'free':
+      releaseMemory(held.get(command.file)!.bytes);
+      held.delete(command.file);
+      break;
+    case 'end':
+      // The thread ends by itself, as nothing else keeps it.
+      port.close();
+      break;
+  }
+}
+
+async function decode({ file, task }: ThreadCommand & { kind: 'decode' }): Promise<void> {
+  const content = contentOf(task);
+  const decoded = content && (await decodeFile(content, task, fields, inflateWholeSync));
+  const input = typeof task.file === 'string' ? undefined : task.file;
+  const moved = input === undefined ? [] : [input.buffer as ArrayBuffer];
+  if (decoded === undefined) {
+    reply({ kind: 'refused', file, input }, moved);
+    return;
+  }
+  const { bytes, fields: read, messages } = decoded;
+  held.set(file, { bytes, bounds: read.bounds() });
+  const data = read.data();
+  reply({ kind: 'decoded', file, data, messages, bytes: bytes.length, input }, [
+    data.numbers.buffer as ArrayBuffer,
+    ...moved,
+  ]);
+}
+
+function contentOf({ file, size }: DecodeTask): Buffer | undefined {
+  return typeof file === 'string'
+    ? reader.read(file, size)
+    : Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+}
+
+function write({
+  file,
+  rows,
+  ranges,
+}: ThreadCommand & { kind: 'write' }): WriteFailure | undefined {
+  const { bytes, bounds } = held.get(file)!;
+  try {
+    writer.write(bytes, bounds, rows, ranges);
+    return undefined;
+  } catch (error) {
+    const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
+    return { index: writer.range, message, code, errno, syscall };
+  }
+}
+
+/** Where it fails, the main thread encodes the posts again, for the exact error. */
+function encode({ file, rows, tags, tagNames, ends }: ThreadCommand & { kind: 'encode' }): void {
+  const { bytes: content, bounds } = held.get(file)!;
+  const posts = { content, bounds, rows, tags, tagNames };
+  try {
+    const blocks = ends.map((to, index) => {
+      const { bytes, lineBytes } = encodeRows!(posts, ends[index - 1] ?? 0, to);
+      // A copy has no more memory than it needs, and none of the content.
+      return { bytes: new Uint8Array(bytes), lineBytes };
+    });
+    reply(
+      { kind: 'encoded', file, blocks },
+      blocks.map(({ bytes }) => bytes.buffer),
+    );
+  } catch {
+    reply({ kind: 'encoded', file, blocks: undefined });
+  }
+}
+
+function reply(message: ThreadReply, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer);
+}
