@@ -119,7 +119,8 @@ export class Engine {
 
 /** The items of a plan, for a reader that is no sink of ours. */
 export async function* planItems(plan: Plan, run: Run): Batches<never> {
-  const engine = new Engine();
+  // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
+  const engine = new Engine({ workers: 0 });
   try {
     for await (const batch of engine.run(plan, run)) {
       if (batch.rows === undefined) yield batch as Batch<never>;

@@ -120,7 +120,8 @@ async function checkInMemory(
     if (counted !== undefined) {
       memory.waiting.release(waitingBytes);
       waitingBytes = 0;
-      releaseMemory(whole);
+      // On this thread, a reader of items leaves contents to the garbage collector, and the allocator would keep them.
+      if (inThreads) releaseMemory(whole);
       return {
         ...counted,
         origin,

@@ -40,12 +40,16 @@ function createZstdDecompress(): Transform {
   });
 }
 
+function zstdCompressSync(block: Buffer): Buffer {
+  return Buffer.concat([START, ...blocksOf(block), headerOf(0, true)]);
+}
+
 function zstdCompress(
   block: Buffer,
   _options: object,
   done: (error: null, frame: Buffer) => void,
 ): void {
-  done(null, Buffer.concat([START, ...blocksOf(block), headerOf(0, true)]));
+  done(null, zstdCompressSync(block));
 }
 
 /**
@@ -55,5 +59,12 @@ function zstdCompress(
 export function zlibWithZstd(zlib: typeof import('node:zlib')): object {
   if ('createZstdCompress' in zlib) return zlib;
   const constants = { ...zlib.constants, ZSTD_c_checksumFlag: 201 };
-  return { ...zlib, createZstdCompress, createZstdDecompress, zstdCompress, constants };
+  return {
+    ...zlib,
+    createZstdCompress,
+    createZstdDecompress,
+    zstdCompress,
+    zstdCompressSync,
+    constants,
+  };
 }

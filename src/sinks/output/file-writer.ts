@@ -77,7 +77,7 @@ export class FileWriter<T> {
     if (isEncoded(format)) {
       const maxBytes = plan.maxBytes ?? (shared.commits ? format.committedBytes : undefined);
       this.outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format);
-      this.#engine = new Engine({ workers });
+      this.#engine = new Engine({ workers: 0 });
       return;
     }
     const outputs = new RecordOutputs(fs, options, format);

@@ -124,6 +124,7 @@ describe('where Node has no zstd', () => {
       createZstdCompress: undefined,
       createZstdDecompress: undefined,
       zstdCompress: undefined,
+      zstdCompressSync: undefined,
     }));
     const { openFolderArchive } = await import(
       '../../../src/service/archive/folder/folder-archive.js'
