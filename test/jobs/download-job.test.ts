@@ -12,6 +12,7 @@ import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
+import { thisProcess } from '../../src/storage/process-identity.js';
 import { status } from '../http/scripted-server.js';
 import { type JobServer, jobServer, largeFile, servedFiles, UUID, whole } from './job-server.js';
 
@@ -248,6 +249,21 @@ describe('jobs.download', () => {
     for (const { reason } of refused as PromiseRejectedResult[])
       expect(reason).toBeInstanceOf(StorageError);
     await expectWhole();
+  });
+
+  it('gives no file its name once another process has taken the lock over', async () => {
+    const { segment } = served.files[0]!;
+    served.faults.set(segment, (_, { gzip }) => async (response, request) => {
+      // Another process takes the lock while the file is on its way.
+      const names = await readdir(folder);
+      const lock = path.join(folder, names.find(name => name.endsWith('.lock'))!);
+      await rm(lock);
+      await writeFile(lock, JSON.stringify({ ...thisProcess(), token: 'of another' }));
+      await whole(gzip)(response, request);
+    });
+    const error = await download({ concurrency: 1 }).catch(error => error);
+    expect(String(error.cause?.message ?? error.message)).toMatch(/took .* over/);
+    expect((await namesIn()).filter(name => name.endsWith('.json.gz'))).toEqual([]);
   });
 
   it('unlocks the folder when it fails', async () => {

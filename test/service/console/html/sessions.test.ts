@@ -35,6 +35,14 @@ describe('sessions', () => {
     expect(sessions.visitor(asked(cookies[1_000])).user).toBe(1_000);
   });
 
+  it('end with a new sign-in of their browser', () => {
+    const sessions = new Sessions<string>('test', '/');
+    const first = cookieOf(sessions.signIn(asked(), 'ann'));
+    const second = cookieOf(sessions.signIn(asked(first), 'ann'));
+    expect(sessions.visitor(asked(second)).user).toBe('ann');
+    expect(sessions.visitor(asked(first)).user).toBe(undefined);
+  });
+
   it('of services on other ports are separate', () => {
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(undefined, 81), 'ann'));
