@@ -4,6 +4,7 @@ import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.
 import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus } from '../http/live-connection.js';
+import { backoffMs, jittered } from '../http/timing.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
 import { DeliveredTime } from './delivered-time.js';
@@ -122,8 +123,8 @@ function isTransient({ code, retryable }: MillraceError, everConnected: boolean)
 
 function waitAfter(failure: MillraceError, failures: number, random: number): number {
   if (!(failure instanceof HttpError))
-    return Math.min(BROKEN_MAX_MS, BROKEN_STEP_MS * failures) * (0.5 + random / 2);
-  const backoff = Math.min(ERROR_MAX_MS, ERROR_FIRST_MS * 2 ** (failures - 1)) * (0.5 + random / 2);
+    return jittered(Math.min(BROKEN_MAX_MS, BROKEN_STEP_MS * failures), random);
+  const backoff = backoffMs(failures, { firstMs: ERROR_FIRST_MS, maxMs: ERROR_MAX_MS, random });
   if (failure.status === 429) return failure.retryAfterMs ?? Math.max(RATE_LIMITED_MS, backoff);
   return Math.max(backoff, failure.retryAfterMs ?? 0);
 }

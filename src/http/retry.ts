@@ -2,7 +2,7 @@ import { milliseconds, type OptionTable, whole } from '../check.js';
 import { ConnectionError, HttpError, MillraceError } from '../errors.js';
 import { MINUTE, SECOND } from '../time.js';
 import type { Wait } from '../wait.js';
-import type { Timing } from './timing.js';
+import { backoffMs, type Timing } from './timing.js';
 
 /** How often and how long a request is retried. */
 export interface RetryPolicy {
@@ -90,9 +90,8 @@ function waitAfter(
   const refused = error instanceof ConnectionError && error.failure === 'refused';
   if (attempts >= (refused ? Math.min(policy.connects, policy.attempts) : policy.attempts))
     return undefined;
-  const longest = Math.min(policy.maxWaitMs, policy.firstWaitMs * 2 ** (attempts - 1));
-  // At least half: a random wait from 0 up may be only 3 ms, and a failing service needs a pause.
-  const backoff = longest * (0.5 + random() / 2);
+  const { firstWaitMs: firstMs, maxWaitMs: maxMs } = policy;
+  const backoff = backoffMs(attempts, { firstMs, maxMs, random: random() });
   if (!(error instanceof HttpError) || error.retryAfterMs === undefined) return backoff;
   if (error.retryAfterMs > policy.maxRetryAfterMs) return undefined;
   // Added to the requested wait, or all clients that got the same `Retry-After` come back at the same time.

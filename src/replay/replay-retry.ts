@@ -1,5 +1,6 @@
 import { HttpError, MillraceError, StorageError } from '../errors.js';
 import { isFinalStatus } from '../http/live-connection.js';
+import { backoffMs } from '../http/timing.js';
 import type { ReplayTimings } from './replay-timings.js';
 
 /** What a failed connection of a replay means for the next one; `fatal` ends the replay. */
@@ -83,8 +84,8 @@ export class ReplayRetry {
 
   /** Waits before the same minutes are requested after `failures` in a row. */
   backOff(now: number, random: number, failures: number, minMs = 0): void {
-    const { firstWaitMs, maxWaitMs } = this.#timings;
-    const maxMs = failures === 0 ? 0 : Math.min(maxWaitMs, firstWaitMs * 2 ** (failures - 1));
-    this.#notBefore = now + Math.max(minMs, maxMs * (0.5 + random / 2));
+    const { firstWaitMs: firstMs, maxWaitMs: maxMs } = this.#timings;
+    const waitMs = failures === 0 ? 0 : backoffMs(failures, { firstMs, maxMs, random });
+    this.#notBefore = now + Math.max(minMs, waitMs);
   }
 }
