@@ -13,11 +13,12 @@ import { quoteIntegers } from './quote-integers.js';
  */
 export function parseExact(json: string | Uint8Array): unknown {
   const text = typeof json === 'string' ? json : jsonText(json);
-  const exact = quoteIntegers(
-    text,
-    (digits, key) => isLong(digits) || key === 'id' || key?.endsWith('_id') === true,
-  );
-  return parseJson(exact, json);
+  return parseJson(quoteIntegers(text, isExact), json);
+}
+
+/** Whether the digits of an integer must be kept: it is an id by its key, or too long for a double. */
+export function isExact(digits: string, key: string | undefined): boolean {
+  return isLong(digits) || key === 'id' || key?.endsWith('_id') === true;
 }
 
 /** Whether an integer has 16 digits or more; doubles lose digits of some of these. */

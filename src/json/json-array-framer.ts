@@ -3,7 +3,7 @@ import { pick } from 'stream-json/core/filters/pick.js';
 import { type parser as Parser, parser } from 'stream-json/core/parser.js';
 import { streamArray } from 'stream-json/core/streamers/stream-array.js';
 import { DataError } from '../errors.js';
-import { isLong } from './exact-json.js';
+import { isExact } from './exact-json.js';
 import type { Framer } from './framer.js';
 import type { Json } from './json.js';
 import { BACKSLASH, COMMA, isClosing, isOpening, QUOTE } from './json-bytes.js';
@@ -72,15 +72,15 @@ export class JsonArrayFramer implements Framer<Json> {
 
 /** Turns numbers into strings where a double could not hold them, by the rule of `parseExact`. */
 function exactNumbers(): (token: Parser.Token) => Parser.Token {
-  let key: unknown;
+  let key: string | undefined;
   return token => {
-    const isId = key === 'id' || (typeof key === 'string' && key.endsWith('_id'));
+    const before = key;
     key = token.name === 'keyValue' ? token.value : undefined;
     // An assignment to it would change what the object is.
     if (key === '__proto__') throw new SyntaxError('it has a member called __proto__');
-    const isExact =
-      token.name === 'numberValue' && /^-?\d+$/.test(token.value) && (isId || isLong(token.value));
-    return isExact ? { name: 'stringValue', value: token.value } : token;
+    const mustBeExact =
+      token.name === 'numberValue' && /^-?\d+$/.test(token.value) && isExact(token.value, before);
+    return mustBeExact ? { name: 'stringValue', value: token.value } : token;
   };
 }
 
