@@ -1,4 +1,4 @@
-import { closest } from './closest.js';
+import { didYouMean } from './closest.js';
 import { OptionError } from './errors.js';
 import { isRecord } from './is-record.js';
 import { parseDate } from './time.js';
@@ -156,11 +156,9 @@ function problemOf(name: string, option: Option<unknown>, value: unknown): Probl
 
 /** The problem of an option that a call does not have. */
 export function unknownOption(prefix: string, name: string, known: readonly string[]): Problem {
-  const meant = closest(name, known);
   const hint =
-    meant === undefined
-      ? `known are ${known.map(one => `\`${one}\``).join(', ')}`
-      : `did you mean \`${prefix}${meant}\`?`;
+    didYouMean(name, known, meant => `\`${prefix}${meant}\``) ??
+    `known are ${known.map(one => `\`${one}\``).join(', ')}`;
   return { option: prefix + name, text: `unknown option \`${prefix}${name}\`; ${hint}` };
 }
 

@@ -16,6 +16,16 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   return wanted.length <= 2 && least > 0 ? undefined : best;
 }
 
+/** `did you mean X?`, with X as `show` writes it; `undefined` where no candidate is near. */
+export function didYouMean(
+  word: string,
+  candidates: Iterable<string>,
+  show: (meant: string) => string,
+): string | undefined {
+  const meant = closest(word, candidates);
+  return meant === undefined ? undefined : `did you mean ${show(meant)}?`;
+}
+
 /** Letters in another order are one slip, whatever their distance: `qeury`. */
 function editsBetween(word: string, candidate: string): number {
   const edits = distance(word, candidate);

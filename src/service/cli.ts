@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { checkValue, flag } from '../check.js';
-import { closest } from '../closest.js';
+import { didYouMean } from '../closest.js';
 import { MillraceError, OptionError } from '../errors.js';
 import { environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
@@ -113,9 +113,9 @@ function readArguments(): Record<string, unknown> {
   } catch (error) {
     const { message } = error as Error;
     const [, unknown] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
-    const meant = unknown && closest(unknown, Object.keys(flagConfig(FLAGS)));
-    const hint = meant === undefined ? '' : `; did you mean --${meant}?`;
-    throw new OptionError('arguments', message + hint, { cause: error });
+    const names = Object.keys(flagConfig(FLAGS));
+    const hint = unknown && didYouMean(unknown, names, meant => `--${meant}`);
+    throw new OptionError('arguments', hint ? `${message}; ${hint}` : message, { cause: error });
   }
 }
 

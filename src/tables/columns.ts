@@ -1,4 +1,4 @@
-import { closest } from '../closest.js';
+import { didYouMean } from '../closest.js';
 import { isRecord } from '../is-record.js';
 import { type ItemKind, kindOfColumn } from './built-in.js';
 import type { Column, Table } from './column.js';
@@ -62,8 +62,10 @@ export function postColumnNames(columns: CheckedColumns): PostColumnName[] | und
 function partProblem(part: unknown, isListed: boolean): string | undefined {
   if (typeof part === 'string' && isListed) {
     if (Object.hasOwn(POST_COLUMNS, part)) return undefined;
-    const meant = closest(part, Object.keys(POST_COLUMNS));
-    return `has no column ${JSON.stringify(part)} of posts; ${meant === undefined ? 'src/tables/README.md lists them' : `did you mean ${JSON.stringify(meant)}?`}`;
+    const hint =
+      didYouMean(part, Object.keys(POST_COLUMNS), JSON.stringify) ??
+      'src/tables/README.md lists them';
+    return `has no column ${JSON.stringify(part)} of posts; ${hint}`;
   }
   if (isColumn(part)) return isListed ? columnProblem(part) : `must be a list, got one column`;
   if (!isRecord(part))
