@@ -86,7 +86,10 @@ export function redactCause(cause: unknown, seen = new Set<unknown>()): unknown 
     const enumerable = Object.prototype.propertyIsEnumerable.call(cause, name);
     if (clean !== value)
       Reflect.defineProperty(cause, name, {
-        ...{ value: clean, enumerable, writable: true, configurable: true },
+        value: clean,
+        enumerable,
+        writable: true,
+        configurable: true,
       });
   }
   redactCause(cause.cause, seen);
@@ -121,7 +124,11 @@ function patternOf(secret: string): RegExp {
 }
 
 const NAMED: Readonly<Record<string, string>> = {
-  ...{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' },
+  '&': 'amp',
+  '<': 'lt',
+  '>': 'gt',
+  '"': 'quot',
+  "'": 'apos',
 };
 
 /** A character as it is, and as addresses, forms, JSON and HTML write it. */

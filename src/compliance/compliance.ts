@@ -105,8 +105,12 @@ export function compliance(
   const replayOf = (window: { readonly from: number; readonly to: number }) =>
     checkReplay('compliance', account, {
       streamType: 'compliance',
-      ...{ fromDate: new Date(window.from), toDate: new Date(window.to) },
-      ...{ streamLabel, folder, timings, onDamaged },
+      fromDate: new Date(window.from),
+      toDate: new Date(window.to),
+      streamLabel,
+      folder,
+      timings,
+      onDamaged,
     });
   // Reports missing settings of the replay now rather than at the first gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });

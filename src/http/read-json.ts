@@ -41,7 +41,9 @@ export function notJson({ url, headers }: HttpResponse, text: string, cause: unk
   const position = { origin: url };
   if (/^\s*([[{]|$)/.test(text))
     return new DataError('The response is cut short, or is not JSON', {
-      ...{ cause, position, retryable: true },
+      cause,
+      position,
+      retryable: true,
     });
   const type = headers['content-type'] ?? 'missing';
   const start = excerpt(text.trim(), MAX_SHOWN);

@@ -217,12 +217,19 @@ function recordOf(
   const { activityCount } = results;
   return {
     basis: {
-      ...{ job: { uuid, title, results: { activityCount } } },
-      ...{ urlCount, totalBytes, listed, suspectMinutes },
+      job: { uuid, title, results: { activityCount } },
+      urlCount,
+      totalBytes,
+      listed,
+      suspectMinutes,
     },
     share: share ?? { index: 1, of: 1 },
     files: [...checked].map(([{ name, path }, { bytes, posts, suspectMinutes }]) => ({
-      ...{ name, path, bytes, posts, suspectMinutes },
+      name,
+      path,
+      bytes,
+      posts,
+      suspectMinutes,
     })),
     missing: files.filter(file => !checked.has(file)).map(({ name }) => name),
   };

@@ -91,7 +91,10 @@ export async function receiveReplay(
       { failure: 'cut', url: connection.url },
     );
   return {
-    ...{ activities, bytes: spool.bytes, damaged, info },
+    activities,
+    bytes: spool.bytes,
+    damaged,
+    info,
     error: info === undefined ? trouble : undefined,
   };
 }

@@ -23,11 +23,16 @@ export function replayCursor(request: ReplayIdentity, state: ReplayState, seen: 
     source: 'replay',
     request,
     open: state.open.map(({ from, to, mismatches, failures, partial }) => ({
-      ...{ fromDate: formatTimestamp(from), toDate: formatTimestamp(to) },
-      ...{ mismatches, failures, partial },
+      fromDate: formatTimestamp(from),
+      toDate: formatTimestamp(to),
+      mismatches,
+      failures,
+      partial,
     })),
     gaps: state.gaps.map(({ from, to, reason }) => ({
-      ...{ fromDate: formatTimestamp(from), toDate: formatTimestamp(to), reason },
+      fromDate: formatTimestamp(from),
+      toDate: formatTimestamp(to),
+      reason,
     })),
     chunkMinutes: state.chunk / MINUTE,
     connects: state.connects.map(at => new Date(at).toISOString()),
@@ -66,7 +71,10 @@ function openRange(value: Json): OpenRange {
   const { mismatches, failures, partial } = fieldsOf(value);
   if (typeof partial !== 'boolean') throw new TypeError('Expected a boolean');
   return {
-    ...{ ...windowOf(value), mismatches: count(mismatches), failures: count(failures), partial },
+    ...windowOf(value),
+    mismatches: count(mismatches),
+    failures: count(failures),
+    partial,
   };
 }
 

@@ -241,7 +241,9 @@ export class ReplayMachine {
    */
   leftMs(now: number, serviceNow: number, pace: number): number | undefined {
     const plan = new ReplayMachine(this.state, {
-      ...{ timings: this.#timings, rates: this.#rates, maxRangeBytes: this.#maxRangeBytes },
+      timings: this.#timings,
+      rates: this.#rates,
+      maxRangeBytes: this.#maxRangeBytes,
     });
     plan.#youngMargin = this.#youngMargin;
     plan.#oldMargin = this.#oldMargin;
@@ -330,12 +332,10 @@ export class ReplayMachine {
 }
 
 const COMPLETED: ReplayEnd = {
-  ...{
-    outcome: 'completed',
-    activityCount: undefined,
-    minutesFailed: [],
-    unprocessedRange: undefined,
-  },
+  outcome: 'completed',
+  activityCount: undefined,
+  minutesFailed: [],
+  unprocessedRange: undefined,
 };
 
 /** The minutes of a range that the service says it has not delivered. */

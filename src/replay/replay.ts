@@ -195,7 +195,17 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
   const identity = { replay: url.pathname, fromDate, toDate, ...account.serviceAt(url) };
   return {
-    ...{ account, url, identity, window, timings, folder, maxMemory, maxDisk, resume },
-    ...{ onGap, onWait, onDamaged },
+    account,
+    url,
+    identity,
+    window,
+    timings,
+    folder,
+    maxMemory,
+    maxDisk,
+    resume,
+    onGap,
+    onWait,
+    onDamaged,
   };
 }

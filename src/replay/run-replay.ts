@@ -63,7 +63,9 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const start = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
   const machine = new ReplayMachine(start?.state ?? window, {
-    ...{ timings, rates, maxRangeBytes: job.maxDisk },
+    timings,
+    rates,
+    maxRangeBytes: job.maxDisk,
   });
   const seen = new SeenIds();
   if (start !== undefined) seen.restore(start.ids);

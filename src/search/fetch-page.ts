@@ -75,7 +75,10 @@ async function readPage<T>(
 ): Promise<Page<T>> {
   const { url } = response;
   const splitter = new ElementSplitter('results', {
-    ...{ origin: url, maxBytes: MAX_BYTES, maxDepth: MAX_DEPTH, maxElements: MAX_ELEMENTS },
+    origin: url,
+    maxBytes: MAX_BYTES,
+    maxDepth: MAX_DEPTH,
+    maxElements: MAX_ELEMENTS,
   });
   const elements: Buffer[] = [];
   let bytes = 0;

@@ -120,8 +120,18 @@ export function checkQuery(
     ...account.serviceAt(url),
   };
   return {
-    ...{ source, account, product, url, method, params, identity, next, resume },
-    ...{ limit, pages, slices },
+    source,
+    account,
+    product,
+    url,
+    method,
+    params,
+    identity,
+    next,
+    resume,
+    limit,
+    pages,
+    slices,
   };
 }
 

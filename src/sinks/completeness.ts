@@ -66,7 +66,9 @@ export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activi
       }
     }
     const compared = expected.map(({ start, count }, index) => ({
-      ...{ start, expected: count, received: received[index] ?? 0 },
+      start,
+      expected: count,
+      received: received[index] ?? 0,
     }));
     const differing = compared.filter(bucket => bucket.expected !== bucket.received);
     return {

@@ -29,8 +29,11 @@ export class ParquetEncoder implements Encoder<unknown> {
     this.#format = format;
     this.#columns = columns.map(() => []);
     this.#parquet = new ParquetWriter({
-      ...{ writer: this.#writer, schema: parquetSchema(columns), createdBy: 'millrace' },
-      ...{ codec: codec.name, compressors: codec.compressors },
+      writer: this.#writer,
+      schema: parquetSchema(columns),
+      createdBy: 'millrace',
+      codec: codec.name,
+      compressors: codec.compressors,
     });
   }
 
@@ -120,8 +123,11 @@ function parquetSchema(columns: CheckedColumns): SchemaElement[] {
         return [{ name, repetition_type: 'OPTIONAL', ...SCALARS[type as ScalarType] }];
       return [
         {
-          ...{ name, repetition_type: 'OPTIONAL', num_children: 1 },
-          ...{ converted_type: 'LIST', logical_type: { type: 'LIST' } },
+          name,
+          repetition_type: 'OPTIONAL',
+          num_children: 1,
+          converted_type: 'LIST',
+          logical_type: { type: 'LIST' },
         },
         { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
         { name: 'element', repetition_type: 'REQUIRED', ...SCALARS[element] },

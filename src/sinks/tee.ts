@@ -196,7 +196,9 @@ class Tee {
     const plans = [...plan.files, ...plan.others];
     const progress = plans.map(() => run.progress?.branch());
     const branches = plans.map((branch, number) => ({
-      ...{ number, plan: branch, progress: progress[branch.position - 1] },
+      number,
+      plan: branch,
+      progress: progress[branch.position - 1],
       output: branch.stages.reduce<AsyncIterable<unknown>>(applyStage, this.#flowOf(number)),
     }));
     this.#files = branches.slice(0, plan.files.length);
@@ -213,7 +215,9 @@ class Tee {
     });
     return {
       sinks: this.#files.map(({ number, progress }) => ({
-        ...{ plan: (files[number] as FileBranch).file.plan, branch: number, progress },
+        plan: (files[number] as FileBranch).file.plan,
+        branch: number,
+        progress,
       })),
       checkpoint,
       owner: {
@@ -266,7 +270,8 @@ class Tee {
         const { number } = branch;
         if (ended[number] === true) continue;
         const write = this.#write(branch, writers[number] as FileWriter<unknown>, {
-          ...{ signal: stop.signal, resume: cursors[number] as Cursor | undefined },
+          signal: stop.signal,
+          resume: cursors[number] as Cursor | undefined,
           reached: async cursor => commits?.reached(number, cursor),
         });
         guard(

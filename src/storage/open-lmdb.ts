@@ -73,8 +73,11 @@ async function create(lmdb: Lmdb, folder: string): Promise<void> {
 function open(lmdb: Lmdb, folder: string, readOnly: boolean): RootDatabase<Buffer, Buffer> {
   checkLmdbCanOpen(folder, { readOnly });
   return lmdb.open<Buffer, Buffer>({
-    ...{ path: folder, noSubdir: false, readOnly },
-    ...{ encoding: 'binary', keyEncoding: 'binary' },
+    path: folder,
+    noSubdir: false,
+    readOnly,
+    encoding: 'binary',
+    keyEncoding: 'binary',
     // Its batches of an event turn have a promise of their own, whose rejection nothing handles.
     eventTurnBatching: false,
     // The default writes the root before the pages are synced. A power cut can leave a root that counts pages

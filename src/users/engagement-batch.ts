@@ -61,8 +61,12 @@ function ask(
   return signedCall(
     account,
     {
-      ...{ url, family: 'engagement', body: { json }, signal },
-      ...{ token: user.token, tokenSecret: user.secret },
+      url,
+      family: 'engagement',
+      body: { json },
+      signal,
+      token: user.token,
+      tokenSecret: user.secret,
     },
     async (response): Promise<BatchResponse> => {
       // Undocumented, but the service needs it.
