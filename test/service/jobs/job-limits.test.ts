@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/time.js';
-import { localJobs } from './local-jobs.js';
+import { AUTHORIZATION } from '../local-service.js';
+import { localJobs, SMALL } from './local-jobs.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const CREATES = { limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } } };
@@ -99,6 +102,25 @@ describe('the limits on jobs', () => {
       Array.from({ length: 40 }, (_, i) => jobs.post({ title: `job ${i}` })),
     );
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(30);
+  });
+
+  it('hold for a creation whose body arrives after others have taken the last place', async () => {
+    const jobs = await localJobs(CREATES);
+    for (let i = 0; i < 29; i++) await jobs.create({ title: `job ${i}` });
+    const headers = {
+      authorization: AUTHORIZATION,
+      'content-type': 'application/json',
+      expect: '100-continue',
+    };
+    const late = request(`${jobs.base}/jobs.json`, { method: 'POST', headers });
+    late.flushHeaders();
+    // The service has begun on the request, and waits for its body.
+    await once(late, 'continue');
+    expect((await jobs.post({ title: 'the last' })).status).toBe(201);
+    late.end(JSON.stringify({ ...SMALL, title: 'one more' }));
+    const [{ statusCode }] = (await once(late, 'response')) as [IncomingMessage];
+    late.destroy();
+    expect(statusCode).toBe(429);
   });
 
   it('persist over a restart of the service', async () => {
