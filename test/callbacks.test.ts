@@ -157,6 +157,18 @@ const RUNS: Readonly<Record<string, (callback: Callback) => Promise<unknown>>> =
     }
     return await collect()(fromJetStream({ ...to, until: 'caught up', onGap }));
   },
+  'jetstream/to-jet-stream.ts onDamaged': async onDamaged => {
+    await using node = await startNode();
+    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const create = { maxBytes: 1 << 20, shares: 4 };
+    const lines = await linesOf('{"text":"no id"}');
+    return await pipeline(
+      lines,
+      jsonLines(),
+      activities(),
+      toJetStream({ ...to, create, onDamaged }),
+    );
+  },
 };
 
 /** Callbacks that are not named `on...`. */

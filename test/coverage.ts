@@ -1,10 +1,10 @@
 // `npm run coverage`: runs the tests, or those that are named, and says how much of `src` they run. Vitest counts what its own processes run.
 // The processes and threads that tests start run bundles: Node writes their counts to a folder, and they are added here.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { spawn } from './child-processes.js';
 import {
   addScripts,
   type Compiled,

@@ -148,7 +148,12 @@ const CALLS: readonly Row[] = [
   ['stdout', o => millrace.stdout(o), 'strem', 'stream'],
   ['replayRules.sync', o => millrace.replayRules.sync(acme, [], o), 'dryrun', 'dryRun'],
   ['usage.report', o => millrace.usage.report(acme, o), 'bukcet', 'bucket'],
-  ['usage.chart', o => millrace.usage.chart({} as never, o), 'widht', 'width'],
+  [
+    'usage.chart',
+    o => millrace.usage.chart({ account: {}, publishers: [] } as never, o),
+    'widht',
+    'width',
+  ],
   ['usage.rows', o => millrace.usage.rows(acme, o), 'bukcet', 'bucket'],
   ['replayRules.validate', o => millrace.replayRules.validate(acme, [], o), 'singal', 'signal'],
   [

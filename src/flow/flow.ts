@@ -101,7 +101,7 @@ export class Flow<T> implements AsyncIterable<T> {
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     checkValue('new Flow', 'open', OPEN, open);
     // What the caller's own code does not end after an abort must not hold up the run.
-    this.#open = new.target === Flow ? run => abandoned(open(run), run.signal) : open;
+    this.#open = this instanceof OwnFlow ? open : run => abandoned(open(run), run.signal);
     this.#signal = signal;
     this.identity = identity;
   }

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
-import { gunzip, gunzipSync, type Zlib } from 'node:zlib';
+// A named import would make the bundler rename Millrace's own `gunzip`.
+import zlib, { type Zlib } from 'node:zlib';
 
 /** Maximum size, as it is stored and inflated, of a file that is inflated in one call. */
 const LARGEST_FILE = 8 * 1024 * 1024;
@@ -21,8 +22,11 @@ interface Inflated {
 }
 
 // The types of node:zlib lack the option `info`.
-const inPool = promisify(gunzip) as unknown as (file: Buffer, call: OneCall) => Promise<Inflated>;
-const inPlace = gunzipSync as unknown as (file: Buffer, call: OneCall) => Inflated;
+const inPool = promisify(zlib.gunzip) as unknown as (
+  file: Buffer,
+  call: OneCall,
+) => Promise<Inflated>;
+const inPlace = zlib.gunzipSync as unknown as (file: Buffer, call: OneCall) => Inflated;
 
 /**
  * Inflates a whole file in one task of the thread pool, the fastest way for a small file. Resolves to

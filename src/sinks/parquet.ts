@@ -21,7 +21,7 @@ import { type ParquetCompression, parquetCodec } from './parquet-codec.js';
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
  */
 export interface ParquetOptions<T>
-  extends Omit<FileSinkOptions<T>, 'gzip' | 'maxBytes' | 'commitIntervalMs'>,
+  extends Omit<FileSinkOptions<T>, 'gzip' | 'workers' | 'maxBytes' | 'commitIntervalMs'>,
     TableOptions<T> {
   /** How pages are compressed; `'zstd'` needs Node 22.15 or later. @default 'snappy' */
   readonly compression?: ParquetCompression | undefined;
@@ -48,7 +48,7 @@ export interface ParquetOptions<T>
   readonly commitIntervalMs?: number | undefined;
 }
 
-const { gzip: _, ...SHARED_OPTIONS } = FILE_SINK_OPTIONS;
+const { gzip: _, workers: __, ...SHARED_OPTIONS } = FILE_SINK_OPTIONS;
 const MIB = 1 << 20;
 const DEFAULT_FILE_BYTES = 128 * MIB;
 

@@ -337,7 +337,9 @@ describe('jobs.download', () => {
     served.server.otherwise = (response, request) => {
       if (request.url.startsWith('/evil')) return whole(served.files[0]!.gzip)(response, request);
       if (!request.url.includes('results.json')) return otherwise(response, request);
-      const urlList = evil.map(name => `${served.server.url}/evil/x${name}/${name}?n=${name}`);
+      const urlList = evil.map(
+        (name, index) => `${served.server.url}/evil/x${name}/${name}?n=${index}-${name}`,
+      );
       return void response.end(JSON.stringify({ urlCount: evil.length, urlList }));
     };
     await download({ totals: 'report' });

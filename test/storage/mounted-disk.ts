@@ -133,7 +133,15 @@ async function* blocksOf(
   size: number,
 ): AsyncGenerator<Buffer, void, undefined> {
   await disk.call('open r', file);
-  const { now } = disk.file(file, 'open');
+  yield* blocksFrom(disk, file, disk.file(file, 'open').now, size);
+}
+
+async function* blocksFrom(
+  disk: SimulatedDisk,
+  file: string,
+  now: Buffer,
+  size: number,
+): AsyncGenerator<Buffer, void, undefined> {
   for (let at = 0; at < now.length; at += size) {
     await disk.call('read', file);
     yield Buffer.from(now.subarray(at, at + size));
@@ -201,9 +209,20 @@ class Handle implements OpenFile {
     return { bytesRead, buffer: bytes };
   }
 
-  async stat(): Promise<{ size: number; mtimeMs: number }> {
+  async stat(): Promise<{ size: number; mtimeMs: number; isFile(): boolean }> {
     await this.#disk.call('fstat', this.#file);
-    return { size: this.#node.now.length, mtimeMs: this.#node.mtimeMs };
+    return { size: this.#node.now.length, mtimeMs: this.#node.mtimeMs, isFile: () => true };
+  }
+
+  createReadStream({
+    signal,
+    highWaterMark = 65_536,
+  }: {
+    signal?: AbortSignal;
+    highWaterMark?: number;
+  } = {}): Readable {
+    const blocks = blocksFrom(this.#disk, this.#file, this.#node.now, highWaterMark);
+    return Readable.from(blocks, { objectMode: false, signal });
   }
 
   truncate(length: number): Promise<void> {

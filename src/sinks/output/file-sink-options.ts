@@ -94,8 +94,9 @@ export const FILE_SINK_OPTIONS = {
 /** The options of `FileSinkOptions`, checked; a sink that has no `gzip` leaves it out. */
 type CheckedOptions<T> = Omit<
   Checked<FileSinkOptions<T>, typeof FILE_SINK_OPTIONS>,
-  'gzip' | 'commitIntervalMs'
+  'gzip' | 'workers' | 'commitIntervalMs'
 > & {
+  readonly workers?: number | undefined;
   readonly gzip?: FileSinkOptions<T>['gzip'];
   readonly commitIntervalMs: number | undefined;
 };

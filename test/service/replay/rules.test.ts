@@ -524,6 +524,6 @@ describe('stored rules', () => {
     const stateFolder = await temporaryFolder();
     await mkdir(join(stateFolder, 'stream-rules'));
     await writeFile(join(stateFolder, 'stream-rules', 'rules.json'), '{"rules":');
-    await expect(localStreams([], { stateFolder })).rejects.toThrow(/rules\.json; remove it/);
+    await expect(localStreams([], { stateFolder })).rejects.toThrow(/rules\.json: .*\. Remove it/);
   });
 });
