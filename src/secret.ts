@@ -66,6 +66,12 @@ export function protect(...texts: readonly string[]): () => void {
   };
 }
 
+/** Forgets all secrets: tests share processes, and one test's password is a word in messages that another expects. */
+export function forgetSecrets(): void {
+  known.clear();
+  patterns = undefined;
+}
+
 /** The text without the secrets of this process. Cut a text afterwards: half a secret is not found. */
 export function redact(text: string): string {
   patterns ??= [...known]

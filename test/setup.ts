@@ -1,10 +1,14 @@
 // Vitest runs this before each test file, also in a process that files share.
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, onTestFailed } from 'vitest';
+import { forgetSecrets } from '../src/secret.js';
 import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';
 import { bySuite } from './slow-suite.js';
+
+// Files share processes: what is secret in one is a word in messages that another expects.
+forgetSecrets();
 
 // For each property that does not say how often it is tried.
 fc.configureGlobal({ numRuns: bySuite(40, 400) });
