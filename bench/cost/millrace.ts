@@ -4,13 +4,13 @@ import {
   type Activity,
   activities,
   dedupe,
+  type FlowSink,
   gunzip,
   jsonLines,
   localFiles,
   pipeline,
   type Routed,
   routeByTag,
-  type Sink,
 } from 'millrace';
 import type { Work } from '../question.js';
 
@@ -29,22 +29,13 @@ export async function run({ files, out, compared }: Work): Promise<void> {
   if (compared) await writeFile(path.join(out, 'passed.json'), JSON.stringify({ posts }));
 }
 
-/** Only sinks of the package release the memory of a batch, by a method that is not public; this one does in their place. */
-interface ReleasableFlow<T> {
-  releasable(
-    pull?: object,
-  ): AsyncIterable<{ readonly items: readonly T[]; readonly release?: () => void }>;
-}
-
 /** Gathers lines as `files` does, then discards them: few machines have memory for 8 GB. Counts posts. */
-const nowhere: Sink<Routed, number> = async (input, run) => {
+const nowhere: FlowSink<Routed, number> = async (input, run) => {
   const lines = Buffer.allocUnsafe(BUFFER);
   let used = 0;
   let posts = 0;
   let last: Activity | undefined;
-  for await (const { items, release } of (input as unknown as ReleasableFlow<Routed>).releasable(
-    run,
-  )) {
+  for await (const { items } of input.batches(run)) {
     for (const { activity } of items) {
       if (used + activity.raw.length > BUFFER) used = 0;
       lines.set(activity.raw, used);
@@ -53,9 +44,6 @@ const nowhere: Sink<Routed, number> = async (input, run) => {
       if (activity !== last) posts++;
       last = activity;
     }
-    // The next batch may reuse the memory.
-    last = undefined;
-    release?.();
   }
   return posts;
 };
