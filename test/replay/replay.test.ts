@@ -207,6 +207,13 @@ describe('a replay', () => {
     const window = past(24 * 60);
     const sent = wirePosts(window, 1, 'x');
     server.otherwise = wholeReplay(sent);
+    // Only waits take time: on a busy machine, the second connection is further behind the first than the seventh
+    // behind the sixth, so the seventh rightly waits, too.
+    const now = timing.now();
+    const elapsed = timing.elapsed();
+    const sleptMs = () => timing.slept.reduce((sum, ms) => sum + ms, 0);
+    timing.now = () => now + sleptMs();
+    timing.elapsed = () => elapsed + sleptMs();
     const waits: ReplayWait[] = [];
     const progress = new Progress();
     const left: (number | undefined)[] = [];
