@@ -314,7 +314,7 @@ const SINKS: Stages = {
     right: () => [millrace.collect()],
     reads: ANY,
   },
-  // Its items are tested with a server: test/jetstream/publish.test.ts.
+  // Its items are tested with a server: test/jetstream/to-jet-stream.test.ts.
   toJetStream: { needs: 'options', wrong: OPTIONS },
 };
 

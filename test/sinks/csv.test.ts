@@ -15,7 +15,7 @@ import * as tables from '../../src/tables/tables.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
 import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
-import { places } from './files/cursors.js';
+import { places } from './cursors.js';
 import { PAGES, pageOf } from './pages.js';
 import { post } from './posts.js';
 import { temporaryFolders } from './temporary-folder.js';

@@ -21,7 +21,7 @@ import { MINUTE } from '../../src/time.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
 import { bySuite } from '../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
-import { places } from './files/cursors.js';
+import { places } from './cursors.js';
 import { post } from './posts.js';
 import { temporaryFolders } from './temporary-folder.js';
 

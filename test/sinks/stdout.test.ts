@@ -11,7 +11,7 @@ import { stdout } from '../../src/sinks/stdout.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { nodeError } from '../storage/simulated-disk.js';
-import { places } from './files/cursors.js';
+import { places } from './cursors.js';
 import { post } from './posts.js';
 
 const SCRIPT = `"${process.execPath}" "${compiled(path.join(import.meta.dirname, 'lines-to-stdout.ts'))}"`;

@@ -15,7 +15,7 @@ import { MAX_LEAD } from '../../src/sinks/branches/feed.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
-import { places } from './files/cursors.js';
+import { places } from './cursors.js';
 import { temporaryFolders } from './temporary-folder.js';
 
 const temporaryFolder = temporaryFolders();

@@ -8,7 +8,7 @@ import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, files } from '../../../src/sinks/files.js';
 import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/output/checkpoint-format.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
-import { places } from '../files/cursors.js';
+import { places } from '../cursors.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const temporaryFolder = temporaryFolders();

@@ -16,7 +16,7 @@ import type { Encoder, Format } from '../../../src/sinks/output/format.js';
 import type { Written } from '../../../src/sinks/output/written.js';
 import { bySuite } from '../../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
-import { places } from '../files/cursors.js';
+import { places } from '../cursors.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));

@@ -3,12 +3,12 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
-import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
-import { HOUR, MINUTE, SEGMENT } from '../../../src/time.js';
-import { arbitraryPost } from '../../activity/arbitrary-post.js';
-import { acceptedRule } from '../../rules/arbitrary-rule.js';
+import { Activity } from '../../../../src/activity/activity.js';
+import { compileRule } from '../../../../src/rules/match/compile-rule.js';
+import { openFolderArchive } from '../../../../src/service/archive/folder/folder-archive.js';
+import { HOUR, MINUTE, SEGMENT } from '../../../../src/time.js';
+import { arbitraryPost } from '../../../activity/arbitrary-post.js';
+import { acceptedRule } from '../../../rules/arbitrary-rule.js';
 import {
   arbitraryDraft,
   IDS,
@@ -16,10 +16,10 @@ import {
   streams,
   USERS,
   WORDS,
-} from '../../rules/match/arbitrary-matching-post.js';
-import { bySuite } from '../../slow-suite.js';
-import { MemoryArchive } from '../memory-archive.js';
-import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from './archive-folder.js';
+} from '../../../rules/match/arbitrary-matching-post.js';
+import { bySuite } from '../../../slow-suite.js';
+import { MemoryArchive } from '../../memory-archive.js';
+import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from '../archive-folder.js';
 
 const START = Date.UTC(2024, 4, 1, 23, 50);
 

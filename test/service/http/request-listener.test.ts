@@ -4,8 +4,8 @@ import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { acceptsGzip } from '../../src/service/http/send-response.js';
-import { MINUTE, SECOND } from '../../src/time.js';
+import { acceptsGzip } from '../../../src/service/http/send-response.js';
+import { MINUTE, SECOND } from '../../../src/time.js';
 import {
   AUTHORIZATION,
   COUNTS_PATH,
@@ -13,8 +13,8 @@ import {
   local,
   SEARCH_PATH,
   teaPosts,
-} from './local-service.js';
-import { MemoryArchive } from './memory-archive.js';
+} from '../local-service.js';
+import { MemoryArchive } from '../memory-archive.js';
 
 /** The response to a raw request that HTTP clients do not send. */
 async function statusOfRaw(baseUrl: string, request: string): Promise<number> {

@@ -1,6 +1,6 @@
-import { Flow } from '../../../src/flow/flow.js';
-import { pipeline } from '../../../src/flow/pipeline.js';
-import { files } from '../../../src/sinks/files.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { files } from '../../src/sinks/files.js';
 
 // The script that the test runs in a small heap: every item has its own file.
 const [out = ''] = process.argv.slice(2);

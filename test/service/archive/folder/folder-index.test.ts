@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseRule } from '../../../src/rules/language/parse-rule.js';
-import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import { original, PLAIN } from '../../rules/match/arbitrary-matching-post.js';
-import { ALWAYS, archiveFolders, jobFile } from './archive-folder.js';
+import { parseRule } from '../../../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../../../src/rules/match/compile-rule.js';
+import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js';
+import { ALWAYS, archiveFolders, jobFile } from '../archive-folder.js';
 
 const folders = archiveFolders();
 

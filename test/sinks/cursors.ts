@@ -1,4 +1,4 @@
-import { Flow } from '../../../src/flow/flow.js';
+import { Flow } from '../../src/flow/flow.js';
 
 export interface PlacesOptions {
   /** The number of batches between cursors. */

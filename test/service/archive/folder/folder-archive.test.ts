@@ -3,13 +3,13 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import type { Activity } from '../../../src/activity/activity.js';
-import { DataError, OptionError, StorageError } from '../../../src/errors.js';
-import { parseRule } from '../../../src/rules/language/parse-rule.js';
-import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { files } from '../../../src/sinks/files.js';
-import { MINUTE, SEGMENT } from '../../../src/time.js';
-import { bySuite } from '../../slow-suite.js';
+import type { Activity } from '../../../../src/activity/activity.js';
+import { DataError, OptionError, StorageError } from '../../../../src/errors.js';
+import { parseRule } from '../../../../src/rules/language/parse-rule.js';
+import { samplePosts } from '../../../../src/service/sample/sample-posts.js';
+import { files } from '../../../../src/sinks/files.js';
+import { MINUTE, SEGMENT } from '../../../../src/time.js';
+import { bySuite } from '../../../slow-suite.js';
 import {
   ALWAYS,
   addFiles,
@@ -20,7 +20,7 @@ import {
   print,
   scanAll,
   shown,
-} from './archive-folder.js';
+} from '../archive-folder.js';
 
 const folders = archiveFolders();
 const NOON = Date.UTC(2024, 4, 1, 12);

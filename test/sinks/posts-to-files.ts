@@ -1,8 +1,8 @@
-import { pipeline } from '../../../src/flow/pipeline.js';
-import { dedupe } from '../../../src/operators/dedupe.js';
-import { routeByTag } from '../../../src/operators/route-by-tag.js';
-import { files } from '../../../src/sinks/files.js';
-import { pages } from '../pages.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { files } from '../../src/sinks/files.js';
+import { pages } from './pages.js';
 
 // The script that the test kills. Arguments: the folder of its files, and options of files() as JSON.
 const [out = '', options = '{}'] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
-import { Flow } from '../../../src/flow/flow.js';
-import { pipeline } from '../../../src/flow/pipeline.js';
-import { files } from '../../../src/sinks/files.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { files } from '../../src/sinks/files.js';
 
 // The script that the test runs in a folder that is deleted during the run.
 const [option = ''] = process.argv.slice(2);

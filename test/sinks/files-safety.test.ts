@@ -12,15 +12,15 @@ import {
 } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { OptionError, StorageError } from '../../../src/errors.js';
-import { Flow } from '../../../src/flow/flow.js';
-import { pipeline } from '../../../src/flow/pipeline.js';
-import { type FilesOptions, files, filesOn } from '../../../src/sinks/files.js';
-import { outputOf, spawn } from '../../child-processes.js';
-import { compiled } from '../../compiled.js';
-import { isSlowSuite } from '../../slow-suite.js';
-import { nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { OptionError, StorageError } from '../../src/errors.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { type FilesOptions, files, filesOn } from '../../src/sinks/files.js';
+import { outputOf, spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
+import { isSlowSuite } from '../slow-suite.js';
+import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
+import { temporaryFolders } from './temporary-folder.js';
 
 const temporaryFolder = temporaryFolders();
 

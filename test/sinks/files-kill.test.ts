@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { FilesOptions } from '../../../src/sinks/files.js';
-import { killUntilDone } from '../../kill/kill-until-done.js';
-import { bySuite } from '../../slow-suite.js';
-import { PAGES, pageOf } from '../pages.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import type { FilesOptions } from '../../src/sinks/files.js';
+import { killUntilDone } from '../kill/kill-until-done.js';
+import { bySuite } from '../slow-suite.js';
+import { PAGES, pageOf } from './pages.js';
+import { temporaryFolders } from './temporary-folder.js';
 
 const KILLS = bySuite(1, 50);
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-files.ts');

@@ -2,15 +2,15 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
-import { DataError } from '../../../src/errors.js';
-import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { files } from '../../../src/sinks/files.js';
-import { MINUTE } from '../../../src/time.js';
-import { archiveFolders, infoLine, jobFile, print, scanAll } from './archive-folder.js';
+import { Activity } from '../../../../src/activity/activity.js';
+import { DataError } from '../../../../src/errors.js';
+import { samplePosts } from '../../../../src/service/sample/sample-posts.js';
+import { files } from '../../../../src/sinks/files.js';
+import { MINUTE } from '../../../../src/time.js';
+import { archiveFolders, infoLine, jobFile, print, scanAll } from '../archive-folder.js';
 
 vi.mock('node:zlib', async original => {
-  const { zlibWithZstd } = await import('../../gzip/zstd-stand-in.js');
+  const { zlibWithZstd } = await import('../../../gzip/zstd-stand-in.js');
   return zlibWithZstd(await original<typeof import('node:zlib')>());
 });
 
@@ -127,7 +127,7 @@ describe('where Node has no zstd', () => {
       zstdCompressSync: undefined,
     }));
     const { openFolderArchive } = await import(
-      '../../../src/service/archive/folder/folder-archive.js'
+      '../../../../src/service/archive/folder/folder-archive.js'
     );
     return openFolderArchive(folder);
   }
