@@ -1,11 +1,9 @@
-import { Activity } from '../activity/activity.js';
-import type { Routed } from '../activity/routed.js';
 import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
 import { LF } from '../json/json-bytes.js';
-import { listColumns } from '../tables/columns.js';
 import { csvRow } from '../tables/csv-row.js';
 import type { PostColumnName } from '../tables/post-columns.js';
-import { type InvalidValues, rowReader } from '../tables/row-reader.js';
+import { postRowReader } from '../tables/post-rows.js';
+import type { InvalidValues } from '../tables/row-reader.js';
 import type { RowBounds } from './row-fields.js';
 
 /** How a sink writes posts, as a thread can do it too. */
@@ -87,20 +85,19 @@ function csvEncoder({
   invalidValues,
   escapesFormulas,
 }: RowEncoding & { readonly kind: 'csv' }) {
-  const read = rowReader('csv', listColumns(columns), invalidValues);
-  return (posts: EncodedRows, from: number, to: number): Uint8Array => {
+  const read = postRowReader('csv', columns, invalidValues);
+  return (
+    { content, bounds: { starts, lengths }, rows, tags, tagNames }: EncodedRows,
+    from: number,
+    to: number,
+  ): Uint8Array => {
     let text = '';
-    for (let index = from; index < to; index++)
-      text += `${csvRow(read(postAt(posts, index)), escapesFormulas)}\n`;
+    for (let index = from; index < to; index++) {
+      const start = starts[rows[index]!]!;
+      const end = start + lengths[rows[index]!]!;
+      const row = read(content, start, end, tags && tagNames![tags[index]!]);
+      text += `${csvRow(row, escapesFormulas)}\n`;
+    }
     return Buffer.from(text);
   };
-}
-
-function postAt(
-  { content, bounds, rows, tags, tagNames }: EncodedRows,
-  index: number,
-): Activity | Routed {
-  const start = bounds.starts[rows[index]!]!;
-  const activity = new Activity(content.subarray(start, start + bounds.lengths[rows[index]!]!));
-  return tags === undefined ? activity : { tag: tagNames![tags[index]!]!, activity };
 }
