@@ -1,6 +1,6 @@
 import { MINUTE } from '../../time.js';
 import { EDITS } from './frequencies.js';
-import { LANGUAGES } from './languages/languages.js';
+import { languageAt } from './languages.js';
 import { mix } from './random.js';
 import { renderEntities, renderExtendedEntities } from './render-entities.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
@@ -10,7 +10,7 @@ import { retweetText, type SampleText, textOf } from './sample-text.js';
 // Parts of a post that are the same in both formats.
 
 export function langOf(draft: SampleDraft): string {
-  return draft.isWordless ? 'und' : (LANGUAGES[draft.language]?.code ?? 'und');
+  return draft.isWordless ? 'und' : languageAt(draft.language).code;
 }
 
 /**

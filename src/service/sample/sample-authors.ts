@@ -1,9 +1,9 @@
 import { DAY, FIRST_POST } from '../../time.js';
-import type { SampleLanguage } from './languages/language.js';
-import { LANGUAGES } from './languages/languages.js';
+import { LANGUAGES, languageAt, type SampleLanguage } from './languages.js';
 import { Random, type Seed } from './random.js';
 import { shortCode, snowflake, USER_SNOWFLAKES } from './sample-ids.js';
 import { PLACES, type SamplePlace } from './sample-places.js';
+import { words } from './sample-vocabulary.js';
 
 /** An author of posts. Only the counts change over time. */
 export interface SampleAuthor {
@@ -110,7 +110,7 @@ export class SampleAuthors {
     const { language: number, city, home } = this.livesIn(index);
     // Continues the random sequence after the choice of the home.
     const random = this.#random;
-    const language = LANGUAGES[number] as SampleLanguage;
+    const language = languageAt(number);
     const verified = this.isVerified(index);
     const createdAt = joinedAt(index);
     const isDefaultProfile = random.chance(35);
@@ -157,14 +157,12 @@ function joinedAt(index: number): number {
   return Math.floor(FIRST_POST + (LAST_JOINED - FIRST_POST) * progress) - 60_000;
 }
 
-const HANDLES =
-  'luna mika otto nora theo ines hana kofi remy sana juno vera milo aya finn rosa enzo lila omar yuki tess bo ivo zara kai maya'.split(
-    ' ',
-  );
-const HANDLE_TAILS =
-  'writes reads bakes runs fc art photo codes news music sings talks plays maps tv lab pix daily on_air jp mx br xx _'.split(
-    ' ',
-  );
+const HANDLES = words(
+  'luna mika otto nora theo ines hana kofi remy sana juno vera milo aya finn rosa enzo lila omar yuki tess bo ivo zara kai maya',
+);
+const HANDLE_TAILS = words(
+  'writes reads bakes runs fc art photo codes news music sings talks plays maps tv lab pix daily on_air jp mx br xx _',
+);
 
 /**
  * At most 15 Latin letters, digits and `_`. Different for every author, because it ends in the

@@ -1,7 +1,6 @@
 import { FIRST_POST, HOUR, MINUTE } from '../../time.js';
 import { EDITS, kindOf, PERCENT, type SampleKind } from './frequencies.js';
-import type { SampleLanguage } from './languages/language.js';
-import { LANGUAGES } from './languages/languages.js';
+import { languageAt, type SampleLanguage, TOPICS } from './languages.js';
 import { mix, Random, type Seed } from './random.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
@@ -185,7 +184,7 @@ export class SampleDrafts {
 
   #write(head: SampleHead, language: number, isWordless: boolean, random: Random): number[] {
     const words = languageAt(language);
-    const topic = random.skewed(WORDS / 4);
+    const topic = random.skewed(TOPICS);
     const parts: number[] = [];
     if (head.kind === 'reply' && head.target !== undefined)
       parts.push(fragmentKey(MENTION, head.target.author));
@@ -253,11 +252,7 @@ function writeOne(
     parts.push(leadKey(language, random.below(words.leads.length)));
     parts.push(fragmentKey(NAME, random.skewed(NAMES)));
   } else {
-    const word = (random.chance(75) ? topic : random.below(WORDS / 4)) * 4 + random.below(4);
+    const word = (random.chance(75) ? topic : random.below(TOPICS)) * 4 + random.below(4);
     parts.push(sentenceKey(language, random.below(words.sentences.length), word, roll > 92));
   }
-}
-
-function languageAt(index: number): SampleLanguage {
-  return LANGUAGES[index] as SampleLanguage;
 }

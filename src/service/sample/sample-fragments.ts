@@ -1,6 +1,4 @@
-import type { SampleLanguage } from './languages/language.js';
-import { TOPICS } from './languages/language.js';
-import { LANGUAGES } from './languages/languages.js';
+import { languageAt, type SampleLanguage, TOPICS } from './languages.js';
 import type { SampleAuthors } from './sample-authors.js';
 import {
   CASHTAGS,
@@ -40,7 +38,7 @@ export const CASHTAG = 6;
 export const MENTION = 7;
 export const LINK = 8;
 
-export const WORDS = TOPICS.length * 4;
+export const WORDS = TOPICS * 4;
 
 export const fragmentKey = (kind: number, of: number): number => kind * 0x100_0000 + of;
 
@@ -150,10 +148,6 @@ function marked(kind: 'hashtag' | 'symbol', mark: string, text: string): Fragmen
 
 function plain(text: string): Fragment {
   return { text, length: codePoints(text) };
-}
-
-function languageAt(index: number): SampleLanguage {
-  return LANGUAGES[index] as SampleLanguage;
 }
 
 export function wordAt(language: SampleLanguage, word: number): string {

@@ -3,7 +3,7 @@ import { sourceKey } from '../../rules/operators/key-operator.js';
 import { dialectOf } from '../../rules/post/dialect.js';
 import { fold, HASH_START, hashText, isSingle, tokenise } from '../../rules/post/tokeniser.js';
 import { wordTerms } from '../../rules/post/word-terms.js';
-import { LANGUAGES } from './languages/languages.js';
+import { LANGUAGES } from './languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
 import { AUTHORS } from './sample-authors.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';

@@ -1,36 +1,21 @@
-/** The parts of posts other than sentences. Append only: the posts of a seed depend on the order. */
+// The parts of posts other than sentences. Append only: the posts of a seed depend on the order.
 
-export const EMOJI: readonly string[] = (
+/** A list of words, written with spaces between them. */
+export function words(text: string): readonly string[] {
+  return text.split(' ');
+}
+
+export const EMOJI = words(
   '😂 ❤️ 🔥 😭 🙏 ☕ ⚽ 🎶 🎉 😍 👍 👀 🤔 💯 ✨ 🌧️ 🐱 🐶 🍕 🚀 😅 💙 🥳 🎬 ✈️ 💼 🧘 🤖 💸 😴 ' +
-  '👩‍💻 👨‍🍳 👩‍🚀 👨‍👩‍👧‍👦 🏳️‍🌈 🧑‍🎓 ❤️‍🔥 👏🏽 💪🏿 🙌🏻 🇧🇷 🇯🇵 🇫🇷 🇲🇽 🤷‍♀️ 🧔🏾‍♂️ 1️⃣ 🫶'
-).split(' ');
+    '👩‍💻 👨‍🍳 👩‍🚀 👨‍👩‍👧‍👦 🏳️‍🌈 🧑‍🎓 ❤️‍🔥 👏🏽 💪🏿 🙌🏻 🇧🇷 🇯🇵 🇫🇷 🇲🇽 🤷‍♀️ 🧔🏾‍♂️ 1️⃣ 🫶',
+);
 
-export const CASHTAGS: readonly string[] = [
-  'ACME',
-  'HRBR',
-  'NWND',
-  'LMNA',
-  'QRTZ',
-  'VLMR',
-  'TIDE',
-  'FJRD',
-];
+export const CASHTAGS = words('ACME HRBR NWND LMNA QRTZ VLMR TIDE FJRD');
 
 /** Tags without a topic, in Latin letters in every language. */
-export const COMMON_TAGS: readonly string[] = [
-  'MondayMotivation',
-  'ThrowbackThursday',
-  'FridayFeeling',
-  'NowPlaying',
-  'BreakingNews',
-  'Travel',
-  'photooftheday',
-  'WorldCup',
-  'ClimateAction',
-  'OpenData',
-  '100DaysOfCode',
-  'BookClub',
-];
+export const COMMON_TAGS = words(
+  'MondayMotivation ThrowbackThursday FridayFeeling NowPlaying BreakingNews Travel photooftheday WorldCup ClimateAction OpenData 100DaysOfCode BookClub',
+);
 
 export interface SampleSource {
   readonly name: string;
@@ -73,52 +58,11 @@ const SITES = [
   'cityledger.example|City Ledger',
   'youwatch.example|YouWatch',
 ];
-const SECTIONS = [
-  'news',
-  'food',
-  'sport',
-  'culture',
-  'travel',
-  'tech',
-  'money',
-  'health',
-  'video',
-  'opinion',
-];
-const HEADS = [
-  'Why',
-  'How',
-  'Where',
-  'Inside',
-  'Review',
-  'Guide',
-  'Watch',
-  'Explained',
-  'Before',
-  'Beyond',
-];
-export const SUBJECTS = [
-  'coffee',
-  'football',
-  'music',
-  'weather',
-  'cinema',
-  'bread',
-  'trains',
-  'deadlines',
-  'sleep',
-  'robots',
-  'rent',
-  'cats',
-  'harbors',
-  'gardens',
-  'rivers',
-  'markets',
-  'festivals',
-  'bicycles',
-  'libraries',
-  'mountains',
-];
+const SECTIONS = words('news food sport culture travel tech money health video opinion');
+const HEADS = words('Why How Where Inside Review Guide Watch Explained Before Beyond');
+export const SUBJECTS = words(
+  'coffee football music weather cinema bread trains deadlines sleep robots rent cats harbors gardens rivers markets festivals bicycles libraries mountains',
+);
 const TAILS = [
   'matters again',
   'changed overnight',
@@ -164,18 +108,15 @@ export function linkCode(index: number): string {
 /** The number of invented names. Small indices are the famous ones. */
 export const NAMES = 32_768;
 
-const FIRST =
-  'Vel Nor Tam Ker Lu Sha Bri Dor Ell Fen Gal Hal Ir Jun Kal Mor Nev Or Pel Quin Ros Sel Tor Ul Ven Wil Xan Yar Zel Ash Bel Cor'.split(
-    ' ',
-  );
-const MIDDLE =
-  'a e i o u ai an ar el en er il in ir ol on or ul un ash eth ind ost und ara eri ola umi ino ane ode ula'.split(
-    ' ',
-  );
-const LAST =
-  'mora nia tek dale vik ris ton lia wen ford mar gate lin sted bora nell zon rath via quist ban dor fell ghan hil jo kan lume moor nax pol ry'.split(
-    ' ',
-  );
+const FIRST = words(
+  'Vel Nor Tam Ker Lu Sha Bri Dor Ell Fen Gal Hal Ir Jun Kal Mor Nev Or Pel Quin Ros Sel Tor Ul Ven Wil Xan Yar Zel Ash Bel Cor',
+);
+const MIDDLE = words(
+  'a e i o u ai an ar el en er il in ir ol on or ul un ash eth ind ost und ara eri ola umi ino ane ode ula',
+);
+const LAST = words(
+  'mora nia tek dale vik ris ton lia wen ford mar gate lin sted bora nell zon rath via quist ban dor fell ghan hil jo kan lume moor nax pol ry',
+);
 
 /** An invented name of a band, a town or a product: a word that occurs in no other part of a post. */
 export function sampleName(index: number): string {
