@@ -29,13 +29,12 @@ const RULE_BASE = ['activity', 'rules/tree', 'rules/post', 'rules/operators'];
 
 const SERVICE_LEAVES = [
   'clock',
-  'change-clock',
   'context',
   'event-loop-yield',
   'option-flags',
   'products',
   'service-options',
-  'state-file',
+  'stored-map',
   'temporary-folder',
 ].map(file => `service/${file}`);
 const SERVICE_BASE = ['rules', 'activity', 'flow', ...FOUNDATIONS, ...SERVICE_LEAVES];
@@ -107,9 +106,8 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/products': [],
   'service/event-loop-yield': [],
   'service/option-flags': ['check', 'time'],
-  'service/state-file': ['errors', 'storage'],
+  'service/stored-map': ['errors', 'storage'],
   'service/temporary-folder': ['storage'],
-  'service/change-clock': ['errors', 'service/clock', 'service/http'],
   'service/service-options': [
     ...['check', 'activity', 'service/option-flags', 'service/archive/archive'],
     // One table has the options of all families.

@@ -50,6 +50,26 @@ export class Clock {
     this.set(this.now() + spanOf(by));
   }
 
+  /**
+   * @internal Makes all of a change, or nothing of it: `set` and `advance` as the methods of these names, then
+   * `frozen`, which stops the clock or lets it run.
+   *
+   * @throws OptionError for a change that is not valid.
+   */
+  change({ set, advance, frozen, ...rest }: Readonly<Record<string, unknown>>): void {
+    const [stray] = Object.keys(rest);
+    if (stray !== undefined) throw new OptionError(stray, `The clock has no '${stray}'`);
+    if (frozen !== undefined && typeof frozen !== 'boolean')
+      throw new OptionError('frozen', "Expected 'frozen' to be true or false");
+    const instant = set === undefined ? undefined : instantOf(set);
+    const span = advance === undefined ? undefined : spanOf(advance);
+    checkRange((instant ?? this.now()) + (span ?? 0));
+    if (frozen === true) this.freeze();
+    if (instant !== undefined) this.set(instant);
+    if (span !== undefined) this.advance(span);
+    if (frozen === false) this.resume();
+  }
+
   freeze(): void {
     this.#frozenAt = this.now();
     this.#arm();
@@ -127,13 +147,13 @@ const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z');
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** @throws OptionError */
-export function checkRange(ms: number): number {
+function checkRange(ms: number): number {
   if (ms >= EARLIEST && ms <= LATEST) return ms;
   throw new OptionError('set', 'The clock goes from the year 1 to the year 9999');
 }
 
 /** @throws OptionError */
-export function instantOf(value: unknown): number {
+function instantOf(value: unknown): number {
   const ms = typeof value === 'string' ? parseInstant(value) : Number(value);
   const isInstant = typeof value === 'string' || typeof value === 'number' || value instanceof Date;
   if (isInstant && Number.isFinite(ms)) return ms;
@@ -155,7 +175,7 @@ const UNITS: Record<string, number> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d:
  *
  * @throws OptionError
  */
-export function spanOf(value: unknown): number {
+function spanOf(value: unknown): number {
   const [, amount, unit = 'ms'] = /^(-?\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(String(value)) ?? [];
   const ms = typeof value === 'number' ? value : Number(amount) * (UNITS[unit] as number);
   if (Number.isFinite(ms)) return ms;

@@ -1,5 +1,4 @@
 import { OptionError } from '../errors.js';
-import { changeClock } from './change-clock.js';
 import type { Compliance } from './compliance/compliance.js';
 import type { ServiceContext } from './context.js';
 import { isLoopbackHost } from './http/check-access.js';
@@ -47,7 +46,8 @@ const showClock: Handler<ControlParts> = (_, { clock }) =>
   jsonResponse(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
 
 const moveClock: Handler<ControlParts> = async (incoming, parts) => {
-  changeClock(parts.clock, await readObject(incoming));
+  const change = await readObject(incoming);
+  checked(() => parts.clock.change(change));
   await parts.settled(MAX_SETTLE_MS);
   return showClock(incoming, parts);
 };

@@ -7,6 +7,7 @@ import { openFolderArchive } from './archive/folder/folder-archive.js';
 import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
 import { Compliance } from './compliance/compliance.js';
+import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
 import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
@@ -18,10 +19,13 @@ import { Quotas } from './http/quotas.js';
 import { RequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
+import { ReplayLog } from './replay/replay-log.js';
+import { replayRoutes } from './replay/replay-routes.js';
+import { rulesRoutes } from './replay/rules-routes.js';
+import { StreamRules } from './replay/stream-rules.js';
 import { openSampleArchive } from './sample/sample-archive.js';
 import { searchRoutes } from './search/search-routes.js';
 import { type ServiceOptions, type Settings, settingsOf } from './service-options.js';
-import { StreamEndpoints } from './stream-endpoints.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
 import { engagementRoutes } from './users/engagement-routes.js';
@@ -48,7 +52,7 @@ export class Service extends Server {
   readonly #settings: Settings;
   readonly #stopping: () => void;
   readonly #jobs: JobEndpoints;
-  readonly #streams: StreamEndpoints;
+  readonly #rules: StreamRules;
   readonly #signed: SignedRequests;
   readonly #usage: UsageMeter;
   #archive: Promise<Archive> | undefined;
@@ -89,27 +93,33 @@ export class Service extends Server {
       archive: format => this.#visible(format),
     };
     this.#jobs = new JobEndpoints(context, () => urlOf(this));
-    this.#streams = new StreamEndpoints(context, this.compliance);
+    this.#rules = new StreamRules(settings.stateFolder, this.clock);
     this.oauth = new OAuthProvider(context);
     this.#signed = new SignedRequests(this.oauth, context);
+    const replays = new ReplayLog(() => this.clock.now());
+    /** One token for each open replay of `rulestream`. */
+    const connected = new Set<object>();
+    const { compliance } = this;
     const routes = [
       ...searchRoutes(context),
       ...this.#jobs.routes,
-      ...this.#streams.routes,
+      ...replayRoutes(context, { rules: this.#rules, compliance, connected, log: replays }),
+      ...rulesRoutes(context, this.#rules, () => connected.size),
+      ...complianceRoutes(context, compliance),
       ...usageRoutes(context, this.#usage),
       ...oauthRoutes(context, this.oauth, this.#signed),
       ...engagementRoutes(context, this.oauth, this.#signed),
       ...pageRoutes({
         context,
         jobs: this.#jobs,
-        streams: this.#streams,
-        compliance: this.compliance,
+        replays,
+        compliance,
         usage: this.#usage,
         oauth: this.oauth,
         addresses: () => this.addresses(),
         firstCommand: () => this.firstCommand(),
       }),
-      ...(settings.control ? controlRoutes(context, this.compliance, this.oauth) : []),
+      ...(settings.control ? controlRoutes(context, compliance, this.oauth) : []),
     ];
     const listener = new RequestListener(routes, context);
     this.#stopping = () => listener.stop();
@@ -134,7 +144,7 @@ export class Service extends Server {
       await this.#open();
       await this.#jobs.open();
       this.#usage.open();
-      await this.#streams.open();
+      await this.#rules.open();
       await this.#signed.open();
       await listen(this, port, 'port');
     } catch (error) {
@@ -216,7 +226,8 @@ export class Service extends Server {
   }
 
   async #close(): Promise<void> {
-    await this.#streams.close();
+    await this.compliance.close();
+    await this.#rules.close();
     await this.#signed.close();
     await this.#usage.close();
     await this.#jobs.close();

@@ -47,7 +47,6 @@ interface Modules {
   readonly 'service/replay/stream-rules': typeof import('../../src/service/replay/stream-rules.js');
   readonly 'service/sample/sample-posts': typeof import('../../src/service/sample/sample-posts.js');
   readonly 'service/search/next-token': typeof import('../../src/service/search/next-token.js');
-  readonly 'service/state-file': typeof import('../../src/service/state-file.js');
   readonly 'service/usage/usage-store': typeof import('../../src/service/usage/usage-store.js');
   readonly 'service/users/oauth-signature': typeof import('../../src/service/users/oauth-signature.js');
   readonly 'service/users/applications': typeof import('../../src/service/users/applications.js');

@@ -3,7 +3,7 @@ import type { ServiceContext } from '../context.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-endpoints.js';
-import type { StreamEndpoints } from '../stream-endpoints.js';
+import type { ReplayLog } from '../replay/replay-log.js';
 import type { UsageMeter } from '../usage/usage-meter.js';
 import type { HtmlValue } from './html/html.js';
 import type { Message, MessageAt } from './html/page-parts.js';
@@ -12,7 +12,7 @@ import type { Message, MessageAt } from './html/page-parts.js';
 export interface ConsoleParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
-  readonly streams: StreamEndpoints;
+  readonly replays: ReplayLog;
   readonly compliance: Compliance;
   readonly usage: UsageMeter;
   addresses(): Addresses;

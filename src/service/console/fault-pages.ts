@@ -1,6 +1,5 @@
 import { OptionError } from '../../errors.js';
 import { parseTimestamp, SECOND } from '../../time.js';
-import { changeClock } from '../change-clock.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
@@ -103,12 +102,12 @@ async function move(
   const action = form.get('action');
   try {
     if (action === 'reset') clock.reset();
-    else if (action === 'freeze') changeClock(clock, { frozen: true });
-    else if (action === 'resume') changeClock(clock, { frozen: false });
-    else if (action === 'set') changeClock(clock, { set: (form.get('set') ?? '').trim() });
-    else changeClock(clock, { advance: form.get('span') ?? (form.get('advance') ?? '').trim() });
+    else if (action === 'freeze') clock.freeze();
+    else if (action === 'resume') clock.resume();
+    else if (action === 'set') clock.set((form.get('set') ?? '').trim());
+    else clock.advance(form.get('span') ?? (form.get('advance') ?? '').trim());
   } catch (error) {
-    if (!(error instanceof HttpProblem)) throw error;
+    if (!(error instanceof OptionError)) throw error;
     return shown(visit, { clockProblem: { message: error.message, form } });
   }
   await settled(PATIENCE_MS);

@@ -14,7 +14,7 @@ export const replayPages: readonly ConsolePage[] = [
     section: 'replays',
     isLive: true,
     show({ parts, incoming: { url } }) {
-      const { replays } = parts.streams.replays;
+      const { replays } = parts.replays;
       const { rows, suffix, pager } = paged(replays, url);
       return {
         title: `Replays${suffix}`,

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import pLimit from 'p-limit';
 import { ID_EPOCH } from '../archive/find-posts.js';
 import type { Clock } from '../clock.js';
-import { StateFile } from '../state-file.js';
+import { StoredMap } from '../stored-map.js';
 import type { RequestedRule, RequestedRules } from './rule-requests.js';
 
 /** A rule of the replay stream. */
@@ -29,83 +28,39 @@ export interface MissingRule {
 }
 
 /** The rules of the replay stream: unique values, in order of creation. */
-export class StreamRules {
+export class StreamRules extends StoredMap<StreamRule, StoredRules> {
   readonly #clock: Clock;
-  readonly #file: StateFile<StoredRules> | undefined;
-  /** By value. */
-  #rules: ReadonlyMap<string, StreamRule> = new Map();
-  #ids: ReadonlyMap<string, StreamRule> = new Map();
   #lastId = MIN_ID;
-  #opened: Promise<void> | undefined;
-  /** Serializes changes. */
-  readonly #serial = pLimit(1);
 
+  /** @param stateFolder If undefined, rules are lost when the service ends. */
   constructor(stateFolder: string | undefined, clock: Clock) {
+    const file = stateFolder && join(stateFolder, 'stream-rules', 'rules.json');
+    super(file, 'the rules of the stream');
     this.#clock = clock;
-    if (stateFolder === undefined) return;
-    const file = join(stateFolder, 'stream-rules', 'rules.json');
-    this.#file = new StateFile(file, 'the rules of the stream');
-  }
-
-  /**
-   * Loads the stored rules. Later calls return the same promise, unless it failed.
-   *
-   * @throws StorageError if they cannot be read.
-   */
-  open(): Promise<void> {
-    this.#opened ??= this.#load().catch(error => {
-      this.#opened = undefined;
-      throw error;
-    });
-    return this.#opened;
-  }
-
-  /** Resolves once all changes are stored. The rules can be opened again. */
-  async close(): Promise<void> {
-    await this.#serial(() => {});
-    this.#opened = undefined;
-  }
-
-  get size(): number {
-    return this.#rules.size;
-  }
-
-  all(): readonly StreamRule[] {
-    return [...this.#rules.values()];
-  }
-
-  find(id: string): StreamRule | undefined {
-    return this.#ids.get(id);
   }
 
   /** Adds valid rules. A rule whose value exists is left unchanged. */
   add(requested: readonly RequestedRule[]): Promise<readonly RuleOutcome[]> {
-    return this.#change(rules => {
-      const outcomes = requested.map((rule): RuleOutcome => {
-        const known = rules.get(rule.value);
-        if (known !== undefined)
-          return {
-            ...rule,
-            id: known.id,
-            done: false,
-            message: 'A rule with this value already exists',
-          };
+    return this.change(rules =>
+      requested.map((rule): RuleOutcome => {
+        const id = rules.get(rule.value)?.id;
+        if (id !== undefined)
+          return { ...rule, id, done: false, message: 'A rule with this value already exists' };
         const added = { ...rule, id: this.#newId() };
         rules.set(rule.value, added);
         return { ...added, done: true };
-      });
-      return outcomes;
-    });
+      }),
+    );
   }
 
   /** Matches values case-sensitively. */
   delete(requested: RequestedRules): Promise<{ deleted: number; missing: readonly MissingRule[] }> {
-    return this.#change(rules => {
+    return this.change(rules => {
       const missing: MissingRule[] = [];
       let deleted = 0;
       if ('ids' in requested) {
         for (const id of requested.ids) {
-          const value = this.#ids.get(id)?.value;
+          const value = this.find(id)?.value;
           if (value !== undefined && rules.delete(value)) deleted++;
           else missing.push({ rule: { id } });
         }
@@ -119,21 +74,21 @@ export class StreamRules {
     });
   }
 
-  /** A change is visible once it is stored; if the write fails, nothing changes. */
-  #change<Result>(change: (rules: Map<string, StreamRule>) => Result): Promise<Result> {
-    return this.#serial(async () => {
-      await this.open();
-      const rules = new Map(this.#rules);
-      const result = change(rules);
-      await this.#file?.write({ lastId: String(this.#lastId), rules: [...rules.values()] });
-      this.#set(rules);
-      return result;
-    });
+  protected keyOf({ value }: StreamRule): string {
+    return value;
   }
 
-  #set(rules: ReadonlyMap<string, StreamRule>): void {
-    this.#rules = rules;
-    this.#ids = new Map([...rules.values()].map(rule => [rule.id, rule]));
+  protected idOf({ id }: StreamRule): string {
+    return id;
+  }
+
+  protected keep(rules: readonly StreamRule[]): StoredRules {
+    return { lastId: String(this.#lastId), rules };
+  }
+
+  protected restore({ rules, lastId }: StoredRules): readonly StreamRule[] {
+    this.#lastId = BigInt(lastId);
+    return rules;
   }
 
   /** Time-based, as ids of the service are, and always greater than the last one. */
@@ -141,13 +96,6 @@ export class StreamRules {
     const timely = BigInt(Math.floor(this.#clock.now()) - ID_EPOCH) << 22n;
     this.#lastId = timely > this.#lastId ? timely : this.#lastId + 1n;
     return String(this.#lastId);
-  }
-
-  async #load(): Promise<void> {
-    await this.#file?.read(({ rules, lastId }) => {
-      this.#lastId = BigInt(lastId);
-      this.#set(new Map(rules.map(rule => [rule.value, rule])));
-    });
   }
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import pLimit from 'p-limit';
-import { StateFile } from '../state-file.js';
+import { StoredMap } from '../stored-map.js';
 
 /** An end user: an author of the archive. */
 export interface User {
@@ -25,60 +24,32 @@ export interface Grant {
   readonly revoked?: boolean | undefined;
 }
 
-/** One grant per user and application, valid until revoked and stored over restarts. */
-export class Grants {
-  readonly #file: StateFile<StoredGrants> | undefined;
-  #grants: ReadonlyMap<string, Grant> = new Map();
-  #tokens: ReadonlyMap<string, Grant> = new Map();
-  #opened: Promise<void> | undefined;
-  /** Serializes changes. */
-  readonly #serial = pLimit(1);
-
+/**
+ * One grant per user and application, valid until revoked and stored over restarts. The id of a grant is its token, by
+ * which revoked ones are found, too.
+ */
+export class Grants extends StoredMap<Grant, StoredGrants> {
   /** @param stateFolder If undefined, grants end when the service stops. */
   constructor(stateFolder: string | undefined) {
-    if (stateFolder === undefined) return;
-    const file = join(stateFolder, 'oauth', 'grants.json');
-    this.#file = new StateFile(file, 'what users have granted', { secret: true });
-  }
-
-  /**
-   * Loads the stored grants. Later calls return the same promise, unless it failed.
-   *
-   * @throws StorageError if they cannot be read.
-   */
-  open(): Promise<void> {
-    this.#opened ??= this.#load().catch(error => {
-      this.#opened = undefined;
-      throw error;
-    });
-    return this.#opened;
+    const file = stateFolder && join(stateFolder, 'oauth', 'grants.json');
+    super(file, 'what users have granted', true);
   }
 
   /** Resolves once all changes are stored, if there is a state folder. The grants can be opened again. */
-  async close(): Promise<void> {
-    await this.#serial(() => {});
-    this.#set(new Map());
-    this.#opened = undefined;
-  }
-
-  all(): readonly Grant[] {
-    return [...this.#grants.values()].filter(({ revoked }) => !revoked);
+  override async close(): Promise<void> {
+    await super.close();
+    this.set([]);
   }
 
   of(user: User, key: string): Grant | undefined {
-    const grant = this.#grants.get(keyOf(user, key));
+    const grant = this.get(nameOf(user, key));
     return grant?.revoked ? undefined : grant;
-  }
-
-  /** Also finds revoked grants. */
-  withToken(token: string): Grant | undefined {
-    return this.#tokens.get(token);
   }
 
   /** The existing grant, or a new one with a new token. */
   grant(user: User, key: string, grantedAt: number): Promise<Grant> {
-    return this.#change(grants => {
-      const known = grants.get(keyOf(user, key));
+    return this.change(grants => {
+      const known = grants.get(nameOf(user, key));
       if (known !== undefined && !known.revoked) return known;
       const grant: Grant = {
         user,
@@ -87,42 +58,35 @@ export class Grants {
         secret: randomBytes(33).toString('base64url'),
         grantedAt,
       };
-      grants.set(keyOf(user, key), grant);
+      grants.set(this.keyOf(grant), grant);
       return grant;
     });
   }
 
   /** Returns whether it existed. */
   revoke(user: Pick<User, 'id'>, key: string): Promise<boolean> {
-    return this.#change(grants => {
-      const grant = grants.get(keyOf(user, key));
+    return this.change(grants => {
+      const grant = grants.get(nameOf(user, key));
       if (grant === undefined || grant.revoked) return false;
-      grants.set(keyOf(user, key), { ...grant, revoked: true });
+      grants.set(this.keyOf(grant), { ...grant, revoked: true });
       return true;
     });
   }
 
-  /** A change is visible once it is stored; if the write fails, nothing changes. */
-  #change<Result>(change: (grants: Map<string, Grant>) => Result): Promise<Result> {
-    return this.#serial(async () => {
-      await this.open();
-      const grants = new Map(this.#grants);
-      const result = change(grants);
-      await this.#file?.write({ grants: [...grants.values()] });
-      this.#set(grants);
-      return result;
-    });
+  protected keyOf({ user, key }: Grant): string {
+    return nameOf(user, key);
   }
 
-  #set(grants: ReadonlyMap<string, Grant>): void {
-    this.#grants = grants;
-    this.#tokens = new Map([...grants.values()].map(grant => [grant.token, grant]));
+  protected idOf({ token }: Grant): string {
+    return token;
   }
 
-  async #load(): Promise<void> {
-    await this.#file?.read(({ grants }) => {
-      this.#set(new Map(grants.map(grant => [keyOf(grant.user, grant.key), grant])));
-    });
+  protected keep(grants: readonly Grant[]): StoredGrants {
+    return { grants };
+  }
+
+  protected restore({ grants }: StoredGrants): readonly Grant[] {
+    return grants;
   }
 }
 
@@ -130,6 +94,6 @@ interface StoredGrants {
   readonly grants: readonly Grant[];
 }
 
-function keyOf(user: Pick<User, 'id'>, key: string): string {
+function nameOf(user: Pick<User, 'id'>, key: string): string {
   return `${user.id} ${key}`;
 }

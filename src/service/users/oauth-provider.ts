@@ -132,7 +132,8 @@ export class OAuthProvider {
   grantsOf(user?: Pick<User, 'id'>): readonly UserGrant[] {
     return this.#grants.all().flatMap(grant => {
       const registered = this.#registered.get(grant.key);
-      if (registered === undefined || (user !== undefined && grant.user.id !== user.id)) return [];
+      if (registered === undefined || grant.revoked) return [];
+      if (user !== undefined && grant.user.id !== user.id) return [];
       const { application } = registered;
       return [{ user: grant.user, application, grantedAt: grant.grantedAt }];
     });
@@ -183,7 +184,7 @@ export class OAuthProvider {
 
   /** @internal The grant of an application's access token, even if revoked. */
   grantWith(token: string, application: Application): Grant | undefined {
-    const grant = this.#grants.withToken(token);
+    const grant = this.#grants.find(token);
     return grant?.key === application.key ? grant : undefined;
   }
 

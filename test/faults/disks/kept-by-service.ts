@@ -58,7 +58,7 @@ export async function keptGrants(library: URL): Promise<KeptFiles> {
       const grants = new Grants(STATE);
       await grants.open();
       // A new token each time: what counts is that the known one is found.
-      return grants.all().map(({ user: { id }, token }) => [id, grants.withToken(token)?.key]);
+      return grants.all().map(({ user: { id }, token }) => [id, grants.find(token)?.key]);
     },
   };
 }

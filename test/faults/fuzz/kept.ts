@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Checkpoint } from '../../../src/sinks/output/checkpoint-format.js';
@@ -18,11 +18,13 @@ export const keptFiles: ParserKind = {
     );
     const { nodeFileSystem } = await loadModule(library, 'storage/file-system');
     const { readToken } = await loadModule(library, 'users/token-file');
-    const { StateFile } = await loadModule(library, 'service/state-file');
+    const { Grants } = await loadModule(library, 'service/users/grants');
     const { ConnectLog } = await loadModule(library, 'replay/connect-log');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     const file = path.join(folder, 'run.json');
+    const grants = path.join(folder, 'oauth', 'grants.json');
+    await mkdir(path.dirname(grants));
     const owner = { sink: { step: 'files', path: 'x' }, flow: [{ step: 'search', query: 'rain' }] };
     const counts = { path: 'posts.jsonl', bytes: 10, posts: 2, lineBytes: 10 };
     await writeCheckpoint(nodeFileSystem, file, {
@@ -69,7 +71,8 @@ export const keptFiles: ParserKind = {
           for (const text of [userId, screenName, token.value.token.reveal()])
             check(typeof text === 'string' && text !== '', 'Tokens with a part that is not a text');
         }
-        await errors.ofAsync(() => new StateFile(file, 'the state').read(state => state));
+        await writeFile(grants, input);
+        await errors.ofAsync(() => new Grants(folder).open());
         await writeFile(path.join(folder, connects), input);
         const connected = await errors.ofAsync(() => log.read());
         expectSame(connected.value, timesIn(input.toString('latin1')), 'Times of connections');

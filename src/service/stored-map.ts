@@ -1,0 +1,114 @@
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import pLimit from 'p-limit';
+import { isNodeError } from '../errors.js';
+import { makeSyncedFolder } from '../storage/make-folder.js';
+import { replaceFile } from '../storage/replace-file.js';
+import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
+
+/**
+ * Values that survive restarts: one JSON file, replaced atomically. Each value has a key and an id. Changes come one
+ * after the other; each is visible once it is stored, and if the write fails, nothing changes.
+ */
+export abstract class StoredMap<Value, Kept> {
+  readonly #file: string | undefined;
+  readonly #what: string;
+  readonly #isSecret: boolean;
+  #values: ReadonlyMap<string, Value> = new Map();
+  #ids: ReadonlyMap<string, Value> = new Map();
+  #opened: Promise<void> | undefined;
+  /** Serializes changes. */
+  readonly #serial = pLimit(1);
+
+  /**
+   * @param file If undefined, nothing is stored.
+   * @param what Names the values in errors: `the rules of the stream`.
+   */
+  constructor(file: string | undefined, what: string, isSecret = false) {
+    this.#file = file;
+    this.#what = what;
+    this.#isSecret = isSecret;
+  }
+
+  protected abstract keyOf(value: Value): string;
+  protected abstract idOf(value: Value): string;
+  /** The content of the file. */
+  protected abstract keep(values: readonly Value[]): Kept;
+  protected abstract restore(kept: Kept): readonly Value[];
+
+  /**
+   * Loads the stored values. Later calls return the same promise, unless it failed.
+   *
+   * @throws StorageError if they cannot be read.
+   */
+  open(): Promise<void> {
+    this.#opened ??= this.#load().catch(error => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
+
+  /** Resolves once all changes are stored. It can be opened again. */
+  async close(): Promise<void> {
+    await this.#serial(() => {});
+    this.#opened = undefined;
+  }
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  /** In order of creation. */
+  all(): readonly Value[] {
+    return [...this.#values.values()];
+  }
+
+  find(id: string): Value | undefined {
+    return this.#ids.get(id);
+  }
+
+  protected get(key: string): Value | undefined {
+    return this.#values.get(key);
+  }
+
+  /** @throws StorageError */
+  protected change<Result>(change: (values: Map<string, Value>) => Result): Promise<Result> {
+    return this.#serial(async () => {
+      await this.open();
+      const values = new Map(this.#values);
+      const result = change(values);
+      await this.#write(this.keep([...values.values()]));
+      this.set(values.values());
+      return result;
+    });
+  }
+
+  protected set(values: Iterable<Value>): void {
+    const all = [...values];
+    this.#values = new Map(all.map(value => [this.keyOf(value), value]));
+    this.#ids = new Map(all.map(value => [this.idOf(value), value]));
+  }
+
+  async #load(): Promise<void> {
+    if (this.#file === undefined) return;
+    try {
+      this.set(this.restore(JSON.parse(await readFile(this.#file, 'utf8')) as Kept));
+    } catch (cause) {
+      if (isNodeError(cause, 'ENOENT')) return;
+      throw anyStorageError(`read ${this.#what} from`, this.#file, cause, {
+        otherwise: 'Remove it if it is damaged',
+      });
+    }
+  }
+
+  async #write(kept: Kept): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) return;
+    const [folderMode, mode] = this.#isSecret ? [0o700, { mode: 0o600 }] : [undefined, {}];
+    await withAnyStorageError(`keep ${this.#what} in`, file, async () => {
+      await makeSyncedFolder(dirname(file), { mode: folderMode });
+      await replaceFile(file, JSON.stringify(kept), mode);
+    });
+  }
+}
