@@ -43,11 +43,12 @@ export {
   type Recorded,
 } from './compliance/into-tombstones.js';
 export type { HiddenReason, RedactOptions, VisibilityOptions } from './compliance/redact.js';
-export type { PostTombstone, UserTombstone } from './compliance/tombstone.js';
 export {
   openTombstones,
+  type PostTombstone,
   type Tombstones,
   type TombstonesOptions,
+  type UserTombstone,
 } from './compliance/tombstones.js';
 export { withoutDeleted } from './compliance/without-deleted.js';
 export {
@@ -95,9 +96,9 @@ export type { StageStream } from './flow/stream-stage.js';
 export type { WebReadable, WebTransform, WebWritable, WebWriter } from './flow/web-streams.js';
 export type { StreamSink } from './flow/write-to-stream.js';
 export { type Account, type AccountOptions, account } from './http/account.js';
+export type { Timeouts } from './http/connections.js';
 export type { Family, Limits, Rate } from './http/rate-limits.js';
 export type { Retrying, RetryPolicy } from './http/retry.js';
-export type { Timeouts } from './http/timeouts.js';
 export type { Timing } from './http/timing.js';
 export type { CheckedFile } from './jobs/check-job-file.js';
 export { type JobFilesOptions, jobFiles } from './jobs/job-files.js';
@@ -123,10 +124,9 @@ export { take } from './operators/take.js';
 export { tap } from './operators/tap.js';
 export { type ThrottleOptions, throttle } from './operators/throttle.js';
 export { through } from './operators/through.js';
-export { type ReplayOptions, type ReplayWait, replay } from './replay/replay.js';
+export { type ReplayOptions, type ReplayWait, replay, type StreamType } from './replay/replay.js';
 export * as replayRules from './replay/replay-rules.js';
 export type { ReplayTimings } from './replay/replay-timings.js';
-export type { StreamType } from './replay/replay-url.js';
 export type { Gap } from './replay/run-replay.js';
 export * as rules from './rules/rules.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './search/counts.js';

@@ -116,8 +116,7 @@ const ARROWS: Record<string, readonly string[]> = {
   ],
   'service/context': [...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
   'service/http': SERVICE_BASE,
-  // A folder of stored posts has the endings that sinks write.
-  'service/archive': [...SERVICE_BASE, 'archive/stored-names'],
+  'service/archive': SERVICE_BASE,
   // Compliance events hide posts.
   'service/archive/visible-archive': [...SERVICE_BASE, 'service/archive', 'service/compliance'],
   'service/sample': [...SERVICE_BASE, 'service/archive'],

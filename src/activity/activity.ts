@@ -1,8 +1,8 @@
 import { type InspectOptions, inspect } from 'node:util';
 import { DataError } from '../errors.js';
-import { bufferOf } from '../json/buffer-of.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
+import { bufferOf } from '../json/json-bytes.js';
 import { JsonObject } from '../json/json-object.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import { leadingId, trailingId } from './leading-id.js';

@@ -1,8 +1,8 @@
 import { DataError } from '../errors.js';
 import { isRecord } from '../is-record.js';
-import { bufferOf } from '../json/buffer-of.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
+import { bufferOf } from '../json/json-bytes.js';
 import { JsonObject } from '../json/json-object.js';
 import type { Window } from '../time.js';
 import { parseIsoTime } from './posted-at.js';

@@ -1,9 +1,8 @@
 import { DataError } from '../errors.js';
 import { isRecord } from '../is-record.js';
-import { isLong, parseJson } from '../json/exact-json.js';
+import { isLong, parseJson, quoteIntegers } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import { jsonText } from '../json/json-text.js';
-import { quoteIntegers } from '../json/quote-integers.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import { countLongIds } from './count-long-ids.js';
 import type { OriginalPost } from './original-post.js';

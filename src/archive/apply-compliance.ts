@@ -16,12 +16,11 @@ import { StorageError } from '../errors.js';
 import { compressionOf } from '../gzip/compression.js';
 import { hasZstd, lacksZstd } from '../gzip/zstd-file.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
-import { isCheckpointFile } from '../storage/checkpoint-file.js';
-import { firstBytes } from '../storage/first-bytes.js';
+import { syncFolder } from '../storage/folder.js';
+import { firstBytes } from '../storage/regular-file.js';
 import { withStorageError } from '../storage/storage-error.js';
-import { syncFolder } from '../storage/sync-folder.js';
+import { isCheckpointFile, STORED_POSTS } from '../storage/stored-files.js';
 import { rewriteFile } from './rewrite-file.js';
-import { STORED_POSTS } from './stored-names.js';
 
 /** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
 export interface ApplyComplianceOptions extends RedactOptions {

@@ -10,9 +10,8 @@ import { StorageError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
-import { isCheckpointFile } from '../storage/checkpoint-file.js';
 import { openToRead } from '../storage/regular-file.js';
-import { STORED_FILES } from './stored-names.js';
+import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
 
 /** Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;

@@ -19,9 +19,8 @@ import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
 import { nodeFileSystem, statusOf, unlinkIfThere } from '../storage/file-system.js';
-import { firstBytes } from '../storage/first-bytes.js';
 import { type Lock, takeLock } from '../storage/lock.js';
-import { openToRead } from '../storage/regular-file.js';
+import { firstBytes, openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 
 /** The outcome for the posts of one file. */

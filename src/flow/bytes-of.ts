@@ -1,5 +1,5 @@
 import { wrongItem } from '../activity/wrong-item.js';
-import { bufferOf } from '../json/buffer-of.js';
+import { bufferOf } from '../json/json-bytes.js';
 
 /**
  * An item of a flow of bytes, as a view of the same memory.

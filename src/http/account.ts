@@ -16,7 +16,7 @@ import { Secret } from '../secret.js';
 import { partOfRate, type Share } from '../share.js';
 import { MINUTE } from '../time.js';
 import type { OnWait, Wait } from '../wait.js';
-import { Connections } from './connections.js';
+import { Connections, TIMEOUTS, type Timeouts } from './connections.js';
 import { type Permit, RateLimiter } from './rate-limiter.js';
 import {
   type Family,
@@ -37,7 +37,6 @@ import {
   type Settings,
   variablesOf,
 } from './settings.js';
-import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { realTime, type Timing } from './timing.js';
 
 /**

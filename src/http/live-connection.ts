@@ -2,7 +2,7 @@ import { DataError, type HttpError, OptionError } from '../errors.js';
 import { SECOND } from '../time.js';
 import { type Account, checkAccount } from './account.js';
 import type { Permit } from './rate-limiter.js';
-import { sendRequest } from './send-request.js';
+import { sendRequest } from './request.js';
 import { realTime } from './timing.js';
 
 /** An open stream of the service: one gzip body without an end. */

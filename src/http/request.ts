@@ -1,7 +1,10 @@
+import { DataError } from '../errors.js';
 import type { Account } from './account.js';
-import type { HttpRequest, HttpResponse } from './http-message.js';
+import { decodeBody } from './decode-body.js';
+import type { HttpRequest, HttpResponse, ResponseHeaders } from './http-message.js';
 import type { Family } from './rate-limits.js';
-import { sendRequest } from './send-request.js';
+import { readResponseError } from './response-error.js';
+import { ResponseHandler } from './response-handler.js';
 
 export interface AccountRequest extends HttpRequest {
   /** The family whose rate limits it counts against, and its kind within the family. */
@@ -40,4 +43,76 @@ async function attempt<T>(
   } finally {
     response.close();
   }
+}
+
+/**
+ * Sends one request and resolves once its response begins. Credentials go to configured origins only;
+ * redirects are not followed; anything but a success is an `HttpError`.
+ *
+ * @throws HttpError, ConnectionError, or the signal's reason.
+ */
+export function sendRequest(account: Account, request: HttpRequest): Promise<HttpResponse> {
+  // A request that failed before it was sent will not be.
+  return send(account, request).finally(() => request.permit?.sent());
+}
+
+async function send(account: Account, request: HttpRequest): Promise<HttpResponse> {
+  const { method, url, body = null, signal, isSignedUrl = false, authorize } = request;
+  signal?.throwIfAborted();
+  const authorization = isSignedUrl ? undefined : (authorize ?? (() => account.basicFor(url)))();
+  const connection = await account.connections.acquire(url);
+  if (signal?.aborted) {
+    account.connections.release(connection);
+    throw signal.reason;
+  }
+  const handler = new ResponseHandler(account, connection, request);
+  const sentAt = account.timing.now();
+  connection.client.dispatch(
+    {
+      path: url.pathname + url.search,
+      method,
+      headers: {
+        accept: isSignedUrl ? '*/*' : 'application/json',
+        'accept-encoding': isSignedUrl ? 'identity' : 'gzip',
+        ...(authorization === undefined ? {} : { authorization }),
+        ...request.headers,
+      },
+      body,
+    },
+    handler,
+  );
+  const { status, headers } = await handler.begun;
+  // Hosts of data files have clocks of their own.
+  if (!isSignedUrl) account.clock.learn(headers.date, sentAt);
+  const response: HttpResponse = {
+    status,
+    headers,
+    url: handler.url,
+    body: isSignedUrl && isSuccess(status) ? handler.body() : decoded(handler, headers),
+    rawBlocks: handler.blocks(),
+    get receivedBytes() {
+      return handler.receivedBytes;
+    },
+    close: () => handler.close(),
+  };
+  if (isSuccess(status) || request.expectedStatuses?.includes(status)) return response;
+  try {
+    throw await readResponseError(account, request, response);
+  } finally {
+    response.close();
+  }
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function decoded(handler: ResponseHandler, headers: ResponseHeaders): AsyncIterable<Buffer> {
+  const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase();
+  if (encoding === '' || encoding === 'identity') return handler.body();
+  if (encoding === 'gzip' || encoding === 'x-gzip') return decodeBody(handler.body(), handler.url);
+  handler.close();
+  throw new DataError(`The response is encoded as ${encoding}, and only gzip was asked for`, {
+    position: { origin: handler.url },
+  });
 }

@@ -1,4 +1,4 @@
-import { isCount } from '../json/json-checks.js';
+import { isCount } from '../json/json.js';
 import { epochOf, HEADERS, type HeaderReader } from './headers.js';
 
 /** What a cursor keeps: the highest epoch of each publisher and subject. */

@@ -2,9 +2,8 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
-import { bufferOf } from '../json/buffer-of.js';
 import { excerpt } from '../json/excerpt.js';
-import { CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
+import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { ValueEnd } from '../json/value-end.js';
 import { HEADERS, type HeaderReader } from './headers.js';
 

@@ -4,7 +4,7 @@ import type { KV, KvEntry } from '@nats-io/kv';
 import type { Cursor, FlowIdentity, FlowStep } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
-import { isCount } from '../json/json-checks.js';
+import { isCount } from '../json/json.js';
 import { type ProcessIdentity, processState, thisProcess } from '../storage/process-identity.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';

@@ -5,8 +5,7 @@ import type { JetStreamConnection } from './connection.js';
 import { EarlierItems, readPublished } from './earlier-items.js';
 import { EntryWriter } from './entry-writer.js';
 import { HEADERS, type SubjectPosition } from './headers.js';
-import { digest, type Outgoing } from './outgoing-item.js';
-import { type Packer, SubjectBatches } from './packer.js';
+import { digest, type Outgoing, type Packer, SubjectBatches } from './packer.js';
 import {
   type EntryBucket,
   type PublishedCounts,

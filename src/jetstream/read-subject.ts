@@ -4,7 +4,7 @@ import { cursorError } from '../check.js';
 import { DataError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
-import { isCount } from '../json/json-checks.js';
+import { isCount } from '../json/json.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs, isEpochs } from './epochs.js';
 import { HEADERS, subjectPositionOf } from './headers.js';

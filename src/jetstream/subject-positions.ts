@@ -1,4 +1,4 @@
-import { isCount } from '../json/json-checks.js';
+import { isCount } from '../json/json.js';
 import { HEADERS, type HeaderReader, subjectPositionOf } from './headers.js';
 import { PositionSet, type PositionSetJson, type Range } from './ranges.js';
 

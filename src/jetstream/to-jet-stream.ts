@@ -13,8 +13,15 @@ import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } fro
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { JetStreamConnection } from './connection.js';
-import { DamagedItem, type Outgoing, outgoingOf } from './outgoing-item.js';
-import { checkBatch, type JetStreamBatchOptions, Packer, type PackOptions } from './packer.js';
+import {
+  checkBatch,
+  DamagedItem,
+  type JetStreamBatchOptions,
+  type Outgoing,
+  outgoingOf,
+  Packer,
+  type PackOptions,
+} from './packer.js';
 import { Publisher } from './publisher.js';
 import { shareOfFlow } from './publisher-entry.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';

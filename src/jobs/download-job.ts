@@ -16,20 +16,18 @@ import { DataError, IncompleteError, isNodeError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { LinkedAbort } from '../linked-abort.js';
+import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import type { Lock } from '../storage/lock.js';
-import { makeSyncedFolder } from '../storage/make-folder.js';
 import { openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
-import { syncFolder } from '../storage/sync-folder.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
-import { type DownloadRecord, writeRecord } from './download-record.js';
+import { type DownloadRecord, lockJobFolder, writeRecord } from './download-folder.js';
 import { type FetchRun, isFileError, requestJobFile, retryJobFile } from './fetch-job-file.js';
 import type { JobName } from './job.js';
 import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
 import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
-import { lockJobFolder } from './job-folder.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 
 /**

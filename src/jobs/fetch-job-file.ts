@@ -1,7 +1,7 @@
 import { ConnectionError, DataError, HttpError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
-import { sendRequest } from '../http/send-request.js';
+import { sendRequest } from '../http/request.js';
 import { protect } from '../secret.js';
 import type { JobFile, JobFileAddress, JobFileList } from './job-file-list.js';
 

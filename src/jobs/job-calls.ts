@@ -22,8 +22,8 @@ import {
   checkJobRequest,
   JOB_TITLE,
   type JobRequest,
+  plainTitle,
 } from './job-request.js';
-import { plainTitle } from './job-title.js';
 import { parseJob, parseJobCsv, parseJobList, parseJobListing } from './parse-job.js';
 
 /** The list of a job over ten years has half a million addresses. */

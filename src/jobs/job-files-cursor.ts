@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { isCount, isTexts } from '../json/json-checks.js';
+import { isCount, isTexts } from '../json/json.js';
 import { shareName } from '../share.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { Format } from '../activity/activity.js';
 import {
   checkOptions,
+  date,
   type OptionTable,
   oneOf,
   optionError,
@@ -8,9 +10,16 @@ import {
   special,
   text,
 } from '../check.js';
-import { ruleErrors, textRuleProblem } from '../rules/language/rule-errors.js';
-import { FIRST_POST, type Timestamp } from '../time.js';
-import { JOB_DATES, jobWindow } from './job-days.js';
+import { ruleErrors, textRuleProblem } from '../rules/language/render-problem.js';
+import {
+  DAY,
+  FIRST_POST,
+  floorTo,
+  formatTimestamp,
+  MINUTE,
+  parseDate,
+  type Timestamp,
+} from '../time.js';
 
 /** A rule of a job, with a tag that marks the posts that it matches. */
 export interface JobRule {
@@ -46,6 +55,17 @@ export interface CheckedJobRequest {
 }
 
 const MAX_RULES = 1000;
+
+interface JobDates {
+  readonly fromDate: Timestamp;
+  readonly toDate: Timestamp;
+}
+
+/** The dates of a job. */
+const JOB_DATES = {
+  fromDate: required(date('the first minute, inclusive')),
+  toDate: required(date('the last minute, exclusive')),
+} satisfies OptionTable<JobDates>;
 
 export const JOB_TITLE = required(text('the name of the job, unique in the account'));
 
@@ -112,4 +132,58 @@ function problemsOf(rule: JobRule): string[] {
   if (tag !== null && (typeof tag !== 'string' || tag === ''))
     return ['error: `tag` must be a string that is not empty'];
   return ruleErrors(value, { product: 'historical', tag });
+}
+
+const DIGEST = / \(rules [0-9a-f]{8}\)$/;
+
+/**
+ * The title that `jobs.run` sends: the requested one and a digest of the rules, whose order does not
+ * matter. The service returns title, dates and format of an existing job, but not its rules.
+ */
+export function titleWithRules({ title, rules }: CheckedJobRequest): string {
+  const sorted = rules
+    .map(({ value, tag }) => JSON.stringify([value, tag ?? null]))
+    .toSorted()
+    .join('\n');
+  const digest = createHash('sha256').update(sorted).digest('hex').slice(0, 8);
+  return `${plainTitle(title)} (rules ${digest})`;
+}
+
+/** A title without the digest of rules. */
+export function plainTitle(title: string): string {
+  return title.replace(DIGEST, '');
+}
+
+/**
+ * The number of historical days that a job for this window counts as: every UTC day that has at least
+ * one minute of it. `fromDate` is inclusive, `toDate` exclusive; seconds are cut off.
+ *
+ * @throws OptionError for an invalid date, or when `toDate` is not after `fromDate`.
+ * @example
+ * jobs.countDays('201201010000', '201201020000') // 1
+ * jobs.countDays('201201010001', '201201020001') // 2
+ */
+export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
+  const dates = checkOptions('jobs.countDays', JOB_DATES, { fromDate, toDate });
+  const { from, to } = jobWindow('jobs.countDays', dates);
+  const last = to - MINUTE;
+  return (floorTo(DAY, last) - floorTo(DAY, from)) / DAY + 1;
+}
+
+/**
+ * The dates of a job as they are sent and in epoch milliseconds; both are valid by themselves.
+ *
+ * @throws OptionError when `toDate` is not after `fromDate`.
+ */
+function jobWindow(call: string, { fromDate, toDate }: JobDates) {
+  const from = parseDate(fromDate) ?? Number.NaN;
+  const to = parseDate(toDate) ?? Number.NaN;
+  const sent = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
+  if (!(from < to))
+    throw optionError(
+      call,
+      'toDate',
+      `must be after \`fromDate\` ${sent.fromDate}, got ${sent.toDate}: it is exclusive, so a whole day ends at 0000 of the next`,
+    );
+  return { ...sent, from, to };
 }

@@ -1,11 +1,11 @@
 /** The plain calls of historical jobs, as the namespace `jobs` of the package. */
 
+export { foldersVerdict as verdict } from './download-folder.js';
 export {
   type DownloadedFile,
   type DownloadJobOptions,
   downloadJob as download,
 } from './download-job.js';
-export { foldersVerdict as verdict } from './folders-verdict.js';
 export type {
   CreatedJob,
   CreatedRule,
@@ -31,7 +31,6 @@ export {
   listJobs as list,
   rejectJob as reject,
 } from './job-calls.js';
-export { countJobDays as countDays } from './job-days.js';
-export type { JobRequest, JobRule } from './job-request.js';
+export { countJobDays as countDays, type JobRequest, type JobRule } from './job-request.js';
 export type { ExpectedAndDelivered, JobVerdict } from './job-verdict.js';
 export { type RunJobOptions, runJob as run } from './run-job.js';

@@ -9,8 +9,9 @@ import {
   checkJobRequest,
   JOB_REQUEST,
   type JobRequest,
+  plainTitle,
+  titleWithRules,
 } from './job-request.js';
-import { plainTitle, titleWithRules } from './job-title.js';
 
 /** The job to run, who decides about its quote, and how its progress is reported. */
 export interface RunJobOptions extends JobRequest {

@@ -1,10 +1,10 @@
 import { checkOptions, type OptionTable, text, whole } from '../check.js';
 import { DataError } from '../errors.js';
-import { bufferOf } from './buffer-of.js';
-import { CarryOver } from './carry-over.js';
 import { parseExact } from './exact-json.js';
+import { CarryOver } from './framer.js';
 import {
   BYTE_ORDER_MARK,
+  bufferOf,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,

@@ -1,8 +1,7 @@
 import { DataError } from '../errors.js';
-import { bufferOf } from './buffer-of.js';
 import { excerpt } from './excerpt.js';
+import { bufferOf, COMMA, isOpening, QUOTE } from './json-bytes.js';
 import { jsonText } from './json-text.js';
-import { quoteIntegers } from './quote-integers.js';
 
 /**
  * `JSON.parse` that keeps 64-bit ids exact: an integer becomes a string of its digits where its key is
@@ -48,5 +47,77 @@ function syntaxError(json: string | Uint8Array): unknown {
     return undefined;
   } catch (error) {
     return error;
+  }
+}
+
+const INTEGER = /-?(?:0|[1-9]\d*)(?![\d.eE])/y;
+
+/**
+ * Puts quotes around integers of a JSON text, so that `JSON.parse` keeps their digits. `chosen` decides
+ * for each, by its digits and its key (`undefined` in an array). A text that is not JSON stays invalid.
+ */
+export function quoteIntegers(
+  text: string,
+  chosen: (digits: string, key: string | undefined) => boolean,
+): string {
+  let quoted = '';
+  let copied = 0;
+  let key: string | undefined;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = closingQuote(text, at);
+      key = text.slice(at, end + 1);
+      at = end;
+    } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      INTEGER.lastIndex = at;
+      const digits = INTEGER.exec(text)?.[0];
+      const end = digits === undefined ? afterNumber(text, at) : at + digits.length;
+      const isChosen =
+        digits !== undefined && chosen(digits, key === undefined ? key : decode(key));
+      if (isChosen && !isKey(text, end)) {
+        quoted += `${text.slice(copied, at)}"${digits}"`;
+        copied = end;
+      }
+      at = end - 1;
+    } else if (code === COMMA || isOpening(code)) {
+      key = undefined;
+    }
+  }
+  return copied === 0 ? text : quoted + text.slice(copied);
+}
+
+/** Whether a colon follows: quotes would make a key of it, and JSON of the text. */
+function isKey(text: string, end: number): boolean {
+  let at = end;
+  while (/[ \t\n\r]/.test(text.charAt(at))) at++;
+  return text.charAt(at) === ':';
+}
+
+function closingQuote(text: string, opening: number): number {
+  for (let at = opening + 1; ; ) {
+    const quote = text.indexOf('"', at);
+    if (quote === -1) return text.length;
+    let start = quote;
+    while (text[start - 1] === '\\') start--;
+    // After an even number of backslashes a quote is not escaped.
+    if ((quote - start) % 2 === 0) return quote;
+    at = quote + 1;
+  }
+}
+
+function afterNumber(text: string, start: number): number {
+  let at = start + 1;
+  while (/[-+.\deE]/.test(text.charAt(at))) at++;
+  return at;
+}
+
+/** A key decoded; unchanged where it is not a JSON string, as the text is then not JSON either. */
+function decode(key: string): string {
+  if (!key.includes('\\')) return key.slice(1, -1);
+  try {
+    return JSON.parse(key);
+  } catch {
+    return key;
   }
 }

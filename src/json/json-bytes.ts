@@ -1,3 +1,5 @@
+import { DataError } from '../errors.js';
+
 export const LF = 0x0a;
 export const CR = 0x0d;
 export const QUOTE = 0x22;
@@ -56,4 +58,18 @@ export function isScalar(byte: number): boolean {
     byte === 0x2e || // .
     byte === 0x45 // E
   );
+}
+
+/**
+ * The same bytes as a `Buffer`, not copied.
+ *
+ * @throws DataError for anything else.
+ */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  if (Buffer.isBuffer(bytes)) return bytes;
+  if (!(bytes instanceof Uint8Array))
+    throw new DataError('Expected bytes, a Buffer or Uint8Array', {
+      advice: 'Make them of text with Buffer.from(text)',
+    });
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,8 +1,7 @@
 import { DataError } from '../errors.js';
-import { CarryOver } from './carry-over.js';
 import type { OnDamaged } from './damaged-record.js';
 import { excerpt } from './excerpt.js';
-import type { Framer } from './framer.js';
+import { CarryOver, type Framer } from './framer.js';
 import {
   afterBlankLines,
   CLOSE_OBJECT,

@@ -3,10 +3,9 @@ import { lstat, open, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { isNodeError, StorageError } from '../errors.js';
-import { makeSyncedFolder } from '../storage/make-folder.js';
+import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
-import { syncFolder } from '../storage/sync-folder.js';
 
 /** Longer files are truncated to their end. */
 const MAX_FILE_BYTES = 64 * 1024;

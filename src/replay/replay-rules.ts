@@ -1,16 +1,15 @@
 /** The rules of a replay stream, as the namespace `replayRules` of the package. */
-export { listReplayRules as list } from './list-rules.js';
-export type { NewRule, ReplayRule } from './replay-rule.js';
 export {
   type AddedRule,
   addReplayRules as add,
   type DeletedRule,
   deleteReplayRules as delete,
   getReplayRules as get,
+  listReplayRules as list,
   type ValidatedRule,
   validateReplayRules as validate,
 } from './rule-calls.js';
-export type { ReplayRulesOptions } from './rule-request.js';
+export type { NewRule, ReplayRule, ReplayRulesOptions } from './rule-request.js';
 export {
   type RuleChanges,
   renderRuleChanges as renderChanges,

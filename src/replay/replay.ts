@@ -15,15 +15,23 @@ import {
 } from '../check.js';
 import { type Batches, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
+import { checkSilence } from '../http/live-connection.js';
+import { serviceUrl } from '../http/service-url.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
 import { formatTimestamp, parseDate, type Timestamp } from '../time.js';
 import { type ReplayTimings, TIMING_OPTIONS } from './replay-timings.js';
-import { replayUrl, STREAM_TYPES, type StreamType } from './replay-url.js';
 import { type ReplayWait, refuseFarAhead } from './replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 
 export type { ReplayWait } from './replay-wait.js';
+
+/** The stream whose past a replay delivers. */
+export type StreamType = 'rulestream' | 'sample10' | 'firehose' | 'mentions' | 'compliance';
+
+export const STREAM_TYPES: readonly StreamType[] = [
+  ...(['rulestream', 'sample10', 'firehose', 'mentions', 'compliance'] as const),
+];
 
 /** The stream and window of a replay, its buffers, and what to do about gaps and damaged records. */
 export interface ReplayOptions {
@@ -208,4 +216,20 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
     onWait,
     onDamaged,
   };
+}
+
+/** The address of a replay, without its dates. */
+export function replayUrl(
+  account: Account,
+  type: StreamType,
+  streamLabel: string | undefined,
+): URL {
+  const stream = type === 'rulestream' ? '{rulestream}' : type;
+  const path = `replay/${stream}/accounts/{account}/publishers/{publisher}/{streamLabel}.json`;
+  checkSilence(account, 'replay streams');
+  return serviceUrl(account, 'replayStreamUrl', path, {
+    purpose: 'replay streams',
+    given: { streamLabel },
+    needs: ['email', 'password'],
+  });
 }

@@ -8,12 +8,11 @@ import { formatTimestamp, type Window } from '../time.js';
 import { replayFolder } from './connect-log.js';
 import { shownRange } from './minute-ranges.js';
 import { GaveUp, replayConnections } from './replay-connections.js';
-import { parseReplayCursor, type ReplayIdentity, replayCursor } from './replay-cursor.js';
+import { parseReplayCursor, type ReplayIdentity, replayCursor, SeenIds } from './replay-cursor.js';
 import { ReplayMachine, type ReplayState } from './replay-machine.js';
 import type { ReplaySpool } from './replay-spool.js';
 import type { ReplayTimings } from './replay-timings.js';
 import type { ReplayWait } from './replay-wait.js';
-import { SeenIds } from './seen-ids.js';
 
 /** Minutes that could not be delivered. */
 export interface Gap {

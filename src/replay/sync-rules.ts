@@ -9,10 +9,19 @@ import {
 } from '../check.js';
 import { DataError, HttpError, RulesError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { listReplayRules } from './list-rules.js';
-import { checkRules, type NewRule, type ReplayRule } from './replay-rule.js';
-import { addReplayRules, deleteReplayRules, validateReplayRules } from './rule-calls.js';
-import { REPLAY_RULES_OPTIONS, type ReplayRulesOptions } from './rule-request.js';
+import {
+  addReplayRules,
+  deleteReplayRules,
+  listReplayRules,
+  validateReplayRules,
+} from './rule-calls.js';
+import {
+  checkRules,
+  type NewRule,
+  REPLAY_RULES_OPTIONS,
+  type ReplayRule,
+  type ReplayRulesOptions,
+} from './rule-request.js';
 
 /** The stream whose rules `replayRules.sync` changes, and whether it only reports the changes. */
 export interface SyncRulesOptions extends ReplayRulesOptions {

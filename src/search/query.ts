@@ -2,7 +2,7 @@ import { cursor, date, lines, type OptionTable, oneOf, optionError, required } f
 import type { Cursor } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { serviceUrl } from '../http/service-url.js';
-import { ruleErrors } from '../rules/language/rule-errors.js';
+import { ruleErrors } from '../rules/language/render-problem.js';
 import { DAY, FIRST_POST, formatTimestamp, parseDate, type Timestamp } from '../time.js';
 
 /** The search products: the last 30 days, or everything since 2006. */

@@ -1,13 +1,18 @@
-import type { Activity } from '../activity/activity.js';
+import { Activity } from '../activity/activity.js';
 import { func, lines, type OptionTable, optionError, whole } from '../check.js';
+import { DataError } from '../errors.js';
 import { type Batches, type Flow, OwnFlow } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { excerpt } from '../json/excerpt.js';
+import { isDeeperThan } from '../json/json-depth.js';
+import { recordLimits } from '../json/record-limits.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
-import { formatTimestamp, parseTimestamp } from '../time.js';
-import { PostResults } from './post-results.js';
+import { formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
-import { runQuery } from './run-query.js';
+import type { QueryPosition } from './query-cursor.js';
+import { type Results, runQuery } from './run-query.js';
 
 /** The query and window of `search`, where it ends, and how fast it fetches. */
 export interface SearchOptions extends QueryOptions {
@@ -135,3 +140,49 @@ function shareOfQuery(query: Query, share: Share): Query | undefined {
 }
 
 async function* none(): Batches<never> {}
+
+const POST_LIMITS = recordLimits('search');
+
+/** The posts of one run of a search, newest first. */
+class PostResults implements Results<Activity> {
+  readonly onDamaged: OnDamaged | undefined;
+
+  constructor(onDamaged: OnDamaged | undefined) {
+    this.onDamaged = onDamaged;
+  }
+
+  parse(bytes: Buffer, origin: string): Activity {
+    return withOrigin(origin, () => parsePost(bytes));
+  }
+
+  /** Progress ignores a post without a time; the consumer gets the error when it reads the time. */
+  timeOf(post: Activity): number | undefined {
+    try {
+      return post.postedAt.getTime();
+    } catch {
+      return undefined;
+    }
+  }
+
+  fractionOf({ from, to }: Window, { reached }: QueryPosition): number {
+    return reached === undefined ? 0 : (to - reached) / (to - from);
+  }
+
+  missing({ window, reached }: QueryPosition): string {
+    const { fromDate = 'the start' } = window;
+    const to = reached === undefined ? window.toDate : formatTimestamp(reached + MINUTE);
+    return `posts from ${fromDate} to ${to ?? 'now'}`;
+  }
+}
+
+function parsePost(bytes: Buffer): Activity {
+  const { maxBytes, maxDepth } = POST_LIMITS;
+  if (bytes[0] !== 0x7b) throw new DataError(`A result is not a post: ${excerpt(bytes)}`);
+  if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
+  if (bytes.length > 2 * maxDepth && isDeeperThan(maxDepth, bytes))
+    throw new DataError(`A result is nested deeper than ${maxDepth}`);
+  const post = new Activity(bytes);
+  // Throws where the post has no id.
+  void post.id;
+  return post;
+}

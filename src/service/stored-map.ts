@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import pLimit from 'p-limit';
 import { isNodeError } from '../errors.js';
-import { makeSyncedFolder } from '../storage/make-folder.js';
+import { makeSyncedFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 

@@ -2,9 +2,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { isNodeError } from '../errors.js';
 import { nodeFileSystem, readIfThere, writeAll } from './file-system.js';
-import { makeSyncedFolder } from './make-folder.js';
+import { makeSyncedFolder, syncFolder } from './folder.js';
 import { replaceFile } from './replace-file.js';
-import { syncFolder } from './sync-folder.js';
 
 export interface LineLogOptions {
   /** Mode of a new file. @default 0o666 less the umask */

@@ -15,8 +15,7 @@ import { link, mkdtemp, open as openFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { isNodeError } from '../errors.js';
-import { makeSyncedFolder } from './make-folder.js';
-import { syncFolder } from './sync-folder.js';
+import { makeSyncedFolder, syncFolder } from './folder.js';
 
 type Lmdb = typeof import('lmdb');
 

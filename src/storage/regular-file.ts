@@ -62,3 +62,14 @@ export async function openExisting<File extends OpenFile>(
   await regularStatus(fs, file);
   return fs.open(file, constants.O_RDWR | NO_FOLLOW);
 }
+
+/** The beginning of a file, or all of it where it is shorter. */
+export async function firstBytes(file: string, count: number): Promise<Buffer> {
+  const handle = await openToRead(file);
+  try {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(count), 0, count, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}

@@ -8,8 +8,8 @@ import {
   unlinkIfThere,
   writeAll,
 } from './file-system.js';
+import { syncFolder } from './folder.js';
 import { openNew, regularStatus } from './regular-file.js';
-import { syncFolder } from './sync-folder.js';
 
 export interface ReplaceOptions {
   /**

@@ -1,6 +1,16 @@
 import { checkValue, made, required } from '../check.js';
+import { type Flow, OwnFlow } from '../flow/flow.js';
+import type { Account } from '../http/account.js';
+import { LinkedAbort } from '../linked-abort.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
-import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
+import {
+  type ProductUsage,
+  type UsageOptions,
+  type UsageReport,
+  type UsageSpan,
+  usage,
+  usageUrl,
+} from './usage-report.js';
 
 /** One row of a usage report: the usage of one product, or of a whole publisher, in one bucket. */
 export interface UsageRow {
@@ -105,4 +115,31 @@ function lowest(
 ): number | null {
   const amounts = thresholds.map(threshold => threshold[of]).filter(amount => amount !== undefined);
   return amounts.length === 0 ? null : Math.min(...amounts);
+}
+
+/**
+ * The usage of the account as rows for files and sinks: one for each publisher, product and month or
+ * day, with the projection for the month and the limits of the contract.
+ *
+ * @throws OptionError immediately, as `usage.report`; HttpError, ConnectionError, DataError from the
+ * flow.
+ * @example
+ * await pipeline(usage.rows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
+ */
+export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
+  const url = usageUrl('usage.rows', account, options);
+  return new OwnFlow(
+    async function* ({ signal, progress }) {
+      const linked = new LinkedAbort(signal, options.signal);
+      const report = usage(account.withWaits(progress?.onWait), {
+        ...options,
+        signal: linked.signal,
+      });
+      const items = usageTable(await report.finally(() => linked.unlink()));
+      if (progress !== undefined) progress.received += items.length;
+      yield { items };
+    },
+    undefined,
+    [{ step: 'usageRows', report: url.pathname + url.search, ...account.serviceAt(url) }],
+  );
 }

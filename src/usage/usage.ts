@@ -10,5 +10,4 @@ export {
   type UsageThreshold,
   usage as report,
 } from './usage-report.js';
-export { usageRows as rows } from './usage-rows.js';
-export { type UsageRow, usageTable as table } from './usage-table.js';
+export { type UsageRow, usageRows as rows, usageTable as table } from './usage-table.js';

@@ -1,7 +1,11 @@
 import { type OptionTable, required, signal as signalOption } from '../check.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import {
+  addCounts,
   type BatchResponse,
+  type CountTree,
+  countsAs,
+  type EngagementProblem,
   engagementBatch,
   engagementUrl,
   MAX_IDS,
@@ -20,12 +24,6 @@ import {
   type Totals,
   type UserToken,
 } from './engagement-request.js';
-import {
-  addCounts,
-  type CountTree,
-  countsAs,
-  type EngagementProblem,
-} from './engagement-response.js';
 
 /** The default grouping: by post, then by type. */
 export type ByPost = {

@@ -5,7 +5,13 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { type CoalescedItems, coalesce } from './coalesce.js';
-import { engagementBatch, engagementUrl, MAX_IDS, userToken } from './engagement-batch.js';
+import {
+  countsAs,
+  engagementBatch,
+  engagementUrl,
+  MAX_IDS,
+  userToken,
+} from './engagement-batch.js';
 import {
   type Count,
   type CountAs,
@@ -15,7 +21,6 @@ import {
   type EngagementType,
   type UserToken,
 } from './engagement-request.js';
-import { countsAs } from './engagement-response.js';
 import { BY_POST } from './engagement-totals.js';
 
 /** Which totals `engagement` adds, for which user, and how it groups activities into requests. */

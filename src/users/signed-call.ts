@@ -1,16 +1,16 @@
-import type { AuthorizationError } from '../errors.js';
+import { AuthorizationError, type AuthorizationFailure } from '../errors.js';
 import type { Account } from '../http/account.js';
-import type { HttpResponse } from '../http/http-message.js';
+import type { HttpRequest, HttpResponse } from '../http/http-message.js';
 import type { Family } from '../http/rate-limits.js';
 import { type AccountRequest, request } from '../http/request.js';
-import { readErrorBody } from '../http/response-error.js';
+import { readErrorBody, responseError } from '../http/response-error.js';
+import { SETTINGS } from '../http/settings.js';
 import type { Secret } from '../secret.js';
 import { SECOND } from '../time.js';
-import { authorizationError } from './authorization-error.js';
 import { authorization } from './signature.js';
 
 /** A signed POST request. */
-export interface SignedCall {
+interface SignedCall {
   readonly url: URL;
   readonly family: Family;
   /** The body: a form, which is signed, or JSON, which is not. */
@@ -74,4 +74,85 @@ export async function signedCall<T>(
   // An account that has learned no time is told that this machine's clock is wrong.
   const { result } = (await send(wasLearned)) ?? (await send(false)) ?? {};
   return result as T;
+}
+
+/** A `Date` header is truncated to the second, and a response takes some time. */
+const LEAST_SKEW = 5 * SECOND;
+
+/**
+ * Recognises the messages of refusals, also of the steps of a sign-in. The first that
+ * fits counts. The service has several wordings of them.
+ */
+const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
+  // Its text also mentions timestamps and nonces.
+  ['signature', /\b3040\b|bad signature/i],
+  ['forbidden', /forbidden to access/i],
+  ['application', /application id/i],
+  ['clock', /timestamp/i],
+  ['nonce', /nonce.*used/i],
+  ['signature', /signature/i],
+  ['callback', /callback/i],
+  ['verifier', /verifier|not authori[sz]ed this/i],
+  ['consumer-key', /consumer/i],
+  ['token', /token/i],
+  ['engagement-type', /engagement.?type|unsupported/i],
+];
+
+/** Advice for a stored token, which the next call would use again. */
+const AGAIN = 'signIn with `again: true` where tokens are stored';
+
+const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
+  application: `Ask the operator to approve the application id, which the application's page has in its address, or check the consumer key (${SETTINGS.consumerKey.env})`,
+  'consumer-key': `Check the consumer key of the application (${SETTINGS.consumerKey.env}) and that it belongs to this address`,
+  signature: `Check, in this order: the consumer secret (${SETTINGS.consumerSecret.env}); that token and token secret belong together and to this application (${SETTINGS.accessToken.env}, ${SETTINGS.accessTokenSecret.env}, or sign in again: ${AGAIN}); this machine's clock; that nothing on the way, such as a proxy, changes the address, the Authorization header, the content type or the JSON body. Each try has a fresh nonce, timestamp and signature already`,
+  clock: "Set this machine's clock right: signatures hold for a few minutes only",
+  nonce:
+    'Try again: each try has a fresh nonce. If it happens again, something on the way sends requests twice',
+  callback: 'Register the callback address on the page of the application, or pass one that is',
+  verifier: 'Sign in again: a verifier belongs to one request token and is good once',
+  token:
+    'Sign in again: the token is used up, expired or revoked, or belongs to another application',
+  forbidden: `The user whose token it is must be the author of the posts, and must not have revoked it. Sign in as the author: ${AGAIN}`,
+  'engagement-type': 'Ask for favorites, retweets or replies',
+  other: 'Check the consumer key, the token and their secrets, or sign in again',
+};
+
+/** The error of a signed request that was refused, and what to do about it. */
+function authorizationError(
+  account: Account,
+  call: HttpRequest,
+  response: HttpResponse,
+  text: string,
+): AuthorizationError {
+  const clockSkewMs = skewOf(response.headers.date, account.timing.now());
+  let failure: AuthorizationFailure = 'other';
+  let authorId: string | undefined;
+  const error = responseError(account, call, response, text, (_status, said) => {
+    failure = failureOf(said);
+    authorId = /author id (\d{1,20})\b/i.exec(said)?.[1];
+    return [ADVICE[failure], describeSkew(failure, clockSkewMs)]
+      .filter(part => part !== '')
+      .join('. ');
+  });
+  const { message, status, method, url, body, retryAfterMs } = error;
+  const details = { status, method, url, body, retryAfterMs, failure, clockSkewMs, authorId };
+  return new AuthorizationError(message, details);
+}
+
+function failureOf(message: string): AuthorizationFailure {
+  return FAILURES.find(([, pattern]) => pattern.test(message))?.[0] ?? 'other';
+}
+
+function skewOf(date: string | undefined, now: number): number | undefined {
+  const sent = Date.parse(date ?? '');
+  return Number.isNaN(sent) ? undefined : Math.round((sent - now) / SECOND) * SECOND;
+}
+
+/** Added wherever the clock is the cause, or may be. */
+function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined): string {
+  if (skewMs === undefined || Math.abs(skewMs) < LEAST_SKEW) return '';
+  const may: readonly AuthorizationFailure[] = ['clock', 'signature', 'other', 'nonce'];
+  if (!may.includes(failure)) return '';
+  const side = skewMs > 0 ? 'behind' : 'ahead of';
+  return `This machine's clock is ${Math.abs(skewMs) / SECOND} s ${side} the service's`;
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { isNodeError, StorageError } from '../errors.js';
 import { isLoopback } from '../is-loopback.js';
 import { Secret } from '../secret.js';
-import { makeSyncedFolder } from '../storage/make-folder.js';
+import { makeSyncedFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import type { AccessToken } from './sign-in-steps.js';

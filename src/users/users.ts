@@ -1,5 +1,6 @@
 /** Sign-in of users by OAuth 1.0a and the totals of their posts, as the namespace `users` of the package. */
 
+export type { EngagementProblem } from './engagement-batch.js';
 export type {
   Count,
   CountAs,
@@ -11,7 +12,6 @@ export type {
   Totals,
   UserToken,
 } from './engagement-request.js';
-export type { EngagementProblem } from './engagement-response.js';
 export {
   type ByPost,
   type EngagementTotals,

@@ -10,9 +10,10 @@ import {
   changesOf,
   decodeTombstone,
   encodeTombstone,
+  openTombstones,
   type PostTombstone,
-} from '../../src/compliance/tombstone.js';
-import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
+  type Tombstones,
+} from '../../src/compliance/tombstones.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';

@@ -20,14 +20,14 @@ import { matchRules } from '../../src/operators/match-rules.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { take } from '../../src/operators/take.js';
 import { tap } from '../../src/operators/tap.js';
-import { listReplayRules } from '../../src/replay/list-rules.js';
 import { replay } from '../../src/replay/replay.js';
+import { listReplayRules } from '../../src/replay/rule-calls.js';
 import { counts } from '../../src/search/counts.js';
 import { search } from '../../src/search/search.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
 import { files } from '../../src/sinks/files.js';
 import { merge } from '../../src/sources/merge.js';
-import { usageRows } from '../../src/usage/usage-rows.js';
+import { usageRows } from '../../src/usage/usage-table.js';
 import { engagement } from '../../src/users/engagement.js';
 import { temporaryFolders } from '../sinks/temporary-folder.js';
 

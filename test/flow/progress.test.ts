@@ -12,7 +12,7 @@ import { counts } from '../../src/search/counts.js';
 import { search } from '../../src/search/search.js';
 import { createService } from '../../src/service/index.js';
 import { formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
-import { usageRows } from '../../src/usage/usage-rows.js';
+import { usageRows } from '../../src/usage/usage-table.js';
 import type { Wait } from '../../src/wait.js';
 
 const newService = () => createService({ limits: 'relaxed', jobDwellMs: 0 });

@@ -6,8 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { ConnectionError, type MillraceError, OptionError } from '../../src/errors.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { HttpResponse } from '../../src/http/http-message.js';
-import { request } from '../../src/http/request.js';
-import { sendRequest } from '../../src/http/send-request.js';
+import { request, sendRequest } from '../../src/http/request.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { PROXIED_HOST, proxiedServer } from './proxied-server.js';
 import {

@@ -10,8 +10,7 @@ import { type Account, type AccountOptions, account } from '../../src/http/accou
 import { brokenConnection } from '../../src/http/connection-errors.js';
 import type { HttpRequest, HttpResponse } from '../../src/http/http-message.js';
 import { readText } from '../../src/http/read-json.js';
-import { request } from '../../src/http/request.js';
-import { sendRequest } from '../../src/http/send-request.js';
+import { request, sendRequest } from '../../src/http/request.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';

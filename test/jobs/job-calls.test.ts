@@ -11,8 +11,8 @@ import {
   listJobs,
   rejectJob,
 } from '../../src/jobs/job-calls.js';
+import { readSuspectMinutes } from '../../src/jobs/job-file-list.js';
 import type { JobRequest } from '../../src/jobs/job-request.js';
-import { readSuspectMinutes } from '../../src/jobs/suspect-minutes.js';
 import { DAY } from '../../src/time.js';
 import { cut, json, type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bufferOf } from '../../src/json/buffer-of.js';
+import { bufferOf } from '../../src/json/json-bytes.js';
 import { jsonText } from '../../src/json/json-text.js';
 import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
 import { printJson, style } from '../activity/print-json.js';

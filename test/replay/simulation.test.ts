@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { SeenIds } from '../../src/replay/replay-cursor.js';
 import {
   type ReceivedCounts,
   type ReplayEnd,
   ReplayMachine,
   type ReplayState,
 } from '../../src/replay/replay-machine.js';
-import { SeenIds } from '../../src/replay/seen-ids.js';
 import type { Window } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { type Parts, REAL_PARTS, type SimulatedReplay, simulate } from './simulation.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OptionError, RulesError } from '../../src/errors.js';
 import { type Account, account } from '../../src/http/account.js';
-import { listReplayRules } from '../../src/replay/list-rules.js';
+import { listReplayRules } from '../../src/replay/rule-calls.js';
 import { renderRuleChanges, syncRules } from '../../src/replay/sync-rules.js';
 import { collect } from '../../src/sinks/collect.js';
 import { AT_ONCE_MS } from '../at-once.js';

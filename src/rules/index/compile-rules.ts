@@ -11,7 +11,7 @@ import {
 import { OptionError } from '../../errors.js';
 import { checkRule } from '../language/check-rule.js';
 import { serviceMessage } from '../language/problem.js';
-import { textRuleProblem } from '../language/rule-errors.js';
+import { textRuleProblem } from '../language/render-problem.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions } from '../match/compile-rule.js';
 import type { RuleProduct } from '../post/dialect.js';
 import { dialectOf } from '../post/dialect.js';

@@ -1,6 +1,6 @@
 import type { Person, PostFields } from '../../activity/post-fields.js';
 import { TRIGRAM_UNITS } from '../operators/contains-operators.js';
-import { type IndexedOperators, indexedOperators } from '../operators/indexed-operators.js';
+import { type IndexedOperators, indexedOperators } from '../operators/post-terms.js';
 import type { Dialect } from '../post/dialect.js';
 import { RulePost } from '../post/rule-post.js';
 import { hashUnits, Scanner } from '../post/tokeniser.js';

@@ -1,9 +1,8 @@
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
-import { IntPool } from './int-pool.js';
 import type { Lexicon } from './lexicon.js';
-import { Postings } from './postings.js';
-import type { TermCounts } from './term-counts.js';
+import { IntPool, Postings } from './postings.js';
+import type { TermCounts } from './term-frequency.js';
 import { anchorSets, planTree } from './term-plan.js';
 
 /**

@@ -1,12 +1,12 @@
 import type { PostFields } from '../../activity/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
-import { IntPool } from './int-pool.js';
 import { Lexicon } from './lexicon.js';
 import { PostScan } from './post-scan.js';
+import { IntPool } from './postings.js';
 import { RuleAnchors } from './rule-anchors.js';
 import { compileProgram, MATCHES, nextIfNo, nextIfYes, type Test } from './rule-program.js';
-import { TermCounts } from './term-counts.js';
+import { TermCounts } from './term-frequency.js';
 
 /**
  * Rules by the terms that a match must have. Each rule is indexed under the rarest such terms; a post

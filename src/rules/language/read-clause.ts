@@ -1,5 +1,7 @@
-import type { TextClause } from '../tree.js';
-import { readOperator } from './read-operator.js';
+import { deprecatedOperators } from '../operators/deprecated-operators.js';
+import { operatorNames, operators } from '../operators/operators.js';
+import type { OperatorName, TextClause } from '../tree.js';
+import { readValue } from './read-value.js';
 import { CLOSE_BRACKET, COLON, type Leaf, OPEN_BRACKET, QUOTE, type Reader } from './reader.js';
 import { isWordStart, startsWord, wordEnd } from './rule-characters.js';
 import {
@@ -11,7 +13,9 @@ import {
   quoting,
   shorten,
   suggest,
+  unknownField,
 } from './syntax-problems.js';
+import { deprecated } from './value-problems.js';
 
 /**
  * Reads one clause, which starts with anything except white space, a parenthesis or `OR`. Text that
@@ -145,5 +149,60 @@ function skipBracket(reader: Reader): Leaf {
   reader.report(
     badInput(span, bracket, 'only the operators of places take brackets; groups take parentheses'),
   );
+  return reader.unread(start);
+}
+
+/** Continues at the colon after the word that starts at `start`. */
+function readOperator(reader: Reader, start: number): Leaf {
+  const { text, at: colon } = reader;
+  const written = text.slice(start, colon);
+  const name = operatorNames.get(written);
+  if (name !== undefined) return readNamed(reader, start, name);
+  if (deprecatedOperators.has(written)) return readDeprecated(reader, start, written);
+  reader.skipRun();
+  const whole = { start, end: reader.at };
+  if (/^[A-Za-z_]\w*$/.test(written)) {
+    reader.report(unknownField(text, { start, end: colon }, whole));
+  } else {
+    reader.report(
+      cannotParse(
+        { start: colon, end: colon + 1 },
+        ':',
+        'a colon may only follow the name of an operator',
+        quoting(text, whole),
+      ),
+    );
+  }
+  return reader.unread(start);
+}
+
+function readNamed(reader: Reader, start: number, name: OperatorName): Leaf {
+  reader.at++;
+  const valueStart = reader.at;
+  const value = readValue(reader, name, operators[name].value);
+  const colon = reader.at;
+  if (reader.unit === COLON && colon > valueStart) {
+    reader.skipRun();
+    reader.report(
+      cannotParse(
+        { start: colon, end: colon + 1 },
+        ':',
+        'a value with a colon needs quotes',
+        quoting(reader.text, { start: valueStart, end: reader.at }),
+      ),
+    );
+    return reader.unread(start, name);
+  }
+  if (value === undefined) return reader.unread(start, name);
+  // The value was read as the kind that the table gives for the name.
+  return { kind: 'operator', name, value, start, end: reader.at } as Leaf;
+}
+
+function readDeprecated(reader: Reader, start: number, written: string): Leaf {
+  const replacement = deprecatedOperators.get(written);
+  const span = { start, end: reader.at };
+  reader.report(deprecated(written, span, replacement));
+  if (replacement !== undefined) return readNamed(reader, start, replacement);
+  reader.skipRun();
   return reader.unread(start);
 }

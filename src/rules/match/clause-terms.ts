@@ -1,9 +1,8 @@
 import { exactTerm, type RequiredTerms, type RuleOperator } from '../operators/operator.js';
 import { ruleOperators } from '../operators/operators.js';
 import type { Dialect } from '../post/dialect.js';
-import { phraseOf, wordsOf } from '../post/phrase.js';
+import { phraseOf, wordsOf, wordTerms } from '../post/phrase.js';
 import { fold } from '../post/tokeniser.js';
-import { wordTerms } from '../post/word-terms.js';
 import type { Clause } from '../tree.js';
 
 /** The terms (see `postTerms`) that every match of a clause has. */

@@ -1,17 +1,20 @@
 import type { Person } from '../../activity/post-fields.js';
 import type { RuleProduct } from '../post/dialect.js';
-import { holdsPhrase, wordsOf } from '../post/phrase.js';
-import { wordTerms } from '../post/word-terms.js';
+import { holdsPhrase, wordsOf, wordTerms } from '../post/phrase.js';
 import type { OperatorName, OperatorValues } from '../tree.js';
-import { homeOperator, positionOperator } from './area-operator.js';
+import { homeOperator, positionOperator, withinBox, withinRadius } from './area-operator.js';
 import { contains, urlContains } from './contains-operators.js';
-import { countOperator } from './count-operator.js';
-import { fieldOperator } from './field-operator.js';
 import { has, is } from './flag-operators.js';
-import { withinBox, withinRadius } from './geometry.js';
-import { keyOperator, lowerCase, sourceKey, upperCase } from './key-operator.js';
 import { type OperatorSpec, type RuleOperator, specOf } from './operator.js';
-import { sample } from './sample-operator.js';
+import {
+  countOperator,
+  fieldOperator,
+  keyOperator,
+  lowerCase,
+  sample,
+  sourceKey,
+  upperCase,
+} from './value-operators.js';
 
 /** `url:` matches the words of a link, as a keyword does, but only in links. */
 const url: RuleOperator<string> = {

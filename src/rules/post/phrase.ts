@@ -1,5 +1,5 @@
 import type { Dialect } from './dialect.js';
-import { type Tokens, tokenise } from './tokeniser.js';
+import { isSingle, type Tokens, tokenise } from './tokeniser.js';
 
 /** A phrase, tokenised for matching. */
 export interface Phrase {
@@ -77,4 +77,18 @@ function fits(
       }
     return false;
   });
+}
+
+/**
+ * The terms under which words are indexed: each word, and each pair of adjacent characters of a script
+ * without spaces. Posts with both characters of `東京` are common, posts with the pair are not.
+ */
+export function* wordTerms(words: readonly string[]): Generator<string> {
+  let before = '';
+  for (const word of words) {
+    yield word;
+    const single = isSingle(word);
+    if (single && before !== '') yield before + word;
+    before = single ? word : '';
+  }
 }

@@ -1,10 +1,10 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isNodeError, StorageError } from '../../errors.js';
-import { isCount } from '../../json/json-checks.js';
+import { isCount } from '../../json/json.js';
+import { makeSyncedFolder } from '../../storage/folder.js';
 import { LineLog } from '../../storage/line-log.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
-import { makeSyncedFolder } from '../../storage/make-folder.js';
 import { replaceFile } from '../../storage/replace-file.js';
 import { withAnyStorageError, withStorageError } from '../../storage/storage-error.js';
 import { SEGMENT } from '../../time.js';

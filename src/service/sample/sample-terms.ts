@@ -1,8 +1,8 @@
 import { hasValues, isValues } from '../../rules/operators/flag-operators.js';
-import { sourceKey } from '../../rules/operators/key-operator.js';
+import { sourceKey } from '../../rules/operators/value-operators.js';
 import { dialectOf } from '../../rules/post/dialect.js';
+import { wordTerms } from '../../rules/post/phrase.js';
 import { fold, HASH_START, hashText, isSingle, tokenise } from '../../rules/post/tokeniser.js';
-import { wordTerms } from '../../rules/post/word-terms.js';
 import { LANGUAGES } from './languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
 import { AUTHORS } from './sample-authors.js';

@@ -4,7 +4,7 @@ import { StorageError } from '../../errors.js';
 import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
 import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
 import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-system.js';
-import { makeSyncedFolder } from '../../storage/make-folder.js';
+import { makeSyncedFolder } from '../../storage/folder.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';

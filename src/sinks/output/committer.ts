@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { StorageError } from '../../errors.js';
 import type { FileSystem } from '../../storage/file-system.js';
+import { syncFolder } from '../../storage/folder.js';
 import { type Lock, recoveryLockPath } from '../../storage/lock.js';
 import { openExisting, regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
-import { syncFolder } from '../../storage/sync-folder.js';
 import {
   type Checkpoint,
   type CheckpointOwner,

@@ -1,5 +1,5 @@
 import { isRecord } from '../../is-record.js';
-import { isCount } from '../../json/json-checks.js';
+import { isCount } from '../../json/json.js';
 
 /** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
 export function isCheckpoint({

@@ -1,5 +1,5 @@
 import type { FileSystem } from '../../storage/file-system.js';
-import { makeFolder } from '../../storage/make-folder.js';
+import { makeFolder } from '../../storage/folder.js';
 
 /** The folders of outputs: each is made once, and those with new names are synced at a commit. */
 export class OutputFolders {

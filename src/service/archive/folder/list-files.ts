@@ -1,9 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { STORED_POSTS } from '../../../archive/stored-names.js';
-import { isCheckpointFile } from '../../../storage/checkpoint-file.js';
 import { withStorageError } from '../../../storage/storage-error.js';
+import { isCheckpointFile, STORED_POSTS } from '../../../storage/stored-files.js';
 
 /** Files that are open at the same time: all of a large folder would be too many. */
 const OPEN = 64;

@@ -1,10 +1,9 @@
 import path from 'node:path';
 import { isNodeError } from '../errors.js';
 import { type FileSystem, nodeFileSystem } from './file-system.js';
-import { syncFolder } from './sync-folder.js';
 import { absolutePath } from './working-folder.js';
 
-export interface MakeFolderOptions {
+interface MakeFolderOptions {
   /**
    * Mode of each folder that is created.
    * @default 0o777 less the umask
@@ -68,5 +67,22 @@ async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].some(code => isNodeError(error, code))) return false;
     throw error;
+  }
+}
+
+/** Codes of file systems that cannot sync a folder, and of folders that this user may not open. */
+const CANNOT_SYNC = ['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'];
+
+/** Makes created and renamed entries of a folder survive a power cut, where the file system can. */
+export async function syncFolder(folder: string, fs: FileSystem = nodeFileSystem): Promise<void> {
+  try {
+    const handle = await fs.open(folder, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (!CANNOT_SYNC.some(code => isNodeError(error, code))) throw error;
   }
 }

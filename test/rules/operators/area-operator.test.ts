@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { kilometres, withinBox, withinRadius } from '../../../src/rules/operators/geometry.js';
+import { kilometres, withinBox, withinRadius } from '../../../src/rules/operators/area-operator.js';
 
 it.each([
   ['west', [10, 45]],

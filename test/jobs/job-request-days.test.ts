@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/errors.js';
-import { countJobDays } from '../../src/jobs/job-days.js';
+import { countJobDays } from '../../src/jobs/job-request.js';
 import { DAY, floorTo, formatTimestamp, MINUTE } from '../../src/time.js';
 
 describe('job days', () => {

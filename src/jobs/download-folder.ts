@@ -1,0 +1,202 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { optionError } from '../check.js';
+import { isNodeError, StorageError } from '../errors.js';
+import { isCount, isTexts } from '../json/json.js';
+import { isShare, type Share, shareName } from '../share.js';
+import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
+import { makeSyncedFolder } from '../storage/folder.js';
+import { type Lock, takeLock } from '../storage/lock.js';
+import { replaceFile } from '../storage/replace-file.js';
+import { withStorageError } from '../storage/storage-error.js';
+import type { CheckedFile } from './check-job-file.js';
+import type { Job } from './job.js';
+import { type JobVerdict, jobVerdict, type VerdictBasis } from './job-verdict.js';
+
+/** Both are hidden, so that readers of the folder as an archive skip them. */
+const JOB_NAME = '.millrace-job.json';
+const LOCK_NAME = '.millrace-job.lock';
+
+/**
+ * Creates a folder if it does not exist, locks it, and writes into it which job it holds: the segments
+ * of two jobs have the same names.
+ *
+ * @throws StorageError when another download has the lock, or the folder holds another job.
+ */
+export async function lockJobFolder(folder: string, job: Job): Promise<Lock> {
+  await withStorageError('make', folder, () => makeSyncedFolder(folder));
+  const lock = await takeLock(path.join(folder, LOCK_NAME), {
+    refusal: `Another download writes to the folder ${folder}`,
+  });
+  try {
+    await writeJob(folder, job);
+    return lock;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function writeJob(folder: string, job: Job): Promise<void> {
+  const file = path.join(folder, JOB_NAME);
+  const before = await withStorageError('read', file, () => readIfThere(nodeFileSystem, file));
+  if (before === undefined) {
+    const { uuid, title, fromDate, toDate } = job;
+    const content = `${JSON.stringify({ job: uuid, title, fromDate, toDate }, null, 2)}\n`;
+    await withStorageError('write', file, () =>
+      replaceFile(file, content, { aside: `${file}.part` }),
+    );
+    return;
+  }
+  const [, uuid = 'unknown'] = /"job":\s*"([^"]*)"/.exec(before) ?? [];
+  if (uuid !== job.uuid)
+    throw new StorageError(
+      `The folder ${folder} holds the job ${uuid}, not ${job.uuid} (${JSON.stringify(job.title)}). Choose another folder`,
+      { path: folder },
+    );
+}
+
+/** Hidden, so that readers of the folder as an archive skip it. */
+const RECORD_NAME = '.millrace-download.json';
+
+/** A file that a download has checked. */
+interface RecordedFile extends CheckedFile {
+  /** Its segment. */
+  readonly name: string;
+  /** Below the folder. */
+  readonly path: string;
+}
+
+/** What a download has put into its folder, for the verdict over all shares of its job. */
+export interface DownloadRecord {
+  readonly basis: VerdictBasis;
+  readonly share: Share;
+  readonly files: readonly RecordedFile[];
+  readonly missing: readonly string[];
+}
+
+/** Replaces the record of a folder. */
+export async function writeRecord(folder: string, record: DownloadRecord): Promise<void> {
+  const file = path.join(folder, RECORD_NAME);
+  await withStorageError('write', file, () =>
+    replaceFile(file, `${JSON.stringify(record, null, 1)}\n`, { aside: `${file}.part` }),
+  );
+}
+
+/** @throws StorageError for a folder without one, or with one that is damaged. */
+export async function readRecord(folder: string): Promise<DownloadRecord> {
+  const file = path.join(folder, RECORD_NAME);
+  const text = await withStorageError('read', file, () => readIfThere(nodeFileSystem, file));
+  if (text === undefined)
+    throw new StorageError(
+      `No download into the folder ${folder} has ended. Run jobs.download into it`,
+      { path: folder },
+    );
+  const record = parsed(text);
+  if (record === undefined)
+    throw new StorageError(`${file} is damaged. Run jobs.download into the folder again`, {
+      path: file,
+    });
+  return record;
+}
+
+function parsed(text: string): DownloadRecord | undefined {
+  try {
+    const record = JSON.parse(text) as DownloadRecord;
+    const { basis, files, missing, share } = record;
+    const { job, urlCount, listed, totalBytes = 0 } = basis;
+    const isWhole =
+      isTexts([job.uuid, job.title]) &&
+      isTexts(basis.suspectMinutes) &&
+      isTexts(missing) &&
+      [urlCount, listed, totalBytes, job.results.activityCount ?? 0].every(isCount) &&
+      files.every(
+        ({ name, path: below, bytes, posts, suspectMinutes }) =>
+          isTexts([name, below]) && isTexts(suspectMinutes) && isCount(bytes) && isCount(posts),
+      );
+    return isWhole && isShare(share) ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The verdict over the folders into which `jobs.download` has put the shares of a job: complete only when
+ * every share is there and complete, and all together have the totals that the service states. Nothing
+ * is requested: each folder has a record of its download. Files must still be there with their size.
+ *
+ * @param folders One for each share, in any order.
+ * @returns As of `jobs.download`; `missing` also lists shares, such as `share 3/8`.
+ * @throws OptionError for no folder.
+ * @throws StorageError for a folder without a finished download, of another job, of another number of
+ * shares, or of a share that another folder has, too.
+ * @example
+ * const { summary, exitCode } = await jobs.verdict(['share-1', 'share-2', 'share-3', 'share-4']);
+ */
+export async function foldersVerdict(folders: readonly string[]): Promise<JobVerdict> {
+  if (
+    !Array.isArray(folders) ||
+    folders.length === 0 ||
+    folders.some(one => typeof one !== 'string')
+  )
+    throw optionError('jobs.verdict', 'folders', 'must be a list of folders, one at least');
+  const records = await Promise.all(folders.map(readRecord));
+  const first = records[0] as DownloadRecord;
+  const byShare = new Map<number, string>();
+  for (const [at, record] of records.entries()) {
+    const folder = folders[at] as string;
+    const problem = problemOf(record, first, byShare.get(record.share.index));
+    if (problem !== undefined)
+      throw new StorageError(
+        `The folder ${folder} holds ${problem}. Pass one folder for each share of one job`,
+        { path: folder },
+      );
+    byShare.set(record.share.index, folder);
+  }
+  const gone: string[] = [];
+  const found: RecordedFile[] = [];
+  for (const [at, record] of records.entries())
+    for (const file of record.files)
+      if (await isThere(path.join(folders[at] as string, file.path), file.bytes)) found.push(file);
+      else gone.push(file.name);
+  const absent: string[] = [];
+  for (let index = 1; index <= first.share.of; index++)
+    if (!byShare.has(index)) absent.push(`share ${shareName({ index, of: first.share.of })}`);
+  const sum = (of: (file: RecordedFile) => number) =>
+    found.reduce((all, file) => all + of(file), 0);
+  return jobVerdict(
+    { ...first.basis, listed: Math.min(...records.map(({ basis }) => basis.listed)) },
+    {
+      files: found.length,
+      bytes: sum(file => file.bytes),
+      posts: sum(file => file.posts),
+      suspectMinutes: found.flatMap(file => file.suspectMinutes),
+      missing: [...records.flatMap(({ missing }) => missing), ...gone].toSorted().concat(absent),
+    },
+  );
+}
+
+function problemOf(
+  { basis, share }: DownloadRecord,
+  first: DownloadRecord,
+  other: string | undefined,
+): string | undefined {
+  const { uuid } = first.basis.job;
+  if (basis.job.uuid !== uuid)
+    return `the job ${basis.job.uuid}, and another folder the job ${uuid}`;
+  if (share.of !== first.share.of)
+    return `the share ${shareName(share)}, and another folder the share ${shareName(first.share)}`;
+  if (other !== undefined) return `the share ${shareName(share)}, as the folder ${other} does`;
+  return undefined;
+}
+
+async function isThere(file: string, bytes: number): Promise<boolean> {
+  return withStorageError('read', file, async () => {
+    try {
+      return (await stat(file)).size === bytes;
+    } catch (error) {
+      if (isNodeError(error, 'ENOENT')) return false;
+      throw error;
+    }
+  });
+}

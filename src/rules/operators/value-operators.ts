@@ -1,0 +1,129 @@
+import type { AuthorFields } from '../../activity/post-fields.js';
+import type { Dialect } from '../post/dialect.js';
+import { holdsPhrase, phraseOf, wordTerms } from '../post/phrase.js';
+import type { ReadTexts } from '../post/rule-post.js';
+import { fold, HASH_START, hashText } from '../post/tokeniser.js';
+import type { CountRange } from '../tree.js';
+import {
+  exactTerm,
+  NO_TERMS,
+  type OperatorOptions,
+  type ReadKeys,
+  type RuleOperator,
+  specOf,
+  type ValueKind,
+} from './operator.js';
+
+interface FieldOptions extends OperatorOptions {
+  readonly texts: ReadTexts;
+  readonly frequency?: (word: number) => number;
+}
+
+/** An operator that looks for a word or a phrase in one field of a post. */
+export function fieldOperator(
+  about: string,
+  { texts, frequency = word => word, ...options }: FieldOptions,
+): RuleOperator<string> {
+  const spec = specOf('text', about, options);
+  return {
+    ...spec,
+    test(value, dialect) {
+      const phrase = phraseOf(value, dialect);
+      return post => post.field(texts).some(tokens => holdsPhrase(tokens, phrase));
+    },
+    terms(value, dialect, prefix) {
+      if (!spec.search && !dialect.allOperators) return NO_TERMS;
+      const { words, exact } = phraseOf(value, dialect);
+      return {
+        required: [...wordTerms(words)].map(term => prefix + term),
+        exact: words.length === 1 && (exact === undefined || exact.text === words[0]),
+      };
+    },
+    index: { kind: 'words', texts },
+    frequency,
+  };
+}
+
+interface KeyOptions extends OperatorOptions {
+  /** The values of a post, in the form for comparison. */
+  readonly keys: ReadKeys;
+  /** Converts the rule's value to that form. @default the value itself */
+  readonly keyOf?: (value: string, dialect: Dialect) => string;
+  /** A guess of the share of posts with one key, 0 to 1. */
+  readonly frequency: number;
+}
+
+/** An operator that tests whether its value equals one of the post's values. */
+export function keyOperator(
+  value: ValueKind,
+  about: string,
+  { keys, keyOf = same, frequency, ...options }: KeyOptions,
+): RuleOperator<string> {
+  return {
+    ...specOf(value, about, options),
+    test(text, dialect) {
+      const key = keyOf(text, dialect);
+      return ({ fields }) => keys(fields, dialect).includes(key);
+    },
+    terms: (text, dialect, prefix) => exactTerm(prefix + keyOf(text, dialect)),
+    index: { kind: 'keys', keys },
+    frequency: () => frequency,
+  };
+}
+
+export function lowerCase(value: string): string {
+  return value.toLowerCase();
+}
+
+export function upperCase(value: string): string {
+  return value.toUpperCase();
+}
+
+/** Applications are compared by their whole name or link, the link without protocol and last slash. */
+export function sourceKey(source: string, { accents }: Dialect): string {
+  return fold(source, accents)
+    .trim()
+    .replace(/^https?:\/\//, '')
+    .replace(/\/$/, '');
+}
+
+function same(value: string): string {
+  return value;
+}
+
+/** An operator that tests one of the author's counts. */
+export function countOperator(
+  about: string,
+  count: (author: AuthorFields) => number | undefined,
+  aliases: readonly string[] = [],
+): RuleOperator<CountRange> {
+  return {
+    ...specOf('count', about, { aliases }),
+    test:
+      ({ min, max = Number.POSITIVE_INFINITY }) =>
+      ({ fields }) => {
+        const found = count(fields.author) ?? 0;
+        return found >= min && found <= max;
+      },
+    terms: () => NO_TERMS,
+    frequency: word => word,
+  };
+}
+
+/** `sample:`, a percentage of all posts. */
+export const sample: RuleOperator<number> = {
+  ...specOf('percent', 'a share of all posts, before the rest of the rule', { alone: 'no' }),
+  test:
+    percent =>
+    ({ fields }) =>
+      hundredthOf(fields.id) < percent,
+  terms: () => NO_TERMS,
+  frequency: word => word,
+};
+
+/** The hundredth of all posts, 0 to 99, to which a post belongs. Depends only on its id. */
+function hundredthOf(id: string): number {
+  let hash = hashText(HASH_START, id);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return ((hash ^ (hash >>> 13)) >>> 0) % 100;
+}
