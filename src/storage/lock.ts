@@ -15,7 +15,10 @@ import { type ProcessIdentity, processState, thisProcess } from './process-ident
 import { storageError, withStorageError } from './storage-error.js';
 
 export interface Lock {
-  /** Throws a StorageError when another process took the lock over, after this one was suspended for too long. */
+  /**
+   * Throws a StorageError when another process took the lock over, after this one was suspended for too long, or
+   * when its file is gone.
+   */
   check(): Promise<void>;
   release(): Promise<void>;
 }
@@ -71,22 +74,24 @@ export async function takeLock(
     throw storageError('lock', file, error);
   }
   const stopBeating = startHeartbeat(handle, text);
-  const isOurs = async () => holderIn(await readIfThere(fs, file))?.token === token;
   return {
     check: () =>
       withStorageError('check the lock', file, async () => {
-        if (!(await isOurs()))
-          throw new StorageError(
-            `Another process took ${file} over, because this one did not write to it for ${SILENT_MS / 1000} s. Run again once the other has ended`,
-            { path: file, retryable: true },
-          );
+        const text = await readIfThere(fs, file);
+        if (holderIn(text)?.token === token) return;
+        throw new StorageError(
+          text === undefined
+            ? `${file} is gone: it or its folder was deleted, or another process took it over and has ended. Another run may have written meanwhile, so this one ends. Run again, and leave the file there until the run ends`
+            : `Another process took ${file} over, because this one did not write to it for ${SILENT_MS / 1000} s. Run again once the other has ended`,
+          { path: file, retryable: true },
+        );
       }),
     release: () =>
       withStorageError('unlock', file, async () => {
         try {
           await stopBeating();
           await removeOldRecoveryLocks(fs, file);
-          if (await isOurs()) await unlinkIfThere(fs, file);
+          if (holderIn(await readIfThere(fs, file))?.token === token) await unlinkIfThere(fs, file);
         } finally {
           held.delete(token);
         }

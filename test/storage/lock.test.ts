@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -217,6 +217,20 @@ describe('a lock', () => {
     await expect(taken.check()).rejects.toThrow('Another process took');
     await taken.release();
     expect(JSON.parse(await readFile(`${folder}/run.lock`, 'utf8'))).toEqual(elsewhere);
+  });
+
+  it('tells a holder that its file is gone, rather than that another process has it', async () => {
+    const folder = await temporaryFolder();
+    const held = await lock(folder);
+    await rm(`${folder}/run.lock`);
+    const failure = await held.check().catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StorageError);
+    expect(failure).toMatchObject({ path: `${folder}/run.lock`, retryable: true });
+    expect(String(failure)).toContain(
+      'run.lock is gone: it or its folder was deleted, or another process took it over and has ended',
+    );
+    expect(String(failure)).toMatch(/Run again, and leave the file there until the run ends$/);
+    await held.release();
   });
 
   it.each(['', '{"pi', 'null', '{}'])('is taken over if it names no holder (%j)', async text => {
