@@ -30,3 +30,11 @@ export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Pr
     Promise.resolve(promise).finally(settle).then(resolve, reject);
   });
 }
+
+/**
+ * Waits for what a function of the caller has returned, as `settledSoon` does: such a promise may never settle, and
+ * sources and calls of this package, which close what they hold, are waited for themselves.
+ */
+export async function answerOf(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+  return signal === undefined ? answer : settledSoon(Promise.resolve(answer), signal);
+}

@@ -72,15 +72,17 @@ const query = { query: 'snow', product: '30day' } as const;
 const post = { id: 1, id_str: '1', text: 'x' };
 
 /** A replay of 20 minutes that begins this many milliseconds ago. */
-function replayOf(ageMs: number, options: object) {
+function replayOf(ageMs: number, options: object, signal: AbortSignal | undefined) {
   const from = floorTo(MINUTE, Date.now() - ageMs);
   const window = { fromDate: new Date(from), toDate: new Date(from + 20 * MINUTE) };
   const of = acme({ serviceTime: () => Date.now() });
-  return collect()(replay(of, { streamType: 'rulestream', ...window, folder, ...options }));
+  return collect()(replay(of, { streamType: 'rulestream', ...window, folder, ...options }), {
+    signal,
+  });
 }
 
 /** A compliance stream with a damaged record, which is cut after the first connection. */
-function complianceWith(options: object) {
+function complianceWith(options: object, signal: AbortSignal | undefined) {
   server.otherwise = response => {
     begin(response);
     const gzip = createGzip();
@@ -88,7 +90,7 @@ function complianceWith(options: object) {
     gzip.write('not JSON\r\n{"user_delete":{"id":}}\r\n');
     gzip.flush(constants.Z_SYNC_FLUSH, () => setTimeout(() => response.destroy(), 20));
   };
-  return collect()(compliance(acme(), { backfill: false, ...options }));
+  return collect()(compliance(acme(), { backfill: false, ...options }), { signal });
 }
 
 async function withJobServer(run: (of: Account) => Promise<unknown>): Promise<unknown> {
@@ -100,51 +102,65 @@ async function withJobServer(run: (of: Account) => Promise<unknown>): Promise<un
   }
 }
 
+const JOB = {
+  title: 'a',
+  fromDate: '202401010000',
+  toDate: '202401010100',
+  dataFormat: 'original',
+  rules: [{ value: 'coffee' }],
+} as const;
+
 /** Every callback of the public calls, and a run that calls it. */
-const RUNS: Readonly<Record<string, (callback: Callback) => Promise<unknown>>> = {
-  'http/account.ts onRetry': async onRetry => {
+const RUNS: Readonly<
+  Record<string, (callback: Callback, signal?: AbortSignal) => Promise<unknown>>
+> = {
+  'http/account.ts onRetry': async (onRetry, signal) => {
     server.otherwise = status(503);
-    return collect()(search(acme({ onRetry }), query));
+    return collect()(search(acme({ onRetry }), query), { signal });
   },
-  'search/search.ts onDamaged': async onDamaged => {
+  'search/search.ts onDamaged': async (onDamaged, signal) => {
     server.script.push(
       json({ results: [post], next: 'n' }),
       json({ results: [{ text: 'no id' }] }),
     );
-    return collect()(search(acme(), { ...query, onDamaged }));
+    return collect()(search(acme(), { ...query, onDamaged }), { signal });
   },
-  'operators/json-lines.ts onDamaged': async onDamaged =>
-    pipeline(await linesOf('{"id":1}', 'not JSON'), jsonLines({ onDamaged }), collect()),
-  'operators/activities.ts onDamaged': async onDamaged =>
-    pipeline(await linesOf('{"a":1}'), jsonLines(), activities({ onDamaged }), collect()),
-  'operators/activities.ts onMessage': async onMessage =>
+  'operators/json-lines.ts onDamaged': async (onDamaged, signal) =>
+    pipeline(await linesOf('{"id":1}', 'not JSON'), jsonLines({ onDamaged }), collect(), {
+      signal,
+    }),
+  'operators/activities.ts onDamaged': async (onDamaged, signal) =>
+    pipeline(await linesOf('{"a":1}'), jsonLines(), activities({ onDamaged }), collect(), {
+      signal,
+    }),
+  'operators/activities.ts onMessage': async (onMessage, signal) =>
     pipeline(
       await linesOf('{"info":{"message":"x","sent":"2024-01-01T00:00:00+00:00"}}'),
       jsonLines(),
       activities({ onMessage }),
       collect(),
+      { signal },
     ),
-  'replay/replay.ts onDamaged': async onDamaged => {
+  'replay/replay.ts onDamaged': async (onDamaged, signal) => {
     server.otherwise = stream(['{"id":1', info(COMPLETED, 1)]);
-    return replayOf(3 * HOUR, { onDamaged });
+    return replayOf(3 * HOUR, { onDamaged }, signal);
   },
-  'replay/replay.ts onGap': async onGap => replayOf(7 * DAY, { onGap }),
-  'replay/replay.ts onWait': async onWait => replayOf(15 * MINUTE, { onWait }),
-  'compliance/compliance.ts onDamaged': async onDamaged => complianceWith({ onDamaged }),
-  'compliance/compliance.ts onGap': async onGap => complianceWith({ onDamaged() {}, onGap }),
-  'jobs/job-files.ts onVerdict': async onVerdict =>
-    withJobServer(of => collect()(jobFiles(of, UUID, { onVerdict }))),
-  'jobs/download-job.ts onFile': async onFile =>
-    withJobServer(of => downloadJob(of, UUID, { folder, onFile })),
-  'jobs/run-job.ts onStatus': async onStatus => {
+  'replay/replay.ts onGap': async (onGap, signal) => replayOf(7 * DAY, { onGap }, signal),
+  'replay/replay.ts onWait': async (onWait, signal) => replayOf(15 * MINUTE, { onWait }, signal),
+  'compliance/compliance.ts onDamaged': async (onDamaged, signal) =>
+    complianceWith({ onDamaged }, signal),
+  'compliance/compliance.ts onGap': async (onGap, signal) =>
+    complianceWith({ onDamaged() {}, onGap }, signal),
+  'jobs/job-files.ts onVerdict': async (onVerdict, signal) =>
+    withJobServer(of => collect()(jobFiles(of, UUID, { onVerdict }), { signal })),
+  'jobs/download-job.ts onFile': async (onFile, signal) =>
+    withJobServer(of => downloadJob(of, UUID, { folder, onFile, signal })),
+  'jobs/run-job.ts onStatus': async (onStatus, signal) => {
     await using service = createService({ limits: 'relaxed', jobDwellMs: 15 });
     const of = account(await service.start(), {});
-    const job = { title: 'a', fromDate: '202401010000', toDate: '202401010100' };
-    const rules = [{ value: 'coffee' }];
-    const decide = () => true;
-    return await runJob(of, { ...job, dataFormat: 'original', rules, decide, onStatus });
+    return await runJob(of, { ...JOB, decide: () => true, onStatus, signal });
   },
-  'jetstream/from-jet-stream.ts onGap': async onGap => {
+  'jetstream/from-jet-stream.ts onGap': async (onGap, signal) => {
     await using node = await startNode();
     const to = { servers: node.url, stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 1 << 20, shares: 4 };
@@ -155,9 +171,9 @@ const RUNS: Readonly<Record<string, (callback: Callback) => Promise<unknown>>> =
     } finally {
       await connection.close();
     }
-    return await collect()(fromJetStream({ ...to, until: 'caught up', onGap }));
+    return await collect()(fromJetStream({ ...to, until: 'caught up', onGap }), { signal });
   },
-  'jetstream/to-jet-stream.ts onDamaged': async onDamaged => {
+  'jetstream/to-jet-stream.ts onDamaged': async (onDamaged, signal) => {
     await using node = await startNode();
     const to = { servers: node.url, stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 1 << 20, shares: 4 };
@@ -167,24 +183,45 @@ const RUNS: Readonly<Record<string, (callback: Callback) => Promise<unknown>>> =
       jsonLines(),
       activities(),
       toJetStream({ ...to, create, onDamaged }),
+      { signal },
     );
   },
 };
 
 /** Callbacks that are not named `on...`. */
 const OTHERS: typeof RUNS = {
-  tap: async look => pipeline(await linesOf('{"id":1}'), tap(look), collect()),
-  'the progress of a pipeline': async progress =>
-    pipeline(await linesOf('{"id":1}'), collect(), { progress }),
-  'the progress of a pipeline that does not end': async progress => {
+  tap: async (look, signal) =>
+    pipeline(await linesOf('{"id":1}'), tap(look), collect(), { signal }),
+  'the progress of a pipeline': async (progress, signal) =>
+    pipeline(await linesOf('{"id":1}'), collect(), { progress, signal }),
+  'the progress of a pipeline that does not end': async (progress, signal) => {
     const endless = async function* () {
       while (true) yield await sleep(5);
     };
-    await pipeline(endless(), collect(), { progress });
+    await pipeline(endless(), collect(), { progress, signal });
   },
-  'open of users.signIn': async open => {
+  'onRetry in a replay': async (onRetry, signal) => {
+    server.otherwise = status(503);
+    const [fromDate, toDate] = [new Date(Date.now() - 3 * HOUR), new Date(Date.now() - 2 * HOUR)];
+    const flow = replay(acme({ onRetry }), { streamType: 'rulestream', fromDate, toDate, folder });
+    return collect()(flow, { signal });
+  },
+  'onRetry in a compliance stream': async (onRetry, signal) => {
+    server.otherwise = status(503);
+    return collect()(compliance(acme({ onRetry }), { backfill: false }), { signal });
+  },
+  'decide of jobs.run': async (decide, signal) => {
+    await using service = createService({ limits: 'relaxed', jobDwellMs: 15 });
+    const of = account(await service.start(), {});
+    return await runJob(of, {
+      ...JOB,
+      decide: async (...args) => (await decide(...args)) === true,
+      signal,
+    });
+  },
+  'open of users.signIn': async (open, signal) => {
     const local = await localUser();
-    return signIn(local.acme, { open });
+    return signIn(local.acme, { open, signal });
   },
 };
 
@@ -209,6 +246,16 @@ describe.each(runnable)('%s', (_, run) => {
       throw failure;
     });
     await expect(rejected).rejects.toBe(failure);
+  });
+
+  it('ends with the reason of an abort while its promise never settles', async () => {
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const aborted = run(() => {
+      setImmediate(() => controller.abort(reason));
+      return new Promise(() => {});
+    }, controller.signal);
+    await expect(aborted).rejects.toBe(reason);
   });
 });
 

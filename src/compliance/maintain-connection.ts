@@ -1,3 +1,4 @@
+import { answerOf } from '../abortable.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.js';
@@ -101,7 +102,7 @@ export async function maintainConnection(
     if (failure instanceof HttpError && (failure.retryAfterMs ?? 0) > retry.maxRetryAfterMs)
       throw failure;
     const waitMs = waitAfter(failure, failures, timing.random());
-    await onRetry?.({ error: failure, attempts: failures, waitMs });
+    await answerOf(onRetry?.({ error: failure, attempts: failures, waitMs }), signal);
     const end = account.beginWait({ reason: 'retry', waitMs, error: failure, retry: failures });
     await timing.sleep(waitMs, signal).finally(end);
   }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { abortable } from '../abortable.js';
+import { abortable, answerOf } from '../abortable.js';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { cursorError } from '../check.js';
 import { type DataError, IncompleteError } from '../errors.js';
@@ -70,7 +70,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   };
   const damaged = async (record: DamagedRecord, error: DataError) => {
     if (job.onDamaged !== undefined) {
-      await job.onDamaged(record, error);
+      await answerOf(job.onDamaged(record, error), signal);
       run.progress?.drop('damaged', 1);
       return;
     }
@@ -133,7 +133,7 @@ async function fillGaps(
       continue;
     }
     if (replayOf === undefined) {
-      await onGap({ ...datesOf(gap), reason: 'not filled' });
+      await answerOf(onGap({ ...datesOf(gap), reason: 'not filled' }), signal);
       gaps.filled(gap);
       continue;
     }
@@ -150,7 +150,7 @@ async function fillGaps(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof IncompleteError && error.retryable)) throw error;
-      await account.onRetry?.({ error, attempts: 1, waitMs: RETRY_WAIT_MS });
+      await answerOf(account.onRetry?.({ error, attempts: 1, waitMs: RETRY_WAIT_MS }), signal);
       await account.timing.sleep(RETRY_WAIT_MS, signal);
     }
   }

@@ -1,3 +1,4 @@
+import { answerOf } from '../abortable.js';
 import { milliseconds, type OptionTable, whole } from '../check.js';
 import { ConnectionError, HttpError, MillraceError } from '../errors.js';
 import { MINUTE, SECOND } from '../time.js';
@@ -73,7 +74,7 @@ export async function retry<T>(
       const spent = timing.elapsed() - started;
       if (waitMs === undefined || spent + waitMs > policy.totalMs) throw error;
       // An async function that rejects ends the call; it must not become an unhandled rejection.
-      await onRetry?.({ error, attempts, waitMs });
+      await answerOf(onRetry?.({ error, attempts, waitMs }), signal);
       const end = beginWait?.({ reason: 'retry', waitMs, error, retry: attempts });
       await timing.sleep(waitMs, signal).finally(end);
     }

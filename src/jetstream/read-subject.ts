@@ -1,4 +1,5 @@
 import type { JsMsg } from '@nats-io/jetstream';
+import { answerOf } from '../abortable.js';
 import type { Activity } from '../activity/activity.js';
 import { cursorError } from '../check.js';
 import { DataError } from '../errors.js';
@@ -68,6 +69,7 @@ class SubjectReader<T> {
   readonly #stream: OpenedStream;
   readonly #subject: string;
   readonly #progress: Progress | undefined;
+  readonly #signal: AbortSignal;
   readonly #epochs: Epochs;
   readonly #positions: SubjectPositions;
   /** The last sequence to read; `undefined` where the reader never ends. */
@@ -80,13 +82,14 @@ class SubjectReader<T> {
     plan: SubjectPlan<T>,
     stream: OpenedStream,
     subject: string,
-    { resume, progress }: Run,
+    { resume, progress, signal }: Run,
   ) {
     this.#connection = connection;
     this.#plan = plan;
     this.#stream = stream;
     this.#subject = subject;
     this.#progress = progress;
+    this.#signal = signal;
     const { until } = plan;
     this.#end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
     const { after, epochs, positions } = startOf(resume, stream, subject);
@@ -252,7 +255,7 @@ class SubjectReader<T> {
     const { onGap } = this.#plan;
     if (gaps.length > 0 && onGap === undefined)
       throw incomplete(this.#stream.name, gaps, this.#cursor);
-    for (const gap of gaps) await onGap?.(gap);
+    for (const gap of gaps) await answerOf(onGap?.(gap), this.#signal);
   }
 }
 

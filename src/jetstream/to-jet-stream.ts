@@ -1,3 +1,4 @@
+import { answerOf } from '../abortable.js';
 import {
   checkOptions,
   explained,
@@ -218,7 +219,8 @@ async function publish<T>(
           if (full !== undefined) await full;
         } catch (error) {
           if (!(error instanceof DamagedItem) || plan.onDamaged === undefined) throw error;
-          await plan.onDamaged({ origin, raw: Buffer.from(error.raw) }, error);
+          const record = { origin, raw: Buffer.from(error.raw) };
+          await answerOf(plan.onDamaged(record, error), signal);
           progress?.drop('damaged', 1);
         }
       }

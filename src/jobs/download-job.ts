@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
+import { answerOf } from '../abortable.js';
 import {
   type Checked,
   checkOptions,
@@ -149,8 +150,10 @@ async function download(
   const thrown: unknown[] = [];
   const notify = async (file: DownloadedFile) => {
     try {
-      if (thrown.length === 0) await onFile?.(file);
+      if (thrown.length === 0) await answerOf(onFile?.(file), signal);
     } catch (error) {
+      // The download ends for another reason, and does not wait for the function.
+      if (signal.aborted && error === signal.reason) return;
       thrown.push(error);
       abort.abort();
     }

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { abortable } from '../abortable.js';
+import { abortable, answerOf } from '../abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
 import type { Decoder, SourceFile } from '../engine/plan.js';
 import { fileFlow } from '../engine/planned.js';
@@ -290,7 +290,7 @@ class Download {
     const rest = list.files.slice(state.next).map(file => file.name);
     const delivered = { ...state, missing: [...state.missing, ...rest] };
     const verdict = jobVerdict(list, delivered, list.part);
-    await this.#options.onVerdict?.(verdict);
+    await answerOf(this.#options.onVerdict?.(verdict), this.#run.signal);
     const filesMissing = state.missing.length + rest.length > 0;
     const totalsOnly = this.#options.totals === 'report' && !filesMissing;
     if (verdict.missing.length === 0 || totalsOnly) return undefined;

@@ -1,3 +1,4 @@
+import { answerOf } from '../abortable.js';
 import { checkOptions, func, milliseconds, type OptionTable, required, signal } from '../check.js';
 import { HttpError, JobError, OptionError } from '../errors.js';
 import type { Account } from '../http/account.js';
@@ -77,7 +78,7 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
   let before: Job | undefined;
   let waitMs = FIRST_POLL_MS;
   while (true) {
-    if (before === undefined || hasChanged(before, job)) await onStatus?.(job);
+    if (before === undefined || hasChanged(before, job)) await answerOf(onStatus?.(job), signal);
     if (before?.status !== job.status) waitMs = Math.min(FIRST_POLL_MS, pollIntervalMs);
     before = job;
     if (isDelivered(job)) return job;
@@ -174,7 +175,7 @@ async function decideQuote(
   quote: JobQuote,
   { decide, onStatus, signal }: RunJobOptions,
 ): Promise<Job> {
-  const accepted: unknown = await decide(quote, job);
+  const accepted: unknown = await answerOf(decide(quote, job), signal);
   signal?.throwIfAborted();
   if (accepted === true) return accept(account, job, signal);
   if (accepted !== false)
@@ -183,7 +184,7 @@ async function decideQuote(
       'jobs.run: `decide` must return true or false; the job was neither accepted nor rejected',
     );
   const rejected = await rejectJob(account, job, { signal });
-  await onStatus?.(rejected);
+  await answerOf(onStatus?.(rejected), signal);
   throw ended(
     rejected,
     `was rejected, since \`decide\` turned its quote down: ${described(quote)}`,

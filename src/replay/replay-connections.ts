@@ -1,3 +1,4 @@
+import { answerOf } from '../abortable.js';
 import { HttpError, IncompleteError, MillraceError } from '../errors.js';
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
@@ -84,7 +85,7 @@ export async function* replayConnections(
   let refusals = 0;
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
-  const waits = new WaitReporter(account, onWait);
+  const waits = new WaitReporter(account, onWait, signal);
   const pace = new Pace();
   const estimate = () => {
     const leftMs = machine.leftMs(timing.now(), clock.now(), pace.perMs);
@@ -102,8 +103,10 @@ export async function* replayConnections(
     const action = machine.next(timing.now(), isKnown ? clock.now() : undefined);
     if (action.do === 'done') return;
     if (action.do === 'give up') throw new GaveUp(failure ?? new Error('no reason was given'));
-    if (unreported && failure !== undefined)
-      await onRetry?.({ error: failure, attempts, waitMs: action.do === 'wait' ? action.ms : 0 });
+    if (unreported && failure !== undefined) {
+      const waitMs = action.do === 'wait' ? action.ms : 0;
+      await answerOf(onRetry?.({ error: failure, attempts, waitMs }), signal);
+    }
     unreported = false;
     if (action.do === 'wait') {
       await waits.begin(action, estimate, failure, attempts);

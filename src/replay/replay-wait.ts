@@ -1,3 +1,4 @@
+import { answerOf } from '../abortable.js';
 import { optionError } from '../check.js';
 import type { MillraceError } from '../errors.js';
 import type { Account } from '../http/account.js';
@@ -47,11 +48,17 @@ interface CurrentWait {
 export class WaitReporter {
   readonly #account: Account;
   readonly #onWait: ((wait: ReplayWait) => unknown) | undefined;
+  readonly #signal: AbortSignal;
   #current: CurrentWait | undefined;
 
-  constructor(account: Account, onWait: ((wait: ReplayWait) => unknown) | undefined) {
+  constructor(
+    account: Account,
+    onWait: ((wait: ReplayWait) => unknown) | undefined,
+    signal: AbortSignal,
+  ) {
     this.#account = account;
     this.#onWait = onWait;
+    this.#signal = signal;
   }
 
   /** `error` and `failures` are those of the connection before; `leftMs` is asked when the wait begins. */
@@ -71,8 +78,9 @@ export class WaitReporter {
         : { reason: why, waitMs: ms },
     );
     this.#current = { why, until, end };
-    if (why !== 'after a failure')
-      await this.#onWait?.({ reason: why, until: new Date(until), waitMs: ms, leftMs: leftMs() });
+    if (why === 'after a failure') return;
+    const wait = { reason: why, until: new Date(until), waitMs: ms, leftMs: leftMs() };
+    await answerOf(this.#onWait?.(wait), this.#signal);
   }
 
   end(): void {

@@ -1,3 +1,4 @@
+import { answerOf } from '../abortable.js';
 import { DataError, IncompleteError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
@@ -78,7 +79,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
         { missing, cursor, cause: error },
       );
     }
-    await job.onDamaged(record, error);
+    await answerOf(job.onDamaged(record, error), run.signal);
     progress?.drop('damaged', 1);
   };
 
@@ -136,7 +137,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     ours.unlink();
     for (const spool of spools) await spool.close();
   }
-  await reportGaps(job, machine.state, cursor);
+  await reportGaps(job, machine.state, cursor, run.signal);
 }
 
 function readRecord<T>({ parse, idOf }: ReplayRun<T>, record: Buffer) {
@@ -153,6 +154,7 @@ async function reportGaps<T>(
   job: ReplayRun<T>,
   { gaps }: ReplayState,
   cursor: Cursor | undefined,
+  signal: AbortSignal,
 ): Promise<void> {
   if (gaps.length === 0) return;
   if (job.onGap === undefined)
@@ -160,8 +162,10 @@ async function reportGaps<T>(
       `The replay is over, but the service could not deliver all of it. Missing: ${gaps.map(shownGap).join(', ')}. Pass \`onGap\` to handle this`,
       { missing: gaps.map(shownGap), cursor },
     );
-  for (const { from, to, reason } of gaps)
-    await job.onGap({ fromDate: formatTimestamp(from), toDate: formatTimestamp(to), reason });
+  for (const { from, to, reason } of gaps) {
+    const gap = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to), reason };
+    await answerOf(job.onGap(gap), signal);
+  }
 }
 
 function shownGap(gap: Window & { readonly reason: string }): string {

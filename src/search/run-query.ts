@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { answerOf } from '../abortable.js';
 import { cursorError } from '../check.js';
 import { DataError, IncompleteError, MillraceError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
@@ -73,7 +74,7 @@ export async function* runQuery<T>(
       for (const { record, error } of page.damaged) {
         if (results.onDamaged === undefined) throw error;
         isInCallback = true;
-        await results.onDamaged(record, error);
+        await answerOf(results.onDamaged(record, error), run.signal);
         isInCallback = false;
       }
       results.receive?.(page);
