@@ -149,7 +149,7 @@ export type { FileSinkOptions } from './sinks/output/file-sink-options.js';
 export { safeName } from './sinks/output/safe-name.js';
 export type { Written, WrittenFile } from './sinks/output/written.js';
 export { type ParquetOptions, parquet } from './sinks/parquet.js';
-export type { ParquetCompression } from './sinks/parquet-codec.js';
+export type { ParquetCompression } from './parquet/page-codec.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export { type TeeOptions, tee } from './sinks/tee.js';
 export { concat } from './sources/concat.js';

@@ -63,7 +63,7 @@ const ARROWS: Record<string, readonly string[]> = {
   http: FOUNDATIONS,
   activity: ['errors', 'time', 'is-record', 'is-thenable', 'json'],
   // Plans of whole files: the sources, stages and sinks that take part use it.
-  engine: ['flow', 'activity', 'tables', 'errors', 'gzip', 'json'],
+  engine: ['flow', 'activity', 'tables', 'parquet', 'errors', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
   // First a post as rules see it, then what each operator tests in it.
@@ -87,7 +87,9 @@ const ARROWS: Record<string, readonly string[]> = {
       'users/engagement-request',
     ],
   ],
-  sinks: ['flow', 'engine', 'activity', 'tables', ...FOUNDATIONS],
+  // Rows as the bytes of Parquet files.
+  parquet: ['tables/column', 'tables/convert-value'],
+  sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
   sources: ['flow', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.
   jetstream: [...MACHINERY, 'sources/merge-batches', 'sinks/line'],
@@ -130,7 +132,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/console': [...SERVICE_FAMILY, 'service'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
-    ...['compliance', 'archive', 'sources', 'tables'],
+    ...['compliance', 'archive', 'sources', 'tables', 'parquet'],
   ],
 };
 

@@ -8,6 +8,7 @@ import {
   whole,
 } from '../check.js';
 import type { Sink } from '../flow/flow.js';
+import { canCompress, type ParquetCompression } from '../parquet/page-codec.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { hasOwnColumns, listColumns, settingsOf } from '../tables/columns.js';
 import { rowReader } from '../tables/row-reader.js';
@@ -15,7 +16,7 @@ import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/t
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
 import type { Written } from './output/written.js';
-import { type ParquetCompression, parquetCodec } from './parquet-codec.js';
+import { ParquetEncoder } from './parquet-encoder.js';
 
 /**
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
@@ -28,10 +29,10 @@ export interface ParquetOptions<T>
   /** The maximum number of rows in a row group. @default 100_000 */
   readonly rowGroup?: number | undefined;
   /**
-   * Memory of the rows that wait for their row group, estimated, over all open files, in bytes. Beyond it,
-   * the largest row groups are written as they are. A process grows by several times this, as encoding a
-   * row group takes memory, too.
-   * @default 64 MiB, some 25,000 posts with all columns
+   * Memory of the rows that wait for their row group, over all open files, in bytes. Beyond it, the largest row
+   * groups are written as they are. A process grows by several times this, as encoding a row group takes memory,
+   * too.
+   * @default 64 MiB, some 80,000 posts with all columns
    */
   readonly maxHeldBytes?: number | undefined;
   /**
@@ -96,8 +97,7 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
     OPTIONS,
     options as ParquetOptions<unknown>,
   );
-  const codec = parquetCodec(compression);
-  if (codec === undefined)
+  if (!canCompress(compression))
     throw optionError('parquet', 'compression', "must not be 'zstd' before Node 22.15; use 'gzip'");
   if (typeof checked.path === 'string' && /\.gz$/i.test(checked.path))
     throw optionError('parquet', 'path', 'must not end in .gz: Parquet compresses within the file');
@@ -105,18 +105,15 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
   const format = {
     columns: list,
     read: rowReader('parquet', list, invalidValues),
-    codec,
+    compression,
     rowGroup,
   };
   const plan = planOf<unknown>('parquet', checked, {
-    format: async () => {
-      const { ParquetEncoder } = await import('./parquet-encoder.js');
-      return {
-        encoder: () => new ParquetEncoder(format),
-        maxHeldBytes,
-        committedBytes: DEFAULT_FILE_BYTES,
-      };
-    },
+    format: () => ({
+      encoder: () => new ParquetEncoder(format),
+      maxHeldBytes,
+      committedBytes: DEFAULT_FILE_BYTES,
+    }),
     settings: { columns: settingsOf(list) },
     takesFunctions: hasOwnColumns(list),
   });

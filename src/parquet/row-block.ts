@@ -1,0 +1,255 @@
+import type { ColumnType, RowValue, ScalarType } from '../tables/column.js';
+import { elementType } from '../tables/convert-value.js';
+
+/**
+ * Rows as columns of bytes, which threads can pass on. The columns are dealt to several parts, so that several
+ * threads can encode one row group.
+ */
+export interface RowBlock {
+  readonly rows: number;
+  readonly parts: readonly Uint8Array[];
+}
+
+/** Into how many parts a block is divided. */
+export const PARTS = 4;
+
+/** The columns of a part, of all columns. */
+export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
+  return columns.filter((_, index) => index % PARTS === part);
+}
+
+/** Bytes of a value; 0 for strings, which have lengths. */
+export const WIDTHS: Readonly<Record<ScalarType, number>> = {
+  string: 0,
+  boolean: 1,
+  int32: 4,
+  int64: 8,
+  double: 8,
+  timestamp: 8,
+};
+
+/** The values of a column in a block. */
+export interface ColumnValues {
+  /** For each row, 0 for a null, or one more than its number of values: a list may have any. */
+  readonly counts: Uint32Array;
+  /** Of the values; those of nulls are left out. */
+  readonly count: number;
+  /** Of strings, in bytes. */
+  readonly lengths: Uint32Array;
+  /** Strings in UTF-8, one after the other; other values in their width, little-endian. */
+  readonly data: Uint8Array;
+}
+
+/** Collects rows. */
+export class RowBlockBuilder {
+  rows = 0;
+  readonly #columns: readonly ColumnBuilder[];
+
+  constructor(types: readonly ColumnType[]) {
+    this.#columns = types.map(type => new ColumnBuilder(type));
+  }
+
+  /** Memory of the rows. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const column of this.#columns) bytes += column.size;
+    return bytes;
+  }
+
+  add(row: readonly RowValue[]): void {
+    const columns = this.#columns;
+    for (let index = 0; index < columns.length; index++) columns[index]!.add(row[index]!);
+    this.rows++;
+  }
+
+  /** Forgets rows after an error in the midst of one. */
+  clear(): void {
+    for (const column of this.#columns) column.clear();
+    this.rows = 0;
+  }
+
+  /** The rows since the last call. Each part has its memory to itself. */
+  take(): RowBlock {
+    const { rows } = this;
+    const parts = Array.from({ length: PARTS }, (_, part) => {
+      const columns = columnsOfPart(this.#columns, part);
+      const bytes = new Uint8Array(columns.reduce((sum, { size }) => sum + size, 0));
+      let at = 0;
+      for (const column of columns) at = column.write(bytes, at);
+      return bytes;
+    });
+    this.clear();
+    return { rows, parts };
+  }
+}
+
+/** The columns of a part of a block. */
+export function readPart(types: readonly ColumnType[], { buffer, byteOffset }: Uint8Array) {
+  let at = byteOffset;
+  return types.map((type): ColumnValues => {
+    const [rows, count, dataBytes] = new Uint32Array(buffer, at, HEADER_NUMBERS);
+    const lengthCount = WIDTHS[scalarOf(type)] === 0 ? count! : 0;
+    const counts = new Uint32Array(buffer, at + HEADER_BYTES, rows!);
+    const lengths = new Uint32Array(buffer, counts.byteOffset + counts.byteLength, lengthCount);
+    const data = new Uint8Array(buffer, lengths.byteOffset + lengths.byteLength, dataBytes!);
+    at = aligned(data.byteOffset + data.byteLength - byteOffset) + byteOffset;
+    return { counts, count: count!, lengths, data };
+  });
+}
+
+/** Of the values of a column: those of a list, or its own. */
+export function scalarOf(type: ColumnType): ScalarType {
+  return elementType(type) ?? (type as ScalarType);
+}
+
+/** The number of rows, of values, and of bytes of data. */
+const HEADER_NUMBERS = 3;
+const HEADER_BYTES = 4 * HEADER_NUMBERS;
+
+function aligned(bytes: number): number {
+  return (bytes + 7) & ~7;
+}
+
+const TWO_32 = 2 ** 32;
+/** Shorter texts are encoded here as long as they are ASCII: a call takes longer. */
+const MAX_LOOP = 48;
+
+/** The values of one column. */
+class ColumnBuilder {
+  readonly #type: ScalarType;
+  readonly #isList: boolean;
+  #rows = 0;
+  #counts = new Uint32Array(64);
+  #count = 0;
+  #lengths = new Uint32Array(0);
+  #used = 0;
+  #data!: Buffer;
+  #int32!: Int32Array;
+  #int64!: BigInt64Array;
+  #double!: Float64Array;
+
+  constructor(type: ColumnType) {
+    this.#type = scalarOf(type);
+    this.#isList = type !== this.#type;
+    this.#setData(Buffer.allocUnsafeSlow(512));
+  }
+
+  get size(): number {
+    const lengths = this.#type === 'string' ? this.#count : 0;
+    return aligned(HEADER_BYTES + 4 * (this.#rows + lengths) + this.#used);
+  }
+
+  add(value: RowValue): void {
+    if (this.#rows === this.#counts.length) this.#counts = doubled(this.#counts);
+    if (value === null) {
+      this.#counts[this.#rows++] = 0;
+      return;
+    }
+    if (this.#isList) {
+      const values = value as readonly RowValue[];
+      for (let index = 0; index < values.length; index++) this.#addValue(values[index]!);
+      this.#counts[this.#rows++] = 1 + values.length;
+      return;
+    }
+    this.#addValue(value);
+    this.#counts[this.#rows++] = 2;
+  }
+
+  clear(): void {
+    this.#rows = 0;
+    this.#count = 0;
+    this.#used = 0;
+  }
+
+  /** Writes the column at a position, and returns the one behind it. */
+  write(bytes: Uint8Array, at: number): number {
+    const numbers = new Uint32Array(bytes.buffer, at);
+    numbers.set([this.#rows, this.#count, this.#used]);
+    let next = HEADER_NUMBERS;
+    numbers.set(this.#counts.subarray(0, this.#rows), next);
+    next += this.#rows;
+    if (this.#type === 'string') {
+      numbers.set(this.#lengths.subarray(0, this.#count), next);
+      next += this.#count;
+    }
+    bytes.set(this.#data.subarray(0, this.#used), at + 4 * next);
+    return at + this.size;
+  }
+
+  #addValue(value: RowValue): void {
+    const index = this.#count++;
+    switch (this.#type) {
+      case 'string':
+        this.#addText(index, value as string);
+        return;
+      case 'int32':
+        this.#reserve(4);
+        this.#int32[index] = value as number;
+        this.#used += 4;
+        return;
+      case 'boolean':
+        this.#reserve(1);
+        this.#data[this.#used++] = value === true ? 1 : 0;
+        return;
+      case 'double':
+        this.#reserve(8);
+        this.#double[index] = value as number;
+        break;
+      case 'int64':
+        this.#reserve(8);
+        this.#int64[index] = value as bigint;
+        break;
+      case 'timestamp': {
+        this.#reserve(8);
+        const ms = (value as Date).getTime();
+        this.#int32[2 * index] = ms | 0;
+        this.#int32[2 * index + 1] = Math.floor(ms / TWO_32);
+        break;
+      }
+    }
+    this.#used += 8;
+  }
+
+  #addText(index: number, text: string): void {
+    const { length } = text;
+    this.#reserve(3 * length);
+    const data = this.#data;
+    const start = this.#used;
+    let at = start;
+    let done = length <= MAX_LOOP;
+    if (done)
+      for (let char = 0; char < length; char++) {
+        const code = text.charCodeAt(char);
+        if (code >= 0x80) {
+          done = false;
+          break;
+        }
+        data[at++] = code;
+      }
+    if (!done) at = start + data.write(text, start, 'utf8');
+    this.#used = at;
+    if (index === this.#lengths.length) this.#lengths = doubled(this.#lengths);
+    this.#lengths[index] = at - start;
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#used + bytes;
+    if (needed <= this.#data.length) return;
+    const grown = Buffer.allocUnsafeSlow(aligned(Math.max(needed, 2 * this.#data.length)));
+    this.#data.copy(grown, 0, 0, this.#used);
+    this.#setData(grown);
+  }
+
+  #setData(data: Buffer): void {
+    this.#data = data;
+    this.#int32 = new Int32Array(data.buffer);
+    this.#int64 = new BigInt64Array(data.buffer);
+    this.#double = new Float64Array(data.buffer);
+  }
+}
+
+function doubled(numbers: Uint32Array): Uint32Array<ArrayBuffer> {
+  const grown = new Uint32Array(2 * numbers.length + 64);
+  grown.set(numbers);
+  return grown;
+}

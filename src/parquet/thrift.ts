@@ -1,0 +1,77 @@
+import { ByteWriter } from './byte-writer.js';
+
+/** A value of a Thrift struct, with its type. */
+export type ThriftValue =
+  | { readonly kind: 'i32' | 'i64'; readonly value: number }
+  | { readonly kind: 'boolean'; readonly value: boolean }
+  | { readonly kind: 'binary'; readonly value: Uint8Array }
+  | { readonly kind: 'list'; readonly value: readonly ThriftValue[] }
+  | { readonly kind: 'struct'; readonly value: ThriftStruct };
+
+/** The values of a struct by the numbers of their fields, ascending. */
+export type ThriftStruct = Readonly<Record<number, ThriftValue | undefined>>;
+
+export const i32 = (value: number): ThriftValue => ({ kind: 'i32', value });
+/** A number below 2^52 in a field of 64 bits. */
+export const i64 = (value: number): ThriftValue => ({ kind: 'i64', value });
+export const boolean = (value: boolean): ThriftValue => ({ kind: 'boolean', value });
+export const binary = (value: Uint8Array): ThriftValue => ({ kind: 'binary', value });
+export const text = (value: string): ThriftValue => binary(Buffer.from(value));
+export const list = (value: readonly ThriftValue[]): ThriftValue => ({ kind: 'list', value });
+export const struct = (value: ThriftStruct): ThriftValue => ({ kind: 'struct', value });
+
+const TYPES = { i32: 5, i64: 6, binary: 8, list: 9, struct: 12 } as const;
+const TRUE = 1;
+const FALSE = 2;
+const STOP = 0;
+
+/** A struct in Thrift's compact protocol. */
+export function printThrift(value: ThriftStruct): Buffer {
+  const out = new ByteWriter();
+  printStruct(out, value);
+  return out.bytes;
+}
+
+function printStruct(out: ByteWriter, fields: ThriftStruct): void {
+  let last = 0;
+  for (const [key, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    const id = Number(key);
+    // Ids of Parquet are at most 15 apart.
+    out.byte(((id - last) << 4) | typeOf(value));
+    last = id;
+    if (value.kind !== 'boolean') print(out, value);
+  }
+  out.byte(STOP);
+}
+
+function typeOf(value: ThriftValue): number {
+  if (value.kind === 'boolean') return value.value ? TRUE : FALSE;
+  return TYPES[value.kind];
+}
+
+function print(out: ByteWriter, one: ThriftValue): void {
+  switch (one.kind) {
+    case 'i32':
+    case 'i64':
+      out.varint(one.value < 0 ? -2 * one.value - 1 : 2 * one.value);
+      break;
+    case 'boolean':
+      out.byte(typeOf(one));
+      break;
+    case 'binary':
+      out.varint(one.value.length);
+      out.append(one.value);
+      break;
+    case 'list': {
+      const { length } = one.value;
+      const type = length === 0 ? TYPES.struct : typeOf(one.value[0]!);
+      out.byte((Math.min(length, 15) << 4) | type);
+      if (length >= 15) out.varint(length);
+      for (const element of one.value) print(out, element);
+      break;
+    }
+    case 'struct':
+      printStruct(out, one.value);
+  }
+}
