@@ -2,41 +2,21 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { checkValue, flag } from '../check.js';
+import { checkValue } from '../check.js';
 import { didYouMean } from '../closest.js';
 import { MillraceError, OptionError } from '../errors.js';
 import { environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
 import { loopbackUrl } from './http/listen.js';
-import {
-  type FlagTable,
-  flagConfig,
-  flagHelp,
-  optionsFromFlags,
-  withFlag,
-} from './option-flags.js';
+import { flagConfig, flagHelp, optionsFromFlags } from './option-flags.js';
 import { createService, PORT } from './service.js';
-import { SERVICE_OPTIONS, type ServiceOptions, settingsOf } from './service-options.js';
-
-const FLAGS: FlagTable = {
-  port: withFlag(PORT, 'port', 'N'),
-  ...SERVICE_OPTIONS,
-  json: withFlag(flag('print one line of JSON once ready, and nothing else'), 'json', '', 'true'),
-  env: withFlag(
-    flag('print the variables that scripts need (with --port), and end: nothing is started'),
-    'env',
-    '',
-    'true',
-  ),
-  version: withFlag(flag('print the version'), 'version', '', 'true'),
-  help: withFlag(flag('print this'), 'help', '', 'true'),
-};
+import { type ServiceOptions, settingsOf } from './service-options.js';
 
 const usage = () => `Usage: ${calledAs()} [options]
 
 The whole service on 127.0.0.1, over a folder of delivered job files or generated posts.
 
-${flagHelp(FLAGS)}
+${flagHelp()}
 Scripts read where it is from their environment:
   eval "$(${calledAs()} --port 8080 --env)"      in a shell
   ${calledAs()} --port 8080 --env > service.env   for node --env-file=service.env
@@ -108,12 +88,12 @@ function onParentGone(end: () => void): void {
 
 function readArguments(): Record<string, unknown> {
   try {
-    const { values } = parseArgs({ options: flagConfig(FLAGS), allowPositionals: false });
-    return optionsFromFlags(FLAGS, values);
+    const { values } = parseArgs({ options: flagConfig(), allowPositionals: false });
+    return optionsFromFlags(values);
   } catch (error) {
     const { message } = error as Error;
     const [, unknown] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
-    const names = Object.keys(flagConfig(FLAGS));
+    const names = Object.keys(flagConfig());
     const hint = unknown && didYouMean(unknown, names, meant => `--${meant}`);
     throw new OptionError('arguments', hint ? `${message}; ${hint}` : message, { cause: error });
   }

@@ -1,6 +1,8 @@
 import type { ParseArgsConfig } from 'node:util';
-import type { Option } from '../check.js';
+import { flag, type Option } from '../check.js';
 import { SECOND } from '../time.js';
+import { PORT } from './service.js';
+import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
 /**
  * How the text of a flag becomes the value of its option: `seconds` are converted to
@@ -8,69 +10,112 @@ import { SECOND } from '../time.js';
  */
 type FlagKind = 'text' | 'number' | 'seconds' | 'list' | 'true' | 'false';
 
-export interface Flag {
-  /** Without the dashes: `heartbeat-seconds`. */
+/** The name of a flag without its dashes, the placeholder of its text in the help, and its kind. A placeholder `N` means a number. */
+type FlagForm = readonly [name: string, placeholder?: string, kind?: FlagKind];
+
+interface Flag {
+  /** The name of the option. */
+  readonly option: string;
+  readonly described: Option<unknown>;
   readonly name: string;
-  /** The placeholder for the text in the help: `N`, `FOLDER`. */
   readonly placeholder: string;
   readonly kind: FlagKind;
 }
 
-/** An option that may also have a flag of the command line. */
-export type FlagOption = Option<unknown> & { readonly flag?: Flag };
+/** The flags of the options that a command line can give. */
+const SERVICE_FLAGS: Readonly<
+  Record<keyof Omit<ServiceOptions, 'countsTimeoutMs' | 'onError'>, FlagForm>
+> = {
+  archive: ['archive', 'FOLDER'],
+  format: ['format', 'FORMAT'],
+  seed: ['seed', 'TEXT'],
+  postsPerMinute: ['posts-per-minute', 'N'],
+  limits: ['limits', 'LIMITS'],
+  perMinuteLimit: ['per-minute', 'N'],
+  account: ['account', 'NAME'],
+  label: ['label', 'NAME'],
+  streamLabel: ['stream-label', 'NAME'],
+  complianceLabel: ['compliance-label', 'NAME'],
+  publisher: ['publisher', 'NAME'],
+  email: ['email', 'ADDRESS'],
+  password: ['password', 'TEXT'],
+  duplicatesAtPageEdges: ['duplicates', '', 'true'],
+  countsOrder: ['counts-order', 'ORDER'],
+  jobDwellMs: ['job-dwell', 'SECONDS', 'seconds'],
+  jobDollarsPerDay: ['job-dollars-per-day', 'N'],
+  jobInfoLine: ['no-info-line', '', 'false'],
+  fileUrlMs: ['file-url-seconds', 'N', 'seconds'],
+  filesPort: ['files-port', 'N'],
+  heartbeatMs: ['heartbeat-seconds', 'N', 'seconds'],
+  streamBacklogBytes: ['stream-backlog', 'BYTES', 'number'],
+  replayPostsPerSecond: ['replay-posts-per-second', 'N'],
+  complianceRate: ['compliance-rate', 'N'],
+  stateFolder: ['state', 'FOLDER'],
+  consumerKey: ['consumer-key', 'KEY'],
+  consumerSecret: ['consumer-secret', 'TEXT'],
+  unapprovedConsumerKey: ['unapproved-consumer-key', 'KEY'],
+  unapprovedConsumerSecret: ['unapproved-consumer-secret', 'TEXT'],
+  callbackUrls: ['callback-url', 'URL', 'list'],
+  userPassword: ['user-password', 'TEXT'],
+  usageAlert: ['usage-alert', 'N'],
+  usageCap: ['usage-cap', 'N'],
+  requestCap: ['request-cap', 'N'],
+  accountStatus: ['account-status', 'STATUS'],
+  control: ['no-control', '', 'false'],
+};
 
-/** The options of a call, some of which are flags. */
-export type FlagTable = Readonly<Record<string, FlagOption>>;
+/** Flags of the command itself, each with its meaning. */
+const COMMAND_FLAGS = {
+  json: 'print one line of JSON once ready, and nothing else',
+  env: 'print the variables that scripts need (with --port), and end: nothing is started',
+  version: 'print the version',
+  help: 'print this',
+};
 
-/** The same option, with a flag of the command line. A placeholder `N` means a number. */
-export function withFlag<O extends object>(
-  option: O,
-  name: string,
-  placeholder = '',
-  kind: FlagKind = placeholder === 'N' ? 'number' : 'text',
-): O & { readonly flag: Flag } {
-  return { ...option, flag: { name, placeholder, kind } };
+const FLAGS: readonly Flag[] = [
+  flagOf('port', PORT, ['port', 'N']),
+  ...Object.entries(SERVICE_FLAGS).map(([name, form]) =>
+    flagOf(name, SERVICE_OPTIONS[name as keyof typeof SERVICE_OPTIONS], form),
+  ),
+  ...Object.entries(COMMAND_FLAGS).map(([name, meaning]) =>
+    flagOf(name, flag(meaning), [name, '', 'true']),
+  ),
+];
+
+function flagOf(option: string, described: Option<unknown>, form: FlagForm): Flag {
+  const [name, placeholder = '', kind = placeholder === 'N' ? 'number' : 'text'] = form;
+  return { option, described, name, placeholder, kind };
 }
 
-type FlagConfig = NonNullable<ParseArgsConfig['options']>;
-
 /** The flags in the form of `parseArgs`. */
-export function flagConfig(table: FlagTable): FlagConfig {
-  const flags = Object.values(table).flatMap(({ flag }) => flag ?? []);
+export function flagConfig(): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
-    flags.map(({ name, kind }) => [
-      name,
-      {
-        type: kind === 'true' || kind === 'false' ? ('boolean' as const) : ('string' as const),
-        multiple: kind === 'list',
-      },
-    ]),
+    FLAGS.map(({ name, kind }) => {
+      const type = kind === 'true' || kind === 'false' ? 'boolean' : 'string';
+      return [name, { type, multiple: kind === 'list' }];
+    }),
   );
 }
 
-/** The options that are given by flags. */
+/** The options that the values of `parseArgs` give. */
 export function optionsFromFlags(
-  table: FlagTable,
   values: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const options: Record<string, unknown> = {};
-  for (const [name, { flag }] of Object.entries(table))
-    if (flag !== undefined && values[flag.name] !== undefined)
-      options[name] = optionValue(flag.kind, values[flag.name]);
-  return options;
+  const given = FLAGS.filter(({ name }) => values[name] !== undefined);
+  return Object.fromEntries(
+    given.map(({ option, name, kind }) => [option, optionValue(kind, values[name])]),
+  );
 }
 
 /** A line of help for each flag. */
-export function flagHelp(table: FlagTable): string {
-  return Object.values(table)
-    .flatMap(({ flag, meaning, otherwise, isSecret }) => {
-      if (flag === undefined) return [];
-      const left = `--${flag.name} ${flag.placeholder}`.trimEnd().padEnd(33);
-      const isShown =
-        isSecret !== true && (typeof otherwise === 'string' || Number.isFinite(otherwise));
-      return `  ${left} ${meaning}${isShown ? ` (default ${flag.kind === 'seconds' ? Number(otherwise) / SECOND : otherwise})` : ''}\n`;
-    })
-    .join('');
+export function flagHelp(): string {
+  return FLAGS.map(({ described, name, placeholder, kind }) => {
+    const { meaning, otherwise, isSecret } = described;
+    const left = `--${name} ${placeholder}`.trimEnd().padEnd(33);
+    const isShown =
+      isSecret !== true && (typeof otherwise === 'string' || Number.isFinite(otherwise));
+    return `  ${left} ${meaning}${isShown ? ` (default ${kind === 'seconds' ? Number(otherwise) / SECOND : otherwise})` : ''}\n`;
+  }).join('');
 }
 
 function optionValue(kind: FlagKind, value: unknown): unknown {

@@ -7,6 +7,7 @@ import {
   milliseconds,
   type OptionTable,
   oneOf,
+  orGroup,
   secret,
   special,
   text,
@@ -14,10 +15,7 @@ import {
 } from '../check.js';
 import type { Archive } from './archive/archive.js';
 import { LIMITS_OPTION, type Limits, type LimitsOption, limitsOf } from './http/service-limits.js';
-import { dwellOf, JOB_DWELL, type JobDwell } from './jobs/job-dwell.js';
-import { withFlag } from './option-flags.js';
 import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-options.js';
-import { USAGE_OPTIONS, type UsageOptions } from './usage/usage-options.js';
 import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
 
 /**
@@ -104,8 +102,45 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
   readonly onError?: ((error: unknown) => unknown) | undefined;
 }
 
+/** What the usage report says of the contract. */
+export interface UsageOptions {
+  /** Activities in a month that trigger the alert in the usage report. */
+  readonly usageAlert?: number | undefined;
+  /** Activities in a month that the contract allows. Only reported, not enforced. */
+  readonly usageCap?: number | undefined;
+  /** Requests in a month that the contract allows for each search product. Only reported, not enforced. */
+  readonly requestCap?: number | undefined;
+  /** Status of the account in the usage report. @default 'active' */
+  readonly accountStatus?: 'active' | 'inactive' | undefined;
+}
+
+/** Minimum milliseconds of the states that a job leaves by itself. */
+export interface JobDwell {
+  readonly opened: number;
+  readonly estimating: number;
+  readonly accepted: number;
+  readonly running: number;
+  readonly completed: number;
+}
+
 const isAmount = (value: unknown): value is number => typeof value === 'number' && value >= 0;
 const isPositive = (value: unknown): value is number => typeof value === 'number' && value > 0;
+
+const dwell = <Else extends number | undefined = undefined>(otherwise?: Else) =>
+  special<number, Else>(
+    'minimum time of a job in each state',
+    'milliseconds, 0 or more',
+    isAmount,
+    otherwise as Else,
+  );
+
+const DWELL_OPTIONS = {
+  opened: dwell(500),
+  estimating: dwell(1_000),
+  accepted: dwell(500),
+  running: dwell(2_000),
+  completed: dwell(500),
+} satisfies OptionTable<Partial<JobDwell>>;
 
 /** A segment of a path. */
 const name = <Else extends string>(meaning: string, otherwise: Else) =>
@@ -117,66 +152,38 @@ const name = <Else extends string>(meaning: string, otherwise: Else) =>
   );
 
 /**
- * Every option of the service. The checks, the messages, the flags of the command line and its help
- * all come from this table.
+ * Every option of the service. The checks, the messages and the help of the command line all come from this table.
  */
 export const SERVICE_OPTIONS = {
-  archive: withFlag(
-    special<string | Archive>(
-      'folder of 10-minute gzip files (default: generated posts)',
-      'a folder or an archive',
-      value =>
-        (typeof value === 'string' && value !== '') ||
-        (typeof value === 'object' && value !== null && 'search' in value),
-    ),
-    'archive',
-    'FOLDER',
+  archive: special<string | Archive>(
+    'folder of 10-minute gzip files (default: generated posts)',
+    'a folder or an archive',
+    value =>
+      (typeof value === 'string' && value !== '') ||
+      (typeof value === 'object' && value !== null && 'search' in value),
   ),
   ...SAMPLE_OPTIONS,
-  limits: withFlag(LIMITS_OPTION, 'limits', 'LIMITS'),
-  perMinuteLimit: withFlag(
-    whole("the contract's limit on search requests in a minute (default: none)", { min: 1 }),
-    'per-minute',
-    'N',
+  limits: LIMITS_OPTION,
+  perMinuteLimit: whole("the contract's limit on search requests in a minute (default: none)", {
+    min: 1,
+  }),
+  account: name('name of the account', 'local'),
+  label: name('label of search', 'dev'),
+  streamLabel: name('label of replay and its rules', 'replay'),
+  complianceLabel: name('label of the compliance stream', 'compliance'),
+  publisher: name('the data publisher', 'twitter'),
+  email: special<string, 'dev@example.com'>(
+    'user of HTTP Basic and the console',
+    'text without a colon',
+    value => typeof value === 'string' && value !== '' && !value.includes(':'),
+    'dev@example.com',
   ),
-  account: withFlag(name('name of the account', 'local'), 'account', 'NAME'),
-  label: withFlag(name('label of search', 'dev'), 'label', 'NAME'),
-  streamLabel: withFlag(name('label of replay and its rules', 'replay'), 'stream-label', 'NAME'),
-  complianceLabel: withFlag(
-    name('label of the compliance stream', 'compliance'),
-    'compliance-label',
-    'NAME',
-  ),
-  publisher: withFlag(name('the data publisher', 'twitter'), 'publisher', 'NAME'),
-  email: withFlag(
-    special<string, 'dev@example.com'>(
-      'user of HTTP Basic and the console',
-      'text without a colon',
-      value => typeof value === 'string' && value !== '' && !value.includes(':'),
-      'dev@example.com',
-    ),
-    'email',
-    'ADDRESS',
-  ),
-  password: withFlag(
-    secret('password of HTTP Basic and the console', 'local-service'),
-    'password',
-    'TEXT',
-  ),
-  duplicatesAtPageEdges: withFlag(
-    flag('repeat the last post of a page at the start of the next', false),
-    'duplicates',
-    '',
-    'true',
-  ),
-  countsOrder: withFlag(
-    oneOf(
-      'of the buckets: ascending or descending',
-      ['ascending', 'descending'] as const,
-      'ascending',
-    ),
-    'counts-order',
-    'ORDER',
+  password: secret('password of HTTP Basic and the console', 'local-service'),
+  duplicatesAtPageEdges: flag('repeat the last post of a page at the start of the next', false),
+  countsOrder: oneOf(
+    'of the buckets: ascending or descending',
+    ['ascending', 'descending'] as const,
+    'ascending',
   ),
   countsTimeoutMs: special<number, 10_000>(
     'milliseconds after which a page of counts times out',
@@ -184,86 +191,56 @@ export const SERVICE_OPTIONS = {
     isAmount,
     10_000,
   ),
-  jobDwellMs: withFlag(JOB_DWELL, 'job-dwell', 'SECONDS', 'seconds'),
-  jobDollarsPerDay: withFlag(
-    special<number>(
-      'price in quotes (default: included in the subscription)',
-      'a number of dollars, 0 or more',
-      value => isAmount(value) && Number.isFinite(value),
-    ),
-    'job-dollars-per-day',
-    'N',
+  /** One number for all states, or an object of them. */
+  jobDwellMs: orGroup(dwell(), DWELL_OPTIONS as OptionTable<Partial<JobDwell>>),
+  jobDollarsPerDay: special<number>(
+    'price in quotes (default: included in the subscription)',
+    'a number of dollars, 0 or more',
+    value => isAmount(value) && Number.isFinite(value),
   ),
-  jobInfoLine: withFlag(
-    flag('data files without the info line at their end', true),
-    'no-info-line',
-    '',
-    'false',
+  jobInfoLine: flag('data files without the info line at their end', true),
+  fileUrlMs: special<number, number>(
+    'how long URLs of data files are valid (default: as long as the job)',
+    'a number of milliseconds greater than 0',
+    isPositive,
+    Number.POSITIVE_INFINITY,
   ),
-  fileUrlMs: withFlag(
-    special<number, number>(
-      'how long URLs of data files are valid (default: as long as the job)',
-      'a number of milliseconds greater than 0',
-      isPositive,
-      Number.POSITIVE_INFINITY,
-    ),
-    'file-url-seconds',
-    'N',
-    'seconds',
+  filesPort: whole('port of the second origin, for data files; 0 is any free one', {
+    max: 65_535,
+    default: 0,
+  }),
+  heartbeatMs: milliseconds('time without a message after which a stream sends a heartbeat', {
+    default: 10_000,
+  }),
+  streamBacklogBytes: whole('bytes that may wait for a slow consumer of a stream', {
+    min: 1,
+    default: 8 * 1024 * 1024,
+  }),
+  replayPostsPerSecond: special<number, number>(
+    'rate of a replay (default: that of the consumer)',
+    'a number of posts greater than 0',
+    isPositive,
+    Number.POSITIVE_INFINITY,
   ),
-  filesPort: withFlag(
-    whole('port of the second origin, for data files; 0 is any free one', {
-      max: 65_535,
-      default: 0,
-    }),
-    'files-port',
-    'N',
+  complianceRate: special<number, 0>(
+    'compliance events per post of the archive, 0 to 1',
+    'a number from 0 to 1',
+    value => isAmount(value) && value <= 1,
+    0,
   ),
-  heartbeatMs: withFlag(
-    milliseconds('time without a message after which a stream sends a heartbeat', {
-      default: 10_000,
-    }),
-    'heartbeat-seconds',
-    'N',
-    'seconds',
-  ),
-  streamBacklogBytes: withFlag(
-    whole('bytes that may wait for a slow consumer of a stream', {
-      min: 1,
-      default: 8 * 1024 * 1024,
-    }),
-    'stream-backlog',
-    'BYTES',
-    'number',
-  ),
-  replayPostsPerSecond: withFlag(
-    special<number, number>(
-      'rate of a replay (default: that of the consumer)',
-      'a number of posts greater than 0',
-      isPositive,
-      Number.POSITIVE_INFINITY,
-    ),
-    'replay-posts-per-second',
-    'N',
-  ),
-  complianceRate: withFlag(
-    special<number, 0>(
-      'compliance events per post of the archive, 0 to 1',
-      'a number from 0 to 1',
-      value => isAmount(value) && value <= 1,
-      0,
-    ),
-    'compliance-rate',
-    'N',
-  ),
-  stateFolder: withFlag(
-    text('keep jobs, their files, rules, usage and grants there, and go on with them'),
-    'state',
-    'FOLDER',
-  ),
+  stateFolder: text('keep jobs, their files, rules, usage and grants there, and go on with them'),
   ...OAUTH_OPTIONS,
-  ...USAGE_OPTIONS,
-  control: withFlag(flag('switch the control path /_control off', true), 'no-control', '', 'false'),
+  usageAlert: whole('activities a month from which the usage report warns', { min: 1 }),
+  usageCap: whole('activities a month that the contract allows, for the usage report', { min: 1 }),
+  requestCap: whole('search requests a month that the contract allows, for the usage report', {
+    min: 1,
+  }),
+  accountStatus: oneOf(
+    'the account in the usage report: active or inactive',
+    ['active', 'inactive'],
+    'active',
+  ),
+  control: flag('switch the control path /_control off', true),
   onError: func<(error: unknown) => unknown>('called with errors that the service itself caused'),
 } as const satisfies OptionTable<ServiceOptions>;
 
@@ -297,6 +274,13 @@ export function settingsOf(options: ServiceOptions): Settings {
     onError: error => void report(error, rest.onError),
     localService: postsOf(rest),
   };
+}
+
+/** The times of a checked `jobDwellMs`. */
+function dwellOf(option: number | Partial<JobDwell>): JobDwell {
+  if (typeof option !== 'number') return option as JobDwell;
+  const all = option;
+  return { opened: all, estimating: all, accepted: all, running: all, completed: all };
 }
 
 /** The options that decide which posts a service has; `undefined` for an archive that the caller made. */

@@ -1,6 +1,5 @@
 import type { Format } from '../../activity/activity.js';
 import { type OptionTable, oneOf, special } from '../../check.js';
-import { withFlag } from '../option-flags.js';
 
 /** The seed, format and density of generated posts. */
 export interface SampleOptions {
@@ -21,32 +20,20 @@ export interface SampleOptions {
 const MAX_POSTS_PER_MINUTE = 20_000;
 
 export const SAMPLE_OPTIONS = {
-  format: withFlag(
-    oneOf<Format>('of generated posts: original (default) or activity_streams', [
-      'original',
-      'activity_streams',
-    ]),
-    'format',
-    'FORMAT',
+  format: oneOf<Format>('of generated posts: original (default) or activity_streams', [
+    'original',
+    'activity_streams',
+  ]),
+  seed: special<string | number, 'millrace'>(
+    'of generated posts and next tokens',
+    'text or a number',
+    value => typeof value === 'string' || Number.isFinite(value),
+    'millrace',
   ),
-  seed: withFlag(
-    special<string | number, 'millrace'>(
-      'of generated posts and next tokens',
-      'text or a number',
-      value => typeof value === 'string' || Number.isFinite(value),
-      'millrace',
-    ),
-    'seed',
-    'TEXT',
-  ),
-  postsPerMinute: withFlag(
-    special<number, 3.5>(
-      'generated posts in an average minute',
-      `a number greater than 0, up to ${MAX_POSTS_PER_MINUTE}`,
-      value => typeof value === 'number' && value > 0 && value <= MAX_POSTS_PER_MINUTE,
-      3.5,
-    ),
-    'posts-per-minute',
-    'N',
+  postsPerMinute: special<number, 3.5>(
+    'generated posts in an average minute',
+    `a number greater than 0, up to ${MAX_POSTS_PER_MINUTE}`,
+    value => typeof value === 'number' && value > 0 && value <= MAX_POSTS_PER_MINUTE,
+    3.5,
   ),
 } as const satisfies OptionTable<SampleOptions>;

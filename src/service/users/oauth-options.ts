@@ -1,5 +1,4 @@
 import { type Checked, type OptionTable, secret, special, text } from '../../check.js';
-import { withFlag } from '../option-flags.js';
 
 /** The applications and users that the service knows. */
 export interface OAuthOptions {
@@ -25,41 +24,16 @@ export type OAuthSettings = Omit<Checked<OAuthOptions, typeof OAUTH_OPTIONS>, 'u
 };
 
 export const OAUTH_OPTIONS = {
-  consumerKey: withFlag(
-    text('application that asks for engagement totals', 'local-application'),
-    'consumer-key',
-    'KEY',
+  consumerKey: text('application that asks for engagement totals', 'local-application'),
+  consumerSecret: secret('secret of that application', 'local-application-secret'),
+  unapprovedConsumerKey: text('application that is not approved', 'unapproved-application'),
+  unapprovedConsumerSecret: secret('secret of that application', 'unapproved-application-secret'),
+  callbackUrls: special<readonly string[]>(
+    'callback registered for both, repeatable (default: oob and any of this machine)',
+    "'oob' or addresses that begin with http:// or https:// and have no query or fragment",
+    value => Array.isArray(value) && value.length > 0 && value.every(isCallback),
   ),
-  consumerSecret: withFlag(
-    secret('secret of that application', 'local-application-secret'),
-    'consumer-secret',
-    'TEXT',
-  ),
-  unapprovedConsumerKey: withFlag(
-    text('application that is not approved', 'unapproved-application'),
-    'unapproved-consumer-key',
-    'KEY',
-  ),
-  unapprovedConsumerSecret: withFlag(
-    secret('secret of that application', 'unapproved-application-secret'),
-    'unapproved-consumer-secret',
-    'TEXT',
-  ),
-  callbackUrls: withFlag(
-    special<readonly string[]>(
-      'callback registered for both, repeatable (default: oob and any of this machine)',
-      "'oob' or addresses that begin with http:// or https:// and have no query or fragment",
-      value => Array.isArray(value) && value.length > 0 && value.every(isCallback),
-    ),
-    'callback-url',
-    'URL',
-    'list',
-  ),
-  userPassword: withFlag(
-    secret('password of the authors of the archive (default: that of the account)'),
-    'user-password',
-    'TEXT',
-  ),
+  userPassword: secret('password of the authors of the archive (default: that of the account)'),
 } as const satisfies OptionTable<OAuthOptions>;
 
 function isCallback(value: unknown): boolean {
