@@ -31,6 +31,7 @@ const SERVICE_LEAVES = [
   'clock',
   'context',
   'event-loop-yield',
+  'get-or-make',
   'products',
   'service-options',
   'stored-map',
@@ -106,6 +107,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/clock': ['errors', 'time'],
   'service/products': [],
   'service/event-loop-yield': [],
+  'service/get-or-make': [],
   'service/stored-map': ['errors', 'storage'],
   'service/temporary-folder': ['storage'],
   'service/service-options': [

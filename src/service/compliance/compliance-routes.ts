@@ -3,9 +3,9 @@ import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import type { LiveResponse } from '../http/live-response.js';
+import { checkGzip, streamConnection } from '../http/live-response.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
-import { checkGzip, streamConnection } from '../http/stream-connection.js';
 import type { Compliance } from './compliance.js';
 import { type ComplianceEvent, PARTITIONS } from './generated-events.js';
 

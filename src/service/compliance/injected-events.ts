@@ -2,6 +2,7 @@ import { OptionError } from '../../errors.js';
 import { isRecord } from '../../is-record.js';
 import { parseExact } from '../../json/exact-json.js';
 import type { Window } from '../../time.js';
+import { getOrMake } from '../get-or-make.js';
 import { type ComplianceEvent, partitionOf } from './generated-events.js';
 
 interface Change {
@@ -71,11 +72,9 @@ export class InjectedEvents {
   }
 
   #addChange(key: string, change: Change): void {
-    const changes = [...(this.#changes.get(key) ?? []), change];
-    this.#changes.set(
-      key,
-      changes.sort((a, b) => a.at - b.at),
-    );
+    const changes = getOrMake(this.#changes, key, () => []);
+    changes.push(change);
+    changes.sort((a, b) => a.at - b.at);
   }
 
   /** Several reasons can hide a post; each has its own undo event. */

@@ -4,8 +4,16 @@ import { commandList } from './command-list.js';
 import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { breakable, choices } from './html/page-parts.js';
-import { paged, table, withParameters } from './html/table.js';
-import { compactInstant, countOf } from './html/units.js';
+import {
+  besideColumn,
+  type Column,
+  column,
+  headerColumn,
+  listPage,
+  newestFirst,
+  withParameters,
+} from './html/table.js';
+import { compactInstant } from './html/units.js';
 
 const SPANS = {
   '10m': ['10 minutes', 10 * MINUTE],
@@ -27,7 +35,10 @@ export const compliancePages: readonly ConsolePage[] = [
       const [words, ms] = SPANS[span];
       const now = context.clock.now();
       const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
-      const { rows, suffix, pager } = paged(events.toReversed(), url);
+      const { suffix, list } = listPage(url, events.toReversed(), {
+        caption: newestFirst(events, 'event'),
+        columns: COLUMNS,
+      });
       return {
         title: `Compliance${suffix}`,
         lead: 'Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.',
@@ -39,32 +50,21 @@ export const compliancePages: readonly ConsolePage[] = [
             isCurrent: name === span,
           })),
         )}
-${rows.length === 0 ? none(words, context.settings.complianceRate === 0) : eventTable(rows, events.length)}${pager}</section>${commandList(parts, 'compliance')}`,
+${events.length === 0 ? none(words, context.settings.complianceRate === 0) : list}</section>${commandList(parts, 'compliance')}`,
       };
     },
   },
 ];
 
-function eventTable(newest: readonly ComplianceEvent[], all: number): Html {
-  return table(
-    html`${countOf(all, 'event')}, newest first`,
-    [
-      {
-        label: 'Kind',
-        kind: 'header',
-        cell: ({ json, partition }) =>
-          html`<span class="word">${kindOf(json)}</span> <span class="second">partition ${partition}</span>`,
-      },
-      { label: 'When', kind: 'beside', phoneLabel: '', cell: ({ at }) => compactInstant(at) },
-      {
-        label: 'Message',
-        phoneLabel: '',
-        cell: ({ json }) => html`<code class="long">${breakable(json)}</code>`,
-      },
-    ],
-    newest,
-  );
-}
+const COLUMNS: readonly Column<ComplianceEvent>[] = [
+  headerColumn(
+    'Kind',
+    ({ json, partition }) =>
+      html`<span class="word">${kindOf(json)}</span> <span class="second">partition ${partition}</span>`,
+  ),
+  besideColumn('When', ({ at }) => compactInstant(at)),
+  column('Message', ({ json }) => html`<code class="long">${breakable(json)}</code>`, ''),
+];
 
 const MAX_KIND_LENGTH = 24;
 

@@ -1,3 +1,4 @@
+import { checkHost } from '../http/check-access.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import {
   type Handler,
@@ -24,7 +25,6 @@ import {
   seeOther,
 } from './html/page.js';
 import { csrfField, placeMessage } from './html/page-parts.js';
-import { checkHost, readForm } from './html/read-form.js';
 import { Sessions } from './html/sessions.js';
 import { ICON, STYLE_SHEET } from './html/style-sheet.js';
 import { withParameters } from './html/table.js';
@@ -79,7 +79,7 @@ const ASSETS: RouteTable<unknown> = {
 };
 
 const signOut: Handler<Visited> = async ({ request }, { sessions }) => {
-  await readForm(request, sessions);
+  await sessions.readForm(request);
   return seeOther(SIGN_IN, sessions.signOut(request));
 };
 
@@ -122,7 +122,7 @@ async function respond(
 ): Promise<HttpResponse> {
   const { request, method, url } = incoming;
   // First, so that a cross-site form, which has no cookie, is refused without setting one.
-  const form = method === 'POST' ? await readForm(request, sessions) : undefined;
+  const form = method === 'POST' ? await sessions.readForm(request) : undefined;
   const { user, csrf, headers } = sessions.visitor(request);
   if (user === undefined) {
     const next = form === undefined ? url.pathname + url.search : HOME;

@@ -28,24 +28,27 @@ export function endpointGroups(addresses: Addresses, now: number): readonly Endp
 function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
   const of = (product: string, what: string) => {
     const base = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}`;
-    const method = 'GET or POST';
+    const dates =
+      product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : '';
     return [
-      endpoint(
-        { name: `Posts, ${what}`, method, address: `${base}.json` },
-        { query: 'query=coffee%20lang%3Aen&maxResults=10' },
-        script(
-          ['account', 'pipeline', 'search', 'stdout', 'take'],
+      endpoint({
+        name: `Posts, ${what}`,
+        method: 'GET or POST',
+        address: `${base}.json`,
+        query: 'query=coffee%20lang%3Aen&maxResults=10',
+        script: [
           `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en" }), take(10), stdout());`,
-        ),
-      ),
-      endpoint(
-        { name: `Counts, ${what}`, method, address: `${base}/counts.json` },
-        { query: 'query=coffee%20lang%3Aen&bucket=day' },
-        script(
-          ['account', 'chart', 'counts', 'pipeline'],
-          `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : ''} }), chart());`,
-        ),
-      ),
+        ],
+      }),
+      endpoint({
+        name: `Counts, ${what}`,
+        method: 'GET or POST',
+        address: `${base}/counts.json`,
+        query: 'query=coffee%20lang%3Aen&bucket=day',
+        script: [
+          `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${dates} }), chart());`,
+        ],
+      }),
     ];
   };
   return {
@@ -60,28 +63,29 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): En
   const window = { fromDate: formatTimestamp(to - HOUR), toDate: formatTimestamp(to) };
   const title = `coffee, ${window.fromDate}`;
   const rules = [{ value: 'coffee', tag: 'coffee' }];
-  const body = { publisher, dataFormat: 'original', ...window, title, rules };
+  const job = JSON.stringify({ title, dataFormat: 'original', ...window, rules });
   return {
     section: 'jobs',
     endpoints: [
-      endpoint(
-        { name: 'Make a job', method: 'POST', address },
-        { body },
-        script(
-          ['account', 'jobs'],
-          `const job = await jobs.create(account(), ${JSON.stringify({ title, dataFormat: 'original', ...window, rules })});`,
+      endpoint({
+        name: 'Make a job',
+        method: 'POST',
+        address,
+        body: { publisher, dataFormat: 'original', ...window, title, rules },
+        script: [
+          `const job = await jobs.create(account(), ${job});`,
           'console.log(job.status, job.statusMessage);',
-        ),
-      ),
-      endpoint(
-        { name: 'All jobs', method: 'GET', address },
-        {},
-        script(
-          ['account', 'jobs'],
+        ],
+      }),
+      endpoint({
+        name: 'All jobs',
+        method: 'GET',
+        address,
+        script: [
           'const list = await jobs.list(account());',
           'for (const { title, status } of list.jobs) console.log(status, title);',
-        ),
-      ),
+        ],
+      }),
     ],
   };
 }
@@ -95,137 +99,128 @@ const STREAM_TYPES = {
 };
 
 function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
-  const { replayStreamUrl, rulesUrl, complianceStreamUrl } = addresses;
   const { account, publisher, streamLabel, complianceLabel } = addresses;
   const to = floorTo(HOUR, now) - 2 * HOUR;
   const window = { fromDate: formatTimestamp(to - HOUR / 6), toDate: formatTimestamp(to) };
-  const replays = Object.entries(STREAM_TYPES).map(([streamType, what]): ListedEndpoint => {
-    const address = `${replayStreamUrl}/replay/${streamType}/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
-    const options = JSON.stringify({ streamType, ...window });
-    return endpoint(
-      { name: `Replay of ${what}`, method: 'GET', address },
-      { query: String(new URLSearchParams(window)), isStream: true },
+  const path = `accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+  const replays = Object.entries(STREAM_TYPES).map(([streamType, what]) => {
+    const source = `replay(account(), ${JSON.stringify({ streamType, ...window })})`;
+    const script =
       streamType === 'compliance'
-        ? script(
-            ['account', 'replay'],
-            `for await (const event of replay(account(), ${options})) console.log(event);`,
-          )
-        : script(
-            ['account', 'pipeline', 'replay', 'stdout'],
-            `await pipeline(replay(account(), ${options}), stdout());`,
-          ),
-    );
+        ? `for await (const event of ${source}) console.log(event);`
+        : `await pipeline(${source}, stdout());`;
+    return endpoint({
+      name: `Replay of ${what}`,
+      method: 'GET',
+      address: `${addresses.replayStreamUrl}/replay/${streamType}/${path}`,
+      query: String(new URLSearchParams(window)),
+      isStream: true,
+      script: [script],
+    });
   });
-  const rules = `${rulesUrl}/rules/rulestream-replay/accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+  const rules = `${addresses.rulesUrl}/rules/rulestream-replay/${path}`;
   const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
-  const compliance = `${complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`;
   return [
     {
       section: 'replays',
-      endpoints: replays,
-    },
-    {
-      section: 'replays',
       endpoints: [
-        endpoint(
-          { name: 'Add rules', method: 'POST', address: rules },
-          { body: { rules: rule } },
-          script(
-            ['account', 'replayRules'],
-            `console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`,
-          ),
-        ),
-        endpoint(
-          { name: 'All rules', method: 'GET', address: rules },
-          {},
-          script(
-            ['account', 'replayRules'],
+        ...replays,
+        endpoint({
+          name: 'Add rules',
+          method: 'POST',
+          address: rules,
+          body: { rules: rule },
+          script: [`console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`],
+        }),
+        endpoint({
+          name: 'All rules',
+          method: 'GET',
+          address: rules,
+          script: [
             'for await (const { id, tag, value } of replayRules.list(account())) console.log(id, tag, value);',
-          ),
-        ),
+          ],
+        }),
       ],
     },
     {
       section: 'compliance',
       endpoints: [
-        endpoint(
-          { name: 'Compliance events', method: 'GET', address: compliance },
-          { isStream: true },
-          script(
-            ['account', 'compliance'],
-            'for await (const event of compliance(account())) console.log(event);',
-          ),
-        ),
+        endpoint({
+          name: 'Compliance events',
+          method: 'GET',
+          address: `${addresses.complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`,
+          isStream: true,
+          script: ['for await (const event of compliance(account())) console.log(event);'],
+        }),
       ],
     },
   ];
 }
 
 function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): EndpointGroup {
-  const usage = `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`;
-  const signIn = 'const token = await users.signIn(acme, { store: "tokens.json" });';
+  const signIn = [
+    'const acme = account();',
+    'const token = await users.signIn(acme, { store: "tokens.json" });',
+  ];
   return {
     section: 'usage',
     endpoints: [
-      endpoint(
-        { name: 'Usage report', method: 'GET', address: usage },
-        { query: 'bucket=day' },
-        script(
-          ['account', 'usage'],
-          'console.log(usage.chart(await usage.report(account(), { bucket: "day" })));',
-        ),
-      ),
-      {
+      endpoint({
+        name: 'Usage report',
+        method: 'GET',
+        address: `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`,
+        query: 'bucket=day',
+        script: ['console.log(usage.chart(await usage.report(account(), { bucket: "day" })));'],
+      }),
+      endpoint({
         name: 'Sign-in of a user',
         method: 'POST, then GET',
         address: `${oauthUrl}/oauth/request_token`,
-        millrace: script(
-          ['account', 'users'],
-          'const acme = account();',
-          signIn,
-          'console.log(token.screenName);',
-        ),
-      },
-      {
+        isSigned: true,
+        script: [...signIn, 'console.log(token.screenName);'],
+      }),
+      endpoint({
         name: 'Engagement totals',
         method: 'POST',
         address: `${dataUrl}/insights/engagement/totals`,
-        millrace: script(
-          ['account', 'collect', 'pipeline', 'search', 'take', 'users'],
-          'const acme = account();',
-          signIn,
+        isSigned: true,
+        script: [
+          ...signIn,
           'const own = search(acme, { product: "30day", query: "from:" + token.screenName });',
           'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
           'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
-        ),
-      },
+        ],
+      }),
     ],
   };
 }
 
-interface CurlRequest {
+interface Example extends Pick<ListedEndpoint, 'name' | 'method' | 'address'> {
   readonly query?: string;
   /** Sent as JSON. */
   readonly body?: object;
   /** Compressed, and shown as it arrives. */
   readonly isStream?: boolean;
+  /** A request that curl cannot make. */
+  readonly isSigned?: boolean;
+  /** The lines of a script, without its imports. */
+  readonly script: readonly string[];
 }
 
-/** An endpoint that curl can request. */
-function endpoint(
-  listed: Pick<ListedEndpoint, 'name' | 'method' | 'address'>,
-  { query, body, isStream }: CurlRequest,
-  millrace: string,
-): ListedEndpoint {
-  const url = query === undefined ? listed.address : `${listed.address}?${query}`;
+function endpoint({ name, method, address, script, ...request }: Example): ListedEndpoint {
+  const curl = request.isSigned ? undefined : curlOf(address, request);
+  return { name, method, address, curl, millrace: nodeCommand(script.join('\n')) };
+}
+
+function curlOf(address: string, { query, body, isStream }: Partial<Example>): string {
   const words = [
     'curl',
     ...(isStream ? ['--compressed', '-N'] : []),
     LOGIN,
     ...(body === undefined ? [] : ['-d', shellWord(JSON.stringify(body))]),
-    shellWord(url),
+    shellWord(query === undefined ? address : `${address}?${query}`),
   ];
-  return { ...listed, curl: words.join(' '), millrace };
+  return words.join(' ');
 }
 
 function pathOf(...segments: readonly string[]): string {
@@ -235,8 +230,12 @@ function pathOf(...segments: readonly string[]): string {
 /** The login for curl, from the variables of the overview. */
 const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 
-/** A command that runs a short script with imports from the library. */
-function script(names: readonly string[], ...lines: readonly string[]): string {
-  const script = [`import { ${names.join(', ')} } from "millrace";`, ...lines].join('\n');
-  return `node --input-type=module -e ${shellWord(script)}`;
+/** A name of the library where a script calls it, or a function of it. */
+const IMPORTED =
+  /(?<![\w.])(?:account|chart|collect|compliance|counts|jobs|pipeline|replay|replayRules|search|stdout|take|usage|users)(?=[(.])/g;
+
+/** A command that runs a short script, with its imports from the library. */
+function nodeCommand(script: string): string {
+  const names = [...new Set(script.match(IMPORTED))].sort().join(', ');
+  return `node --input-type=module -e ${shellWord(`import { ${names} } from "millrace";\n${script}`)}`;
 }

@@ -1,14 +1,13 @@
 import { OptionError } from '../../errors.js';
 import { parseTimestamp, SECOND } from '../../time.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
-import { isFaultKind } from '../http/fault-table.js';
+import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { type ClockProblem, clockForms } from './clock-forms.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
-import { type FaultForm, faultForm, faultOf } from './fault-form.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
-import { csrfField } from './html/page-parts.js';
-import { paged, type TableOptions, table } from './html/table.js';
+import { choices, csrfField, messageBox } from './html/page-parts.js';
+import { type Column, column, headerColumn, listPage, newestFirst } from './html/table.js';
 import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
 
 const HERE = '/console/faults';
@@ -48,7 +47,13 @@ function shown(
   const kind: Fault['kind'] = isFaultKind(wanted) ? wanted : 'status';
   const isWrong = form.problem !== undefined || clockProblem !== undefined;
   const planted = faults.list().toReversed();
-  const { rows, suffix, pager } = paged(planted, url, PAGE_FAULTS);
+  const { suffix, list } = listPage(url, planted, {
+    caption: newestFirst(planted, 'fault'),
+    columns: faultColumns(isReadOnly ? undefined : csrf),
+    pageRows: PAGE_FAULTS,
+    idOf: ({ id }) => rowId(id),
+    messageAt,
+  });
   return {
     title: `Clock and faults${suffix}`,
     status: isWrong ? 422 : 200,
@@ -59,7 +64,7 @@ function shown(
 ${clockForms({ clock, csrf, isReadOnly, problem: clockProblem })}${messageAt('clock')}</section>
 <section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
 ${!isReadOnly && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
-${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${!isReadOnly && ' Plant one below.'}</p>` : plantedTable(rows, planted.length, isReadOnly ? undefined : csrf, { messageAt })}${pager}</section>
+${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${!isReadOnly && ' Plant one below.'}</p>` : list}</section>
 ${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${faultForm({ kind, csrf, ...form })}</section>`}`,
   };
 }
@@ -119,40 +124,17 @@ async function move(
 
 const rowId = (id: number): string => `fault-${id}`;
 
-function plantedTable(
-  planted: readonly PlantedFault[],
-  all: number,
-  csrf: string | undefined,
-  { messageAt }: TableOptions<PlantedFault>,
-): Html {
-  return table<PlantedFault>(
-    html`${countOf(all, 'fault')}, newest first`,
-    [
-      {
-        label: 'Kind',
-        kind: 'header',
-        cell: ({ kind }) => html`<span class="word">${kind}</span>`,
-      },
-      {
-        label: 'Hits',
-        phoneLabel: '',
-        cell: fault => html`<span class="word">${hitsOf(fault)}</span>`,
-      },
-      { label: 'Where', phoneLabel: 'on', cell: whereOf },
-      { label: 'What', phoneLabel: '', cell: whatOf },
-      ...(csrf === undefined
-        ? []
-        : [
-            {
-              label: 'Change',
-              phoneLabel: '',
-              cell: ({ id }: PlantedFault) => clearForm(csrf, id),
-            },
-          ]),
-    ],
-    planted,
-    { idOf: ({ id }) => rowId(id), messageAt },
-  );
+/** @param csrf Undefined where faults are only shown. */
+function faultColumns(csrf: string | undefined): readonly Column<PlantedFault>[] {
+  return [
+    headerColumn('Kind', ({ kind }) => html`<span class="word">${kind}</span>`),
+    column('Hits', fault => html`<span class="word">${hitsOf(fault)}</span>`, ''),
+    column('Where', whereOf, 'on'),
+    column('What', whatOf, ''),
+    ...(csrf === undefined
+      ? []
+      : [column<PlantedFault>('Change', ({ id }) => clearForm(csrf, id), '')]),
+  ];
 }
 
 function hitsOf({ times = 1, hits }: PlantedFault): string {
@@ -198,4 +180,92 @@ function shownValue(name: string, value: unknown): HtmlValue {
 
 function clearForm(csrf: string, id: number | undefined): Html {
   return html`<form method="post" action="${HERE}">${csrfField(csrf)}${id !== undefined && html`<input type="hidden" name="id" value="${id}">`}<button class="plain" name="action" value="clear">${id === undefined ? 'Clear all' : html`Clear<span class="unseen"> fault ${id}</span>`}</button></form>`;
+}
+
+export interface FaultForm {
+  readonly kind: Fault['kind'];
+  readonly csrf: string;
+  /** What was typed, if it was refused, and why. */
+  readonly given?: URLSearchParams | undefined;
+  readonly problem?: { readonly field: string; readonly message: string } | undefined;
+}
+
+/** The form that plants a fault of one kind. */
+export function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
+  const { effect } = FAULT_TABLE[kind];
+  const fields = faultFields(kind);
+  const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'problem');
+  const boxOf = (name: string) => (name === problem?.field ? box : undefined);
+  return html`${choices(
+    'Kind of fault',
+    Object.keys(FAULT_TABLE).map(name => ({
+      name,
+      address: `/console/faults?kind=${name}#plant`,
+      isCurrent: name === kind,
+    })),
+  )}
+<p>${effect}</p>
+<form method="post" action="/console/faults?kind=${kind}">${csrfField(csrf)}
+<div class="fields">${Object.entries(fields).map(([name, field]) => fieldOf(name, field, given, boxOf(name)))}</div>
+<div class="row"><button class="main" name="action" value="plant">Plant the fault</button></div>
+${problem !== undefined && !Object.hasOwn(fields, problem.field) && box}
+</form>`;
+}
+
+function fieldOf(
+  name: string,
+  { meaning, hint, isRequired, input }: FaultField,
+  given: URLSearchParams | undefined,
+  /** Why the value was refused. */
+  box: Html | undefined,
+): Html {
+  const isWrong = box !== undefined;
+  const id = `fault-${name}`;
+  const value = given?.get(name) ?? '';
+  const describedBy = [hint !== undefined && `${id}-hint`, isWrong && 'problem']
+    .filter(Boolean)
+    .join(' ');
+  const common = html` id="${id}" name="${name}"${isRequired && html` required`}${isWrong && html` aria-invalid="true" autofocus`}${
+    describedBy !== '' && html` aria-describedby="${describedBy}"`
+  }`;
+  if (input.kind === 'check')
+    return html`<div class="check"><input type="checkbox" value="yes"${common}${value !== '' && html` checked`}><label for="${id}">${meaning}</label></div>${box}`;
+  return html`<div class="field"><label for="${id}">${meaning}${!isRequired && html` <span class="hint">optional</span>`}</label>
+${controlOf(input, common, value, isRequired)}
+${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}${box}</div>`;
+}
+
+function controlOf(
+  input: FaultField['input'],
+  common: Html,
+  value: string,
+  isRequired: boolean,
+): Html {
+  if (input.kind === 'choice')
+    return html`<select${common}>${!isRequired && html`<option value="">any or usual</option>`}${input.values.map(
+      one => html`<option${one === value && html` selected`}>${one}</option>`,
+    )}</select>`;
+  if (input.kind === 'number') {
+    const { min, max } = input;
+    return html`<input type="number" step="1"${common} value="${value}"${min !== undefined && html` min="${min}"`}${
+      max !== undefined && html` max="${max}"`
+    }>`;
+  }
+  return html`<input type="text" autocomplete="off" spellcheck="false"${common} value="${value}">`;
+}
+
+/** The fault that a form describes; empty fields are left out. `plant` checks it. */
+export function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unknown> {
+  const fault: Record<string, unknown> = { kind };
+  for (const [name, { input }] of Object.entries(faultFields(kind))) {
+    const given = (form.get(name) ?? '').trim();
+    if (given === '') continue;
+    if (input.kind === 'check') fault[name] = true;
+    else if (input.kind === 'minutes') fault[name] = given.split(/[\s,]+/);
+    else if (input.kind === 'number' || (name === 'times' && given !== 'always'))
+      // Text that is not a number stays text, so that the check names it.
+      fault[name] = Number.isNaN(Number(given)) ? given : Number(given);
+    else fault[name] = given;
+  }
+  return fault;
 }

@@ -1,6 +1,6 @@
 import { formatTimestamp, HOUR, MINUTE } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
+import { type JobRule, type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import { statusMessage, totalsOf } from '../jobs/job-views.js';
 import type { Jobs } from '../jobs/jobs.js';
@@ -8,7 +8,7 @@ import { commandList, emptyPage } from './command-list.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
 import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
-import { paged, table } from './html/table.js';
+import { type Column, column, headerColumn, listPage, newestFirst } from './html/table.js';
 import { countOf, durationOf, instant, numberOf, sizeOf, windowOf } from './html/units.js';
 
 /** Milliseconds of real time that a page waits for work that is due by the clock. */
@@ -34,16 +34,21 @@ export const jobPages: readonly ConsolePage[] = [
 
 async function showList(visit: PageRequest): Promise<PageContent> {
   const { parts, csrf, messageAt, incoming } = visit;
-  const page = pageOf(incoming.url);
+  const { url } = incoming;
   const runners = (await settledJobs(visit)).list().toReversed();
-  const { rows, suffix, pager } = paged(runners, incoming.url);
+  const { suffix, list } = listPage(url, runners, {
+    caption: newestFirst(runners, 'job'),
+    columns: jobColumns(csrf, pageOf(url)),
+    idOf: ({ job }) => rowId(job.uuid),
+    messageAt,
+  });
   return {
     title: `Jobs${suffix}`,
     lead: 'Your programs make jobs. The service quotes each, and runs it once you or a program accept.',
     body: html`${
       runners.length === 0
         ? emptyPage(parts, 'jobs', 'No jobs yet.')
-        : html`<section class="card">${jobTable(rows, runners.length, { csrf, messageAt, page })}${pager}</section>`
+        : html`<section class="card">${list}</section>`
     }${commandList(parts, 'jobs')}`,
   };
 }
@@ -53,26 +58,23 @@ async function showJob(visit: PageRequest): Promise<PageContent> {
   const runner = await find(visit, incoming.path.uuid ?? '');
   if (runner === undefined) throw new HttpProblem(404, GONE);
   const { rules, title } = runner.job;
-  const { rows, suffix, pager } = paged(rules, incoming.url);
+  const { suffix, list } = listPage(incoming.url, rules, {
+    caption: countOf(rules.length, 'rule'),
+    columns: RULE_COLUMNS,
+  });
   return {
     title: html`${isolated(title)}${suffix}`,
     lead: html`A job. <a href="/console/jobs">All jobs</a>`,
     body: html`${jobCard(runner, csrf, messageAt)}
-<section class="card" aria-labelledby="rules"><h2 id="rules">Rules</h2>${table(
-      countOf(rules.length, 'rule'),
-      [
-        {
-          label: 'Rule',
-          kind: 'header',
-          cell: ({ value }) => html`<code class="long">${isolated(value)}</code>`,
-        },
-        { label: 'Tag', cell: ({ tag }) => tag !== null && isolated(tag) },
-        { label: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
-      ],
-      rows,
-    )}${pager}</section>`,
+<section class="card" aria-labelledby="rules"><h2 id="rules">Rules</h2>${list}</section>`,
   };
 }
+
+const RULE_COLUMNS: readonly Column<JobRule>[] = [
+  headerColumn('Rule', ({ value }) => html`<code class="long">${isolated(value)}</code>`),
+  column('Tag', ({ tag }) => tag !== null && isolated(tag)),
+  column('Id', ({ id }) => html`<code>${id}</code>`),
+];
 
 /** Decides on a job; the message is for its row. */
 async function decide(
@@ -122,41 +124,26 @@ const TONES: Readonly<Record<JobStatus, Tone>> = {
   failed: 'bad',
 };
 
-interface JobTable {
-  readonly csrf: string;
-  readonly messageAt: MessageAt;
-  /** The address of the list, to which its forms go. */
-  readonly page: string;
-}
-
-function jobTable(
-  runners: readonly JobRunner[],
-  all: number,
-  { csrf, messageAt, page }: JobTable,
-): Html {
-  return table<JobRunner>(
-    html`${countOf(all, 'job')}, newest first`,
-    [
-      {
-        label: 'Job',
-        kind: 'header',
-        cell: ({ job }) =>
-          html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>
+/** @param page The address of the list, to which its forms go. */
+function jobColumns(csrf: string, page: string): readonly Column<JobRunner>[] {
+  return [
+    headerColumn(
+      'Job',
+      ({
+        job,
+      }) => html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>
 <small>${windowOf(job)}, ${countOf(job.rules.length, 'rule')}</small>`,
-      },
-      { label: 'State', phoneLabel: '', cell: progressOf },
-      { label: 'Result', phoneLabel: '', cell: resultOf },
-      {
-        label: 'Decision',
-        phoneLabel: '',
-        cell: ({ job: { status, uuid, title } }) =>
-          status === 'quoted' &&
-          html`<form method="post" action="${page}">${csrfField(csrf)}<input type="hidden" name="job" value="${uuid}"><div class="row tight"><button class="plain" name="decision" value="accept">Accept<span class="unseen"> ${title}</span></button><button class="plain" name="decision" value="reject">Reject<span class="unseen"> ${title}</span></button></div></form>`,
-      },
-    ],
-    runners,
-    { idOf: ({ job }) => rowId(job.uuid), messageAt },
-  );
+    ),
+    column('State', progressOf, ''),
+    column('Result', resultOf, ''),
+    column(
+      'Decision',
+      ({ job: { status, uuid, title } }) =>
+        status === 'quoted' &&
+        html`<form method="post" action="${page}">${csrfField(csrf)}<input type="hidden" name="job" value="${uuid}"><div class="row tight"><button class="plain" name="decision" value="accept">Accept<span class="unseen"> ${title}</span></button><button class="plain" name="decision" value="reject">Reject<span class="unseen"> ${title}</span></button></div></form>`,
+      '',
+    ),
+  ];
 }
 
 function progressOf({ job: { status }, percentComplete }: JobRunner): Html {

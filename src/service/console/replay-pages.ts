@@ -4,7 +4,14 @@ import { commandList, emptyPage } from './command-list.js';
 import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { stateOf, type Tone } from './html/page-parts.js';
-import { paged, table } from './html/table.js';
+import {
+  type Column,
+  column,
+  headerColumn,
+  listPage,
+  newestFirst,
+  numberColumn,
+} from './html/table.js';
 import { compactInstant, countOf, durationOf, minuteOf, numberOf, windowOf } from './html/units.js';
 
 /** The most recent replays, with the text of their last message. */
@@ -15,51 +22,39 @@ export const replayPages: readonly ConsolePage[] = [
     isLive: true,
     show({ parts, incoming: { url } }) {
       const { replays } = parts.replays;
-      const { rows, suffix, pager } = paged(replays, url);
+      const caption = newestFirst(replays, 'replay');
+      const { suffix, list } = listPage(url, replays, { caption, columns: COLUMNS });
       return {
         title: `Replays${suffix}`,
         lead: 'The connections to replay streams since the service started.',
         body: html`${
           replays.length === 0
             ? emptyPage(parts, 'replays', 'No replays yet.')
-            : html`<section class="card">${replayTable(rows, replays.length)}${pager}</section>`
+            : html`<section class="card">${list}</section>`
         }${commandList(parts, 'replays')}`,
       };
     },
   },
 ];
 
-function replayTable(replays: readonly LoggedReplay[], all: number): Html {
-  return table(
-    html`${countOf(all, 'replay')}, newest first`,
-    [
-      {
-        label: 'Replay',
-        kind: 'header',
-        cell: ({ streamType, window }) => html`${streamType} <small>${windowOf(window)}</small>`,
-      },
-      {
-        label: 'Last message',
-        phoneLabel: '',
-        cell: replay =>
-          html`${stateOf(...outcomeOf(replay))}${replay.end && missingOf(replay.end)}`,
-      },
-      {
-        label: 'Activities',
-        kind: 'number',
-        cell: ({ end }) => end && numberOf(end.activityCount),
-      },
-      { label: 'Started', phoneLabel: '', cell: ({ startedAt }) => compactInstant(startedAt) },
-      {
-        label: 'Took',
-        kind: 'number',
-        phoneLabel: 'took',
-        cell: ({ startedAt, endedAt }) => endedAt !== undefined && durationOf(endedAt - startedAt),
-      },
-    ],
-    replays,
-  );
-}
+const COLUMNS: readonly Column<LoggedReplay>[] = [
+  headerColumn(
+    'Replay',
+    ({ streamType, window }) => html`${streamType} <small>${windowOf(window)}</small>`,
+  ),
+  column(
+    'Last message',
+    replay => html`${stateOf(...outcomeOf(replay))}${replay.end && missingOf(replay.end)}`,
+    '',
+  ),
+  numberColumn('Activities', ({ end }) => end && numberOf(end.activityCount)),
+  column('Started', ({ startedAt }) => compactInstant(startedAt), ''),
+  numberColumn(
+    'Took',
+    ({ startedAt, endedAt }) => endedAt !== undefined && durationOf(endedAt - startedAt),
+    'took',
+  ),
+];
 
 const MAX_RANGES = 5;
 

@@ -6,8 +6,18 @@ import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { breakable, choices, stateOf } from './html/page-parts.js';
-import { paged, table, withParameters } from './html/table.js';
-import { compactInstant, countOf, durationOf, numberOf } from './html/units.js';
+import {
+  besideColumn,
+  type Column,
+  column,
+  headerColumn,
+  listPage,
+  newestFirst,
+  numberColumn,
+  table,
+  withParameters,
+} from './html/table.js';
+import { compactInstant, durationOf, numberOf } from './html/units.js';
 
 /** The most recent requests, and the remaining quotas. */
 export const requestPages: readonly ConsolePage[] = [
@@ -19,7 +29,8 @@ export const requestPages: readonly ConsolePage[] = [
       const family = ENDPOINTS.find(endpoint => endpoint === url.searchParams.get('family'));
       const { requests } = context.requests;
       const listed = requests.filter(({ endpoint }) => family === undefined || endpoint === family);
-      const { rows, suffix, pager } = paged(listed, url);
+      const caption = newestFirst(listed, 'request');
+      const { suffix, list } = listPage(url, listed, { caption, columns: LOG_COLUMNS });
       const limited = context.quotas.left().filter(isLimited);
       return {
         title: `Requests${suffix}`,
@@ -33,68 +44,47 @@ ${choices(
     isCurrent: name === family,
   })),
 )}
-${rows.length === 0 ? html`<p class="empty">No requests yet. The <a href="/console#start">overview</a> has a first one.</p>` : logTable(rows, listed.length)}${pager}</section>
+${listed.length === 0 ? html`<p class="empty">No requests yet. The <a href="/console#start">overview</a> has a first one.</p>` : list}</section>
 <section class="card" aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
 ${
   limited.length === 0
     ? html`<p class="empty">This service runs without rate limits (<code>--limits relaxed</code>).</p>`
-    : quotaTable(limited)
+    : table('By the clock of the service', QUOTA_COLUMNS, limited)
 }</section>`,
       };
     },
   },
 ];
 
-function quotaTable(quotas: readonly Quota[]): Html {
-  return table(
-    'By the clock of the service',
-    [
-      { label: 'What', kind: 'header', cell: ({ label }) => label },
-      {
-        label: 'Left',
-        kind: 'beside',
-        phoneLabel: '',
-        cell: ({ left, rate }) =>
-          html`<meter min="0" max="${rate.requests}" low="${rate.requests * 0.25}" optimum="${rate.requests}" value="${left}" aria-hidden="true"></meter> ${numberOf(left)} of ${rateOf(rate)}`,
-      },
-    ],
-    quotas,
-  );
-}
+const QUOTA_COLUMNS: readonly Column<Quota>[] = [
+  headerColumn('What', ({ label }) => label),
+  besideColumn(
+    'Left',
+    ({ left, rate }) =>
+      html`<meter min="0" max="${rate.requests}" low="${rate.requests * 0.25}" optimum="${rate.requests}" value="${left}" aria-hidden="true"></meter> ${numberOf(left)} of ${rateOf(rate)}`,
+  ),
+];
 
-function logTable(requests: readonly LoggedRequest[], all: number): Html {
-  return table(
-    html`${countOf(all, 'request')}, newest first`,
-    [
-      {
-        label: 'Request',
-        kind: 'header',
-        cell: ({ method, address }) =>
-          html`<span class="method">${method}</span> <code>${breakable(address)}</code>`,
-      },
-      { label: 'Answer', phoneLabel: '', cell: answerOf },
-      { label: 'When', phoneLabel: '', cell: ({ at }) => compactInstant(at) },
-      {
-        label: 'Took',
-        kind: 'number',
-        phoneLabel: '',
-        cell: ({ tookMs }) => tookMs !== undefined && durationOf(tookMs),
-      },
-      {
-        label: 'Left after it',
-        phoneLabel: 'left',
-        cell: ({ quotas = [] }) =>
-          quotas
-            .filter(quota => isLimited(quota) && quota.left < quota.rate.requests)
-            .map(
-              ({ left, rate }) =>
-                html`<div class="once">${numberOf(left)} of ${rateOf(rate)}</div>`,
-            ),
-      },
-    ],
-    requests,
-  );
-}
+const LOG_COLUMNS: readonly Column<LoggedRequest>[] = [
+  headerColumn(
+    'Request',
+    ({ method, address }) =>
+      html`<span class="method">${method}</span> <code>${breakable(address)}</code>`,
+  ),
+  column('Answer', answerOf, ''),
+  column('When', ({ at }) => compactInstant(at), ''),
+  numberColumn('Took', ({ tookMs }) => tookMs !== undefined && durationOf(tookMs), ''),
+  column(
+    'Left after it',
+    ({ quotas = [] }) =>
+      quotas
+        .filter(quota => isLimited(quota) && quota.left < quota.rate.requests)
+        .map(
+          ({ left, rate }) => html`<div class="once">${numberOf(left)} of ${rateOf(rate)}</div>`,
+        ),
+    'left',
+  ),
+];
 
 function answerOf({ status, tookMs, isCut, fault, endpoint }: LoggedRequest): Html {
   const isStream = endpoint === 'replay' || endpoint === 'compliance';

@@ -6,7 +6,6 @@ import type { Settings } from '../service-options.js';
 import { type Html, html } from './html/html.js';
 import { HOME, pageResponse, plainPage, seeOther } from './html/page.js';
 import { csrfField, messageBox } from './html/page-parts.js';
-import { readForm } from './html/read-form.js';
 import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
@@ -31,7 +30,7 @@ export const showSignIn: Handler<SignInParts> = ({ request, url }, { sessions })
 /** Checks what the form sends. */
 export const signIn: Handler<SignInParts> = async ({ request }, parts) => {
   const { settings, sessions, attempts } = parts;
-  const form = await readForm(request, sessions);
+  const form = await sessions.readForm(request);
   attempts.check();
   const next = consoleAddress(form.get('next'));
   const login = { email: form.get('email') ?? '', password: form.get('password') ?? '' };

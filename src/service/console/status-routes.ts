@@ -1,4 +1,5 @@
 import type { ServiceContext } from '../context.js';
+import { checkHost } from '../http/check-access.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
 import { isJobFault, isStreamFault } from '../http/fault-table.js';
 import { searchErrorBody } from '../http/http-problem.js';
@@ -8,8 +9,7 @@ import { whatOf } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
 import { errorPage, layout, pageResponse } from './html/page.js';
 import { stateOf, type Tone } from './html/page-parts.js';
-import { checkHost } from './html/read-form.js';
-import { table } from './html/table.js';
+import { besideColumn, type Column, column, headerColumn, table } from './html/table.js';
 import { countOf } from './html/units.js';
 
 const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
@@ -57,28 +57,22 @@ const showStatus: Handler<ServiceContext> = (_, { faults, clock }) => {
           ? html`<p class="notice">Everything answers as it should.</p>`
           : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
       }
-<section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table(
-        'Each family of endpoints, and the faults that are planted for it',
-        [
-          { label: 'Family', kind: 'header', cell: ({ name }) => name },
-          {
-            label: 'State',
-            kind: 'beside',
-            phoneLabel: '',
-            cell: ({ planted }) => stateOfFamily(planted),
-          },
-          {
-            label: 'Planted faults',
-            phoneLabel: '',
-            cell: ({ planted }) => planted.map(faultLine),
-          },
-        ],
-        families,
-      )}</section>
+<section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table('Each family of endpoints, and the faults that are planted for it', COLUMNS, families)}</section>
 <section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section>`,
     }),
   );
 };
+
+interface FamilyState {
+  readonly name: string;
+  readonly planted: readonly PlantedFault[];
+}
+
+const COLUMNS: readonly Column<FamilyState>[] = [
+  headerColumn('Family', ({ name }) => name),
+  besideColumn('State', ({ planted }) => stateOfFamily(planted)),
+  column('Planted faults', ({ planted }) => planted.map(faultLine), ''),
+];
 
 /** The families that a fault names, by itself or by its kind; undefined if it can affect any request. */
 function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {

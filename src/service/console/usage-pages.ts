@@ -11,7 +11,7 @@ import type { ConsolePage } from './console-page.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { facts, stateOf } from './html/page-parts.js';
-import { table } from './html/table.js';
+import { type Column, headerColumn, numberColumn, table } from './html/table.js';
 import { countOf, numberOf } from './html/units.js';
 
 const DAYS = 31;
@@ -50,7 +50,7 @@ ${monthChart(publisher)}${numbersOf('Month', publisher.used, 7)}</section>
 <section class="card" aria-labelledby="days"><h2 id="days">By day</h2>
 ${dayChart(days.publishers[0], formatTimestamp(now))}</section>
 <section class="card" aria-labelledby="products"><h2 id="products">By product, this month</h2>
-${productTable(publisher.products)}</section>`
+${table('Used so far, and projected to the end of the month', PRODUCT_COLUMNS, publisher.products)}</section>`
         }${commandList(parts, 'usage')}`,
       };
     },
@@ -116,33 +116,19 @@ function numbersOf(label: string, used: readonly UsageItem[], length: number): H
   return html`<details><summary>The numbers<span class="unseen"> by ${label.toLowerCase()}</span></summary>${table(
     `Activities, newest first`,
     [
-      { label, kind: 'header', cell: ({ fromDate }) => dayName(fromDate, length) },
-      { label: 'Used', kind: 'number', cell: ({ activities }) => numberOf(activities) },
+      headerColumn<UsageItem>(label, ({ fromDate }) => dayName(fromDate, length)),
+      numberColumn<UsageItem>('Used', ({ activities }) => numberOf(activities)),
     ],
     used.toReversed(),
   )}</details>`;
 }
 
-function productTable(products: readonly ProductUsage[]): Html {
-  return table(
-    'Used so far, and projected to the end of the month',
-    [
-      { label: 'Product', kind: 'header', cell: ({ name }) => name },
-      {
-        label: 'Activities',
-        kind: 'number',
-        cell: ({ used }) => numberOf(used.at(-1)?.activities ?? 0),
-      },
-      {
-        label: 'Projected',
-        kind: 'number',
-        cell: ({ projected }) => numberOf(projected.activities),
-      },
-      { label: 'Requests', kind: 'number', cell: requestsOf },
-    ],
-    products,
-  );
-}
+const PRODUCT_COLUMNS: readonly Column<ProductUsage>[] = [
+  headerColumn('Product', ({ name }) => name),
+  numberColumn('Activities', ({ used }) => numberOf(used.at(-1)?.activities ?? 0)),
+  numberColumn('Projected', ({ projected }) => numberOf(projected.activities)),
+  numberColumn('Requests', requestsOf),
+];
 
 function requestsOf({ used, projected, thresholds = [] }: ProductUsage): string | undefined {
   const requests = used.at(-1)?.requests;

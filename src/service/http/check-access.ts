@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { isLoopback } from '../../is-loopback.js';
 import type { Settings } from '../service-options.js';
 import { HttpProblem } from './http-problem.js';
@@ -56,6 +57,12 @@ export function isSameSecret(a: string | Uint8Array, b: string): boolean {
 
 function digest(secret: string | Uint8Array): Buffer {
   return createHash('sha256').update(secret).digest();
+}
+
+/** Refuses requests to any other name than this machine's: a site whose name resolves to it could read the pages. */
+export function checkHost({ headers }: IncomingMessage): void {
+  if (!isLoopbackHost(headers.host))
+    throw new HttpProblem(421, 'Misdirected Request: this service answers at 127.0.0.1 only');
 }
 
 /**

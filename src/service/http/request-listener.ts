@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { ServiceContext } from '../context.js';
 import type { StatusFault } from './fault-kinds.js';
-import type { BodyHit } from './faulty-body.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
 import type { MatchedFaults } from './planted-faults.js';
 import type { Outcome } from './request-log.js';
@@ -14,6 +13,7 @@ import {
   type Route,
   type RoutedPath,
 } from './router.js';
+import type { BodyHit } from './send-response.js';
 import { sendResponse } from './send-response.js';
 
 /**

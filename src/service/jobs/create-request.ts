@@ -2,8 +2,8 @@ import type { Format } from '../../activity/activity.js';
 import { formatTimestamp, parseTimestamp, type Window } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { parseJsonObject } from '../http/request-body.js';
+import { type RequestedRule, readRule } from '../http/rule-outcomes.js';
 import type { Limits } from '../http/service-limits.js';
-import type { RequestedRule } from './job-rules.js';
 
 /** The body of a create, checked except for the syntax of its rules. */
 export interface CreateRequest {
@@ -140,17 +140,10 @@ function readRules(given: Given, max: number, problems: string[]): readonly Requ
       `Invalid value for field 'rules'. A job has at most ${max} rules, not ${rules.length}.`,
     );
   else {
-    const wrong = rules.findIndex(rule => !isRule(rule));
-    if (wrong === -1) return rules.map(({ value, tag }) => ({ value, tag: tag ?? null }));
+    const read = rules.map(rule => readRule(rule));
+    const wrong = read.indexOf(undefined);
+    if (wrong === -1) return read as readonly RequestedRule[];
     problems.push(`Invalid value for field 'rules', at number ${wrong + 1}. ${RULES_FORMAT}`);
   }
   return [];
-}
-
-function isRule(rule: unknown): rule is { value: string; tag?: string | null } {
-  if (typeof rule !== 'object' || rule === null) return false;
-  const { value, tag } = rule as Given;
-  return (
-    typeof value === 'string' && (tag === undefined || tag === null || typeof tag === 'string')
-  );
 }

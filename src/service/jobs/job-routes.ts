@@ -92,8 +92,8 @@ const create: Handler<JobParts> = async ({ request }, { access: { context, jobs 
   const { limits, publisher } = settings;
   const hasTitle = (title: string) => jobs.hasTitle(title);
   const job = readCreateRequest(body, { limits, publisher, now, hasTitle });
-  const { outcomes, rules, invalid } = checkJobRules(job.rules);
-  if (invalid) return textResponse(400, invalidView(job, outcomes, address, now));
+  const { outcomes, rules } = await checkJobRules(job.rules);
+  if (rules === undefined) return textResponse(400, invalidView(job, outcomes, address, now));
   await checkFormat(context, job.format);
   // Again, because other creates may have finished while the archive opened.
   checkCreations();

@@ -1,52 +1,33 @@
 import { randomBytes } from 'node:crypto';
 import { RuleMatcher } from '../../rules/index/compile-rules.js';
-import { checkRule } from '../../rules/language/check-rule.js';
-import { serviceMessage } from '../../rules/language/problem.js';
 import { EventLoopYield } from '../event-loop-yield.js';
+import {
+  checkRules,
+  type RequestedRule,
+  type RuleOutcome,
+  rejected,
+} from '../http/rule-outcomes.js';
 import type { JobRule } from './job-record.js';
-
-export interface RequestedRule {
-  readonly value: string;
-  readonly tag: string | null;
-}
-
-/** A rule of a create request and its outcome. */
-export interface RuleOutcome extends RequestedRule {
-  /** Only if the rule was created. */
-  readonly id?: string | undefined;
-  /** Why the rule was not created. */
-  readonly message?: string | undefined;
-}
 
 export interface CheckedRules {
   readonly outcomes: readonly RuleOutcome[];
-  /** The rules of the job; empty if any rule is invalid. */
-  readonly rules: readonly JobRule[];
-  readonly invalid: boolean;
+  /** The rules of the job; undefined if any rule is invalid. */
+  readonly rules: readonly JobRule[] | undefined;
 }
 
 /** Checks all rules and gives them ids. Repeated values are left out; one invalid rule rejects all. */
-export function checkJobRules(requested: readonly RequestedRule[]): CheckedRules {
-  const messages = requested.map(({ value, tag }) =>
-    serviceMessage(checkRule(value, { product: 'historical', tag }).problems),
-  );
-  if (messages.some(message => message !== '')) {
-    const outcomes = requested.map((rule, i) =>
-      messages[i] === '' ? rule : { ...rule, message: messages[i] },
-    );
-    return { outcomes, rules: [], invalid: true };
-  }
-  const rules: JobRule[] = [];
-  const values = new Set<string>();
+export async function checkJobRules(requested: readonly RequestedRule[]): Promise<CheckedRules> {
+  const invalid = rejected(await checkRules(requested, 'historical'));
+  if (invalid !== undefined) return { outcomes: invalid, rules: undefined };
+  const rules = new Map<string, JobRule>();
   const outcomes = requested.map((rule): RuleOutcome => {
-    if (values.has(rule.value))
-      return { ...rule, message: 'A rule with this value already exists' };
-    values.add(rule.value);
+    if (rules.has(rule.value))
+      return { ...rule, done: false, message: 'A rule with this value already exists' };
     const created = { ...rule, id: newRuleId() };
-    rules.push(created);
-    return created;
+    rules.set(rule.value, created);
+    return { ...created, done: true };
   });
-  return { outcomes, rules, invalid: false };
+  return { outcomes, rules: [...rules.values()] };
 }
 
 const usedIds = new Set<string>();

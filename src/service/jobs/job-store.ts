@@ -8,6 +8,7 @@ import { type Lock, takeLock } from '../../storage/lock.js';
 import { replaceFile } from '../../storage/replace-file.js';
 import { withAnyStorageError, withStorageError } from '../../storage/storage-error.js';
 import { SEGMENT } from '../../time.js';
+import { getOrMake } from '../get-or-make.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';
 import type { DataFile, Job } from './job-record.js';
@@ -132,12 +133,8 @@ export class JobStore {
   }
 
   async #listOf(job: Job): Promise<LineLog<DataFile>> {
-    let list = this.#lists.get(job.uuid);
-    if (list === undefined) {
-      list = new LineLog(join(await this.#jobFolder(job), LIST));
-      this.#lists.set(job.uuid, list);
-    }
-    return list;
+    const path = join(await this.#jobFolder(job), LIST);
+    return getOrMake(this.#lists, job.uuid, () => new LineLog(path));
   }
 
   async #makeFolder(folder: string): Promise<void> {

@@ -1,10 +1,10 @@
 import { formatTimestamp, SECOND } from '../../time.js';
 import type { WrongTotalsFault } from '../http/fault-kinds.js';
+import { outcomesText, type RuleOutcome } from '../http/rule-outcomes.js';
 import type { CreateRequest } from './create-request.js';
 import { type DataUrls, dataPath, localName } from './data-urls.js';
 import { megabytes } from './estimate.js';
 import { type DataFile, type Job, type JobStage, type JobStatus, jobDays } from './job-record.js';
-import type { RuleOutcome } from './job-rules.js';
 import type { JobRunner } from './job-runner.js';
 
 /** The account and the base URL of its jobs. */
@@ -177,21 +177,7 @@ function requestView(
 }
 
 function withRules(view: object, outcomes: readonly RuleOutcome[], now: number): string {
-  return `${JSON.stringify(view).slice(0, -1)},"rules":${printRuleOutcomes(outcomes, now)}}`;
-}
-
-/** Printed by hand, because `JSON.stringify` would round ids, which are 63-bit integers. */
-function printRuleOutcomes(outcomes: readonly RuleOutcome[], now: number): string {
-  const created = outcomes.filter(({ id }) => id !== undefined).length;
-  const summary = JSON.stringify({ created, not_created: outcomes.length - created });
-  const detail = outcomes.map(({ value, tag, id, message }) => {
-    const ids = id === undefined ? '' : `,"id":${id}`;
-    const rule = `{"value":${JSON.stringify(value)},"tag":${JSON.stringify(tag)}${ids}}`;
-    const reason = message === undefined ? '' : `,"message":${JSON.stringify(message)}`;
-    return `{"rule":${rule},"created":${id !== undefined}${reason}}`;
-  });
-  const sent = new Date(now).toISOString();
-  return `{"summary":${summary},"detail":[${detail.join(',')}],"sent":"${sent}"}`;
+  return `${JSON.stringify(view).slice(0, -1)},"rules":${outcomesText(outcomes, now)}}`;
 }
 
 const MESSAGES: Record<Exclude<JobStatus, 'opened' | 'estimating' | 'failed'>, string> = {

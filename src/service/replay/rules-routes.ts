@@ -1,17 +1,22 @@
-import { checkRule } from '../../rules/language/check-rule.js';
-import { serviceMessage } from '../../rules/language/problem.js';
 import type { Clock } from '../clock.js';
 import type { ServiceContext } from '../context.js';
-import { EventLoopYield } from '../event-loop-yield.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, type RateWindow } from '../http/quotas.js';
 import { readBody } from '../http/request-body.js';
 import { type Handler, type Route, type RouteTable, routesOf } from '../http/router.js';
+import { checkRules, rejected } from '../http/rule-outcomes.js';
 import type { Limits } from '../http/service-limits.js';
-import { type RequestedRule, readDeletion, readRuleIds, readRules } from './rule-requests.js';
-import { addedView, deletedView, rulesView, validatedView } from './rule-views.js';
-import type { RuleOutcome, StreamRules } from './stream-rules.js';
+import {
+  addedBody,
+  deletedBody,
+  readDeletion,
+  readRuleIds,
+  readRules,
+  rulesBody,
+  validatedBody,
+} from './rule-bodies.js';
+import type { StreamRules } from './stream-rules.js';
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
 /** `rulestream` is a placeholder for the product's name, `powertrack`; `-replay` is optional. */
@@ -61,7 +66,7 @@ const REQUESTS_EXCEEDED =
 
 const list: Handler<RuleParts> = (_, { rules, clock, checkRates }) => {
   checkRates(true);
-  return { status: 200, body: rulesView(rules.all(), clock.now()) };
+  return { status: 200, body: rulesBody(rules.all(), clock.now()) };
 };
 
 const add: Handler<RuleParts> = async ({ request }, parts) => {
@@ -69,15 +74,11 @@ const add: Handler<RuleParts> = async ({ request }, parts) => {
   parts.checkRates(true);
   checkIdle(parts);
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
-  const checked = await checkAll(requested);
-  if (checked.some(({ done }) => !done)) {
-    // An add succeeds or fails as a whole.
-    const rejected = checked.map(outcome => ({ ...outcome, done: false }));
-    return { status: 422, body: addedView(rejected, clock.now()) };
-  }
+  const invalid = rejected(await checkRules(requested, 'replay'));
+  if (invalid !== undefined) return { status: 422, body: addedBody(invalid, clock.now()) };
   // Again, because a replay may have connected during the check.
   checkIdle(parts);
-  return { status: 201, body: addedView(await rules.add(requested), clock.now()) };
+  return { status: 201, body: addedBody(await rules.add(requested), clock.now()) };
 };
 
 const remove: Handler<RuleParts> = async ({ request }, parts) => {
@@ -86,27 +87,27 @@ const remove: Handler<RuleParts> = async ({ request }, parts) => {
   const requested = readDeletion(await readBody(request, parts.limits.ruleReadBytes));
   checkIdle(parts);
   const { deleted, missing } = await parts.rules.delete(requested);
-  return { status: 200, body: deletedView(deleted, missing, parts.clock.now()) };
+  return { status: 200, body: deletedBody(deleted, missing, parts.clock.now()) };
 };
 
 const getMany: Handler<RuleParts> = async ({ request }, { rules, clock, limits, checkRates }) => {
   checkRates(false);
   const ids = readRuleIds(await readBody(request, limits.ruleReadBytes));
   const found = [...new Set(ids)].flatMap(id => rules.find(id) ?? []);
-  return { status: 200, body: rulesView(found, clock.now()) };
+  return { status: 200, body: rulesBody(found, clock.now()) };
 };
 
 const getOne: Handler<RuleParts> = ({ path: { id = '' } }, { rules, clock, checkRates }) => {
   checkRates(false);
   const rule = rules.find(id);
   if (rule === undefined) throw new HttpProblem(404, `Not Found: the stream has no rule ${id}`);
-  return { status: 200, body: rulesView([rule], clock.now()) };
+  return { status: 200, body: rulesBody([rule], clock.now()) };
 };
 
 const validate: Handler<RuleParts> = async ({ request }, { clock, limits, checkRates }) => {
   checkRates(false);
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
-  return { status: 200, body: validatedView(await checkAll(requested), clock.now()) };
+  return { status: 200, body: validatedBody(await checkRules(requested, 'replay'), clock.now()) };
 };
 
 const change: Handler<RuleParts> = (incoming, parts) => {
@@ -133,16 +134,4 @@ function checkIdle({ connections }: RuleParts): void {
     'Rules cannot be added or deleted while a replay is connected to this stream. ' +
       `There ${active}.`,
   );
-}
-
-async function checkAll(requested: readonly RequestedRule[]): Promise<readonly RuleOutcome[]> {
-  const outcomes: RuleOutcome[] = [];
-  const work = new EventLoopYield();
-  for (const rule of requested) {
-    if (work.isDue) await work.pause();
-    const { value, tag } = rule;
-    const message = serviceMessage(checkRule(value, { product: 'replay', tag }).problems);
-    outcomes.push(message === '' ? { ...rule, done: true } : { ...rule, done: false, message });
-  }
-  return outcomes;
 }

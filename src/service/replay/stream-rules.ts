@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { ID_EPOCH } from '../archive/find-posts.js';
 import type { Clock } from '../clock.js';
+import type { RequestedRule, RuleOutcome } from '../http/rule-outcomes.js';
 import { StoredMap } from '../stored-map.js';
-import type { RequestedRule, RequestedRules } from './rule-requests.js';
 
 /** A rule of the replay stream. */
 export interface StreamRule {
@@ -12,15 +12,10 @@ export interface StreamRule {
   readonly id: string;
 }
 
-/** A rule of a request and its outcome. */
-export interface RuleOutcome extends RequestedRule {
-  /** Of the rule with this value, if it exists now. */
-  readonly id?: string | undefined;
-  /** Whether the rule was added, or is valid. */
-  readonly done: boolean;
-  /** Why not. */
-  readonly message?: string | undefined;
-}
+/** The rules that a delete names, by value or by id. */
+export type RequestedRules =
+  | { readonly rules: readonly RequestedRule[] }
+  | { readonly ids: readonly string[] };
 
 /** A rule that a delete names and the stream does not have. */
 export interface MissingRule {

@@ -1,4 +1,5 @@
 import { DAY } from '../../time.js';
+import { getOrMake } from '../get-or-make.js';
 import { type SampleAuthor, yearsOf } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';
 import type { SamplePlace } from './sample-places.js';
@@ -97,17 +98,11 @@ function countsOf(author: SampleAuthor, at: number) {
 }
 
 function once(author: SampleAuthor, key: string, write: () => Written): Written {
-  let forms = written.get(author);
-  if (forms === undefined) {
-    forms = new Map();
-    written.set(author, forms);
-  }
-  let form = forms.get(key);
-  if (form === undefined) {
-    form = write();
-    forms.set(key, form);
-  }
-  return form;
+  return getOrMake(
+    getOrMake(written, author, () => new Map<string, Written>()),
+    key,
+    write,
+  );
 }
 
 function fullName({ name, region, country }: SamplePlace): string {
@@ -130,7 +125,7 @@ const SITE = 'http://klout.com';
 
 /** The `klout` of a user of the `original` format. */
 export function renderUserInfluence(author: SampleAuthor, at: number): string {
-  const { score, userId, page, topics } = influenceOf(author);
+  const { score, userId, page, topics } = getOrMake(known, author, () => measure(author));
   const listed = topics.map(
     topic =>
       `{"score":${topic.score},"id":"${topic.id}","url":"${topic.page}","name":"${topic.name}"}`,
@@ -144,7 +139,7 @@ export function renderUserInfluence(author: SampleAuthor, at: number): string {
 
 /** The members of `gnip` about an actor of the `activity_streams` format, without braces. */
 export function renderActorInfluence(author: SampleAuthor, at: number): string {
-  const { score, userId, page, topics } = influenceOf(author);
+  const { score, userId, page, topics } = getOrMake(known, author, () => measure(author));
   const listed = topics.map(
     topic =>
       `{"id":"${topic.id}","displayName":"${topic.name}","link":"${topic.page}","score":${topic.score},"topic_type":"influence"}`,
@@ -157,15 +152,6 @@ export function renderActorInfluence(author: SampleAuthor, at: number): string {
 }
 
 const known = new WeakMap<SampleAuthor, Influence>();
-
-function influenceOf(author: SampleAuthor): Influence {
-  let influence = known.get(author);
-  if (influence === undefined) {
-    influence = measure(author);
-    known.set(author, influence);
-  }
-  return influence;
-}
 
 function measure({ id, handle, followers }: SampleAuthor): Influence {
   const userId = String(BigInt(id) % 1_000_000_007n);

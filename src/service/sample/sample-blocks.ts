@@ -14,6 +14,7 @@ import { firstWhere } from '../archive/block-archive.js';
 import { DocumentSet } from '../archive/document-set.js';
 import { WeightedCache } from '../archive/weighted-cache.js';
 import { EventLoopYield } from '../event-loop-yield.js';
+import { getOrMake } from '../get-or-make.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { renderActivity } from './sample-posts.js';
 import { SampleTerms } from './sample-terms.js';
@@ -182,9 +183,7 @@ export class SampleReactions {
       const prefix = PREFIXES[kind];
       if (target === undefined || prefix === undefined) continue;
       const term = prefix + idOf(target);
-      const known = this.#documents.get(term);
-      if (known === undefined) this.#documents.set(term, [document]);
-      else known.push(document);
+      getOrMake(this.#documents, term, () => []).push(document);
     }
   }
 

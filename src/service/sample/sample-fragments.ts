@@ -1,3 +1,4 @@
+import { getOrMake } from '../get-or-make.js';
 import { languageAt, type SampleLanguage, TOPICS } from './languages.js';
 import type { SampleAuthors } from './sample-authors.js';
 import {
@@ -68,12 +69,9 @@ export class SampleFragments {
   }
 
   get(key: number): Fragment {
-    let fragment = this.#made.get(key);
-    if (fragment === undefined) {
-      fragment = this.#make(Math.floor(key / 0x100_0000), key % 0x100_0000);
-      this.#made.set(key, fragment);
-    }
-    return fragment;
+    return getOrMake(this.#made, key, () =>
+      this.#make(Math.floor(key / 0x100_0000), key % 0x100_0000),
+    );
   }
 
   #make(kind: number, of: number): Fragment {

@@ -3,6 +3,7 @@ import { sourceKey } from '../../rules/operators/value-operators.js';
 import { dialectOf } from '../../rules/post/dialect.js';
 import { wordTerms } from '../../rules/post/phrase.js';
 import { fold, HASH_START, hashText, isSingle, tokenise } from '../../rules/post/tokeniser.js';
+import { getOrMake } from '../get-or-make.js';
 import { LANGUAGES } from './languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
 import { AUTHORS } from './sample-authors.js';
@@ -153,12 +154,7 @@ export class SampleTerms {
   }
 
   #fragmentTerms(key: number): FragmentTerms {
-    let terms = this.#fragments.get(key);
-    if (terms === undefined) {
-      terms = this.#readFragment(key);
-      this.#fragments.set(key, terms);
-    }
-    return terms;
+    return getOrMake(this.#fragments, key, () => this.#readFragment(key));
   }
 
   #readFragment(key: number): FragmentTerms {
@@ -212,12 +208,7 @@ export class SampleTerms {
   }
 
   #word(term: string): number {
-    let number = this.#words.get(term);
-    if (number === undefined) {
-      number = WORDS_FROM + this.#words.size;
-      this.#words.set(term, number);
-    }
-    return number;
+    return getOrMake(this.#words, term, () => WORDS_FROM + this.#words.size);
   }
 
   #flags<Name extends string>(

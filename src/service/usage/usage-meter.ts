@@ -1,5 +1,6 @@
 import { DAY, floorTo, type Window } from '../../time.js';
 import type { Clock } from '../clock.js';
+import { getOrMake } from '../get-or-make.js';
 import type { ProductName } from '../products.js';
 import { monthsLater } from './usage-period.js';
 import { type DayUsage, type UsageChange, UsageStore } from './usage-store.js';
@@ -97,12 +98,7 @@ export class UsageMeter {
   #of(product: ProductName): Pending {
     const day = floorTo(DAY, this.#options.clock.now());
     const key = `${day} ${product}`;
-    let pending = this.#pending.get(key);
-    if (pending === undefined) {
-      pending = { day, product, ids: new Set(), requests: 0 };
-      this.#pending.set(key, pending);
-    }
-    return pending;
+    return getOrMake(this.#pending, key, () => ({ day, product, ids: new Set(), requests: 0 }));
   }
 
   #scheduleWrite(): void {

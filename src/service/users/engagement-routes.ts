@@ -2,6 +2,7 @@ import { MINUTE } from '../../time.js';
 import type { ArchivedPost } from '../archive/archive.js';
 import { findPost } from '../archive/find-posts.js';
 import type { ServiceContext } from '../context.js';
+import { getOrMake } from '../get-or-make.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
@@ -89,7 +90,7 @@ async function lookUp(
     const authorId = post?.activity.author.id;
     if (post === undefined || authorId === undefined) unavailable.push(id);
     else if (authorId === userId) posts.push(post);
-    else forbidden.set(authorId, [...(forbidden.get(authorId) ?? []), id]);
+    else getOrMake(forbidden, authorId, () => []).push(id);
   }
   return { posts, unavailable, forbidden };
 }

@@ -3,6 +3,7 @@ import { fieldsOf } from '../../activity/fields-of.js';
 import type { RuleNode } from '../../rules/tree.js';
 import { DAY, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
+import { getOrMake } from '../get-or-make.js';
 import type { EngagementRequest, EngagementType, Group } from './engagement-request.js';
 
 export type Engagements = Record<EngagementType, number>;
@@ -34,9 +35,7 @@ export async function engagementsOf(
         [repliedId, 'replies'],
       ] as const) {
         if (id === undefined || !ids.has(id)) continue;
-        const counts = found.get(id) ?? { retweets: 0, replies: 0 };
-        counts[type]++;
-        found.set(id, counts);
+        getOrMake(found, id, () => ({ retweets: 0, replies: 0 }))[type]++;
       }
     }
     for (const [id, counts] of found) raise(totals.get(id) as Engagements, counts);

@@ -6,6 +6,7 @@ import pLimit from 'p-limit';
 import { MillraceError, StorageError } from '../../../errors.js';
 import { ZstdFile } from '../../../gzip/zstd-file.js';
 import { storageError } from '../../../storage/storage-error.js';
+import { getOrMake } from '../../get-or-make.js';
 import { WeightedCache } from '../weighted-cache.js';
 import type { LinePosition } from './block-layout.js';
 import type { ListedFile } from './list-files.js';
@@ -155,11 +156,8 @@ interface PositionedLine {
 
 function byFile(positions: readonly LinePosition[]): Map<number, PositionedLine[]> {
   const files = new Map<number, PositionedLine[]>();
-  positions.forEach((position, i) => {
-    const known = files.get(position.file);
-    if (known === undefined) files.set(position.file, [{ position, i }]);
-    else known.push({ position, i });
-  });
+  for (const [i, position] of positions.entries())
+    getOrMake(files, position.file, () => []).push({ position, i });
   return files;
 }
 

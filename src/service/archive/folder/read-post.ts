@@ -6,6 +6,7 @@ import { indexedOperators, postTerms } from '../../../rules/operators/post-terms
 import { type RulePost, rulePost } from '../../../rules/post/rule-post.js';
 import type { Tokens } from '../../../rules/post/tokeniser.js';
 import { floorTo, SECOND } from '../../../time.js';
+import { getOrMake } from '../../get-or-make.js';
 import {
   ADDRESS,
   DISPLAY,
@@ -99,9 +100,7 @@ function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[
     for (const [i, { words }] of lists.entries())
       for (const [index, word] of words.entries()) {
         const occurrence = (4 * i + kind) * TEXT_STRIDE + index;
-        const known = all.get(prefix + word);
-        if (known === undefined) all.set(prefix + word, [occurrence]);
-        else known.push(occurrence);
+        getOrMake(all, prefix + word, () => []).push(occurrence);
       }
   };
   add(TEXT, '', post.texts);

@@ -1,4 +1,5 @@
 import { SECOND } from '../../../time.js';
+import { getOrMake } from '../../get-or-make.js';
 import {
   BUCKET_BYTES,
   BUCKET_TERMS,
@@ -103,11 +104,7 @@ function writeTerms(
   const terms = new Map<string, TermPosts>();
   posts.forEach((post, document) => {
     readTerms(bytes, post, (text, start, end) => {
-      let term = terms.get(text);
-      if (term === undefined) {
-        term = { documents: [], occurrences: [] };
-        terms.set(text, term);
-      }
+      const term = getOrMake(terms, text, () => ({ documents: [], occurrences: [] }));
       term.documents.push(document);
       term.occurrences.push(start, end);
     });

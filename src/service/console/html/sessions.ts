@@ -1,6 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { HOUR, MINUTE } from '../../../time.js';
+import { HttpProblem } from '../../http/http-problem.js';
+import { readBody } from '../../http/request-body.js';
 import type { Message, Said } from './page-parts.js';
 
 /** The visitor of a page. */
@@ -25,6 +27,7 @@ const SESSION_MS = 12 * HOUR;
 /** For so long, a reload of the page shows the message again. */
 const MESSAGE_MS = MINUTE;
 const MAX_SESSIONS = 1_000;
+const MAX_FORM_BYTES = 64 * 1024;
 
 /**
  * Sign-in sessions in memory. Each browser has a random id in a cookie, from which the token of its
@@ -50,6 +53,21 @@ export class Sessions<User> {
       csrf: this.#csrf(id),
       headers: existing === undefined ? this.#cookie(request, id) : {},
     };
+  }
+
+  /**
+   * Reads a form of one of the pages.
+   *
+   * @throws HttpProblem 415 or 413 if it is not a form or too large, 403 if another site sent it.
+   */
+  async readForm(request: IncomingMessage): Promise<URLSearchParams> {
+    const [type = ''] = (request.headers['content-type'] ?? '').split(';');
+    if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded')
+      throw new HttpProblem(415, 'Unsupported Media Type: expected a form');
+    if (!isSameOrigin(request)) throw new HttpProblem(403, CROSS_SITE);
+    const form = new URLSearchParams((await readBody(request, MAX_FORM_BYTES)).toString());
+    if (!this.isFormToken(request, form.get('csrf'))) throw new HttpProblem(403, CROSS_SITE);
+    return form;
   }
 
   /** Whether a form has the token of its browser. */
@@ -128,4 +146,18 @@ const ID = /^[\w-]{43}$/;
 
 function newId(): string {
   return randomBytes(32).toString('base64url');
+}
+
+const CROSS_SITE =
+  'This form did not come from a page that you have open here, or you have signed out since. ' +
+  'Nothing was changed. Go back, load the page again, and send the form once more.';
+
+/** Reads the headers that browsers add. `Origin` is `null`, since the pages send no referrer. */
+function isSameOrigin({ headers }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site'] ?? 'same-origin';
+  const { origin = 'null', host } = headers;
+  return (
+    (site === 'same-origin' || site === 'none') &&
+    (origin === 'null' || origin === `http://${host}`)
+  );
 }

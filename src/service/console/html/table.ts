@@ -1,19 +1,35 @@
 import { type Html, type HtmlValue, html } from './html.js';
 import type { MessageAt } from './page-parts.js';
-import { numberOf } from './units.js';
+import { countOf, numberOf } from './units.js';
 
 export interface Column<Row> {
+  readonly kind: 'header' | 'beside' | 'number' | 'text';
   readonly label: string;
-  /**
-   * `header` names the row; a phone shows it first, with `beside` in the same line. A `number` is aligned
-   * to the right.
-   * @default 'text'
-   */
-  readonly kind?: 'header' | 'beside' | 'number' | 'text';
-  /** The label on a phone; empty for a cell that needs none. */
-  readonly phoneLabel?: string;
   /** A cell without content has nothing on a phone. */
   readonly cell: (row: Row) => HtmlValue;
+  /** The label on a phone; empty for a cell that needs none. */
+  readonly phoneLabel: string;
+}
+
+type Cell<Row> = Column<Row>['cell'];
+
+/** The column that names the row. A phone shows it first. */
+export function headerColumn<Row>(label: string, cell: Cell<Row>): Column<Row> {
+  return { kind: 'header', label, cell, phoneLabel: label };
+}
+
+/** A phone shows it in the same line as the header. */
+export function besideColumn<Row>(label: string, cell: Cell<Row>): Column<Row> {
+  return { kind: 'beside', label, cell, phoneLabel: '' };
+}
+
+/** Aligned to the right. */
+export function numberColumn<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+  return { kind: 'number', label, cell, phoneLabel };
+}
+
+export function column<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+  return { kind: 'text', label, cell, phoneLabel };
 }
 
 export interface TableOptions<Row> {
@@ -41,17 +57,13 @@ ${message !== undefined && html`<tr role="row" class="said"><td role="cell" cols
   return html`<table role="table">
 <caption>${caption}</caption>
 <thead role="rowgroup"><tr role="row">${columns.map(
-    ({ kind = 'text', label }) =>
-      html`<th role="columnheader" scope="col" class="${kind}">${label}</th>`,
+    ({ kind, label }) => html`<th role="columnheader" scope="col" class="${kind}">${label}</th>`,
   )}</tr></thead>
 <tbody role="rowgroup">${rows.map(rowOf)}</tbody>
 </table>`;
 }
 
-function cellOf<Row>(
-  { kind = 'text', label, phoneLabel = label, cell }: Column<Row>,
-  row: Row,
-): Html {
+function cellOf<Row>({ kind, phoneLabel, cell }: Column<Row>, row: Row): Html {
   const content = html`${cell(row)}`;
   const attributes = html` class="${kind}${content.text === '' && ' none'}"${phoneLabel !== '' && html` data-label="${phoneLabel}"`}`;
   return kind === 'header'
@@ -59,20 +71,27 @@ function cellOf<Row>(
     : html`<td role="cell"${attributes}>${content}</td>`;
 }
 
-export interface Paged<Row> {
-  /** The rows of the requested page. */
-  readonly rows: readonly Row[];
+/** A page of a list. */
+export interface ListPage {
   /** ` , page 2` for the title of the page; empty on the first. */
   readonly suffix: string;
-  /** Which rows these are, with links to the newer and the older ones; nothing if all are shown. */
-  readonly pager: HtmlValue;
+  /** The rows of the page, which rows these are, and links to the newer and the older ones. */
+  readonly list: Html;
 }
 
-/** So many rows of any list fit three screens of a phone, and one wide screen. */
-const PAGE_ROWS = 12;
+export interface ListOptions<Row> extends TableOptions<Row> {
+  readonly caption: HtmlValue;
+  readonly columns: readonly Column<Row>[];
+  /** So many rows of most lists fit three screens of a phone, and one wide screen. @default 12 */
+  readonly pageRows?: number;
+}
 
 /** The page of a long list, newest first, that the `page` parameter selects. */
-export function paged<Row>(all: readonly Row[], url: URL, pageRows = PAGE_ROWS): Paged<Row> {
+export function listPage<Row>(
+  url: URL,
+  all: readonly Row[],
+  { caption, columns, pageRows = 12, ...options }: ListOptions<Row>,
+): ListPage {
   const last = Math.max(1, Math.ceil(all.length / pageRows));
   const requested = Number(url.searchParams.get('page') ?? 1);
   const page = Number.isInteger(requested) ? Math.min(Math.max(requested, 1), last) : 1;
@@ -80,14 +99,19 @@ export function paged<Row>(all: readonly Row[], url: URL, pageRows = PAGE_ROWS):
   const rows = all.slice(first, first + pageRows);
   const link = (other: number, rel: string, text: string): Html =>
     html`<a class="button plain" rel="${rel}" href="${withParameters(url, { page: String(other) })}">${text}</a>`;
+  const pager =
+    last > 1 &&
+    html`<nav class="row" aria-label="Pages">${page > 1 && link(page - 1, 'prev', 'Newer')}${page < last && link(page + 1, 'next', 'Older')}
+<span class="quiet">${numberOf(first + 1)} to ${numberOf(first + rows.length)} of ${numberOf(all.length)}</span></nav>`;
   return {
-    rows,
     suffix: page === 1 ? '' : `, page ${page}`,
-    pager:
-      last > 1 &&
-      html`<nav class="row" aria-label="Pages">${page > 1 && link(page - 1, 'prev', 'Newer')}${page < last && link(page + 1, 'next', 'Older')}
-<span class="quiet">${numberOf(first + 1)} to ${numberOf(first + rows.length)} of ${numberOf(all.length)}</span></nav>`,
+    list: html`${table(caption, columns, rows, options)}${pager}`,
   };
+}
+
+/** The caption of a list: `3 jobs, newest first`. */
+export function newestFirst(all: readonly unknown[], one: string): string {
+  return `${countOf(all.length, one)}, newest first`;
 }
 
 /** The address of a page with other parameters; undefined leaves one out. */

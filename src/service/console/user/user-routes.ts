@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { checkHost } from '../../http/check-access.js';
 import { errorsErrorBody, HttpProblem } from '../../http/http-problem.js';
 import {
   type Handler,
@@ -13,7 +14,6 @@ import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js
 import { html, isolated } from '../html/html.js';
 import { seeOther } from '../html/page.js';
 import { placeMessage } from '../html/page-parts.js';
-import { checkHost, readForm } from '../html/read-form.js';
 import { Sessions } from '../html/sessions.js';
 import {
   consentForm,
@@ -74,7 +74,7 @@ const decide: Handler<UserParts> = async (incoming, parts) => {
   const { oauth, sessions } = parts;
   const { token, pending } = pendingOf(incoming, parts);
   const { request } = incoming;
-  const form = await readForm(request, sessions);
+  const form = await sessions.readForm(request);
   const { user } = sessions.visitor(request);
   switch (form.get('action')) {
     case 'sign-in':
@@ -108,7 +108,7 @@ const changeGrants: Handler<UserParts> = async (incoming, parts) => {
   const { oauth, sessions } = parts;
   const { request } = incoming;
   const { user } = sessions.visitor(request);
-  const form = await readForm(request, sessions);
+  const form = await sessions.readForm(request);
   const action = form.get('action');
   if (action === 'sign-in')
     return (await signIn(incoming, form, parts)) ?? askForGrants(request, parts, form);

@@ -1,0 +1,86 @@
+import { isRecord } from '../../is-record.js';
+import { checkRule } from '../../rules/language/check-rule.js';
+import { serviceMessage } from '../../rules/language/problem.js';
+import type { RuleProduct } from '../../rules/post/dialect.js';
+import { EventLoopYield } from '../event-loop-yield.js';
+
+// Rules in the bodies of requests and responses, of jobs and of the replay stream.
+
+export interface RequestedRule {
+  readonly value: string;
+  readonly tag: string | null;
+}
+
+/** A rule of a request and its outcome. */
+export interface RuleOutcome extends RequestedRule {
+  /** Digits; absent for a rule that does not exist. */
+  readonly id?: string | undefined;
+  /** Whether the rule was added, or is valid. */
+  readonly done: boolean;
+  /** Why not. */
+  readonly message?: string | undefined;
+}
+
+/** Reads `{"value","tag"?}`; undefined for anything else. Without `needsValue`, a rule that has no value gets an empty one. */
+export function readRule(rule: unknown, needsValue = true): RequestedRule | undefined {
+  if (!isRecord(rule)) return undefined;
+  const { value = null, tag = null } = rule;
+  const isGiven = typeof value === 'string' || (value === null && !needsValue);
+  if (!isGiven || (tag !== null && typeof tag !== 'string')) return undefined;
+  return { value: value ?? '', tag };
+}
+
+/** Checks the syntax of all rules, without blocking the event loop for long. */
+export async function checkRules(
+  requested: readonly RequestedRule[],
+  product: RuleProduct,
+): Promise<readonly RuleOutcome[]> {
+  const outcomes: RuleOutcome[] = [];
+  const work = new EventLoopYield();
+  for (const rule of requested) {
+    if (work.isDue) await work.pause();
+    const { value, tag } = rule;
+    const message = serviceMessage(checkRule(value, { product, tag }).problems);
+    outcomes.push(message === '' ? { ...rule, done: true } : { ...rule, done: false, message });
+  }
+  return outcomes;
+}
+
+/** The outcomes where one invalid rule rejects all; undefined if all are valid. */
+export function rejected(checked: readonly RuleOutcome[]): readonly RuleOutcome[] | undefined {
+  return checked.every(({ done }) => done)
+    ? undefined
+    : checked.map(outcome => ({ ...outcome, done: false }));
+}
+
+/** The outcomes as JSON, with counts: by default of rules that were created. */
+export function outcomesText(
+  outcomes: readonly RuleOutcome[],
+  now: number,
+  [done, undone]: readonly [string, string] = ['created', 'not_created'],
+): string {
+  const count = outcomes.filter(outcome => outcome.done).length;
+  const detail = outcomes.map(outcome => {
+    const reason = outcome.message === undefined ? '' : `,"message":${quote(outcome.message)}`;
+    return `{"rule":${ruleText(outcome)},"${done}":${outcome.done}${reason}}`;
+  });
+  return summaryText(`"${done}":${count},"${undone}":${outcomes.length - count}`, detail, now);
+}
+
+export function summaryText(counts: string, detail: readonly string[], now: number): string {
+  return `{"summary":{${counts}},"detail":[${detail.join(',')}],"sent":${sentText(now)}}`;
+}
+
+/** Printed by hand, because `JSON.stringify` would round ids, which are 63-bit integers. */
+export function ruleText({ value, tag, id }: Omit<RuleOutcome, 'done'>): string {
+  const ids = id === undefined ? '' : `,"id":${id}`;
+  return `{"value":${quote(value)},"tag":${quote(tag)}${ids}}`;
+}
+
+export function sentText(now: number): string {
+  return quote(new Date(now).toISOString());
+}
+
+function quote(value: unknown): string {
+  return JSON.stringify(value);
+}
