@@ -1,6 +1,4 @@
 import { getEventListeners } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -22,6 +20,7 @@ import { RulesStream } from './http/rules-stream.js';
 import { json, ScriptedServer, status } from './http/scripted-server.js';
 import { impatient } from './http/virtual-time.js';
 import { januaryPosts, searchPages } from './search/paged-service.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 /** A signal that outlives many calls, such as that of a server that shuts down. */
 let signal: AbortSignal;
@@ -41,12 +40,9 @@ beforeEach(async () => {
     },
     {},
   );
-  folder = await mkdtemp(path.join(tmpdir(), 'abort-'));
+  folder = await temporaryFolder();
 });
-afterEach(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
-});
+afterEach(() => server.stop());
 
 const numbers = () =>
   new Flow(async function* () {

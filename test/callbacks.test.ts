@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { constants, createGzip } from 'node:zlib';
@@ -32,6 +31,7 @@ import { impatient } from './http/virtual-time.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { numberedSource } from './jetstream/numbered-posts.js';
 import { jobServer, UUID } from './jobs/job-server.js';
+import { temporaryFolder } from './temporary-folder.js';
 import { localUser } from './users/local-user.js';
 
 type Callback = (...args: unknown[]) => unknown;
@@ -41,12 +41,9 @@ let folder: string;
 
 beforeEach(async () => {
   server = await new ScriptedServer().start();
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-callbacks-'));
+  folder = await temporaryFolder();
 });
-afterEach(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => server.stop());
 
 function acme(options: AccountOptions = {}): Account {
   return account(

@@ -1,15 +1,15 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { samplePosts } from 'millrace/service';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
 import { bySuite, isSlowSuite } from './slow-suite.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 /**
@@ -20,9 +20,8 @@ const runsTwice = isSlowSuite;
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-examples-'));
+  folder = await temporaryFolder();
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 interface Csv {
   readonly id: string;

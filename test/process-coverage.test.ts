@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   addScripts,
   type FileCoverage,
   type ScriptCoverage,
   totalsOf,
 } from './process-coverage.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const SOURCE = `function pick(count: number): string {
   if (count > 1) return 'many';
@@ -78,8 +78,7 @@ it.each<[string, argument: string, statements: number[], branches: number[][]]>(
     ],
   ],
 ])('what a process has run of a bundle counts in its source: %s', async (_, argument, s, b) => {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-coverage-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const [source, bundle, counts] = ['pick.ts', 'pick.mjs', 'counts'].map(name =>
     path.join(folder, name),
   ) as [string, string, string];

@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as millrace from '../src/index.js';
 import * as jetstream from '../src/jetstream/index.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 // Nothing listens there, so a call that sends a request fails with another error.
 const url = 'http://127.0.0.1:1';
@@ -28,13 +26,10 @@ let folder: string;
 let tombstones: millrace.Tombstones;
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-options-'));
+  folder = await temporaryFolder();
   tombstones = await millrace.openTombstones(folder);
 });
-afterAll(async () => {
-  await tombstones.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => tombstones.close());
 
 /** A public call, a misspelt option, the correct option, and the other arguments it needs. */
 type Row = readonly [

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Activity, account, dedupe, files, pipeline, routeByTag, search } from 'millrace';
 import { createService } from 'millrace/service';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from './temporary-folder.js';
 
 // A folder with posts/original-*.jsonl and posts/activity-*.jsonl, as delivered by the service.
 const folder = process.env.MILLRACE_REAL_DATA;
@@ -26,7 +26,7 @@ describe.skipIf(folder === undefined)('real posts', () => {
   it.each(SETS)(
     'of the format %s pass unchanged through search, dedupe, routeByTag and files',
     async (format, names) => {
-      const work = await mkdtemp(path.join(os.tmpdir(), 'millrace-real-'));
+      const work = await temporaryFolder();
       const stored: Activity[] = [];
       for (const [index, name] of names.entries()) {
         const text = await readFile(path.join(folder as string, 'posts', name));
@@ -64,7 +64,6 @@ describe.skipIf(folder === undefined)('real posts', () => {
           expect(withoutRules(post.raw)).toBe(withoutRules((once.get(post.id) as Activity).raw));
       } finally {
         await service.stop();
-        await rm(work, { recursive: true, force: true });
       }
     },
   );

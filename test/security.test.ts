@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import http from 'node:http';
-import os from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import ts from 'typescript';
@@ -14,6 +13,7 @@ import { createService } from '../src/service/index.js';
 import { Grants } from '../src/service/users/grants.js';
 import { authorization } from '../src/users/signature.js';
 import { pageNamed, root } from './pages.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 describe('the page of security', () => {
   const rows = pageNamed('src/SECURITY.md')
@@ -166,8 +166,7 @@ describe('credentials', () => {
   );
 
   it('secret state of the service is readable by its owner only', async () => {
-    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-state-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder();
     const file = path.join(folder, 'oauth', 'grants.json');
     await new Grants(folder).grant({ id: '1', handle: 'ada', name: 'Ada' }, 'app', 0);
     expect(await readFile(file, 'utf8')).toContain('"secret"');

@@ -6,6 +6,7 @@ import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';
 import { bySuite } from './slow-suite.js';
+import { removeTemporaryFolders } from './temporary-folder.js';
 
 // Files share processes: what is secret in one is a word in messages that another expects.
 forgetSecrets();
@@ -19,5 +20,8 @@ beforeEach(() => {
   });
 });
 afterEach(cleanUpAfterTest);
-// Not after each test: the tests of a file may run concurrently.
-afterAll(endChildren);
+// Not after each test: the tests of a file may run concurrently. Children end before their folders are removed.
+afterAll(async () => {
+  await endChildren();
+  await removeTemporaryFolders();
+});

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,12 +28,12 @@ import { collect } from '../src/sinks/collect.js';
 import { files } from '../src/sinks/files.js';
 import { DAY, FIRST_POST, formatTimestamp, HOUR, MINUTE } from '../src/time.js';
 import { texts, until } from './json/cut.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'share-'));
+  folder = await temporaryFolder();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const sharesOf = (of: number): Share[] =>
   Array.from({ length: of }, (_, index) => ({ index: index + 1, of }));

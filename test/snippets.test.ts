@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { transform } from 'esbuild';
 import { type Addresses, createService, type ServiceOptions } from 'millrace/service';
@@ -14,6 +13,7 @@ import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { compilerOptions } from './public-api.js';
 import { isSlowSuite } from './slow-suite.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const examples = await Promise.all(
   (await readdir(path.join(root, 'examples')))
@@ -80,15 +80,6 @@ function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv): P
   return outputOf(child);
 }
 
-async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-snippets-'));
-  try {
-    return await use(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
 describe('the code of the pages', () => {
   it('exists', () => {
     expect(scripts.length).toBeGreaterThan(10);
@@ -137,15 +128,14 @@ describe('the code of the pages', () => {
       ...environmentOf(await service.start()),
       ...(node && { [VARIABLES.servers]: node.url }),
     };
-    await inFolder(async folder => {
-      // A module of the compiled sources finds the library, and what the scripts import with it.
-      const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
-      const { code } = await transform(text, { loader: 'ts', target: 'node20.18' });
-      await writeFile(script, code);
-      const ended = await run([process.execPath, script], folder, env);
-      expect(ended, ended.stderr).toMatchObject({ code: 0 });
-      expect(ended.stderr).not.toContain(env.MILLRACE_PASSWORD);
-    });
+    const folder = await temporaryFolder();
+    // A module of the compiled sources finds the library, and what the scripts import with it.
+    const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
+    const { code } = await transform(text, { loader: 'ts', target: 'node20.18' });
+    await writeFile(script, code);
+    const ended = await run([process.execPath, script], folder, env);
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    expect(ended.stderr).not.toContain(env.MILLRACE_PASSWORD);
   });
 });
 
@@ -186,13 +176,12 @@ describe('the commands of the pages', () => {
     expect(lines.length).toBe(3);
     const npx = `npx() { "$NODE" "$CLI" "\${@:2}"; }`;
     const env = { NODE: process.execPath, CLI: cli };
-    await inFolder(async folder => {
-      const script = [npx, ...lines, 'echo "$MILLRACE_URL"', 'cat service.env'].join('\n');
-      const { code, stdout } = await run(['bash', '-c', script], folder, env);
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\n/);
-      expect(stdout).toMatch(/MILLRACE_URL='?http:/);
-    });
+    const folder = await temporaryFolder();
+    const script = [npx, ...lines, 'echo "$MILLRACE_URL"', 'cat service.env'].join('\n');
+    const { code, stdout } = await run(['bash', '-c', script], folder, env);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\n/);
+    expect(stdout).toMatch(/MILLRACE_URL='?http:/);
   });
 
   it('run against the control path', async () => {

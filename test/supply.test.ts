@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { root } from './pages.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const exec = promisify(execFile);
 
@@ -214,8 +214,7 @@ describe('the notes of a release', () => {
     ['v1x10.0', undefined],
     ['v2.0.0', undefined],
   ])('are the section of the changelog, and the release stops without: %s', async (tag, notes) => {
-    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-notes-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = await temporaryFolder();
     await writeFile(path.join(folder, 'CHANGELOG.md'), CHANGELOG);
     const workflow = await text('.github/workflows/release.yml');
     const [, command = ''] = /- run: (awk .* > notes\.md .*)/.exec(workflow) ?? [];

@@ -2,16 +2,16 @@
 // that it names, in their order, in an empty project. `snippets.test.ts` runs the scripts of all pages;
 // `package.test.ts` installs the package as it is packed.
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { blocksOf, pageNamed, root } from './pages.js';
 import { isSlowSuite } from './slow-suite.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const readme = pageNamed('README.md');
 const commands = blocksOf(readme, 'sh');
@@ -22,7 +22,7 @@ let project: string;
 let port: number;
 
 beforeAll(async () => {
-  project = await mkdtemp(path.join(os.tmpdir(), 'millrace-walk-'));
+  project = await temporaryFolder();
   const commands = path.join(project, 'node_modules/.bin');
   await mkdir(commands, { recursive: true });
   await symlink(compiled(root), path.join(project, 'node_modules/millrace'));
@@ -36,7 +36,6 @@ beforeAll(async () => {
   await writeFile(path.join(project, 'package.json'), '{ "name": "walk", "type": "commonjs" }');
   port = await freePort();
 });
-afterAll(() => rm(project, { recursive: true, force: true }));
 
 /** A port that the system gives to no other test: those it gives are above 32,767. */
 async function freePort(): Promise<number> {

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as millrace from '../src/index.js';
 import * as jetstream from '../src/jetstream/index.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 // Nothing listens there, so a call that sends a request fails with another error.
 const url = 'http://127.0.0.1:1';
@@ -31,13 +30,10 @@ let folder: string;
 let tombstones: millrace.Tombstones;
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-wrong-'));
+  folder = await temporaryFolder();
   tombstones = await millrace.openTombstones(path.join(folder, 'tombstones'));
 });
-afterAll(async () => {
-  await tombstones.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => tombstones.close());
 
 /** One item of each kind, by the name that messages give it. */
 const ITEMS = {

@@ -14,14 +14,13 @@ import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { files } from '../../src/sinks/files.js';
 import { ofPost } from '../compliance/event.js';
 import { texts } from '../json/cut.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 vi.mock('node:zlib', async original => {
   const { zlibWithZstd } = await import('../gzip/zstd-stand-in.js');
   return zlibWithZstd(await original<typeof import('node:zlib')>());
 });
 
-const newFolder = temporaryFolders();
 const posts = samplePosts(Date.UTC(2022, 9, 3, 12), { postsPerMinute: 400 });
 const [first, second] = posts as [Activity, Activity];
 const textOf = (some: readonly Activity[]) => some.map(({ raw }) => String(raw));
@@ -30,7 +29,7 @@ let archive: string;
 let tombstones: Tombstones;
 
 beforeEach(async () => {
-  const folder = await newFolder();
+  const folder = await temporaryFolder();
   archive = path.join(folder, 'archive');
   await mkdir(archive);
   tombstones = await openTombstones(path.join(folder, 'tombstones'));

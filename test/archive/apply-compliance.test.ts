@@ -15,9 +15,8 @@ import { takeLock } from '../../src/storage/lock.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
 import { spawn } from '../child-processes.js';
 import { ofPost, ofUser } from '../compliance/event.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
 const START = Date.UTC(2022, 9, 3, 12);
 let archive: string;
 let tombstones: Tombstones;
@@ -30,7 +29,7 @@ const infoOf = (count: number) =>
 const long = new Date('2023-01-01T00:00:00Z');
 
 beforeEach(async () => {
-  const folder = await newFolder();
+  const folder = await temporaryFolder();
   archive = path.join(folder, 'archive');
   tombstones = await openTombstones(path.join(folder, 'tombstones'));
   await mkdir(path.join(archive, 'day'), { recursive: true });

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import promises, {
   mkdir,
-  mkdtemp,
   readFile,
   rename,
   rm,
@@ -10,11 +9,10 @@ import promises, {
   writeFile,
 } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { OptionError, StorageError } from '../../src/errors.js';
 import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
@@ -24,13 +22,11 @@ import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { files } from '../../src/sinks/files.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'millrace-local-files-'));
-});
-afterEach(async () => {
-  await rm(folder, { recursive: true });
+  folder = await temporaryFolder();
 });
 
 async function write(files: Record<string, string | Uint8Array>): Promise<void> {

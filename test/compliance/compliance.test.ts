@@ -1,8 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import os from 'node:os';
-import path from 'node:path';
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
@@ -19,6 +16,7 @@ import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 interface Happened {
   readonly id: number;
@@ -87,13 +85,10 @@ let timing: ReturnType<typeof impatient>;
 beforeEach(async () => {
   server = await new ScriptedServer().start();
   service = new ComplianceServer(server);
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-compliance-'));
+  folder = await temporaryFolder();
   timing = impatient();
 });
-afterEach(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => server.stop());
 
 function acme(options: Partial<AccountOptions> = {}): Account {
   return account(

@@ -19,17 +19,15 @@ import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { fork } from '../child-processes.js';
 import { compiled } from '../compiled.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
-const newFolder = temporaryFolders();
-
 async function opened() {
-  return openTombstones(path.join(await newFolder(), 'tombstones'));
+  return openTombstones(path.join(await temporaryFolder(), 'tombstones'));
 }
 
 it('tombstones close at the end of `await using` and keep the recorded events', async () => {
-  const folder = path.join(await newFolder(), 'tombstones');
+  const folder = path.join(await temporaryFolder(), 'tombstones');
   let outside: Tombstones;
   {
     await using tombstones = await openTombstones(folder);
@@ -195,7 +193,7 @@ describe('tombstones', () => {
 
   it('are intact and complete after the recording process was killed', async () => {
     for (const patience of [20, 60, 120]) {
-      const folder = path.join(await newFolder(), 'tombstones');
+      const folder = path.join(await temporaryFolder(), 'tombstones');
       const writer = child('writer', folder);
       let told = 0;
       writer.on('message', (message: { recorded?: number }) => {
@@ -262,7 +260,7 @@ describe('tombstones', () => {
 
   it('say why they cannot be opened', async () => {
     await expect(openTombstones('')).rejects.toThrow(OptionError);
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     await expect(openTombstones(path.join(folder, 'none'), { readOnly: true })).rejects.toThrow(
       StorageError,
     );

@@ -6,14 +6,13 @@ import { openTombstones, type Tombstones } from '../../src/compliance/tombstones
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import { OptionError } from '../../src/errors.js';
 import { Progress } from '../../src/flow/progress.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
-const newFolder = temporaryFolders();
 let tombstones: Tombstones;
 
 beforeEach(async () => {
-  tombstones = await openTombstones(path.join(await newFolder(), 'tombstones'));
+  tombstones = await openTombstones(path.join(await temporaryFolder(), 'tombstones'));
 });
 afterEach(() => tombstones.close());
 

@@ -1,9 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
 import { type DecodedFile, FileInThread } from '../../src/engine/decoded-file.js';
@@ -20,12 +19,12 @@ import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { tap } from '../../src/operators/tap.js';
 import { files } from '../../src/sinks/files.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'released-'));
+  folder = await temporaryFolder();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const at = (name: string) => path.join(folder, name);
 

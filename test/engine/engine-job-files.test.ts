@@ -28,12 +28,10 @@ import {
   UUID,
   whole,
 } from '../jobs/job-server.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
 // Threads run the compiled script: build first.
-const newFolder = temporaryFolders();
-
 const INFO = '{"info":{"message":"Replay Request Completed with Errors","activity_count":3,';
 
 /** Replies in place of a file. */
@@ -136,7 +134,7 @@ async function serve(options: JobServerOptions, faults: readonly Fault[]): Promi
 
 /** A server until the end of the test, and the outcome of a run without a fault. */
 async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
-  const folder = await newFolder();
+  const folder = await temporaryFolder();
   const served = await jobServer({ files });
   onTestFinished(() => served.stop());
   const expected = await run(served, path.join(folder, 'good'), options);
@@ -146,7 +144,7 @@ async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
 
 describe('files of a job that threads check, scan and write', () => {
   it('come out as without threads: lines, checkpoint, verdict, errors, requests', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const scans = vi.spyOn(FileInThread.prototype, 'write');
     let round = 0;
     await fc.assert(
@@ -186,7 +184,7 @@ describe('files of a job that threads check, scan and write', () => {
   });
 
   it('are decoded in their order, however they arrive', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(16) });
     // The first of four comes when the others have had time to be scanned: the thread could be full of them.
     const come = served.files.map(() => deferred());
@@ -211,7 +209,7 @@ describe('files of a job that threads check, scan and write', () => {
   });
 
   it('are downloaded while received ones wait for their turn', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(6) });
     const third = deferred();
     const [first, , { segment }] = served.files as [ServedFile, ServedFile, ServedFile];

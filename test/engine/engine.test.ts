@@ -18,12 +18,10 @@ import { csv } from '../../src/sinks/csv.js';
 import { type FilesOptions, files } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/output/written.js';
 import { concat } from '../../src/sources/concat.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
 // Threads run the compiled script: build first.
-const newFolder = temporaryFolders();
-
 const DAYS = ['Oct 10', 'Oct 11', 'Oct 12'];
 
 function post(id: number | bigint, tags: readonly string[], size = 10): string {
@@ -113,7 +111,7 @@ const gz = (lines: readonly string[]) => gzipSync(lines.map(line => `${line}\n`)
 
 describe('stored files that threads decode and write', () => {
   it('come out as without threads: lines, order, duplicates, errors', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const tags = fc.subarray(['rain', 'snow', 'a/b', '天気', 'untagged?', 'x'], { maxLength: 3 });
     const line = fc.oneof(
       {
@@ -187,7 +185,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('go to many outputs, and to files that are continued from one input to the next', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const contents = Array.from({ length: 7 }, (_, file) =>
       gz(
         Array.from({ length: 300 }, (_, at) => post(file * 290 + at + 1, [`t${at % 150}`, 'all'])),
@@ -200,7 +198,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('fill numbered files in order where threads cannot write some of the inputs', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const padded = Buffer.concat([gz([post(2, ['a'], 400), post(3, ['a'], 400)]), Buffer.alloc(3)]);
     const paths = await store(folder, [
       gz([post(1, ['a'], 400)]),
@@ -214,7 +212,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('keep ids exact that are larger than a double can hold', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const ids = [9_007_199_254_740_993n, 9_007_199_254_740_992n, 18_446_744_073_709_551_615n];
     const paths = await store(folder, [gz([...ids, ...ids].map(id => post(id, ['a'])))]);
     const { result } = await run(paths, path.join(folder, 'out'), 1);
@@ -222,7 +220,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('go on from a checkpoint, after a run without threads and after one with them', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const good = Array.from({ length: 6 }, (_, file) =>
       gz(Array.from({ length: 50 }, (_, at) => post(file * 45 + at + 1, ['a', `b${at % 3}`]))),
     );
@@ -247,7 +245,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('are read as usual where a source changes their cursors', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a'])]), gz([post(2, ['a'])])]);
     const out = path.join(folder, 'out.jsonl');
     const { posts } = await pipeline(
@@ -261,7 +259,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('are read as usual where no stage makes activities of their records', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a']), post(2, [])])]);
     const out = path.join(folder, 'out.jsonl');
     const { posts } = await pipeline(
@@ -275,7 +273,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('end at an abort in the middle, and leave no thread behind', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const many = gz(Array.from({ length: 3_000 }, (_, at) => post(at + 1, ['a'], 1_000)));
     const paths = await store(
       folder,
@@ -299,7 +297,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it('end with the error of the system when a disk is full', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const paths = await store(
       folder,
       Array.from({ length: 4 }, (_, file) =>

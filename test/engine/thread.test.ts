@@ -2,14 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { EngineThread } from '../../src/engine/thread.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 // The set-up of all tests compiles it.
 const SCRIPT = new URL('../../dist/engine-worker.cjs', import.meta.url);
-const newFolder = temporaryFolders();
-
 it('a thread ends after the commands before, and replies to each', async () => {
-  const file = path.join(await newFolder(), 'posts.jsonl');
+  const file = path.join(await temporaryFolder(), 'posts.jsonl');
   await writeFile(file, '{"id":1,"id_str":"1"}\n');
   const thread = new EngineThread(SCRIPT, { fields: { id: true, tags: false, keys: [] } });
   const task = { file, limits: { maxBytes: 1e6, maxDepth: 100 } };

@@ -13,9 +13,8 @@ import { scriptOfThreads, Threads } from '../../src/engine/threads.js';
 import { StorageError } from '../../src/errors.js';
 import { compiled } from '../compiled.js';
 import { root } from '../pages.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
 const DECODING = { limits: { maxBytes: 1e6, maxDepth: 100 } };
 const FIELDS = { id: true, tags: false, keys: [] };
 
@@ -97,7 +96,7 @@ describe('the threads of the engine', () => {
   });
 
   it('take files in their order, and no more at a time than they may hold', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
     for (const [index, file] of paths.entries())
       await writeFile(file, `{"id":${index + 1},"id_str":"${index + 1}"}\n`);
@@ -121,7 +120,7 @@ describe('the threads of the engine', () => {
   });
 
   it('finish the file that they work on when they are closed, as terminating one can abort the process', async () => {
-    const finished = path.join(await newFolder(), 'finished');
+    const finished = path.join(await temporaryFolder(), 'finished');
     const script = `
       import { writeFileSync } from 'node:fs';
       parentPort.on('message', ({ kind }) => {
@@ -152,7 +151,7 @@ describe('the threads of the engine', () => {
   });
 
   it('keep the process alive until they have ended, also where a reply comes while they end', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const replied = path.join(folder, 'replied');
     // The reply waits for the main thread when that ends the worker, which cannot end at once.
     const worker = `
@@ -193,7 +192,7 @@ describe('the threads of the engine', () => {
     onTestFinished(() => {
       process.off('worker', count);
     });
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const threads = threadsOf(2);
     threads.start(3);
     const decode = async (name: string) => {

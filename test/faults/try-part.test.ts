@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { root } from '../pages.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { calls } from './calls.js';
 import { currentCommit } from './current-commit.js';
 import { disks } from './disks.js';
@@ -136,7 +136,6 @@ describe('a cell', () => {
     const { failures } = await resultOf(
       partOf(async ({ folder }) => {
         folders.push(folder);
-        await rm(folder, { recursive: true });
         return { hits: 1 };
       }),
     );
@@ -148,9 +147,8 @@ describe('a cell', () => {
 describe('results', () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-results-'));
+    folder = await temporaryFolder();
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it('are kept by cell, with machine and day, and a cell that is gone is forgotten', async () => {
     const file = path.join(folder, 'results.json');

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
 import { DataError, IncompleteError, type MillraceError, StorageError } from '../../src/errors.js';
@@ -16,14 +15,14 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { take } from '../../src/operators/take.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const GOOD = ['{"id_str":"1"}\n', '{"id_str":"2"}\n', '{"id_str":"3"}\n', '{"id_str":"4"}\n'];
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'error-cursor-'));
+  folder = await temporaryFolder();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Files of one post each. */
 async function store(name: string, posts: readonly (string | Buffer)[]): Promise<string[]> {

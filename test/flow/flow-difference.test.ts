@@ -29,9 +29,7 @@ import { files } from '../../src/sinks/files.js';
 import { merge } from '../../src/sources/merge.js';
 import { usageRows } from '../../src/usage/usage-table.js';
 import { engagement } from '../../src/users/engagement.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
-
-const temporaryFolder = temporaryFolders();
+import { temporaryFolder } from '../temporary-folder.js';
 
 /** A source with an identity like that of `search`, with a cursor for each item. */
 function words(query: string, { failAfter }: { readonly failAfter?: number } = {}): Flow<string> {

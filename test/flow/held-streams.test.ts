@@ -22,9 +22,8 @@ import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
 let folder: string;
 let server: Server;
 /** What would end the process. */
@@ -32,7 +31,7 @@ let unhandled: unknown[];
 const onUnhandled = (error: unknown) => unhandled.push(error);
 
 beforeEach(async () => {
-  folder = await newFolder();
+  folder = await temporaryFolder();
   unhandled = [];
   process.on('unhandledRejection', onUnhandled);
   process.on('uncaughtException', onUnhandled);

@@ -12,9 +12,7 @@ import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
-
-const newFolder = temporaryFolders();
+import { temporaryFolder } from '../temporary-folder.js';
 
 const numbers = () =>
   new Flow<number>(async function* () {
@@ -156,7 +154,7 @@ describe('an abort rejects with the reason of the signal, and does not wait for'
   let folder: string;
   let controller: AbortController;
   beforeEach(async () => {
-    folder = await newFolder();
+    folder = await temporaryFolder();
     controller = new AbortController();
   });
   /** Aborts a while after an item, when all stages wait. */

@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { compiled } from '../compiled.js';
 import { Random } from '../faults/random.js';
 import { isSlowSuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { comparePosts } from './bare-reader.js';
 import { chaos, type Fault, type PostArchive, writeArchive } from './chaos.js';
 import { hasNatsServer } from './nats-server.js';
@@ -14,10 +13,9 @@ let folder: string;
 let archive: PostArchive;
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-chaos-'));
+  folder = await temporaryFolder();
   archive = await writeArchive(path.join(folder, 'archive'), 10);
 });
-afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 // `npm run faults -- jetstream` does it some 200 times, with all kinds of faults.
 describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
@@ -33,7 +31,7 @@ describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
     async ({ name, faults }) => {
       const counts = await chaos({
         ...{ faults, maxFaults: 1, random: new Random(name), archive },
-        folder: await mkdtemp(path.join(folder, 'run-')),
+        folder: await temporaryFolder(),
         library: new URL('src/', pathToFileURL(`${inject('compiledSources')}/`)),
         script: name => compiled(path.join(import.meta.dirname, `${name}.ts`)),
         signal: AbortSignal.timeout(240_000),

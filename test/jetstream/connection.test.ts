@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import net from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -16,6 +15,7 @@ import {
 } from 'millrace/jetstream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { refusedLogin } from '../../src/jetstream/connection.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedSource } from './numbered-posts.js';
 
@@ -34,15 +34,6 @@ async function roundTrip(node: NatsNode, login: Login): Promise<number> {
     toJetStream({ ...(to as object), ...stream, create }),
   );
   return (await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect())).length;
-}
-
-async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-tls-'));
-  try {
-    return await use(folder);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 }
 
 /** A token of the decentralized logins of NATS, signed by `by`. */
@@ -212,47 +203,45 @@ resolver_preload: {
   ${account.getPublicKey()}: ${accountJwt}
 }`,
     });
-    await inFolder(async folder => {
-      const credentials = path.join(folder, 'user.creds');
-      const part = (name: string, text: string) =>
-        `-----BEGIN ${name}-----\n${text}\n------END ${name}------\n\n`;
-      const seed = new TextDecoder().decode(user.getSeed());
-      await writeFile(credentials, part('NATS USER JWT', userJwt) + part('USER NKEY SEED', seed));
-      expect(await roundTrip(node, { credentials })).toBe(20);
-      const missing = roundTrip(node, { credentials: path.join(folder, 'none.creds') });
-      await expect(missing).rejects.toMatchObject({ failure: 'refused' });
-    });
+    const folder = await temporaryFolder();
+    const credentials = path.join(folder, 'user.creds');
+    const part = (name: string, text: string) =>
+      `-----BEGIN ${name}-----\n${text}\n------END ${name}------\n\n`;
+    const seed = new TextDecoder().decode(user.getSeed());
+    await writeFile(credentials, part('NATS USER JWT', userJwt) + part('USER NKEY SEED', seed));
+    expect(await roundTrip(node, { credentials })).toBe(20);
+    const missing = roundTrip(node, { credentials: path.join(folder, 'none.creds') });
+    await expect(missing).rejects.toMatchObject({ failure: 'refused' });
   });
 
   it('uses TLS with the given authority, and refuses a server that it does not know', async () => {
-    await inFolder(async folder => {
-      const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
-      execFileSync(
-        'openssl',
-        [
-          ...[
-            'req',
-            '-x509',
-            '-newkey',
-            'rsa:2048',
-            '-nodes',
-            '-days',
-            '2',
-            '-subj',
-            '/CN=localhost',
-          ],
-          ...['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
+    const folder = await temporaryFolder();
+    const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
+    execFileSync(
+      'openssl',
+      [
+        ...[
+          'req',
+          '-x509',
+          '-newkey',
+          'rsa:2048',
+          '-nodes',
+          '-days',
+          '2',
+          '-subj',
+          '/CN=localhost',
         ],
-        { stdio: 'ignore' },
-      );
-      await using node = await startNode({
-        config: `tls { cert_file: ${JSON.stringify(cert)}, key_file: ${JSON.stringify(key)} }`,
-      });
-      const servers = `tls://127.0.0.1:${node.port}`;
-      expect(await roundTrip(node, { servers, tls: { ca: cert } })).toBe(20);
-      const error = await roundTrip(node, { servers }).catch(thrown => thrown);
-      expect(error).toMatchObject({ failure: 'refused' });
+        ...['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
+      ],
+      { stdio: 'ignore' },
+    );
+    await using node = await startNode({
+      config: `tls { cert_file: ${JSON.stringify(cert)}, key_file: ${JSON.stringify(key)} }`,
     });
+    const servers = `tls://127.0.0.1:${node.port}`;
+    expect(await roundTrip(node, { servers, tls: { ca: cert } })).toBe(20);
+    const error = await roundTrip(node, { servers }).catch(thrown => thrown);
+    expect(error).toMatchObject({ failure: 'refused' });
   });
 
   it('says at once that a server has no TLS', async () => {

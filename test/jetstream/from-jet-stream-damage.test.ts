@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as zlib from 'node:zlib';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -8,6 +7,7 @@ import { connect, headers } from '@nats-io/transport-node';
 import { collect, DataError, files, pipeline } from 'millrace';
 import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
@@ -47,7 +47,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
       for (const [name, value] of Object.entries(fields)) all.set(name, value);
       const { seq } = await manager.jetstream().publish('posts.1', payload, { headers: all });
       await publish(200, 'behind');
-      const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-damaged-'));
+      const folder = await temporaryFolder();
       const file = path.join(folder, 'out.jsonl');
       const gaps: JetStreamGap[] = [];
       const read = () =>
@@ -77,7 +77,6 @@ describe.skipIf(!hasNatsServer)('a message', () => {
         expected.toSorted(),
       );
       expect(gaps).toEqual([{ subject: 'posts.*', from: seq, to: seq }]);
-      await rm(folder, { recursive: true });
     },
   );
 

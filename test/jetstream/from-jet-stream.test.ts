@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -7,6 +6,7 @@ import { connect } from '@nats-io/transport-node';
 import { type Cursor, collect, Flow, IncompleteError, pipeline } from 'millrace';
 import { fromJetStream, JetStreamError, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.js';
 import { Child } from './children.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
@@ -46,7 +46,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   it('writes each post once over kill -9 of the reader, at any moment', async () => {
     await using node = await startNode();
     await publish(node, 20_000);
-    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-read-'));
+    const folder = await temporaryFolder();
     const options = {
       ...{ ...to(node), until: 'caught up', path: path.join(folder, 'out.jsonl') },
       checkpoint: path.join(folder, 'checkpoint.json'),
@@ -62,7 +62,6 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(await last.closed()).toBe(0);
     const lines = (await readFile(options.path, 'utf8')).trim().split('\n');
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(idsTo(20_000));
-    await rm(folder, { recursive: true });
   });
 
   it.each([2, 3, 4])('divides the posts into %i shares, disjoint and complete', async of => {

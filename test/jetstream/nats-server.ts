@@ -1,13 +1,13 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
 import { spawn } from '../child-processes.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { freePorts } from './free-ports.js';
 
 /** Whether this machine has the server; tests skip without it. */
@@ -265,7 +265,7 @@ ${options.config ?? ''}`,
 
 async function nodeOf(name: string, port: number, options: NodeOptions): Promise<NatsNode> {
   const { store, config = '', jetstream = '' } = options;
-  const folder = store ?? (await mkdtemp(path.join(os.tmpdir(), 'millrace-nats-')));
+  const folder = store ?? (await temporaryFolder());
   const text = `server_name: ${name}
 listen: 127.0.0.1:${port}
 jetstream {

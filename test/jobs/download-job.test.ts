@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -14,20 +13,18 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
 import { status } from '../http/scripted-server.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { type JobServer, jobServer, largeFile, servedFiles, UUID, whole } from './job-server.js';
 
 let folder: string;
 let served: JobServer;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-job-'));
+  folder = await temporaryFolder();
   served = await jobServer();
 });
 
-afterEach(async () => {
-  await served.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => served.stop());
 
 const download = (options: object = {}) =>
   downloadJob(served.account(), UUID, { folder, ...options });

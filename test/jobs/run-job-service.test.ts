@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { IncompleteError } from '../../src/errors.js';
@@ -20,16 +17,16 @@ import {
   type ServiceOptions,
 } from '../../src/service/index.js';
 import { impatient } from '../http/virtual-time.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
 let service: Service | undefined;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-job-'));
+  folder = await temporaryFolder();
 });
 afterEach(async () => {
   await service?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** A delivered job of the local service, with faults planted before its creation. */

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { constants, createGzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -19,18 +18,16 @@ import { floorTo, HOUR, MINUTE } from '../../src/time.js';
 import { begin, COMPLETED, info, stream, windowOf, wirePosts, within } from '../http/live-wire.js';
 import { json, type Received, ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let server: ScriptedServer;
 let folder: string;
 
 beforeEach(async () => {
   server = await new ScriptedServer().start();
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-damaged-'));
+  folder = await temporaryFolder();
 });
-afterEach(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => server.stop());
 
 function acme(): Account {
   return account(

@@ -4,15 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobServer, jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite, isSlowSuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
 const KILLS = bySuite(1, 60);
 const SCRIPT = path.join(import.meta.dirname, 'job-to-files.ts');
 const FILES = 48;
-const temporaryFolder = temporaryFolders();
-
 let served: JobServer;
 let options: string;
 

@@ -7,15 +7,13 @@ import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone } from './kill-until-done.js';
 
 const KILLS = bySuite(2, 100);
 const SCRIPT = path.join(import.meta.dirname, 'search-to-files.ts');
 const QUERY = { product: '30day', query: 'coffee OR music', maxResults: 10, limit: 400 } as const;
-const temporaryFolder = temporaryFolders();
-
 let service: Service;
 let options: Awaited<ReturnType<Service['start']>>;
 

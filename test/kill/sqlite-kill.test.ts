@@ -11,15 +11,13 @@ import { environmentOf } from '../../src/service/environment.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone } from './kill-until-done.js';
 
 const KILLS = bySuite(1, 40);
 const root = path.resolve(import.meta.dirname, '../..');
 const EXAMPLE = path.join(root, 'examples/15-into-sqlite.ts');
-const temporaryFolder = temporaryFolders();
-
 let service: Service;
 let addresses: Awaited<ReturnType<Service['start']>>;
 beforeAll(async () => {

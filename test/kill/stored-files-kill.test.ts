@@ -2,16 +2,14 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
 const SCRIPT = path.join(import.meta.dirname, 'stored-files-to-files.ts');
 const KILLS = bySuite(1, 40);
 const FILES = bySuite(30, 60);
 const POSTS_PER_FILE = bySuite(1_000, 2_000);
-const temporaryFolder = temporaryFolders();
-
 /** Every tenth post is in two files, and every fifth has two tags. */
 async function writeStored(folder: string): Promise<void> {
   for (let file = 0; file < FILES; file++) {

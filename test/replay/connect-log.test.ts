@@ -1,9 +1,8 @@
 import { appendFile, readdir } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { ConnectLog } from '../../src/replay/connect-log.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-const temporaryFolder = temporaryFolders();
 const AT = Date.UTC(2024, 1, 29);
 
 it('the times of connections are those of whole lines that are times, in order', async () => {

@@ -1,17 +1,16 @@
-import { type FileHandle, mkdtemp, open, readdir, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { ReplaySpool } from '../../src/replay/replay-spool.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-spool-'));
+  folder = await temporaryFolder();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function readAll(spool: ReplaySpool): Promise<string[]> {
   const read: string[] = [];

@@ -1,6 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { createGzip } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -37,6 +35,7 @@ import {
 import { type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let server: ScriptedServer;
 let folder: string;
@@ -44,13 +43,10 @@ let timing: ReturnType<typeof impatient>;
 
 beforeEach(async () => {
   server = await new ScriptedServer().start();
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-replay-'));
+  folder = await temporaryFolder();
   timing = impatient();
 });
-afterEach(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => server.stop());
 
 function acme(options: Partial<AccountOptions> = {}): Account {
   return account(

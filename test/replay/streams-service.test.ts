@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import {
@@ -31,6 +30,7 @@ import { createService, type Fault, type Service } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const MINUTES = 20;
 let service: Service;
@@ -42,14 +42,11 @@ beforeEach(async () => {
   service = createService({ limits: 'relaxed', postsPerMinute: 10, heartbeatMs: 50 });
   addresses = await service.start(0);
   service.clock.freeze();
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-streams-'));
+  folder = await temporaryFolder();
   const to = Math.floor(service.clock.now() / MINUTE) * MINUTE - 2 * HOUR;
   window = { from: to - MINUTES * MINUTE, to };
 });
-afterEach(async () => {
-  await service.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => service.stop());
 
 /** Uses the service's clock, which waits advance. */
 function acme() {

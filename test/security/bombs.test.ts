@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
@@ -9,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { isSlowSuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const MIB = 2 ** 20;
 /** A process that has loaded the library has 60 MiB. */
@@ -61,11 +60,10 @@ describe('a response of 1 GiB in 1 MiB of gzip', () => {
         response.writeHead(200, isFile ? {} : encoded).end(body);
       });
       await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-      const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-bombs-'));
+      const folder = await temporaryFolder();
       onTestFinished(async () => {
         server.closeAllConnections();
         server.close();
-        await rm(folder, { recursive: true });
       });
       const { port } = server.address() as AddressInfo;
       const script = compiled(path.join(import.meta.dirname, 'read-bombs.ts'));

@@ -1,20 +1,17 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { spellings } from './spellings.js';
 
 const SECRETS = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie-user-password'];
 
 it('no secret appears in any output, error, checkpoint or file, whatever the service answers', async () => {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-canary-'));
-  const secret = await mkdtemp(path.join(os.tmpdir(), 'millrace-canary-secret-'));
-  onTestFinished(() =>
-    Promise.all([folder, secret].map(one => rm(one, { recursive: true }))).then(() => {}),
-  );
+  const folder = await temporaryFolder();
+  const secret = await temporaryFolder();
   const script = compiled(path.join(import.meta.dirname, 'use-secrets.ts'));
   const child = spawn(process.execPath, [script, folder, secret, ...SECRETS], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -53,8 +50,7 @@ it('no secret appears in any output, error, checkpoint or file, whatever the ser
 });
 
 it('no secret appears in any error of a 200 that echoes what it was sent, as HTML or JSON', async () => {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-echoes-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder();
   const script = compiled(path.join(import.meta.dirname, 'use-echoes.ts'));
   const secrets = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie/signature='];
   const child = spawn(process.execPath, [script, folder, ...secrets], {

@@ -1,8 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -12,6 +11,7 @@ import { search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const CLI = compiled(path.resolve(import.meta.dirname, '../../src/service/cli.ts'));
 
@@ -123,7 +123,7 @@ describe('the command', () => {
   });
 
   it.concurrent('ends together with npm, which receives a SIGTERM', async ({ expect }) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-npm-'));
+    const folder = await temporaryFolder();
     const script = `"${process.execPath}" "${CLI}" --json`;
     await writeFile(
       path.join(folder, 'package.json'),
@@ -150,7 +150,6 @@ describe('the command', () => {
       try {
         process.kill(-Number(npm.pid), 'SIGKILL');
       } catch {} // all have ended
-      await rm(folder, { recursive: true });
     }
   });
 
@@ -196,7 +195,7 @@ describe('the command', () => {
 
 describe('the variables', () => {
   it.concurrent('of --env are all settings that every family of calls needs, for a shell and for --env-file', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-env-'));
+    const folder = await temporaryFolder();
     const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
     const { base_url: url } = JSON.parse(await ready);
     const options = ['--port', new URL(url).port, '--account', "it's", '--label', '$(x) `y`'];
@@ -225,7 +224,6 @@ describe('the variables', () => {
         if (!NOT_OF_A_SERVICE.includes(name)) acme.need(name, 'scripts');
     }
     child.kill('SIGTERM');
-    await rm(folder, { recursive: true });
   });
 
   it.concurrent.each([
@@ -292,11 +290,10 @@ describe('an installed command', () => {
       'Usage: npm run posts -- [options]',
     ],
   ])('shows in its help how it was started: by %s', async (_name, env, usage) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-bin-'));
+    const folder = await temporaryFolder();
     const binary = path.join(folder, 'millrace-service');
     await symlink(CLI, binary);
     const end = await runAs([binary], ['--help'], env).ended;
-    await rm(folder, { recursive: true });
     expect(end).toMatchObject({ code: 0, stderr: '' });
     expect(end.stdout).toContain(usage);
     expect(end.stdout).not.toContain('npm run service');

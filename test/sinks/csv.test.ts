@@ -15,15 +15,13 @@ import * as tables from '../../src/tables/tables.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
 import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { places } from './cursors.js';
 import { PAGES, pageOf } from './pages.js';
 import { post } from './posts.js';
-import { temporaryFolders } from './temporary-folder.js';
 
 // A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
-
-const temporaryFolder = temporaryFolders();
 
 /** Rows as texts, and as `null` where a field is empty and not quoted. */
 function rowsOf(text: string, options: Options = {}): (string | null)[][] {

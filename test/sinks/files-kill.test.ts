@@ -5,13 +5,11 @@ import { describe, expect, it } from 'vitest';
 import type { FilesOptions } from '../../src/sinks/files.js';
 import { killUntilDone } from '../kill/kill-until-done.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { PAGES, pageOf } from './pages.js';
-import { temporaryFolders } from './temporary-folder.js';
 
 const KILLS = bySuite(1, 50);
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-files.ts');
-const temporaryFolder = temporaryFolders();
-
 /** The expected files of each tag's folder. */
 function expected(): Record<string, string> {
   const lines: Record<string, string[]> = {};

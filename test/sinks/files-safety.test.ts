@@ -20,9 +20,7 @@ import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { isSlowSuite } from '../slow-suite.js';
 import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
-import { temporaryFolders } from './temporary-folder.js';
-
-const temporaryFolder = temporaryFolders();
+import { temporaryFolder } from '../temporary-folder.js';
 
 /** Numbers as items, with a stop after the first until `gate`. */
 function numbers(first: number, count: number, gate?: Promise<unknown>): Flow<number> {

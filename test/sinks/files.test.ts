@@ -22,11 +22,9 @@ import { nodeFileSystem } from '../../src/storage/file-system.js';
 import { texts } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';
 import { nodeError } from '../storage/simulated-disk.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { places } from './cursors.js';
 import { post } from './posts.js';
-import { temporaryFolders } from './temporary-folder.js';
-
-const temporaryFolder = temporaryFolders();
 
 function flowOf<T>(...items: T[]): Flow<T> {
   return places([items]);

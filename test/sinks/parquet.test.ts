@@ -21,14 +21,13 @@ import { MINUTE } from '../../src/time.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
 import { bySuite } from '../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { places } from './cursors.js';
 import { post } from './posts.js';
-import { temporaryFolders } from './temporary-folder.js';
 
 // A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
-const temporaryFolder = temporaryFolders();
 let duck: DuckDBConnection;
 
 beforeAll(async () => {

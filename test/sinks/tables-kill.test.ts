@@ -6,13 +6,11 @@ import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
 import { killUntilDone } from '../kill/kill-until-done.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { PAGES, pageOf } from './pages.js';
-import { temporaryFolders } from './temporary-folder.js';
 
 const KILLS = bySuite(1, 50);
 const SCRIPT = path.join(import.meta.dirname, 'posts-to-tables.ts');
-const temporaryFolder = temporaryFolders();
-
 interface Row {
   readonly tag: string;
   readonly id: string;

@@ -5,13 +5,11 @@ import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { killUntilDone } from '../kill/kill-until-done.js';
 import { bySuite, isSlowSuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { isLong, PAGES, pageOf } from './pages.js';
-import { temporaryFolders } from './temporary-folder.js';
 
 const KILLS = bySuite(1, 50);
 const SCRIPT = path.join(import.meta.dirname, 'pages-to-branches.ts');
-const temporaryFolder = temporaryFolders();
-
 const all = Array.from({ length: PAGES }, (_, page) => pageOf(page)).flat();
 const once = [...new Map(all.map(post => [post.id, post])).values()];
 const linesOf = (posts: readonly Activity[]) => posts.map(({ raw }) => `${raw}\n`).join('');

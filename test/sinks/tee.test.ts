@@ -15,10 +15,8 @@ import { MAX_LEAD } from '../../src/sinks/branches/feed.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { places } from './cursors.js';
-import { temporaryFolders } from './temporary-folder.js';
-
-const temporaryFolder = temporaryFolders();
 
 const numbers = (count: number) =>
   places(

@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { type Cursor, Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -15,13 +13,13 @@ import { files } from '../../src/sinks/files.js';
 import { merge } from '../../src/sources/merge.js';
 import { all, texts, until } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from './scripted-source.js';
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'merge-'));
+  folder = await temporaryFolder();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const step: fc.Arbitrary<Step> = fc.record({
   items: fc.nat(3),

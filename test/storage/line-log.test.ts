@@ -1,7 +1,7 @@
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { expect, it, vi } from 'vitest';
 import { LineLog } from '../../src/storage/line-log.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 it('a line that a crash has cut is removed before the next is added', async () => {
   const file = `${await temporaryFolder()}/log`;

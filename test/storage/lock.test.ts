@@ -9,7 +9,7 @@ import { takeLock } from '../../src/storage/lock.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
 import { spawn } from '../child-processes.js';
 import { bySuite } from '../slow-suite.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 function lock(folder: string) {
   return takeLock(`${folder}/run.lock`);

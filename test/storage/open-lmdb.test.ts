@@ -18,8 +18,8 @@ import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ofPost } from '../compliance/event.js';
 import { canMountDisk } from '../jetstream/small-disk.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { nodeError } from './simulated-disk.js';
-import { temporaryFolder } from './temporary-folder.js';
 
 const FILE_LIMIT_CHILD = path.join(import.meta.dirname, 'lmdb-file-limit-child.ts');
 const FULL_DISK_CHILD = path.join(import.meta.dirname, 'lmdb-full-disk-child.ts');

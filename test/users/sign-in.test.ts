@@ -1,23 +1,22 @@
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { AuthorizationError, OptionError, SignInError, StorageError } from '../../src/errors.js';
 import { type SignInOptions, signIn } from '../../src/users/sign-in.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { localUser, tokenIn } from './local-user.js';
 
 let folder: string;
 let store: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-sign-in-'));
+  folder = await temporaryFolder();
   store = path.join(folder, 'deep', 'tokens.json');
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const never = () => {
   throw new Error('Nobody should have to sign in');

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { compileLibrary } from '../../compile-library.js';
-import { temporaryFolder } from '../../storage/temporary-folder.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { Random } from '../random.js';
 import { cutLmdb } from './cut-lmdb.js';
 import { fileAfterCut, type Survives } from './disk-image.js';

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { calls } from '../calls.js';
 import { disks } from '../disks.js';
 import { jetstream } from '../jetstream.js';
@@ -45,8 +45,7 @@ describe('a mutant', () => {
   });
 
   it('is a copy of the library in which one file behaves differently', async () => {
-    const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-mutant-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = await temporaryFolder();
     const [source, library] = ['source', 'library'].map(name => path.join(folder, name)) as [
       string,
       string,

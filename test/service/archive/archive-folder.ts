@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach } from 'vitest';
@@ -8,6 +7,7 @@ import type { Activity } from '../../../src/activity/activity.js';
 import type { Archive, ArchivedPost } from '../../../src/service/archive/archive.js';
 import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
 import { floorTo, SECOND, type Window } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 export const ALWAYS: Window = { from: Date.UTC(2000, 0, 1), to: Date.UTC(2040, 0, 1) };
 
@@ -21,18 +21,15 @@ export function jobFile(activities: readonly Activity[]): Buffer {
   return gzipSync(`${lines.join('')}\n${infoLine(activities.length)}\n`);
 }
 
-/** Creates folders of files and opens archives over them; both are removed after the test. */
+/** Creates folders of files and opens archives over them; the archives are closed after the test. */
 export function archiveFolders() {
-  const folders: string[] = [];
   const archives: Archive[] = [];
   afterEach(async () => {
     for (const archive of archives.splice(0)) await archive.close();
-    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
   });
   return {
     async make(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
-      const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-archive-'));
-      folders.push(folder);
+      const folder = await temporaryFolder();
       await addFiles(folder, files);
       return folder;
     },

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
@@ -13,6 +10,7 @@ import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { DAY, HOUR, MINUTE, type Window } from '../../../src/time.js';
 import { acceptedRule } from '../../rules/arbitrary-rule.js';
 import { bySuite } from '../../slow-suite.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { addFiles, archivedPost, jobFile, shown } from './archive-folder.js';
 
@@ -97,7 +95,6 @@ async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit
 describe.each(['sample', 'folder'])('search of a %s archive', kind => {
   const truth = { original: memory('original'), activity_streams: memory('activity_streams') };
   const archives = new Map<string, Archive>();
-  const folders: string[] = [];
 
   function memory(format: 'original' | 'activity_streams'): MemoryArchive {
     const posts = [];
@@ -114,8 +111,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
       }
       const { posts } = truth[format];
       const half = Math.floor(posts.length / 2);
-      folders.push(await mkdtemp(path.join(os.tmpdir(), 'millrace-archive-')));
-      const folder = folders.at(-1) as string;
+      const folder = await temporaryFolder();
       await addFiles(folder, {
         'a.json.gz': jobFile(posts.slice(half - 50).map(post => post.activity)),
         'b.json.gz': jobFile(posts.slice(0, half).map(post => post.activity)),
@@ -126,7 +122,6 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
 
   afterAll(async () => {
     for (const archive of archives.values()) await archive.close();
-    for (const folder of folders) await rm(folder, { recursive: true });
   });
 
   const cases = fc.record({

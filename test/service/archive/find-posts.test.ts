@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -7,6 +6,7 @@ import { findPost } from '../../../src/service/archive/find-posts.js';
 import { createService, samplePosts } from '../../../src/service/index.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { DAY, MINUTE } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { idOf, type PostOptions, post } from '../users/engagement-posts.js';
@@ -34,7 +34,7 @@ describe('a post is found by its id', () => {
   );
 
   it('in a folder of files, whose author signs in', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'millrace-engagement-'));
+    const folder = await temporaryFolder();
     const lines = [post(MINE), post(OTHER)].map(({ activity }) => `${activity.raw}\n`);
     await mkdir(path.join(folder, '2024'), { recursive: true });
     await writeFile(path.join(folder, '2024', 'posts.json.gz'), gzipSync(lines.join('')));
@@ -50,7 +50,6 @@ describe('a post is found by its id', () => {
       expect(await service.oauth.signIn('bob', 'local-service')).toBe(undefined);
     } finally {
       await service.stop();
-      await rm(folder, { recursive: true, force: true });
     }
   });
 

@@ -9,9 +9,9 @@ import { compileRules } from '../../../src/rules/index/compile-rules.js';
 import { createDataUrls } from '../../../src/service/jobs/data-urls.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { DAY, formatSent, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { DWELL, type LocalJobs, localJobs } from './local-jobs.js';
-import { temporaryFolder } from './temporary-folder.js';
 
 interface Download {
   readonly status: number;

@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { localJobs } from './local-jobs.js';
-import { temporaryFolder } from './temporary-folder.js';
 
 interface Page {
   readonly results: readonly {

@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DAY } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { JobModel } from './job-model.js';
 import { type LocalJobs, localJobs } from './local-jobs.js';
@@ -54,7 +52,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 it('jobs go through their states at the modelled instants, over any restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async steps => {
-      const stateFolder = await mkdtemp(join(tmpdir(), 'millrace-jobs-model-'));
+      const stateFolder = await temporaryFolder();
       const open = (clock: number) => localJobs({ stateFolder, clock, jobDwellMs: DWELL });
       let jobs = await open(NOW);
       try {
@@ -88,7 +86,6 @@ it('jobs go through their states at the modelled instants, over any restarts', a
         }
       } finally {
         await jobs.stop();
-        await rm(stateFolder, { recursive: true, force: true });
       }
     }),
     { numRuns: bySuite(5, 100) },

@@ -10,7 +10,7 @@ import { type Job, jobDays } from '../../../src/service/jobs/job-record.js';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
 import { DAY, MINUTE, parseTimestamp } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 

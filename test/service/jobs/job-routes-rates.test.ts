@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { localJobs, SMALL } from './local-jobs.js';
-import { temporaryFolder } from './temporary-folder.js';
 
 const CREATES = { limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } } };
 

@@ -11,8 +11,8 @@ import { parseTimestamp } from '../../../src/time.js';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
 import { isSlowSuite } from '../../slow-suite.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import type { JobBody, Listing } from './local-jobs.js';
-import { temporaryFolder } from './temporary-folder.js';
 
 const { kills, toDate, files } = isSlowSuite
   ? { kills: 8, toDate: '202401030000', files: 288 }

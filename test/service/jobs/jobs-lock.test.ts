@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 const SCRIPT = compiled(path.join(import.meta.dirname, 'hold-job-store.ts'));
 

@@ -7,9 +7,9 @@ import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../../src/service/archive/archive.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { DAY, MINUTE } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { DWELL, localJobs } from './local-jobs.js';
-import { temporaryFolder } from './temporary-folder.js';
 
 const temporaryJobs = async () =>
   (await readdir(tmpdir())).filter(name =>

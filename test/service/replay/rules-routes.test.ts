@@ -1,14 +1,14 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { request } from 'undici';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/errors.js';
 import { parseExact } from '../../../src/json/exact-json.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { hourOfPosts, localStreams, type Reply } from './local-streams.js';
 
@@ -34,18 +34,6 @@ function bodyOf({ text }: Reply): Body {
 
 const FORMAT =
   'Invalid JSON. The body must be in the format {"rules":[{"value":"rule1", "tag":"tag1"}, {"value":"rule2"}]} or {"rule_ids": [rule_id1, rule_id2, rule_id3, rule_id4, rule_id5]}';
-
-const folders: string[] = [];
-
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
-});
-
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'millrace-rules-'));
-  folders.push(folder);
-  return folder;
-}
 
 describe('adding rules', () => {
   it('gives each an id that a double cannot represent, as a bare integer', async () => {

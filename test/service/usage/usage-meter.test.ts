@@ -1,9 +1,8 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
 import { PRODUCT_NAMES, type ProductName } from '../../../src/service/products.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
@@ -11,15 +10,15 @@ import { DAY } from '../../../src/time.js';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
 import { bySuite } from '../../slow-suite.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 const START = Date.UTC(2024, 0, 1);
 const ALL = { from: START - 1000 * DAY, to: START + 1000 * DAY };
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'millrace-meter-'));
+  folder = await temporaryFolder();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 let folders = 0;
 
@@ -133,7 +132,7 @@ describe('the meter', () => {
   });
 
   it('leaves no files without a state folder, and counts nothing after it is closed', async () => {
-    const own = await mkdtemp(path.join(folder, 'tmp-'));
+    const own = await temporaryFolder();
     vi.stubEnv('TMPDIR', own);
     const { meter } = meterOf();
     meter.delivered(

@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ServiceOptions } from '../../../src/service/index.js';
 import { DAY, formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { localJobs, SMALL } from '../jobs/local-jobs.js';
 import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
@@ -392,9 +391,8 @@ describe('what was used', () => {
   let folder: string;
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'millrace-usage-test-'));
+    folder = await temporaryFolder();
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
 
   it('survives a restart, including which posts were counted', async () => {
     const stateFolder = path.join(folder, 'kept');

@@ -1,9 +1,9 @@
-import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createService, type Service, samplePosts } from '../../../src/service/index.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { CALLBACK, type LocalOAuth, localOAuth, verifierOf } from './local-oauth.js';
@@ -315,9 +315,8 @@ describe('grants', () => {
   let folder: string;
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'millrace-oauth-'));
+    folder = await temporaryFolder();
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const start = (name: string) =>
     localOAuth(POSTS, { stateFolder: path.join(folder, name), limits: 'relaxed' });

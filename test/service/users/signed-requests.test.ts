@@ -13,7 +13,7 @@ import {
 } from '../../../src/service/users/oauth-signature.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
-import { temporaryFolder } from '../jobs/temporary-folder.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { type Ask, CALLBACK, localOAuth, verifierOf } from './local-oauth.js';
 

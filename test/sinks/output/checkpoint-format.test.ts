@@ -8,10 +8,8 @@ import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, files } from '../../../src/sinks/files.js';
 import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/output/checkpoint-format.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { places } from '../cursors.js';
-import { temporaryFolders } from '../temporary-folder.js';
-
-const temporaryFolder = temporaryFolders();
 
 const BATCHES = [['a', 'b'], ['c'], ['d', 'e'], ['f']];
 const ALL = '"a"\n"b"\n"c"\n"d"\n"e"\n"f"\n';

@@ -3,9 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { OpenFiles } from '../../../src/sinks/output/open-files.js';
 import { nodeFileSystem, type OpenFile, writeAll } from '../../../src/storage/file-system.js';
-import { temporaryFolders } from '../temporary-folder.js';
-
-const temporaryFolder = temporaryFolders();
+import { temporaryFolder } from '../../temporary-folder.js';
 
 it('a file that is closed while a use of it waits is opened again, not created again', async () => {
   const folder = await temporaryFolder();

@@ -5,9 +5,7 @@ import { Committer, restore } from '../../../src/sinks/output/committer.js';
 import { RecordOutputs } from '../../../src/sinks/output/record-outputs.js';
 import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { takeLock } from '../../../src/storage/lock.js';
-import { temporaryFolders } from '../temporary-folder.js';
-
-const newFolder = temporaryFolders();
+import { temporaryFolder } from '../../temporary-folder.js';
 
 interface Counted {
   readonly cursor: string | null;
@@ -77,7 +75,7 @@ async function open(folder: string) {
 }
 
 it('a checkpoint counts only what is before its cursor where a later write of a thread ends first', async () => {
-  const { committer, writeLine, committed, close } = await open(await newFolder());
+  const { committer, writeLine, committed, close } = await open(await temporaryFolder());
   const first = writeLine('out.jsonl', '{"id":1}');
   await first.written;
   await committer.commit('"after 1"');
@@ -102,7 +100,7 @@ it('a checkpoint counts only what is before its cursor where a later write of a 
 });
 
 it('a run whose lock was taken over commits nothing', async () => {
-  const { outputs, committer, writeLine, checkpoint, close } = await open(await newFolder());
+  const { outputs, committer, writeLine, checkpoint, close } = await open(await temporaryFolder());
   const line = writeLine('out.jsonl', '{"id":1}');
   await line.written;
   await line.end();
@@ -115,7 +113,7 @@ it('a run whose lock was taken over commits nothing', async () => {
 });
 
 it('a part that was replaced by another file, even a longer one, is not committed', async () => {
-  const folder = await newFolder();
+  const folder = await temporaryFolder();
   const { outputs, close } = await open(folder);
   const part = path.join(folder, 'out.jsonl.part');
   const output = outputs.open(path.join(folder, 'out.jsonl'));
@@ -130,7 +128,7 @@ it('a part that was replaced by another file, even a longer one, is not committe
 });
 
 it('a part that is one byte shorter than its checkpoint says is refused', async () => {
-  const file = path.join(await newFolder(), 'out.jsonl');
+  const file = path.join(await temporaryFolder(), 'out.jsonl');
   const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
   const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
   const restored = () => restore(nodeFileSystem, 'run.json', checkpoint, () => false);

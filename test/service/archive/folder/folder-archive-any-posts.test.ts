@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Activity } from '../../../../src/activity/activity.js';
@@ -18,6 +15,7 @@ import {
   WORDS,
 } from '../../../rules/match/arbitrary-matching-post.js';
 import { bySuite } from '../../../slow-suite.js';
+import { temporaryFolder } from '../../../temporary-folder.js';
 import { MemoryArchive } from '../../memory-archive.js';
 import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from '../archive-folder.js';
 
@@ -48,21 +46,14 @@ const posts = fc
 
 const rules = acceptedRule('search', { words: WORDS, users: USERS, ids: IDS });
 
-async function inFolder(
-  activities: readonly Activity[],
-  use: (folder: string) => Promise<void>,
-): Promise<void> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-archive-'));
-  try {
-    const half = Math.ceil(activities.length / 2);
-    await addFiles(folder, {
-      'a.json.gz': jobFile(activities.slice(half)),
-      'b.json.gz': jobFile(activities.slice(0, half)),
-    });
-    await use(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+async function folderOf(activities: readonly Activity[]): Promise<string> {
+  const folder = await temporaryFolder();
+  const half = Math.ceil(activities.length / 2);
+  await addFiles(folder, {
+    'a.json.gz': jobFile(activities.slice(half)),
+    'b.json.gz': jobFile(activities.slice(0, half)),
+  });
+  return folder;
 }
 
 test('a folder of any posts finds the same as testing every post, for any rule, without reading a post', async () => {
@@ -71,20 +62,19 @@ test('a folder of any posts finds the same as testing every post, for any rule, 
       posts,
       fc.array(rules, { minLength: 8, maxLength: 8 }),
       async (activities, rules) => {
-        await inFolder(activities, async folder => {
-          const archive = await openFolderArchive(folder);
-          const truth = new MemoryArchive(activities.map(archivedPost), archive.format);
-          for (const { tree } of rules) {
-            const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
-            const unread = { tree, matches: () => expect.fail('a post was read') };
-            const { posts } = await archive.search(unread, ALWAYS, { limit: 500 });
-            expect(posts.map(shown)).toEqual(truth.matches(rule, ALWAYS).map(shown));
-            const window = { from: START + MINUTE, to: START + HOUR };
-            const counted = await archive.counts(unread, window, SEGMENT);
-            expect(counted).toEqual(await truth.counts(rule, window, SEGMENT));
-          }
-          await archive.close();
-        });
+        const folder = await folderOf(activities);
+        const archive = await openFolderArchive(folder);
+        const truth = new MemoryArchive(activities.map(archivedPost), archive.format);
+        for (const { tree } of rules) {
+          const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
+          const unread = { tree, matches: () => expect.fail('a post was read') };
+          const { posts } = await archive.search(unread, ALWAYS, { limit: 500 });
+          expect(posts.map(shown)).toEqual(truth.matches(rule, ALWAYS).map(shown));
+          const window = { from: START + MINUTE, to: START + HOUR };
+          const counted = await archive.counts(unread, window, SEGMENT);
+          expect(counted).toEqual(await truth.counts(rule, window, SEGMENT));
+        }
+        await archive.close();
       },
     ),
     { numRuns: bySuite(8, 100) },
@@ -103,16 +93,15 @@ test('a folder of posts with any content serves each byte for byte', async () =>
       const activities = arbitrary
         .filter(({ json }) => !json.includes('\n') && !json.includes('\r'))
         .map(({ bytes }) => new Activity(bytes));
-      await inFolder(activities, async folder => {
-        for (const format of ['original', 'activity_streams'] as const) {
-          const expected = activities.filter(activity => activity.format === format);
-          if (expected.length === 0) continue;
-          const archive = await openFolderArchive(folder, { format });
-          const truth = new MemoryArchive(expected.map(archivedPost), format);
-          expect((await scanAll(archive)).map(shown)).toEqual(truth.posts.toReversed().map(shown));
-          await archive.close();
-        }
-      });
+      const folder = await folderOf(activities);
+      for (const format of ['original', 'activity_streams'] as const) {
+        const expected = activities.filter(activity => activity.format === format);
+        if (expected.length === 0) continue;
+        const archive = await openFolderArchive(folder, { format });
+        const truth = new MemoryArchive(expected.map(archivedPost), format);
+        expect((await scanAll(archive)).map(shown)).toEqual(truth.posts.toReversed().map(shown));
+        await archive.close();
+      }
     }),
     { numRuns: bySuite(8, 100) },
   );

@@ -1,14 +1,14 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../../src/errors.js';
 import { compressBlock, writesZstd } from '../../../../src/gzip/compress-block.js';
 import {
   type IndexedFile,
   LineReader,
 } from '../../../../src/service/archive/folder/line-reader.js';
+import { temporaryFolder } from '../../../temporary-folder.js';
 
 vi.mock('node:zlib', async original => {
   const { zlibWithZstd } = await import('../../../gzip/zstd-stand-in.js');
@@ -17,9 +17,8 @@ vi.mock('node:zlib', async original => {
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-lines-'));
+  folder = await temporaryFolder();
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** A reader of one file with this content, whose size and time are those of the index. */
 async function readerOf(form: IndexedFile['form'], content: Buffer): Promise<LineReader> {

@@ -1,24 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import fc from 'fast-check';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
 import { PostSorter, readTerms } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost } from '../../../../src/service/archive/folder/read-post.js';
 import { DAY, floorTo, MINUTE } from '../../../../src/time.js';
 import { bySuite } from '../../../slow-suite.js';
-
-const folders: string[] = [];
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
-});
-
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-sorter-'));
-  folders.push(folder);
-  return folder;
-}
+import { temporaryFolder } from '../../../temporary-folder.js';
 
 const degrees = fc.double({ min: -180, max: 180, noNaN: true });
 const position = fc.tuple(degrees, degrees);
@@ -46,7 +33,7 @@ test('a sorter returns every post of each minute, for any run size', async () =>
       fc.array(post, { maxLength: 60 }),
       fc.integer({ min: 1, max: 20_000 }),
       async (posts, runBytes) => {
-        const sorter = await PostSorter.create(await makeFolder(), runBytes);
+        const sorter = await PostSorter.create(await temporaryFolder(), runBytes);
         for (const [file, one] of posts.entries()) await sorter.add(one, file);
         await sorter.finish();
         const minutes = [...sorter.counts.keys()].toSorted((a, b) => a - b);
