@@ -247,7 +247,7 @@ describe('files', () => {
 
   it('never writes outside its folder, for any tag', async () => {
     const hostile = [
-      '.',
+      '..',
       '../../x',
       '/etc/x',
       '\0',
