@@ -13,7 +13,17 @@ import {
 import { PlannedFlow, planOf } from './planned-flow.js';
 import { Progress } from './progress.js';
 import { showProgress } from './progress-display.js';
-import type { Stage } from './stage.js';
+import type {
+  EightStages,
+  FiveStages,
+  FourStages,
+  NineStages,
+  OneStage,
+  SevenStages,
+  SixStages,
+  ThreeStages,
+  TwoStages,
+} from './stage.js';
 import type { WebReadable, WebWritable } from './web-streams.js';
 import type { StreamSink } from './write-to-stream.js';
 
@@ -28,6 +38,9 @@ export type Source<T> = AsyncIterable<T> | WebReadable<T>;
  * minipass, tar, fs-minipass.
  */
 export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
+
+/** Where a row of stages ends, and the options of `pipeline`. */
+type End<In, R> = [sink: FlowSink<In, R> | WritableSink<In>, options?: PipelineOptions];
 
 // The longest overload comes first: TypeScript would otherwise try `collect()` as options, after a stream
 // that could be a sink, and keep the type that it infers for it there.
@@ -56,99 +69,41 @@ export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
  */
 export function pipeline<A, B, C, D, E, F, G, H, I, J, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  ij: Stage<I, J>,
-  sink: FlowSink<J, R> | WritableSink<J>,
-  options?: PipelineOptions,
+  ...rest: [...NineStages<A, B, C, D, E, F, G, H, I, J>, ...End<J, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, H, I, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  sink: FlowSink<I, R> | WritableSink<I>,
-  options?: PipelineOptions,
+  ...rest: [...EightStages<A, B, C, D, E, F, G, H, I>, ...End<I, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, H, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  sink: FlowSink<H, R> | WritableSink<H>,
-  options?: PipelineOptions,
+  ...rest: [...SevenStages<A, B, C, D, E, F, G, H>, ...End<H, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  sink: FlowSink<G, R> | WritableSink<G>,
-  options?: PipelineOptions,
+  ...rest: [...SixStages<A, B, C, D, E, F, G>, ...End<G, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  sink: FlowSink<F, R> | WritableSink<F>,
-  options?: PipelineOptions,
+  ...rest: [...FiveStages<A, B, C, D, E, F>, ...End<F, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  sink: FlowSink<E, R> | WritableSink<E>,
-  options?: PipelineOptions,
+  ...rest: [...FourStages<A, B, C, D, E>, ...End<E, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  sink: FlowSink<D, R> | WritableSink<D>,
-  options?: PipelineOptions,
+  ...rest: [...ThreeStages<A, B, C, D>, ...End<D, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  sink: FlowSink<C, R> | WritableSink<C>,
-  options?: PipelineOptions,
+  ...rest: [...TwoStages<A, B, C>, ...End<C, R>]
 ): Promise<R>;
 export function pipeline<A, B, R = void>(
   source: Source<A>,
-  ab: Stage<A, B>,
-  sink: FlowSink<B, R> | WritableSink<B>,
-  options?: PipelineOptions,
+  ...rest: [...OneStage<A, B>, ...End<B, R>]
 ): Promise<R>;
-export function pipeline<A, R = void>(
-  source: Source<A>,
-  sink: FlowSink<A, R> | WritableSink<A>,
-  options?: PipelineOptions,
-): Promise<R>;
+export function pipeline<A, R = void>(source: Source<A>, ...rest: End<A, R>): Promise<R>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
   // From here on, a stream that fails before its turn does not end the process.
   hold({}, args);

@@ -20,8 +20,20 @@ import {
   checkLast,
   checkStage,
 } from '../flow/pipeline-arguments.js';
-import type { Stage } from '../flow/stage.js';
+import type {
+  EightStages,
+  FiveStages,
+  FourStages,
+  NineStages,
+  OneStage,
+  SevenStages,
+  SixStages,
+  ThreeStages,
+  TwoStages,
+} from '../flow/stage.js';
 import { isStageStream } from '../flow/stream-stage.js';
+
+type End<In, R> = FlowSink<In, R> | WritableSink<In>;
 
 /**
  * Joins several operators into one, or operators and a sink into a sink: to reuse a part of a pipeline
@@ -34,135 +46,49 @@ import { isStageStream } from '../flow/stream-stage.js';
  * const posts = compose(gunzip(), jsonLines(), activities(), dedupe());
  * await pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));
  */
-export function compose<A, B>(ab: Stage<A, B>): Operator<A, B>;
-export function compose<A, B, C>(ab: Stage<A, B>, bc: Stage<B, C>): Operator<A, C>;
-export function compose<A, B, C, D>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-): Operator<A, D>;
-export function compose<A, B, C, D, E>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-): Operator<A, E>;
-export function compose<A, B, C, D, E, F>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-): Operator<A, F>;
+export function compose<A, B>(...stages: OneStage<A, B>): Operator<A, B>;
+export function compose<A, B, C>(...stages: TwoStages<A, B, C>): Operator<A, C>;
+export function compose<A, B, C, D>(...stages: ThreeStages<A, B, C, D>): Operator<A, D>;
+export function compose<A, B, C, D, E>(...stages: FourStages<A, B, C, D, E>): Operator<A, E>;
+export function compose<A, B, C, D, E, F>(...stages: FiveStages<A, B, C, D, E, F>): Operator<A, F>;
 export function compose<A, B, C, D, E, F, G>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
+  ...stages: SixStages<A, B, C, D, E, F, G>
 ): Operator<A, G>;
 export function compose<A, B, C, D, E, F, G, H>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
+  ...stages: SevenStages<A, B, C, D, E, F, G, H>
 ): Operator<A, H>;
 export function compose<A, B, C, D, E, F, G, H, I>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
+  ...stages: EightStages<A, B, C, D, E, F, G, H, I>
 ): Operator<A, I>;
 export function compose<A, B, C, D, E, F, G, H, I, J>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  ij: Stage<I, J>,
+  ...stages: NineStages<A, B, C, D, E, F, G, H, I, J>
 ): Operator<A, J>;
 export function compose<A, B, R = void>(
-  ab: Stage<A, B>,
-  sink: FlowSink<B, R> | WritableSink<B>,
+  ...stages: [...OneStage<A, B>, sink: End<B, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  sink: FlowSink<C, R> | WritableSink<C>,
+  ...stages: [...TwoStages<A, B, C>, sink: End<C, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  sink: FlowSink<D, R> | WritableSink<D>,
+  ...stages: [...ThreeStages<A, B, C, D>, sink: End<D, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  sink: FlowSink<E, R> | WritableSink<E>,
+  ...stages: [...FourStages<A, B, C, D, E>, sink: End<E, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  sink: FlowSink<F, R> | WritableSink<F>,
+  ...stages: [...FiveStages<A, B, C, D, E, F>, sink: End<F, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  sink: FlowSink<G, R> | WritableSink<G>,
+  ...stages: [...SixStages<A, B, C, D, E, F, G>, sink: End<G, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  sink: FlowSink<H, R> | WritableSink<H>,
+  ...stages: [...SevenStages<A, B, C, D, E, F, G, H>, sink: End<H, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, I, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  sink: FlowSink<I, R> | WritableSink<I>,
+  ...stages: [...EightStages<A, B, C, D, E, F, G, H, I>, sink: End<I, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, I, J, R = void>(
-  ab: Stage<A, B>,
-  bc: Stage<B, C>,
-  cd: Stage<C, D>,
-  de: Stage<D, E>,
-  ef: Stage<E, F>,
-  fg: Stage<F, G>,
-  gh: Stage<G, H>,
-  hi: Stage<H, I>,
-  ij: Stage<I, J>,
-  sink: FlowSink<J, R> | WritableSink<J>,
+  ...stages: [...NineStages<A, B, C, D, E, F, G, H, I, J>, sink: End<J, R>]
 ): Sink<A, R>;
 export function compose(...args: readonly unknown[]): unknown {
   const stages = args.map(
