@@ -21,6 +21,12 @@ export class LinkedAbort {
     return this.#controller.signal;
   }
 
+  /** Aborts with the reason that `late` makes, unless `unlink` is called before. */
+  abortAfter(ms: number, late: () => unknown): void {
+    const timer = setTimeout(() => this.abort(late()), ms);
+    this.#links.push(() => clearTimeout(timer));
+  }
+
   abort(reason?: unknown): void {
     this.#controller.abort(reason);
   }

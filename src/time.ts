@@ -1,5 +1,3 @@
-import { OptionError } from './errors.js';
-
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
@@ -89,21 +87,6 @@ function parseIso(text: string): number | undefined {
 /** Whether `YYYYMMDDHHMM` can express it. */
 function isSendable(ms: number): boolean {
   return ms >= -62_167_219_200_000 && ms < 253_402_300_800_000;
-}
-
-/**
- * Normalises an option to `YYYYMMDDHHMM`.
- *
- * @throws OptionError
- */
-export function timestampOption(option: string, value: Timestamp): string {
-  const ms = parseDate(value);
-  if (ms !== undefined) return formatTimestamp(ms);
-  if (value instanceof Date) throw new OptionError(option, `\`${option}\` is an invalid Date`);
-  throw new OptionError(
-    option,
-    `\`${option}\` must be a UTC time such as '202401312359', '2024-01-31' or '2024-01-31T23:59:00Z', or a Date, got ${JSON.stringify(value)}`,
-  );
 }
 
 /** Rounds epoch milliseconds down to a multiple of `unit` milliseconds. */

@@ -54,7 +54,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'is-record': [],
   'is-thenable': ['check'],
   'is-loopback': [],
-  time: ['errors'],
+  time: [],
   check: ['errors', 'time', 'closest', 'is-record'],
   json: ['errors', 'check', 'secret'],
   gzip: ['errors', 'check', 'json', 'wait'],

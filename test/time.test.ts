@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { checkValue, date, required } from '../src/check.js';
 import { OptionError } from '../src/errors.js';
 import {
   DAY,
@@ -9,7 +10,6 @@ import {
   MINUTE,
   parseDate,
   parseTimestamp,
-  timestampOption,
 } from '../src/time.js';
 
 const instants = fc.integer({ min: Date.UTC(2006, 2, 21), max: Date.UTC(2099, 11, 31) });
@@ -51,9 +51,13 @@ describe('timestamps YYYYMMDDHHMM', () => {
 });
 
 describe('a timestamp option', () => {
+  const sent = (value: unknown) => formatTimestamp(parseDate(value) ?? Number.NaN);
+  const check = (value: unknown) =>
+    checkValue('search', 'fromDate', required(date('the oldest minute')), value);
+
   it('is a timestamp, or a Date floored to its minute', () => {
-    expect(timestampOption('fromDate', '201605272215')).toBe('201605272215');
-    expect(timestampOption('fromDate', new Date('2016-05-27T22:15:59.999Z'))).toBe('201605272215');
+    expect(sent('201605272215')).toBe('201605272215');
+    expect(sent(new Date('2016-05-27T22:15:59.999Z'))).toBe('201605272215');
   });
 
   it.each([
@@ -64,8 +68,8 @@ describe('a timestamp option', () => {
     ['2026-11-20T10:05:30', '202611201005'],
     ['2026-11-20T00:30+02:00', '202611192230'],
     ['2026-11-20T23:30:00-05:30', '202611210500'],
-  ])('is an ISO date or time, in UTC unless it has an offset: %s', (value, sent) => {
-    expect(timestampOption('fromDate', value)).toBe(sent);
+  ])('is an ISO date or time, in UTC unless it has an offset: %s', (value, expected) => {
+    expect(sent(value)).toBe(expected);
   });
 
   it('is any instant of four-digit years in the form of Date.toISOString', () => {
@@ -84,8 +88,8 @@ describe('a timestamp option', () => {
     ...[5, new Date(Number.NaN), new Date(8e15), null, undefined],
   ])('may not be %j', value => {
     expect(parseDate(value)).toBeUndefined();
-    expect(() => timestampOption('fromDate', value as never)).toThrow(OptionError);
-    expect(() => timestampOption('fromDate', value as never)).toThrow('fromDate');
+    expect(() => check(value)).toThrow(OptionError);
+    expect(() => check(value)).toThrow('fromDate');
   });
 });
 

@@ -167,7 +167,6 @@ function complianceUrl(
   const url = serviceUrl(account, 'complianceStreamUrl', path, {
     purpose: 'the compliance stream',
     given: { complianceLabel },
-    needs: ['email', 'password'],
   });
   if (partition !== undefined) url.searchParams.set('partition', String(partition));
   return url;

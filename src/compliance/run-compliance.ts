@@ -15,6 +15,7 @@ import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
 import { formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../time.js';
+import { WakeUp } from '../wait.js';
 import { ConnectionGaps, type ConnectionGapsState } from './connection-gaps.js';
 import { maintainConnection } from './maintain-connection.js';
 
@@ -62,7 +63,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const { signal } = ours;
   // Each connection listens several times: Node would warn of a leak.
   setMaxListeners(0, signal);
-  const gapFound = new Signal();
+  const gapFound = new WakeUp();
 
   const fail = (error: unknown) => {
     queue.fail(error);
@@ -122,7 +123,7 @@ async function fillGaps(
   { account, replayOf, onGap, onDamaged }: ComplianceRun,
   gaps: ConnectionGaps,
   queue: BatchQueue<ComplianceEvent>,
-  gapFound: Signal,
+  gapFound: WakeUp,
   signal: AbortSignal,
 ): Promise<void> {
   while (true) {
@@ -153,28 +154,6 @@ async function fillGaps(
       await answerOf(account.onRetry?.({ error, attempts: 1, waitMs: RETRY_WAIT_MS }), signal);
       await account.timing.sleep(RETRY_WAIT_MS, signal);
     }
-  }
-}
-
-/** Wakes all that wait for the next change. */
-class Signal {
-  #kept: () => void = () => {};
-  #promise = this.#fresh();
-
-  next(): Promise<void> {
-    return this.#promise;
-  }
-
-  wake(): void {
-    const kept = this.#kept;
-    this.#promise = this.#fresh();
-    kept();
-  }
-
-  #fresh(): Promise<void> {
-    return new Promise(resolve => {
-      this.#kept = resolve;
-    });
   }
 }
 

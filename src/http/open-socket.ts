@@ -32,16 +32,13 @@ export async function openSocket(
   { proxy, timeoutMs, signal }: OpenSocketOptions,
 ): Promise<Socket> {
   const until = new LinkedAbort(signal);
-  const timer = setTimeout(() => {
-    until.abort(Object.assign(new Error(`Not within ${timeoutMs} ms`), { code: 'ETIMEDOUT' }));
-  }, timeoutMs);
+  until.abortAfter(timeoutMs, () => failure('ETIMEDOUT', `Not within ${timeoutMs} ms`));
   try {
     const socket = await (proxy === undefined
       ? connect(target, until.signal)
       : openTunnel(target, proxy, until.signal));
     return target.protocol === 'https:' ? await secure(socket, target, until.signal) : socket;
   } finally {
-    clearTimeout(timer);
     until.unlink();
   }
 }

@@ -1,5 +1,6 @@
 import { abortable } from '../abortable.js';
 import { MINUTE } from '../time.js';
+import { WakeUp } from '../wait.js';
 import type { Rate } from './rate-limits.js';
 import { realTime, type Timing } from './timing.js';
 
@@ -48,8 +49,8 @@ export class RateLimiter {
   readonly #unsent = new Set<Counted>();
   /** In order of time. */
   readonly #sent: Counted[] = [];
-  /** Called when a request is sent. */
-  #wake: () => void = () => {};
+  /** Wakes the first in the queue, which alone waits for a request to be sent. */
+  readonly #wakeUp = new WakeUp();
   #last: Promise<unknown> = Promise.resolve();
   /** When the wait of the first in the queue ends. */
   #opensAt = 0;
@@ -112,7 +113,8 @@ export class RateLimiter {
     signal?.throwIfAborted();
     for (let wait = this.#waitFor(kind); wait > 0; wait = this.#waitFor(kind)) {
       if (wait === Number.POSITIVE_INFINITY) {
-        await this.#nextSent(signal);
+        const sent = this.#wakeUp.next();
+        await (signal === undefined ? sent : abortable(sent, signal));
         continue;
       }
       const waitMs = Math.ceil(wait);
@@ -125,21 +127,13 @@ export class RateLimiter {
       if (!this.#unsent.delete(start)) return;
       start.sentAt = this.#timing.elapsed();
       this.#sent.push(start);
-      this.#wake();
+      this.#wakeUp.wake();
     };
     const responded = () => {
       sent();
       start.responseAt ??= this.#timing.elapsed();
     };
     return { sent, responded };
-  }
-
-  /** Resolves when a request is sent. Only the first in the queue waits for it. */
-  #nextSent(signal: AbortSignal | undefined): Promise<void> {
-    const sent = new Promise<void>(resolve => {
-      this.#wake = resolve;
-    });
-    return signal === undefined ? sent : abortable(sent, signal);
   }
 
   /**

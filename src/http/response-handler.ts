@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { WakeUp } from '../wait.js';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
 import type { Connection } from './connections.js';
@@ -28,7 +29,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #failure: unknown;
   /** Whether bytes that have already arrived are dropped. */
   #dropsBytes = false;
-  #wake: () => void = () => {};
+  readonly #wakeUp = new WakeUp();
   #watch: NodeJS.Timeout | undefined;
 
   constructor(account: Account, connection: Connection, { url, signal, permit }: HttpRequest) {
@@ -75,7 +76,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
       controller.pause();
       clearTimeout(this.#watch);
     } else this.#watch?.refresh();
-    this.#wake();
+    this.#wakeUp.wake();
   }
 
   onResponseEnd(): void {
@@ -107,10 +108,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
         }
         yield chunks;
       } else if (this.#state === 'ended') return;
-      else
-        await new Promise<void>(resolve => {
-          this.#wake = resolve;
-        });
+      else await this.#wakeUp.next();
     }
   }
 
@@ -150,7 +148,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#state = state;
     clearTimeout(this.#watch);
     this.#signal?.removeEventListener('abort', this.#onAbort);
-    this.#wake();
+    this.#wakeUp.wake();
   }
 }
 

@@ -1,13 +1,18 @@
 import { OptionError } from '../errors.js';
 import { type Account, checkAccount } from './account.js';
-import { isPathSegment, type SettingName, type UrlSettingName } from './settings.js';
+import {
+  BASIC_ADDRESSES,
+  isPathSegment,
+  type SettingName,
+  type UrlSettingName,
+} from './settings.js';
 
 export interface ServiceUrlOptions {
   /** What the address is for, in the plural, for messages. */
   readonly purpose: string;
   /** Values to use in place of the account's settings. */
   readonly given?: Readonly<Partial<Record<SettingName, string | undefined>>>;
-  /** Other settings that the call needs. */
+  /** Other settings that the call needs. @default the email and password, where requests carry them */
   readonly needs?: readonly SettingName[];
 }
 
@@ -22,7 +27,7 @@ export function serviceUrl(
   account: Account,
   base: UrlSettingName,
   path: string,
-  { purpose, given = {}, needs = [] }: ServiceUrlOptions,
+  { purpose, given = {}, needs = loginFor(base) }: ServiceUrlOptions,
 ): URL {
   checkAccount(account);
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as SettingName);
@@ -35,6 +40,10 @@ export function serviceUrl(
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${filled}`;
   account.connections.proxyFor(url);
   return url;
+}
+
+function loginFor(base: UrlSettingName): readonly SettingName[] {
+  return BASIC_ADDRESSES.includes(base) ? ['email', 'password'] : [];
 }
 
 /**

@@ -11,7 +11,7 @@ import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { Job } from './job.js';
-import { type JobVerdict, jobVerdict, type VerdictBasis } from './job-verdict.js';
+import { type JobVerdict, jobVerdict, totalsOf, type VerdictBasis } from './job-verdict.js';
 
 /** Both are hidden, so that readers of the folder as an archive skip them. */
 const JOB_NAME = '.millrace-job.json';
@@ -162,18 +162,9 @@ export async function foldersVerdict(folders: readonly string[]): Promise<JobVer
   const absent: string[] = [];
   for (let index = 1; index <= first.share.of; index++)
     if (!byShare.has(index)) absent.push(`share ${shareName({ index, of: first.share.of })}`);
-  const sum = (of: (file: RecordedFile) => number) =>
-    found.reduce((all, file) => all + of(file), 0);
-  return jobVerdict(
-    { ...first.basis, listed: Math.min(...records.map(({ basis }) => basis.listed)) },
-    {
-      files: found.length,
-      bytes: sum(file => file.bytes),
-      posts: sum(file => file.posts),
-      suspectMinutes: found.flatMap(file => file.suspectMinutes),
-      missing: [...records.flatMap(({ missing }) => missing), ...gone].toSorted().concat(absent),
-    },
-  );
+  const missing = [...records.flatMap(record => record.missing), ...gone].toSorted().concat(absent);
+  const listed = Math.min(...records.map(({ basis }) => basis.listed));
+  return jobVerdict({ ...first.basis, listed }, totalsOf(found, missing));
 }
 
 function problemOf(

@@ -13,7 +13,7 @@ import {
   signal,
   text,
 } from '../check.js';
-import { DataError, IncompleteError, isNodeError } from '../errors.js';
+import { DataError, isNodeError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { LinkedAbort } from '../linked-abort.js';
@@ -24,12 +24,18 @@ import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
 import { type DownloadRecord, lockJobFolder, writeRecord } from './download-folder.js';
-import { type FetchRun, isFileError, requestJobFile, retryJobFile } from './fetch-job-file.js';
+import {
+  type FetchRun,
+  isFileError,
+  MAX_FAILED_IN_A_ROW,
+  requestJobFile,
+  retryJobFile,
+} from './fetch-job-file.js';
 import type { JobName } from './job.js';
 import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
 import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
-import { type JobVerdict, jobVerdict } from './job-verdict.js';
+import { incompleteJob, type JobVerdict, jobVerdict, totalsOf } from './job-verdict.js';
 
 /**
  * The folder of a download, how many files are fetched at a time, and what to do about wrong totals.
@@ -60,9 +66,6 @@ export interface DownloadedFile extends CheckedFile {
   /** Files of the job. */
   readonly total: number;
 }
-
-/** After this many failed files in a row the download gives up: the others would fail as well. */
-const MAX_FAILED_IN_A_ROW = 8;
 
 const OPTIONS = {
   ...DOWNLOAD_OPTIONS,
@@ -187,27 +190,12 @@ async function download(
     await lock.release();
   }
 
-  const found = [...checked.values()];
-  const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   const missing = list.files.filter(file => !checked.has(file)).map(file => file.name);
-  const verdict = jobVerdict(
-    list,
-    {
-      files: found.length,
-      bytes: sum(file => file.bytes),
-      posts: sum(file => file.posts),
-      suspectMinutes: found.flatMap(file => file.suspectMinutes),
-      missing,
-    },
-    list.part,
-  );
-  if (verdict.missing.length === 0 || (totals === 'report' && missing.length === 0)) return verdict;
-  const reason = lastError === undefined ? '' : `. The last error: ${lastError.message}`;
-  throw new IncompleteError(`${verdict.summary}${reason}`, {
-    cause: lastError,
-    missing: verdict.missing,
-    retryable: true,
-  });
+  const verdict = jobVerdict(list, totalsOf([...checked.values()], missing), list.part);
+  const lacksFiles = missing.length > 0;
+  const error = incompleteJob(verdict, { totals, lacksFiles, cause: lastError });
+  if (error !== undefined) throw error;
+  return verdict;
 }
 
 function recordOf(

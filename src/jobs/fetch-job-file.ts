@@ -8,6 +8,9 @@ import type { JobFile, JobFileAddress, JobFileList } from './job-file-list.js';
 /** Attempts for one file, including the first. */
 const MAX_ATTEMPTS = 5;
 
+/** After this many failed files in a row a download gives up: the others would fail as well. */
+export const MAX_FAILED_IN_A_ROW = 8;
+
 /** Shorter parts of a query, such as a version, are no signature. */
 const MIN_SIGNED = 6;
 

@@ -239,7 +239,6 @@ function jobsUrl(account: Account, path: string): URL {
   const base = 'historical/{rulestream}/accounts/{account}/publishers/{publisher}';
   return serviceUrl(account, 'historicalUrl', `${base}/${path}`, {
     purpose: 'jobs',
-    needs: ['email', 'password'],
   });
 }
 

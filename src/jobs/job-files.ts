@@ -4,18 +4,23 @@ import { abortable, answerOf } from '../abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
 import type { Decoder, SourceFile } from '../engine/plan.js';
 import { fileFlow } from '../engine/planned.js';
-import { IncompleteError } from '../errors.js';
+import type { IncompleteError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { SHARE_OPTION, type Share, shareName } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
-import { isFileError, requestJobFile, retryJobFile } from './fetch-job-file.js';
+import {
+  isFileError,
+  MAX_FAILED_IN_A_ROW,
+  requestJobFile,
+  retryJobFile,
+} from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
 import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
-import { type JobVerdict, jobVerdict } from './job-verdict.js';
+import { incompleteJob, type JobVerdict, jobVerdict } from './job-verdict.js';
 import {
   type DecodeOnce,
   MemoryBudget,
@@ -58,9 +63,6 @@ const MAX_WAITING_BYTES = 20 * 1024 * 1024;
 const MAX_INFLATED_BYTES = 12 * 1024 * 1024;
 /** Files that may wait for an earlier one, in addition to those being downloaded. */
 const WAITING_FILES = 2;
-/** After this many failed files in a row the download gives up: the others would fail as well. */
-const MAX_FAILED_IN_A_ROW = 8;
-
 /** The options that `jobFiles` and `jobs.download` have in common. */
 export const DOWNLOAD_OPTIONS = {
   concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 6 }),
@@ -157,25 +159,19 @@ class Download {
     const list = await readJobFiles(this.#account, this.#job, this.#options.share, signal);
     const cursors = new DownloadCursors(list);
     let state = cursors.stateAt(resume);
+    const deliver = (file: JobFile, stored: StoredJobFile) => {
+      state = withFile(state, file, stored);
+      this.#count(file, state, list);
+      return this.#deliver(stored, cursors.cursorAt(state));
+    };
     try {
       for await (const { file, fetched } of this.#fetchAll(list, list.files.slice(state.next))) {
-        state = { ...state, next: state.next + 1 };
-        if ('error' in fetched) {
-          state = { ...state, missing: [...state.missing, file.name] };
-          continue;
-        }
-        state = withFile(state, fetched.stored);
-        this.#count(file, state, list);
-        yield* this.#deliver(fetched.stored, cursors.cursorAt(state));
+        state = { ...state, next: state.next + 1, missing: [...state.missing, file.name] };
+        if ('stored' in fetched) yield* deliver(file, fetched.stored);
       }
       const missing = list.files.filter(file => state.missing.includes(file.name));
-      for await (const { file, fetched } of this.#fetchAll(list, missing)) {
-        if ('error' in fetched) continue;
-        const missing = state.missing.filter(name => name !== file.name);
-        state = withFile({ ...state, missing }, fetched.stored);
-        this.#count(file, state, list);
-        yield* this.#deliver(fetched.stored, cursors.cursorAt(state));
-      }
+      for await (const { file, fetched } of this.#fetchAll(list, missing))
+        if ('stored' in fetched) yield* deliver(file, fetched.stored);
     } catch (cause) {
       signal.throwIfAborted();
       throw (await this.#end(list, state, cursors, cause)) ?? cause;
@@ -291,16 +287,9 @@ class Download {
     const delivered = { ...state, missing: [...state.missing, ...rest] };
     const verdict = jobVerdict(list, delivered, list.part);
     await answerOf(this.#options.onVerdict?.(verdict), this.#run.signal);
-    const filesMissing = state.missing.length + rest.length > 0;
-    const totalsOnly = this.#options.totals === 'report' && !filesMissing;
-    if (verdict.missing.length === 0 || totalsOnly) return undefined;
-    const reason = cause instanceof Error ? `. The last error: ${cause.message}` : '';
-    return new IncompleteError(`${verdict.summary}${reason}`, {
-      cause,
-      missing: verdict.missing,
-      cursor: cursors.cursorAt(state),
-      retryable: true,
-    });
+    const lacksFiles = delivered.missing.length > 0;
+    const { totals } = this.#options;
+    return incompleteJob(verdict, { totals, lacksFiles, cause, cursor: cursors.cursorAt(state) });
   }
 }
 
@@ -323,8 +312,10 @@ function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOn
   };
 }
 
+/** The state after a file, which no longer counts as missing. */
 function withFile(
   state: DownloadState,
+  { name }: JobFile,
   { bytes, posts, suspectMinutes }: StoredJobFile,
 ): DownloadState {
   return {
@@ -332,6 +323,7 @@ function withFile(
     files: state.files + 1,
     bytes: state.bytes + bytes,
     posts: state.posts + posts,
+    missing: state.missing.filter(one => one !== name),
     suspectMinutes:
       suspectMinutes.length === 0
         ? state.suspectMinutes

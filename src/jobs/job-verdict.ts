@@ -1,4 +1,6 @@
+import { IncompleteError } from '../errors.js';
 import { type Share, shareName } from '../share.js';
+import type { CheckedFile } from './check-job-file.js';
 
 /** A total that the service states, and what was delivered. */
 export interface ExpectedAndDelivered {
@@ -38,6 +40,18 @@ export interface Delivered {
   readonly suspectMinutes: readonly string[];
   /** Names of files that could not be fetched. */
   readonly missing: readonly string[];
+}
+
+/** The totals of files that are there. */
+export function totalsOf(found: readonly CheckedFile[], missing: readonly string[]): Delivered {
+  const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
+  return {
+    files: found.length,
+    bytes: sum(file => file.bytes),
+    posts: sum(file => file.posts),
+    suspectMinutes: found.flatMap(file => file.suspectMinutes),
+    missing,
+  };
 }
 
 /** What the service states of a job, and what of it is expected. */
@@ -100,6 +114,27 @@ export function jobVerdict(
     ].join('; '),
     exitCode: all.length > 0 ? 1 : suspectMinutes.length > 0 ? 2 : 0,
   };
+}
+
+/**
+ * The error of a download that is not complete; `undefined` for one that is.
+ *
+ * @param lacksFiles Whether files are missing: other totals alone are no error with `report`.
+ */
+export function incompleteJob(
+  { missing, summary }: JobVerdict,
+  { totals, lacksFiles, cause, cursor }: IncompleteJobOptions,
+): IncompleteError | undefined {
+  if (missing.length === 0 || (totals === 'report' && !lacksFiles)) return undefined;
+  const reason = cause instanceof Error ? `. The last error: ${cause.message}` : '';
+  return new IncompleteError(`${summary}${reason}`, { cause, missing, cursor, retryable: true });
+}
+
+interface IncompleteJobOptions {
+  readonly totals: 'require' | 'report';
+  readonly lacksFiles: boolean;
+  readonly cause: unknown;
+  readonly cursor?: unknown;
 }
 
 function differs(what: string, { expected, delivered }: ExpectedAndDelivered, field: string) {

@@ -7,6 +7,7 @@ import {
   whole,
 } from '../check.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
+import { TimedInput } from '../flow/timed-input.js';
 
 /** How long `chunk` waits for a chunk to fill. */
 export interface ChunkOptions {
@@ -54,29 +55,19 @@ async function* chunks<T>(
   count: number,
   waitMs: number | undefined,
 ): Batches<readonly T[]> {
-  const iterator = input[Symbol.asyncIterator]();
+  const timed = new TimedInput(input);
   const held = new Held<T>(count);
-  let next: Promise<IteratorResult<Batch<T>>> | undefined;
-  let done = false;
   try {
-    while (!done) {
-      next ??= iterator.next();
-      // An error is thrown when it is waited for; until then it must not end the process.
-      next.catch(() => {});
-      const inTime =
-        waitMs === undefined || held.isEmpty || (await isBefore(next, held.since + waitMs));
-      if (!inTime) {
-        yield held.rest();
-        continue;
-      }
-      const result = await next;
-      next = undefined;
-      done = result.done === true;
-      const batch = result.done === true ? held.rest() : held.add(result.value);
+    while (true) {
+      const isWaiting = waitMs !== undefined && !held.isEmpty;
+      const result = await timed.next(isWaiting ? held.since + waitMs : undefined);
+      const ended = result !== 'late' && result.done === true;
+      const batch = result === 'late' || ended ? held.rest() : held.add(result.value);
       if (batch.items.length > 0 || batch.cursor !== undefined) yield batch;
+      if (ended) return;
     }
   } finally {
-    if (!done) await iterator.return?.();
+    await timed.close();
   }
 }
 
@@ -131,22 +122,5 @@ class Held<T> {
     const items = this.#items;
     this.#items = [];
     return items;
-  }
-}
-
-/** Whether a promise settles before a time of `performance.now()`. */
-async function isBefore(promise: Promise<unknown>, time: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>(resolve => {
-    timer = setTimeout(resolve, Math.max(0, time - performance.now()), false);
-  });
-  const settled = promise.then(
-    () => true,
-    () => true,
-  );
-  try {
-    return await Promise.race([settled, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -191,8 +191,7 @@ export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
 /** The options of a replay, checked. @throws OptionError */
 export function checkReplay(call: string, account: Account, options: ReplayOptions) {
   const checked = checkAccountOptions(call, account, OPTIONS, options);
-  const { streamType, streamLabel, folder, maxMemory, maxDisk, resume } = checked;
-  const { onGap, onWait, onDamaged } = checked;
+  const { streamType, streamLabel } = checked;
   const timings = checked.timings as ReplayTimings;
   const window = { from: parseDate(checked.fromDate) ?? 0, to: parseDate(checked.toDate) ?? 0 };
   const [fromDate, toDate] = [formatTimestamp(window.from), formatTimestamp(window.to)];
@@ -202,20 +201,7 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   // Without the service's clock, the replay asks the service first.
   if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
   const identity = { replay: url.pathname, fromDate, toDate, ...account.serviceAt(url) };
-  return {
-    account,
-    url,
-    identity,
-    window,
-    timings,
-    folder,
-    maxMemory,
-    maxDisk,
-    resume,
-    onGap,
-    onWait,
-    onDamaged,
-  };
+  return { ...checked, account, url, identity, window, timings };
 }
 
 /** The address of a replay, without its dates. */
@@ -230,6 +216,5 @@ export function replayUrl(
   return serviceUrl(account, 'replayStreamUrl', path, {
     purpose: 'replay streams',
     given: { streamLabel },
-    needs: ['email', 'password'],
   });
 }

@@ -36,7 +36,6 @@ export function replayRulesUrl(
   return serviceUrl(account, 'rulesUrl', `${path}${rest}`, {
     purpose: 'replay rules',
     given: { streamLabel },
-    needs: ['email', 'password'],
   });
 }
 

@@ -109,7 +109,6 @@ export function checkQuery(
   const url = serviceUrl(account, 'baseUrl', `search/${product}/accounts/{account}/${file}`, {
     purpose: source === 'search' ? 'searches' : 'counts',
     given: { label },
-    needs: ['email', 'password'],
   });
   const identity = {
     account: account.settings.account ?? '',

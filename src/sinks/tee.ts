@@ -46,6 +46,11 @@ const OPTIONS = {
 /** A sink or a stream to write to, at the end of a branch of `tee`. */
 type Branch<In, R> = FlowSink<In, R> | WritableSink<In>;
 
+/** The branches with these results, in their order. */
+type Branches<In, Results extends unknown[]> = {
+  [At in keyof Results]: Branch<In, Results[At]>;
+};
+
 /**
  * Gives every item to several branches, each a sink or, by `compose`, operators and a sink. They run at the
  * pace of the slowest, with at most 16 batches between it and the fastest. Resolves to the results of
@@ -83,62 +88,29 @@ export function tee<
   G = void,
   H = void,
 >(
-  a: Branch<In, A>,
-  b: Branch<In, B>,
-  c: Branch<In, C>,
-  d: Branch<In, D>,
-  e: Branch<In, E>,
-  f: Branch<In, F>,
-  g: Branch<In, G>,
-  h: Branch<In, H>,
-  options?: TeeOptions,
+  ...branches: [...Branches<In, [A, B, C, D, E, F, G, H]>, options?: TeeOptions]
 ): Sink<In, [A, B, C, D, E, F, G, H]>;
 export function tee<In, A = void, B = void, C = void, D = void, E = void, F = void, G = void>(
-  a: Branch<In, A>,
-  b: Branch<In, B>,
-  c: Branch<In, C>,
-  d: Branch<In, D>,
-  e: Branch<In, E>,
-  f: Branch<In, F>,
-  g: Branch<In, G>,
-  options?: TeeOptions,
+  ...branches: [...Branches<In, [A, B, C, D, E, F, G]>, options?: TeeOptions]
 ): Sink<In, [A, B, C, D, E, F, G]>;
 export function tee<In, A = void, B = void, C = void, D = void, E = void, F = void>(
-  a: Branch<In, A>,
-  b: Branch<In, B>,
-  c: Branch<In, C>,
-  d: Branch<In, D>,
-  e: Branch<In, E>,
-  f: Branch<In, F>,
-  options?: TeeOptions,
+  ...branches: [...Branches<In, [A, B, C, D, E, F]>, options?: TeeOptions]
 ): Sink<In, [A, B, C, D, E, F]>;
 export function tee<In, A = void, B = void, C = void, D = void, E = void>(
-  a: Branch<In, A>,
-  b: Branch<In, B>,
-  c: Branch<In, C>,
-  d: Branch<In, D>,
-  e: Branch<In, E>,
-  options?: TeeOptions,
+  ...branches: [...Branches<In, [A, B, C, D, E]>, options?: TeeOptions]
 ): Sink<In, [A, B, C, D, E]>;
 export function tee<In, A = void, B = void, C = void, D = void>(
-  a: Branch<In, A>,
-  b: Branch<In, B>,
-  c: Branch<In, C>,
-  d: Branch<In, D>,
-  options?: TeeOptions,
+  ...branches: [...Branches<In, [A, B, C, D]>, options?: TeeOptions]
 ): Sink<In, [A, B, C, D]>;
 export function tee<In, A = void, B = void, C = void>(
-  a: Branch<In, A>,
-  b: Branch<In, B>,
-  c: Branch<In, C>,
-  options?: TeeOptions,
+  ...branches: [...Branches<In, [A, B, C]>, options?: TeeOptions]
 ): Sink<In, [A, B, C]>;
 export function tee<In, A = void, B = void>(
-  a: Branch<In, A>,
-  b: Branch<In, B>,
-  options?: TeeOptions,
+  ...branches: [...Branches<In, [A, B]>, options?: TeeOptions]
 ): Sink<In, [A, B]>;
-export function tee<In, A = void>(a: Branch<In, A>, options?: TeeOptions): Sink<In, [A]>;
+export function tee<In, A = void>(
+  ...branches: [...Branches<In, [A]>, options?: TeeOptions]
+): Sink<In, [A]>;
 export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
   const plan = planOf(args);
   const sink: Sink<unknown, unknown[]> = async (input, run = {}) => {

@@ -114,7 +114,6 @@ export function usageUrl(call: string, account: Account, options: UsageOptions):
   const { bucket, fromDate, toDate } = checkAccountOptions(call, account, OPTIONS, options);
   const url = serviceUrl(account, 'accountApiUrl', 'accounts/{account}/usage.json', {
     purpose: 'usage reports',
-    needs: ['email', 'password'],
   });
   const [from, to] = [dayOf(fromDate), dayOf(toDate)];
   if (from !== undefined && to !== undefined && from >= to)

@@ -1,4 +1,5 @@
 import type { Batch, Batches } from '../flow/flow.js';
+import { TimedInput } from '../flow/timed-input.js';
 
 /** A group of items from several batches, or from a part of one. */
 export interface CoalescedItems<T> {
@@ -23,33 +24,33 @@ export async function* coalesce<T>(
   input: Batches<T>,
   { maxItems, waitMs }: CoalesceOptions,
 ): AsyncGenerator<CoalescedItems<T>, void, undefined> {
-  const iterator = input[Symbol.asyncIterator]();
-  let next: Promise<Next<T>> | undefined;
+  const timed = new TimedInput(input);
   let batches: Batch<T>[] = [];
   let count = 0;
   /** The latest time at which the current group is complete. */
   let deadline = 0;
-  let ended = false;
   const take = (): CoalescedItems<T> => {
     const together = { items: batches.flatMap(({ items }) => items), batches };
     batches = [];
     count = 0;
     return together;
   };
+  let failure: { readonly error: unknown } | undefined;
+  const fail = (error: unknown) => {
+    failure = { error };
+    return { done: true, value: undefined } as const;
+  };
 
   try {
     while (true) {
-      next ??= settled(iterator.next());
-      const result = count === 0 ? await next : await within(next, deadline - performance.now());
+      const result = await timed.next(count === 0 ? undefined : deadline).catch(fail);
       if (result === 'late') {
         yield take();
         continue;
       }
-      next = undefined;
-      if ('error' in result || result.done) {
-        ended = true;
+      if (result.done) {
         if (batches.length > 0) yield take();
-        if ('error' in result) throw result.error;
+        if (failure !== undefined) throw failure.error;
         return;
       }
       if (count === 0) deadline = performance.now() + waitMs;
@@ -68,7 +69,7 @@ export async function* coalesce<T>(
       } while (at < items.length);
     }
   } finally {
-    if (!ended) await iterator.return?.();
+    await timed.close();
   }
 }
 
@@ -78,23 +79,4 @@ function add<T>(batches: Batch<T>[], batch: Batch<T>): void {
   if (batch.items.length > 0 || last === undefined) batches.push(batch);
   else if (batch.cursor !== undefined)
     batches[batches.length - 1] = { ...last, cursor: batch.cursor };
-}
-
-type Next<T> = IteratorResult<Batch<T>> | { readonly error: unknown };
-
-/** Never rejects, because it may not be awaited. */
-function settled<T>(next: Promise<IteratorResult<Batch<T>>>): Promise<Next<T>> {
-  return next.catch(error => ({ error }));
-}
-
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | 'late'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>(resolve => {
-    timer = setTimeout(resolve, Math.max(0, ms), 'late');
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -89,7 +89,7 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
   }
 
   const patience = new LinkedAbort(signal);
-  const timer = setTimeout(() => patience.abort(timedOut(timeoutMs)), timeoutMs);
+  patience.abortAfter(timeoutMs, () => timedOut(timeoutMs));
   const server = new CallbackServer(callbackPath);
   try {
     const callback = await server.listen(callbackPort);
@@ -102,7 +102,6 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     if (store !== undefined) await writeToken(store, owner, access);
     return access;
   } finally {
-    clearTimeout(timer);
     patience.unlink();
     server.close();
   }

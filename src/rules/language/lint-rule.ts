@@ -5,59 +5,64 @@ import type { Draft, Leaf } from './reader.js';
 import { isSpace } from './rule-characters.js';
 import { quoting, suggest } from './syntax-problems.js';
 
+/** Adds a warning about a part of the rule. */
+type Warn = (code: ProblemCode, span: Span, explanation: string, suggestion?: Suggestion) => void;
+
 /** Warns about clauses that the service accepts but that are probably not intended. */
 export function lintRule(text: string, draft: Draft): Problem[] {
   const warnings: Problem[] = [];
-  lintNode(text, draft, warnings);
+  lintNode(text, draft, (code, { start, end }, explanation, suggestion) => {
+    const message = explanation;
+    warnings.push({ code, severity: 'warning', start, end, message, explanation, suggestion });
+  });
   return warnings;
 }
 
-function lintNode(text: string, node: Draft, warnings: Problem[]): void {
+function lintNode(text: string, node: Draft, warn: Warn): void {
   switch (node.kind) {
     case 'and':
-      lintJoiners(text, node.nodes, warnings);
-      lintContradictions(text, node.nodes, warnings);
+      lintJoiners(text, node.nodes, warn);
+      lintContradictions(text, node.nodes, warn);
       for (const inner of node.nodes) {
-        if (inner.kind === 'or') lintNegatedBranches(inner.nodes, warnings);
-        if (inner.kind === 'not') lintNegatedGroup(text, inner, warnings);
-        lintNode(text, inner, warnings);
+        if (inner.kind === 'or') lintNegatedBranches(inner.nodes, warn);
+        if (inner.kind === 'not') lintNegatedGroup(text, inner, warn);
+        lintNode(text, inner, warn);
       }
       return;
     case 'or':
       for (const inner of node.nodes) {
-        if (inner.kind === 'and' && !inner.nodes.some(isSample))
-          lintPrecedence(text, inner, warnings);
-        lintNode(text, inner, warnings);
+        if (inner.kind === 'and' && !inner.nodes.some(isSample)) lintPrecedence(text, inner, warn);
+        lintNode(text, inner, warn);
       }
       return;
     case 'not':
-      lintNode(text, node.node, warnings);
+      lintNode(text, node.node, warn);
       return;
     default:
-      lintClause(text, node, warnings);
+      lintClause(text, node, warn);
   }
 }
 
-function lintClause(text: string, clause: Leaf, warnings: Problem[]): void {
+function lintClause(text: string, clause: Leaf, warn: Warn): void {
   switch (clause.kind) {
     case 'keyword':
-      lintKeyword(text, clause, warnings);
+      lintKeyword(text, clause, warn);
       return;
     case 'phrase':
-      lintPhrase(clause, warnings);
+      lintPhrase(clause, warn);
       return;
     case 'hashtag':
     case 'mention':
     case 'cashtag':
-      lintTag(clause, warnings);
+      lintTag(clause, warn);
       return;
     case 'operator':
-      lintHandle(text, clause, warnings);
+      lintHandle(text, clause, warn);
   }
 }
 
 /** `cat or dog`, `cat and dog`, `cat not dog`: the service treats these words as keywords. */
-function lintJoiners(text: string, nodes: readonly Draft[], warnings: Problem[]): void {
+function lintJoiners(text: string, nodes: readonly Draft[], warn: Warn): void {
   nodes.forEach((node, i) => {
     const next = nodes[i + 1];
     if (node.kind !== 'keyword' || next === undefined) return;
@@ -65,39 +70,33 @@ function lintJoiners(text: string, nodes: readonly Draft[], warnings: Problem[])
     const { start, end } = node;
     if (joiner === 'NOT' && next.kind !== 'not') {
       const gap = gapEnd(text, end);
-      warnings.push(
-        warning(
-          'R101',
-          node,
-          `\`${node.text}\` is matched as a word; a clause is negated by \`-\``,
-          suggest('use `-`', [{ start, end: gap, text: '-' }]),
-        ),
+      warn(
+        'R101',
+        node,
+        `\`${node.text}\` is matched as a word; a clause is negated by \`-\``,
+        suggest('use `-`', [{ start, end: gap, text: '-' }]),
       );
     }
     if (i === 0) return;
     if (joiner === 'OR')
-      warnings.push(
-        warning(
-          'R101',
-          node,
-          `\`${node.text}\` is matched as a word; alternatives are joined by \`OR\``,
-          suggest('use `OR`', [{ start, end, text: 'OR' }]),
-        ),
+      warn(
+        'R101',
+        node,
+        `\`${node.text}\` is matched as a word; alternatives are joined by \`OR\``,
+        suggest('use `OR`', [{ start, end, text: 'OR' }]),
       );
     if (joiner === 'AND' && node.text !== 'AND')
-      warnings.push(
-        warning(
-          'R101',
-          node,
-          `\`${node.text}\` is matched as a word; clauses are joined by white space`,
-          suggest('remove it', [{ start, end: gapEnd(text, end), text: '' }]),
-        ),
+      warn(
+        'R101',
+        node,
+        `\`${node.text}\` is matched as a word; clauses are joined by white space`,
+        suggest('remove it', [{ start, end: gapEnd(text, end), text: '' }]),
       );
   });
 }
 
 /** Two languages, or a clause and its negation, in the same `and`. */
-function lintContradictions(text: string, nodes: readonly Draft[], warnings: Problem[]): void {
+function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): void {
   const clauses = new Set<string>();
   let language: string | undefined;
   for (const node of nodes) {
@@ -105,48 +104,36 @@ function lintContradictions(text: string, nodes: readonly Draft[], warnings: Pro
     clauses.add(text.slice(node.start, node.end).toLowerCase());
     if (node.kind !== 'operator' || node.name !== 'lang') continue;
     if (language !== undefined && language !== node.value)
-      warnings.push(
-        warning('R109', node, `no post is in \`${language}\` and \`${node.value}\` at once`),
-      );
+      warn('R109', node, `no post is in \`${language}\` and \`${node.value}\` at once`);
     language ??= node.value;
   }
   for (const node of nodes) {
     if (node.kind !== 'not') continue;
     const { start, end } = node.node;
     if (clauses.has(text.slice(start, end).toLowerCase()))
-      warnings.push(
-        warning('R109', node, 'the rule asks for the same clause, so it matches nothing'),
-      );
+      warn('R109', node, 'the rule asks for the same clause, so it matches nothing');
   }
 }
 
-function lintNegatedBranches(branches: readonly Draft[], warnings: Problem[]): void {
+function lintNegatedBranches(branches: readonly Draft[], warn: Warn): void {
   // The replacement of a clause of version 1.0 is not known yet: `-has:lang` becomes `lang:und`.
   for (const branch of branches)
     if (branch.kind === 'not' && branch.node.kind !== 'unread')
-      warnings.push(
-        warning(
-          'R103',
-          branch,
-          'nearly every post passes this alternative, and so the whole group',
-        ),
-      );
+      warn('R103', branch, 'nearly every post passes this alternative, and so the whole group');
 }
 
 /** The service advises to negate each clause separately. */
-function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warnings: Problem[]): void {
+function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn): void {
   const group = not.node;
   if (group.kind !== 'or' && group.kind !== 'and') return;
   const simple = group.kind === 'or' && group.nodes.every(({ kind }) => !COMPOUND.has(kind));
   const each = group.nodes.map(({ start, end }) => `-${text.slice(start, end)}`).join(' ');
   const { start, end } = not;
-  warnings.push(
-    warning(
-      'R105',
-      not,
-      'a negated group; the service advises to negate each clause',
-      simple ? suggest('negate each clause', [{ start, end, text: each }], true) : undefined,
-    ),
+  warn(
+    'R105',
+    not,
+    'a negated group; the service advises to negate each clause',
+    simple ? suggest('negate each clause', [{ start, end, text: each }], true) : undefined,
   );
 }
 
@@ -158,7 +145,7 @@ function isSample(node: Draft): boolean {
 }
 
 /** `cat OR dog lang:en` is `cat OR (dog lang:en)`. */
-function lintPrecedence(text: string, and: Span, warnings: Problem[]): void {
+function lintPrecedence(text: string, and: Span, warn: Warn): void {
   let before = and.start - 1;
   while (before >= 0 && isSpace(text.charCodeAt(before))) before--;
   if (text[before] === '(' && text[gapEnd(text, and.end)] === ')') return;
@@ -166,67 +153,57 @@ function lintPrecedence(text: string, and: Span, warnings: Problem[]): void {
     { start: and.start, end: and.start, text: '(' },
     { start: and.end, end: and.end, text: ')' },
   ];
-  warnings.push(
-    warning(
-      'R106',
-      and,
-      'white space joins before `OR` does; parentheses say so, or say otherwise',
-      suggest('make it a group', edits, true),
-    ),
+  warn(
+    'R106',
+    and,
+    'white space joins before `OR` does; parentheses say so, or say otherwise',
+    suggest('make it a group', edits, true),
   );
 }
 
-function lintKeyword(text: string, keyword: TextClause, warnings: Problem[]): void {
+function lintKeyword(text: string, keyword: TextClause, warn: Warn): void {
   const plain = keyword.text.replace(/[“”„«»]/g, '');
   // The base of a keycap emoji is not punctuation.
   const bare = plain.replace(/[#*]\ufe0f?\u20e3/g, '');
   if (plain !== keyword.text) {
     const { start, end } = keyword;
     const fix = plain === '' ? undefined : suggest('remove them', [{ start, end, text: plain }]);
-    warnings.push(
-      warning('R102', keyword, 'only `"` makes a phrase, typographic quotes do not', fix),
-    );
+    warn('R102', keyword, 'only `"` makes a phrase, typographic quotes do not', fix);
   } else if (/[!-/;-@\\^`{|}~’‘…–—]/.test(bare)) {
-    warnings.push(
-      warning(
-        'R104',
-        keyword,
-        'posts are split into words at punctuation; to match it too, quote it',
-        quoting(text, keyword),
-      ),
+    warn(
+      'R104',
+      keyword,
+      'posts are split into words at punctuation; to match it too, quote it',
+      quoting(text, keyword),
     );
   }
 }
 
-function lintPhrase(phrase: TextClause, warnings: Problem[]): void {
+function lintPhrase(phrase: TextClause, warn: Warn): void {
   const name = /^([a-z_]+):[^\s"]+$/.exec(phrase.text)?.[1] ?? '';
   if (!/^[#@$]\w+$/.test(phrase.text) && !operatorNames.has(name)) return;
   const { start, end } = phrase;
-  warnings.push(
-    warning(
-      'R108',
-      phrase,
-      'in quotes this is plain text, not an operator',
-      suggest('remove the quotes', [{ start, end, text: phrase.text }]),
-    ),
+  warn(
+    'R108',
+    phrase,
+    'in quotes this is plain text, not an operator',
+    suggest('remove the quotes', [{ start, end, text: phrase.text }]),
   );
 }
 
-function lintTag(clause: TextClause, warnings: Problem[]): void {
+function lintTag(clause: TextClause, warn: Warn): void {
   const form = FORMS[clause.kind];
   if (form === undefined || form.test(clause.text)) return;
   const { start, end, kind } = clause;
   const whole = form.source.slice(0, -1);
   const length = (new RegExp(whole, form.flags).exec(clause.text)?.[0] ?? '').length;
-  warnings.push(
-    warning(
-      'R107',
-      clause,
-      `no post has such a ${kind}, so this never matches`,
-      length === 0
-        ? undefined
-        : suggest('keep what can be one', [{ start: start + 1 + length, end, text: '' }]),
-    ),
+  warn(
+    'R107',
+    clause,
+    `no post has such a ${kind}, so this never matches`,
+    length === 0
+      ? undefined
+      : suggest('keep what can be one', [{ start: start + 1 + length, end, text: '' }]),
   );
 }
 
@@ -237,21 +214,12 @@ const FORMS: { readonly [kind: string]: RegExp } = {
   cashtag: /^[A-Za-z]{1,6}(?:[._][A-Za-z]{1,2})?$/,
 };
 
-function lintHandle(text: string, clause: OperatorClause, warnings: Problem[]): void {
+function lintHandle(text: string, clause: OperatorClause, warn: Warn): void {
   const { name, value, start, end } = clause;
   if (operators[name].value !== 'user' || typeof value !== 'string') return;
   if (/^\w+$/.test(value)) return;
   const span = { start: text.indexOf(':', start) + 1, end };
-  warnings.push(warning('R107', span, 'no handle looks like that, so this never matches'));
-}
-
-function warning(
-  code: ProblemCode,
-  { start, end }: Span,
-  explanation: string,
-  suggestion?: Suggestion,
-): Problem {
-  return { code, severity: 'warning', start, end, message: explanation, explanation, suggestion };
+  warn('R107', span, 'no handle looks like that, so this never matches');
 }
 
 function gapEnd(text: string, from: number): number {

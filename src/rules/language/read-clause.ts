@@ -30,11 +30,7 @@ export function readClause(reader: Reader): Leaf {
     return readPrefixed(reader, prefixed);
   if (unit === OPEN_BRACKET || unit === CLOSE_BRACKET) return skipBracket(reader);
   if (unit === COLON) {
-    reader.skipRun();
-    const span = { start, end: reader.at };
-    reader.report(
-      cannotParse({ start, end: start + 1 }, ':', 'an operator needs a name', quoting(text, span)),
-    );
+    refuseColon(reader, start, 'an operator needs a name');
   } else {
     reader.skipBadCharacter();
   }
@@ -123,17 +119,16 @@ function readProximity(reader: Reader, start: number, text: string): Leaf {
 
 /** Skips a clause with a colon that does not follow the name of an operator. */
 function skipColon(reader: Reader, start: number): Leaf {
+  refuseColon(reader, start, 'a colon may only follow the name of an operator');
+  return reader.unread(start);
+}
+
+/** Reports the colon at the reader's place, and skips its clause; quotes around it from `start` on may be meant. */
+function refuseColon(reader: Reader, start: number, explanation: string): void {
   const colon = reader.at;
   reader.skipRun();
-  reader.report(
-    cannotParse(
-      { start: colon, end: colon + 1 },
-      ':',
-      'a colon may only follow the name of an operator',
-      quoting(reader.text, { start, end: reader.at }),
-    ),
-  );
-  return reader.unread(start);
+  const fix = quoting(reader.text, { start, end: reader.at });
+  reader.report(cannotParse({ start: colon, end: colon + 1 }, ':', explanation, fix));
 }
 
 function skipBracket(reader: Reader): Leaf {
@@ -159,20 +154,9 @@ function readOperator(reader: Reader, start: number): Leaf {
   const name = operatorNames.get(written);
   if (name !== undefined) return readNamed(reader, start, name);
   if (deprecatedOperators.has(written)) return readDeprecated(reader, start, written);
+  if (!/^[A-Za-z_]\w*$/.test(written)) return skipColon(reader, start);
   reader.skipRun();
-  const whole = { start, end: reader.at };
-  if (/^[A-Za-z_]\w*$/.test(written)) {
-    reader.report(unknownField(text, { start, end: colon }, whole));
-  } else {
-    reader.report(
-      cannotParse(
-        { start: colon, end: colon + 1 },
-        ':',
-        'a colon may only follow the name of an operator',
-        quoting(text, whole),
-      ),
-    );
-  }
+  reader.report(unknownField(text, { start, end: colon }, { start, end: reader.at }));
   return reader.unread(start);
 }
 
@@ -180,17 +164,8 @@ function readNamed(reader: Reader, start: number, name: OperatorName): Leaf {
   reader.at++;
   const valueStart = reader.at;
   const value = readValue(reader, name, operators[name].value);
-  const colon = reader.at;
-  if (reader.unit === COLON && colon > valueStart) {
-    reader.skipRun();
-    reader.report(
-      cannotParse(
-        { start: colon, end: colon + 1 },
-        ':',
-        'a value with a colon needs quotes',
-        quoting(reader.text, { start: valueStart, end: reader.at }),
-      ),
-    );
+  if (reader.unit === COLON && reader.at > valueStart) {
+    refuseColon(reader, valueStart, 'a value with a colon needs quotes');
     return reader.unread(start, name);
   }
   if (value === undefined) return reader.unread(start, name);
