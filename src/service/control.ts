@@ -1,5 +1,5 @@
 import { OptionError } from '../errors.js';
-import type { Compliance } from './compliance/compliance.js';
+import type { Compliance } from './compliance/compliance-events.js';
 import type { ServiceContext } from './context.js';
 import { isLoopbackHost } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';

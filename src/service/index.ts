@@ -11,7 +11,7 @@ export type {
   SortKey,
 } from './archive/archive.js';
 export type { Clock } from './clock.js';
-export type { Compliance } from './compliance/compliance.js';
+export type { Compliance } from './compliance/compliance-events.js';
 export type { Addresses } from './http/addresses.js';
 export type {
   BodyFault,

@@ -6,7 +6,7 @@ import type { Archive } from './archive/archive.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
 import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
-import { Compliance } from './compliance/compliance.js';
+import { Compliance } from './compliance/compliance-events.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
 import type { ServiceContext } from './context.js';

@@ -1,5 +1,5 @@
 import type { Window } from '../../time.js';
-import type { Compliance } from '../compliance/compliance.js';
+import type { Compliance } from '../compliance/compliance-events.js';
 import type {
   Archive,
   ArchivedPost,

@@ -6,7 +6,7 @@ import type { LiveResponse } from '../http/live-response.js';
 import { checkGzip, streamConnection } from '../http/live-response.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
-import type { Compliance } from './compliance.js';
+import type { Compliance } from './compliance-events.js';
 import { type ComplianceEvent, PARTITIONS } from './generated-events.js';
 
 /** The documented path, and the one that older clients use. */

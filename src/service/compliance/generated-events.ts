@@ -26,7 +26,7 @@ export interface GeneratedEvent {
 }
 
 /** Kinds and their share in percent. Reposts only get events for users. */
-const KINDS: readonly (readonly [EventKind, number])[] = [
+const KINDS = [
   ['delete', 36],
   ['drop', 8],
   ['status_withheld', 4],
@@ -39,15 +39,19 @@ const KINDS: readonly (readonly [EventKind, number])[] = [
   ['user_suspend', 6],
   ['user_withheld', 4],
   ['user_withheld_flat', 3],
-];
-const USER_KINDS: readonly UserKind[] = ['user_delete', 'user_protect', 'user_suspend'];
+] as const;
+const USER_KINDS = ['user_delete', 'user_protect', 'user_suspend'] as const;
 /** Half of these events are undone. */
-const UNDO_KINDS: Partial<Record<EventKind, EventKind>> = {
+const UNDO_KINDS = {
   drop: 'undrop',
   user_delete: 'user_undelete',
   user_protect: 'user_unprotect',
   user_suspend: 'user_unsuspend',
-};
+} as const;
+
+/** The kinds of events that are generated for a post of the archive or for its author. */
+export type EventKind = (typeof KINDS)[number][0] | (typeof UNDO_KINDS)[keyof typeof UNDO_KINDS];
+
 const COUNTRIES = ['DE', 'FR', 'IN', 'TR', 'XX', 'XY'];
 
 /**
@@ -79,7 +83,7 @@ export class GeneratedEvents {
     const delay = DELAYS[details % DELAYS.length] as number;
     // Posts have whole seconds, so the event stays in the same second plus the delay.
     const eventAt = at + delay + ((details >>> 8) % 1000);
-    const undo = (details & 0x80) === 0 ? UNDO_KINDS[kind] : undefined;
+    const undo = (details & 0x80) === 0 ? undoOf(kind) : undefined;
     return {
       kind,
       at: eventAt,
@@ -121,6 +125,10 @@ export class GeneratedEvents {
   }
 }
 
+function undoOf(kind: EventKind): EventKind | undefined {
+  return kind in UNDO_KINDS ? UNDO_KINDS[kind as keyof typeof UNDO_KINDS] : undefined;
+}
+
 function kindAt(percent: number): EventKind {
   let rest = percent;
   for (const [kind, share] of KINDS) {
@@ -135,28 +143,6 @@ export interface EventPost {
   readonly id: string;
   readonly userId: string;
 }
-
-/** The kinds of events that are generated for a post of the archive or for its author. */
-export type EventKind =
-  | 'delete'
-  | 'drop'
-  | 'undrop'
-  | 'status_withheld'
-  | 'status_withheld_flat'
-  | 'favorite'
-  | 'tweet_edit'
-  | 'scrub_geo'
-  | 'user_withheld'
-  | 'user_withheld_flat'
-  | UserKind;
-
-export type UserKind =
-  | 'user_delete'
-  | 'user_undelete'
-  | 'user_protect'
-  | 'user_unprotect'
-  | 'user_suspend'
-  | 'user_unsuspend';
 
 /**
  * The JSON of an event, with exact ids. The two withheld kinds come in the documented shape and, as

@@ -1,6 +1,6 @@
 import { SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
-import { type Html, html } from './html/html.js';
+import { type Html, type HtmlValue, html } from './html/html.js';
 import { csrfField, messageBox, stateOf } from './html/page-parts.js';
 import { exactDurationOf, instant } from './html/units.js';
 
@@ -41,28 +41,32 @@ export function clockFace(clock: Clock): Html {
 }
 
 function changes(clock: Clock, csrf: string, problem: ClockProblem | undefined): Html {
-  const isWrong = (name: string) => problem?.form.has(name) === true;
-  const typed = (name: string) =>
-    isWrong(name) &&
-    html` value="${problem?.form.get(name)}" aria-invalid="true" aria-describedby="clock-problem" autofocus`;
   const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');
-  return html`<form method="post" action="/console/faults">${csrfField(csrf)}
-<fieldset><legend>Move on by</legend><div class="row tight">${Object.entries(SPANS).map(
+  const isWrong = (name: string) => problem?.form.has(name) === true;
+  const form = (content: HtmlValue) =>
+    html`<form method="post" action="/console/faults">${csrfField(csrf)}${content}</form>`;
+  const field = (name: string, label: string, action: string, hint: string) => {
+    const typed =
+      isWrong(name) &&
+      html` value="${problem?.form.get(name)}" aria-invalid="true" aria-describedby="clock-problem" autofocus`;
+    return form(html`
+<div class="field"><label for="${name}">${label}</label>
+<div class="joined"><input id="${name}" name="${name}" type="text" autocomplete="off" required${typed}>
+<button name="action" value="${name}">${action}</button></div>
+<span class="hint">${hint}</span></div>${isWrong(name) && box}`);
+  };
+  const button = (action: string, label: string) =>
+    html`<button class="plain" name="action" value="${action}">${label}</button>`;
+  const spans = Object.entries(SPANS).map(
     ([span, label]) => html`<button class="plain" name="span" value="${span}">${label}</button>`,
-  )}</div></fieldset></form>
+  );
+  return html`${form(html`
+<fieldset><legend>Move on by</legend><div class="row tight">${spans}</div></fieldset>`)}
 <div class="fields">
-<form method="post" action="/console/faults">${csrfField(csrf)}
-<div class="field"><label for="advance">Move by</label>
-<div class="joined"><input id="advance" name="advance" type="text" autocomplete="off" required${typed('advance')}>
-<button name="action" value="advance">Move</button></div>
-<span class="hint">30s, 31m, 2h, 15d; back with a minus: -2h</span></div>${isWrong('advance') && box}</form>
-<form method="post" action="/console/faults">${csrfField(csrf)}
-<div class="field"><label for="set">Set to</label>
-<div class="joined"><input id="set" name="set" type="text" autocomplete="off" required${typed('set')}>
-<button name="action" value="set">Set</button></div>
-<span class="hint">202405151234, or ISO 8601; in UTC</span></div>${isWrong('set') && box}</form>
+${field('advance', 'Move by', 'Move', '30s, 31m, 2h, 15d; back with a minus: -2h')}
+${field('set', 'Set to', 'Set', '202405151234, or ISO 8601; in UTC')}
 </div>${!isWrong('advance') && !isWrong('set') && box}
-<form method="post" action="/console/faults">${csrfField(csrf)}<div class="row tight">
-${clock.frozen ? html`<button class="plain" name="action" value="resume">Let the clock run</button>` : html`<button class="plain" name="action" value="freeze">Stop the clock</button>`}
-<button class="plain" name="action" value="reset">Back to real time</button></div></form>`;
+${form(html`<div class="row tight">
+${clock.frozen ? button('resume', 'Let the clock run') : button('freeze', 'Stop the clock')}
+${button('reset', 'Back to real time')}</div>`)}`;
 }

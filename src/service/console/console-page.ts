@@ -1,4 +1,4 @@
-import type { Compliance } from '../compliance/compliance.js';
+import type { Compliance } from '../compliance/compliance-events.js';
 import type { ServiceContext } from '../context.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';

@@ -5,7 +5,7 @@ import type { Handler } from '../http/router.js';
 import type { Settings } from '../service-options.js';
 import { type Html, html } from './html/html.js';
 import { HOME, pageResponse, plainPage, seeOther } from './html/page.js';
-import { csrfField, messageBox } from './html/page-parts.js';
+import { csrfField, signInFields } from './html/page-parts.js';
 import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
@@ -52,14 +52,10 @@ interface SignInForm {
 }
 
 function signInForm({ csrf, next, email = '', problem }: SignInForm): Html {
-  const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
+  const name = ['email', 'Email', html` inputmode="email"`] as const;
   return html`<form class="card" method="post" action="${SIGN_IN}">
 ${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
-<div class="field"><label for="email">Email</label>
-<input id="email" name="email" type="text" value="${email}" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
-<div class="field"><label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}${problem !== undefined && html` autofocus`}></div>
-${problem !== undefined && messageBox({ tone: 'bad', text: problem }, 'problem')}
+${signInFields(name, email, problem)}
 <button class="main">Sign in</button>
 <p class="hint">The login that your programs use. The service printed it when it started.</p>
 </form>`;

@@ -15,6 +15,8 @@ export interface MatchedFaults {
   readonly other: Exclude<RequestFault, DelayFault> | undefined;
 }
 
+type OfKind<Kind extends Fault['kind']> = Fault & { readonly kind: Kind };
+
 interface Planted {
   readonly id: number;
   readonly fault: Fault;
@@ -86,16 +88,13 @@ export class Faults {
   matchJob<Kind extends JobFault['kind']>(
     kind: Kind,
     title: string,
-    applies: (fault: JobFault & { readonly kind: Kind }) => boolean = () => true,
-  ): (JobFault & { readonly kind: Kind }) | undefined {
-    type Matched = JobFault & { readonly kind: Kind };
-    return this.#take(
+    applies: (fault: OfKind<Kind>) => boolean = () => true,
+  ): OfKind<Kind> | undefined {
+    return this.#takeKind(
+      kind,
       fault =>
-        fault.kind === kind &&
-        isJobFault(fault) &&
-        (fault.title === undefined || fault.title === title) &&
-        applies(fault as Matched),
-    ) as Matched | undefined;
+        isJobFault(fault) && (fault.title === undefined || fault.title === title) && applies(fault),
+    );
   }
 
   /** The fault of a kind that hits a stream. Counts the hit. */
@@ -103,16 +102,20 @@ export class Faults {
     kind: Kind,
     endpoint: Endpoint,
     pathAndQuery: string,
-    applies: (fault: StreamFault & { readonly kind: Kind }) => boolean = () => true,
-  ): (StreamFault & { readonly kind: Kind }) | undefined {
-    type Matched = StreamFault & { readonly kind: Kind };
-    return this.#take(
-      fault =>
-        fault.kind === kind &&
-        isStreamFault(fault) &&
-        isAimedAt(fault, endpoint, pathAndQuery) &&
-        applies(fault as Matched),
-    ) as Matched | undefined;
+    applies: (fault: OfKind<Kind>) => boolean = () => true,
+  ): OfKind<Kind> | undefined {
+    return this.#takeKind(
+      kind,
+      fault => isStreamFault(fault) && isAimedAt(fault, endpoint, pathAndQuery) && applies(fault),
+    );
+  }
+
+  #takeKind<Kind extends Fault['kind']>(
+    kind: Kind,
+    matches: (fault: OfKind<Kind>) => boolean,
+  ): OfKind<Kind> | undefined {
+    const isOfKind = (fault: Fault): fault is OfKind<Kind> => fault.kind === kind;
+    return this.#take(fault => isOfKind(fault) && matches(fault)) as OfKind<Kind> | undefined;
   }
 
   #take(matches: (fault: Fault) => boolean): Fault | undefined {

@@ -1,6 +1,7 @@
 import type { Format } from '../../activity/activity.js';
-import { formatTimestamp, parseTimestamp, type Window } from '../../time.js';
+import { formatTimestamp, type Window } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
+import { readDate } from '../http/read-date.js';
 import { parseJsonObject } from '../http/request-body.js';
 import { type RequestedRule, readRule } from '../http/rule-outcomes.js';
 import type { Limits } from '../http/service-limits.js';
@@ -103,22 +104,16 @@ function checkPublisher(given: Given, { publisher }: CreateChecks, problems: str
 
 function readWindow(given: Given, { limits, now }: CreateChecks, problems: string[]): Window {
   const before = problems.length;
+  const { searchEarliest: earliest } = limits;
+  const bounds = {
+    earliest,
+    tooEarly: `The archive begins at ${formatTimestamp(earliest)}.`,
+    latest: now,
+    tooLate: "Can't ask for activities from the future.",
+  };
   const dateOf = (name: string): number => {
     const text = textOf(name, given, problems);
-    const ms = text === undefined ? undefined : parseTimestamp(text);
-    if (text !== undefined && ms === undefined)
-      problems.push(
-        `Invalid date format for field '${name}'. Expected format is 'yyyyMMddHHmm'. ` +
-          "For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.",
-      );
-    else if (ms !== undefined && ms > now)
-      problems.push(`Invalid date for field '${name}'. Can't ask for activities from the future.`);
-    else if (ms !== undefined && ms < limits.searchEarliest)
-      problems.push(
-        `Invalid date for field '${name}'. ` +
-          `The archive begins at ${formatTimestamp(limits.searchEarliest)}.`,
-      );
-    return ms ?? 0;
+    return text === undefined ? 0 : (readDate(text, `field '${name}'`, bounds, problems) ?? 0);
   };
   const from = dateOf('fromDate');
   const to = dateOf('toDate');

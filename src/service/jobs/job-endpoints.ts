@@ -15,14 +15,14 @@ export class JobEndpoints implements JobAccess {
   readonly routes: readonly Route[];
   readonly #files: Server;
   readonly #stopFiles: () => void;
-  #jobs: Jobs;
+  jobs: Jobs;
   readonly #serviceUrl: () => string;
   #opened: Promise<void> | undefined;
 
   constructor(context: ServiceContext, serviceUrl: () => string) {
     const { seed, account } = context.settings;
     this.context = context;
-    this.#jobs = new Jobs(context);
+    this.jobs = new Jobs(context);
     this.urls = createDataUrls(seed, account);
     this.#serviceUrl = serviceUrl;
     this.routes = jobRoutes(this);
@@ -31,10 +31,6 @@ export class JobEndpoints implements JobAccess {
       listener.handle(request, response),
     );
     this.#stopFiles = () => listener.stop();
-  }
-
-  get jobs(): Jobs {
-    return this.#jobs;
   }
 
   /** The URL of the service. */
@@ -61,14 +57,14 @@ export class JobEndpoints implements JobAccess {
     this.#stopFiles();
     await this.#opened?.catch(() => {});
     await closeServer(this.#files);
-    await this.#jobs.close();
+    await this.jobs.close();
     // A service that was stopped can be started again.
-    this.#jobs = new Jobs(this.context);
+    this.jobs = new Jobs(this.context);
     this.#opened = undefined;
   }
 
   async #open(): Promise<void> {
     await listen(this.#files, this.context.settings.filesPort, 'filesPort');
-    await this.#jobs.open();
+    await this.jobs.open();
   }
 }

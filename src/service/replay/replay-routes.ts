@@ -1,5 +1,5 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
-import type { Compliance } from '../compliance/compliance.js';
+import type { Compliance } from '../compliance/compliance-events.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
@@ -7,11 +7,12 @@ import type { LiveResponse } from '../http/live-response.js';
 import { checkGzip, streamConnection } from '../http/live-response.js';
 import type { Faults } from '../http/planted-faults.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
+import { readDate } from '../http/read-date.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
-import { type ReplayFaults, replay } from './replay.js';
 import type { ReplayEnd, ReplayLog } from './replay-log.js';
 import { type PostStream, type ReplayItems, replayedPosts } from './replayed-posts.js';
+import { type ReplayFaults, replay } from './send-replay.js';
 import type { StreamRules } from './stream-rules.js';
 
 type StreamType = PostStream | 'compliance';
@@ -145,21 +146,16 @@ function replayWindow(parameters: URLSearchParams, now: number, limits: Limits):
   const problems: string[] = [];
   const earliest = floorTo(MINUTE, now - limits.replayReachMs);
   const dateOf = (name: string, ageMs: number): number => {
-    const ms = parseTimestamp(parameters.get(name) ?? '');
-    const wrong = `Invalid date for query parameter '${name}'.`;
-    if (ms === undefined)
-      problems.push(
-        `Invalid date format for query parameter '${name}'. Expected format is 'yyyyMMddHHmm'. ` +
-          "For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.\n\n",
-      );
-    else if (ms > now - ageMs)
-      problems.push(
-        `${wrong} Can't ask for tweets from within the past ${ageMs / MINUTE} minutes.`,
-      );
-    else if (ms < earliest)
-      problems.push(
-        `${wrong} Can't ask for tweets from more than ${limits.replayReachMs / DAY} days ago.`,
-      );
+    const bounds = {
+      earliest,
+      tooEarly: `Can't ask for tweets from more than ${limits.replayReachMs / DAY} days ago.`,
+      latest: now - ageMs,
+      tooLate: `Can't ask for tweets from within the past ${ageMs / MINUTE} minutes.`,
+    };
+    const what = `query parameter '${name}'`;
+    const ms = readDate(parameters.get(name) ?? '', what, bounds, problems);
+    // The real service has two line ends after this problem.
+    if (ms === undefined) problems.push('\n');
     return ms ?? 0;
   };
   const from = dateOf('fromDate', limits.replayFromAgeMs);

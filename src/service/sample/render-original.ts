@@ -21,15 +21,8 @@ export function renderOriginal(
     return renderRetweet(draft, drafts.draftOf(draft.target), drafts, seenAt);
   const text = textOf(draft, drafts);
   const { cut, full } = text;
-  const entities =
-    cut === undefined
-      ? renderEntities(draft, text, drafts, { kept: text.length, shift: 0, unwound: true })
-      : renderEntities(draft, text, drafts, {
-          kept: cut.kept,
-          shift: 0,
-          cutLink: cut.link,
-          unwound: true,
-        });
+  const range = { kept: cut?.kept ?? text.length, shift: 0, cutLink: cut?.link, unwound: true };
+  const entities = renderEntities(draft, text, drafts, range);
   const media = renderExtendedEntities(draft, text, drafts, 0);
   const shown = cut === undefined ? text.shown : ([text.shown[0], cut.length] as const);
   return (
@@ -107,11 +100,8 @@ function extended(
   drafts: SampleDrafts,
   media: string | undefined,
 ): string {
-  const entities = renderEntities(draft, text, drafts, {
-    kept: text.length,
-    shift: 0,
-    unwound: true,
-  });
+  const range = { kept: text.length, shift: 0, unwound: true };
+  const entities = renderEntities(draft, text, drafts, range);
   return `"extended_tweet":{"full_text":${quote(text.full)},"display_text_range":[${text.shown}],"entities":${entities}${media === undefined ? '' : `,"extended_entities":${media}`}},`;
 }
 

@@ -1,11 +1,12 @@
 import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
-import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../../time.js';
+import { DAY, floorTo, formatTimestamp, MINUTE, type Window } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
+import { readDate } from '../http/read-date.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
 import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
@@ -206,25 +207,14 @@ function searchWindow(
   const earliest =
     product === '30day' ? floorTo(MINUTE, asOf - limits.thirtyDaySpanMs) : limits.searchEarliest;
 
-  const given = (name: string, text: string | undefined): number | undefined => {
-    if (text === undefined) return undefined;
-    const ms = parseTimestamp(text);
-    if (ms === undefined)
-      problems.push(
-        `Invalid date format for query parameter '${name}'. Expected format is 'yyyyMMddHHmm'. ` +
-          "For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.",
-      );
-    else if (ms > asOf)
-      problems.push(
-        `Invalid date for query parameter '${name}'. Can't ask for activities from the future.`,
-      );
-    else if (ms < earliest)
-      problems.push(
-        `Invalid date for query parameter '${name}'. ` +
-          `The product ${product} begins at ${formatTimestamp(earliest)}.`,
-      );
-    return ms;
+  const bounds = {
+    earliest,
+    tooEarly: `The product ${product} begins at ${formatTimestamp(earliest)}.`,
+    latest: asOf,
+    tooLate: "Can't ask for activities from the future.",
   };
+  const given = (name: string, text: string | undefined) =>
+    text === undefined ? undefined : readDate(text, `query parameter '${name}'`, bounds, problems);
 
   const from = given('fromDate', fromDate);
   // To the second: only the echo of the window is floored to the minute.

@@ -7,8 +7,8 @@ import {
   type Route,
   routesOf,
 } from '../http/router.js';
-import { countsPage } from './counts.js';
-import { searchPage } from './search.js';
+import { countsPage } from './counts-page.js';
+import { searchPage } from './search-page.js';
 import {
   createSearchRequestReader,
   type Product,

@@ -20,27 +20,14 @@ export interface RegisteredApplication {
 
 /** The two applications of every service: one approved, one not. */
 export function registeredApplications(settings: OAuthSettings): readonly RegisteredApplication[] {
-  const { consumerKey, consumerSecret, unapprovedConsumerKey, unapprovedConsumerSecret } = settings;
+  const websiteUrl = 'http://127.0.0.1/';
+  const approved = { id: '10000001', name: 'Local application', websiteUrl, approved: true };
+  const other = { id: '10000002', name: 'Unapproved application', websiteUrl, approved: false };
   return [
+    { application: { ...approved, key: settings.consumerKey }, secret: settings.consumerSecret },
     {
-      application: {
-        id: '10000001',
-        key: consumerKey,
-        name: 'Local application',
-        websiteUrl: 'http://127.0.0.1/',
-        approved: true,
-      },
-      secret: consumerSecret,
-    },
-    {
-      application: {
-        id: '10000002',
-        key: unapprovedConsumerKey,
-        name: 'Unapproved application',
-        websiteUrl: 'http://127.0.0.1/',
-        approved: false,
-      },
-      secret: unapprovedConsumerSecret,
+      application: { ...other, key: settings.unapprovedConsumerKey },
+      secret: settings.unapprovedConsumerSecret,
     },
   ];
 }

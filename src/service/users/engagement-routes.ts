@@ -6,9 +6,9 @@ import { getOrMake } from '../get-or-make.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
-import { readEngagementRequest } from './engagement-request.js';
 import { engagementsOf, engagementTotals } from './engagement-totals.js';
 import type { OAuthProvider } from './oauth-provider.js';
+import { readEngagementRequest } from './read-engagement-request.js';
 import type { SignedRequests } from './signed-requests.js';
 
 const MAX_BODY_BYTES = 256 * 1024;

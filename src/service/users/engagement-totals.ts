@@ -4,7 +4,7 @@ import type { RuleNode } from '../../rules/tree.js';
 import { DAY, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
 import { getOrMake } from '../get-or-make.js';
-import type { EngagementRequest, EngagementType, Group } from './engagement-request.js';
+import type { EngagementRequest, EngagementType, Group } from './read-engagement-request.js';
 
 export type Engagements = Record<EngagementType, number>;
 

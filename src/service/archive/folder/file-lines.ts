@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { DataError, MillraceError } from '../../../errors.js';
 import { compressionOf } from '../../../gzip/compression.js';
 import { SniffedFile } from '../../../gzip/sniffed-file.js';
+import { CarryOver } from '../../../json/framer.js';
 import { anyStorageError } from '../../../storage/storage-error.js';
 
 /** A line of a file, without its end. */
@@ -71,8 +72,8 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
 
 class LineSplitter {
   readonly #path: string;
-  #rest: Buffer[] = [];
-  #restBytes = 0;
+  /** The start of a line, of earlier blocks. */
+  readonly #rest = new CarryOver();
   #offset = 0;
   #number = 0;
 
@@ -88,8 +89,11 @@ class LineSplitter {
       if (line !== undefined) lines.push(line);
       start = end + 1;
     }
-    // A copy: the decoder reuses the block's memory.
-    if (start < block.length) this.#keep(Buffer.from(block.subarray(start)));
+    this.#rest.add(block.subarray(start));
+    if (this.#rest.byteLength > MAX_LINE_BYTES)
+      throw new DataError(`A line is longer than ${MAX_LINE_BYTES} bytes: not a file of posts`, {
+        position: { origin: this.#path, line: this.#number + 1 },
+      });
     return lines;
   }
 
@@ -97,20 +101,9 @@ class LineSplitter {
     return this.#take(Buffer.alloc(0), 0);
   }
 
-  #keep(bytes: Buffer): void {
-    this.#rest.push(bytes);
-    this.#restBytes += bytes.length;
-    if (this.#restBytes > MAX_LINE_BYTES)
-      throw new DataError(`A line is longer than ${MAX_LINE_BYTES} bytes: not a file of posts`, {
-        position: { origin: this.#path, line: this.#number + 1 },
-      });
-  }
-
   #take(tail: Buffer, endBytes: number): FileLine | undefined {
-    const line = this.#restBytes === 0 ? tail : Buffer.concat([...this.#rest, tail]);
+    const line = this.#rest.join(tail);
     const offset = this.#offset;
-    this.#rest = [];
-    this.#restBytes = 0;
     this.#offset += line.length + endBytes;
     this.#number++;
     const bytes = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;

@@ -18,6 +18,21 @@ export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
+/** The fields of a sign-in: a name, a password, and why the last attempt failed. */
+export function signInFields(
+  [id, label, attributes]: readonly [id: string, label: string, attributes?: Html],
+  value: string,
+  problem: string | undefined,
+): Html {
+  const isWrong = problem !== undefined;
+  const invalid = isWrong && html` aria-invalid="true" aria-describedby="problem"`;
+  return html`<div class="field"><label for="${id}">${label}</label>
+<input id="${id}" name="${id}" type="text" value="${value}"${attributes} autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
+<div class="field"><label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}${isWrong && html` autofocus`}></div>
+${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}`;
+}
+
 /** Code in which a line can end after the separators of addresses and JSON, and not within a flag. */
 export function breakable(code: string): Html {
   return new Html(

@@ -56,7 +56,7 @@ h2 { font-size: 1.15rem; line-height: 1.3; }
 h3 { font-size: 1rem; line-height: 1.35; }
 ul, ol { list-style: none; }
 a { color: var(--accent); text-underline-offset: 0.15em; text-decoration-thickness: 1px; }
-code, pre, .mono { font-family: var(--mono); font-size: 0.875em; }
+code, pre { font-family: var(--mono); font-size: 0.875em; }
 time, .number { font-variant-numeric: tabular-nums; }
 time { white-space: nowrap; }
 .headline time, .facts time, small time { white-space: normal; }
@@ -105,7 +105,6 @@ main:focus { outline: none; }
 /* Parts of a page */
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 0.75rem; padding: 1rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.8rem; }
 .card > header { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.35rem 0.75rem; }
-.cards { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1rem; }
 .stack { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.8rem; }
 .notice, .alarm { border-radius: 0.6rem; padding: 0.7rem 0.9rem; border: 1px solid; }
 .notice { background: var(--good-ground); color: var(--good); }

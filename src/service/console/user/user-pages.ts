@@ -4,7 +4,7 @@ import type { User } from '../../users/grants.js';
 import type { PendingSignIn, UserGrant } from '../../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from '../html/html.js';
 import { layout, type PageOptions, pageResponse } from '../html/page.js';
-import { breakable, csrfField, messageBox } from '../html/page-parts.js';
+import { breakable, csrfField, messageBox, signInFields } from '../html/page-parts.js';
 import { instant } from '../html/units.js';
 
 /** The page that lists a user's grants. */
@@ -54,15 +54,10 @@ export interface UserSignIn {
 
 export function userSignInForm(form: UserSignIn): Html {
   const { action, csrf, about, handle = '', problem, example, otherButton, footer } = form;
-  const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
   return html`<form class="card" method="post" action="${action}">
 <p>${about}</p>
 ${csrfField(csrf)}
-<div class="field"><label for="handle">Handle</label>
-<input id="handle" name="handle" type="text" value="${handle}" autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
-<div class="field"><label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}${problem !== undefined && html` autofocus`}></div>
-${problem !== undefined && messageBox({ tone: 'bad', text: problem }, 'problem')}
+${signInFields(['handle', 'Handle'], handle, problem)}
 <div class="row"><button class="main" name="action" value="sign-in">Sign in</button>${otherButton}</div>
 ${footer}
 <p class="hint">This is a local service: every author of its archive is a user${example !== undefined && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>${breakable('--user-password')}</code> sets another.</p>
