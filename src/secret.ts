@@ -2,8 +2,13 @@ import { inspect } from 'node:util';
 
 const REDACTED = '[redacted]';
 
-/** Shorter secrets are found in ordinary words and numbers. */
-const MIN_ANYWHERE = 3;
+/** Shorter secrets may be ordinary words, or parts of them: as such they would garble every error of the process. */
+const MIN_ANYWHERE = 8;
+/** Still shorter ones are parts of sentences, such as "a". */
+const MIN_WORD = 3;
+/** No letter or digit comes before, unless it ends an escape such as `%3D` or `\n`. */
+const WORD_START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
+const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 
 /** The secrets of this process by their text; `uses` counts what holds each. The pattern is made with the first error. */
 const known = new Map<string, { uses: number; pattern?: RegExp }>();
@@ -116,18 +121,26 @@ function withoutSource(text: string): string {
 function patternOf(secret: string): RegExp {
   const characters = [...secret];
   const bytes = Buffer.from(secret);
-  const spellings = [
-    characters.map(anySpelling).join(''),
+  const { length } = characters;
+  const spellings = characters.map((character, i) => {
+    if (length < MIN_WORD || length >= MIN_ANYWHERE) return anySpelling(character);
+    return anySpelling(character, {
+      before: i === 0 && LETTER_OR_DIGIT.test(character) ? WORD_START : '',
+      after: i === length - 1 && LETTER_OR_DIGIT.test(character) ? WORD_END : '',
+    });
+  });
+  const all = [
+    spellings.join(''),
     base64Spelling(bytes.toString('base64')),
     bytes.toString('hex').replace(/[a-f]/g, anyCase),
   ].join('|');
-  // A short one counts only as a value: behind a quote, an equals sign or the like. An apostrophe is no quote.
+  // The shortest count only as a value: behind a quote, an equals sign or the like. An apostrophe is no quote.
   const pattern =
-    characters.length < MIN_ANYWHERE
-      ? `(?<=["=:;>]|(?<!\\p{L})')(?:${spellings})(?![\\p{L}\\p{N}_])`
-      : spellings;
+    length < MIN_WORD ? `(?<=["=:;>]|(?<!\\p{L})')(?:${all})(?![\\p{L}\\p{N}_])` : all;
   return new RegExp(pattern, 'gu');
 }
+
+const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 
 const NAMED: Readonly<Record<string, string>> = {
   '&': 'amp',
@@ -137,15 +150,15 @@ const NAMED: Readonly<Record<string, string>> = {
   "'": 'apos',
 };
 
-/** A character as it is, and as addresses, forms, JSON and HTML write it. */
-function anySpelling(character: string): string {
+/** A character as it is, between what must hold `before` and `after` it, and as addresses, forms, JSON and HTML write it. */
+function anySpelling(character: string, { before = '', after = '' } = {}): string {
   const percent = [...Buffer.from(character)].map(byte => `%(?:25)*${anyCaseHex(byte, 2)}`);
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
   const point = character.codePointAt(0) ?? 0;
   const named = NAMED[character];
   return `(?:${[
     // JSON escapes some characters, and JSON within JSON the escapes, too.
-    character === '\\' ? '\\\\{1,4}' : `\\\\{0,3}${literal(character)}`,
+    character === '\\' ? '\\\\{1,4}' : `${before}\\\\{0,3}${literal(character)}${after}`,
     percent.join(''),
     units.map(unit => `\\\\{1,3}u${anyCaseHex(unit, 4)}`).join(''),
     `&#(?:0*${point}|[xX]0*${anyCaseHex(point, 1)});`,

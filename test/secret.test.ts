@@ -117,6 +117,35 @@ describe('redacting a text', () => {
     });
   });
 
+  it('a short password that is an ordinary word stays in longer words, and is removed where it stands by itself', () => {
+    whileSecret(['station'], () => {
+      for (const text of ['stationary', 'The substation', 'Playstation5', 'stations', 'station2'])
+        expect(redact(text)).toBe(text);
+      for (const text of ['station', 'p=station&q', '"station"', 'user:station', '_station_'])
+        expect(redact(text)).toBe(text.replace('station', '[redacted]'));
+    });
+  });
+
+  it('a short password is removed from values in each encoding, also right behind an escape', () => {
+    const password = 'st a/on';
+    const encodings = [
+      encodeURIComponent(`p=${password}&q`),
+      JSON.stringify(`\n${password}\n`),
+      JSON.stringify(JSON.stringify(`\t${password}\u2028`)).replaceAll('\u2028', '\\u2028'),
+      [...password].map(percent).join('').replace(/^/, 'x'),
+      `x${Buffer.from(password).toString('base64')}x`,
+      `9${Buffer.from(password).toString('hex')}9`,
+      `x${password.replace('s', '&#115;')};`,
+    ];
+    whileSecret([password], () => {
+      for (const text of encodings) expect(redact(text), text).toContain('[redacted]');
+    });
+  });
+
+  it('a password of eight characters or more is removed within longer words, too', () => {
+    whileSecret(['stations'], () => expect(redact('substations2')).toBe('sub[redacted]2'));
+  });
+
   it('ends when nothing holds the secret any more', () => {
     const [one, other] = [protect('canary-twice'), protect('canary-twice')];
     one();
