@@ -327,6 +327,17 @@ describe('sinks and stages that are streams', () => {
     await expect(stage.readable.getReader().read()).resolves.toMatchObject({ done: true });
   });
 
+  it('are closed at both ends as a pair of web streams that do not know each other, such as those of a socket', async () => {
+    const reasons: unknown[] = [];
+    const stage = {
+      writable: new WritableStream<string>({ abort: why => void reasons.push(why) }),
+      readable: new ReadableStream<string>({ cancel: why => void reasons.push(why) }),
+    };
+    const sink = new WritableStream<string>();
+    await expect(pipeline(lines(), stage, sink, { signal: aborted() })).rejects.toBe(reason);
+    expect(reasons).toEqual([reason, reason]);
+  });
+
   it('are closed as branches of a tee whose checkpoint cannot be opened', async () => {
     const checkpoint = path.join(folder, 'checkpoint.json');
     await mkdir(checkpoint);

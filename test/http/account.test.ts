@@ -334,3 +334,17 @@ it.each([
 ])('an unknown name within a group of options is refused: %j', (options, text) => {
   expect(errorOf(() => account(options as never, {})).message).toContain(`account: ${text}`);
 });
+
+describe('the service that a checkpoint belongs to', () => {
+  it('is named by host and port, as another port is another service', () => {
+    const at = (url: string) => account({}, {}).serviceAt(new URL(url));
+    expect(at('https://api.example.com:8443/search')).toEqual({ service: 'api.example.com:8443' });
+    expect(at('https://api.example.com:443/search')).toEqual({ service: 'api.example.com' });
+  });
+
+  it('is the local service at a loopback address, whatever its port', () => {
+    const url = new URL('http://127.0.0.1:4321/search');
+    expect(account({}, {}).serviceAt(url)).toEqual({});
+    expect(account({ localService: 'seed 1' }, {}).serviceAt(url)).toEqual({ service: 'seed 1' });
+  });
+});

@@ -252,6 +252,16 @@ describe('an error response', () => {
     }
   });
 
+  it('does not show a part of a secret where a long body is cut', async () => {
+    const acme = accountFor();
+    for (let before = 480; before <= 505; before++) {
+      server.script.push(status(400, `${'x'.repeat(before)}${CANARY}`));
+      const { body, message } = (await errorOf(get(acme))) as HttpError;
+      expect(body.length).toBeLessThanOrEqual(500);
+      expect(message).not.toContain('xc');
+    }
+  });
+
   it('does not show a secret in a cause either, of a 200 that is read', async () => {
     const acme = accountFor();
     server.script.push(response => response.end(CANARY));

@@ -670,6 +670,19 @@ describe('a connection that is refused', () => {
     },
   );
 
+  it('406 before each of many connections that complete: is retried, however many they are', async () => {
+    const long = past(600);
+    const all = wirePosts(long);
+    let refused = 0;
+    server.otherwise = (response, request) => {
+      if (server.received.length % 2 === 0) return wholeReplay(all)(response, request);
+      refused++;
+      return status(406, 'Please update your client')(response, request);
+    };
+    expect(idsOf(await collected(posts(long)))).toEqual(idsOf(all));
+    expect(refused).toBeGreaterThan(5);
+  });
+
   it('406 because the stream has no rules: an error immediately, as connecting again adds none', async () => {
     const text = 'There are no rules for this stream. Add rules before connecting.';
     server.otherwise = status(406, JSON.stringify({ error: { message: text } }));

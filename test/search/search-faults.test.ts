@@ -188,6 +188,18 @@ describe('a search that cannot go on', () => {
     expect(more.missing).toEqual(upTo(13));
   });
 
+  it('after a page without posts misses no minute that was delivered before', async () => {
+    const empty = JSON.stringify({ results: [], next: 'after the empty page', ...ECHO });
+    afterPages(2, raw(empty));
+    server.otherwise = status(401);
+    const { found, error } = await run();
+    expect(found.length).toBe(20);
+    const { at } = POSTS[19] as (typeof POSTS)[number];
+    expect((error as IncompleteError).missing).toEqual([
+      `posts from 202401010000 to ${formatTimestamp(at + MINUTE)}`,
+    ]);
+  });
+
   it('shows no secret, even if a response echoes it', async () => {
     const token = Buffer.from(`me@acme.test:${PASSWORD}`).toString('base64');
     for (const body of [

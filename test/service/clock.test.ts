@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { OptionError } from '../../src/errors.js';
 import { Clock } from '../../src/service/clock.js';
 import { DAY, HOUR, MINUTE } from '../../src/time.js';
@@ -105,6 +105,21 @@ describe('the clock', () => {
     clock.advance('-1m');
     clock.advance(1);
     expect(clock.now()).toBe(at + 30 * MINUTE + 1);
+  });
+
+  it('takes a time without an offset as UTC, whatever the time zone of the machine', () => {
+    vi.stubEnv('TZ', 'America/New_York');
+    try {
+      expect(new Date(2024, 0, 31).getTimezoneOffset()).toBe(300);
+      const clock = new Clock();
+      clock.freeze();
+      for (const instant of ['2024-01-31', '2024-01-31T00:00', '2024-01-31 00:00:00.000']) {
+        clock.set(instant);
+        expect(clock.now()).toBe(Date.UTC(2024, 0, 31));
+      }
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   it.each<[unknown, RegExp]>([

@@ -103,6 +103,21 @@ describe('files and links', () => {
     );
   });
 
+  it('do not replace a symbolic link that takes the name of an output during the run', async () => {
+    const out = await temporaryFolder();
+    await writeFile(`${out}/victim`, 'precious');
+    const { opened, open } = gate();
+    const run = pipeline(numbers(0, 3, opened), files({ path: `${out}/posts.jsonl` }));
+    await expect
+      .poll(() => readdir(out).then(names => names.includes('posts.jsonl.part')))
+      .toBe(true);
+    await symlink(`${out}/victim`, `${out}/posts.jsonl`);
+    open();
+    await expect(run).rejects.toThrow('is not a regular file: a symbolic link');
+    expect(await readFile(`${out}/victim`, 'utf8')).toBe('precious');
+    expect(await readlink(`${out}/posts.jsonl`)).toBe(`${out}/victim`);
+  });
+
   it('leave a pipe under the name of an output as it is', async () => {
     const out = await temporaryFolder();
     const [code] = await once(spawn('mkfifo', [`${out}/posts.jsonl`]), 'close');

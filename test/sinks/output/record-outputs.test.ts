@@ -99,6 +99,25 @@ it('a checkpoint counts only what is before its cursor where a later write of a 
   await close();
 });
 
+it('a checkpoint waits for all writes of threads before its cursor, after the first of them has ended', async () => {
+  const { committer, writeLine, committed, close } = await open(await temporaryFolder());
+  const first = writeLine('out.jsonl', '{"id":1}');
+  const second = writeLine('out.jsonl', '{"id":2}');
+  await first.written;
+  await second.written;
+  await first.end();
+  await new Promise(setImmediate);
+  await committer.commit('"after 2"');
+  await second.end();
+  await committer.idle();
+  expect(await committed()).toMatchObject({
+    cursor: 'after 2',
+    posts: 2,
+    files: [{ posts: 2, bytes: 18 }],
+  });
+  await close();
+});
+
 it('a run whose lock was taken over commits nothing', async () => {
   const { outputs, committer, writeLine, checkpoint, close } = await open(await temporaryFolder());
   const line = writeLine('out.jsonl', '{"id":1}');
