@@ -42,7 +42,9 @@ export class ActivityStreamsFields implements PostFields {
   constructor(post: ActivityStreamsPost, enrichedUrls: readonly StreamsUrl[] = []) {
     this.#post = post;
     this.#content =
-      post.verb === 'share' && isObject(post.object) && 'actor' in post.object ? post.object : post;
+      post.verb === 'share' && isObject(post.object) && isActivity(post.object)
+        ? post.object
+        : post;
     this.#enrichedUrls = [
       ...enrichedUrls,
       ...list(post.gnip?.urls),
@@ -190,6 +192,11 @@ export class ActivityStreamsFields implements PostFields {
   get #entities(): StreamsEntities | undefined {
     return this.#content.long_object?.twitter_entities ?? this.#content.twitter_entities;
   }
+}
+
+/** Not by `in`: the members of a `SpannedPost` are getters. */
+function isActivity(object: object): object is ActivityStreamsPost {
+  return (object as Partial<ActivityStreamsPost>).actor !== undefined;
 }
 
 /** Handle and id of `http://twitter.com/USER/statuses/ID`. */

@@ -6,9 +6,9 @@ import type { OriginalPost } from './original-post.js';
 import type { PostFields } from './post-fields.js';
 
 /** The fields that rules test and tables show, for a post of either format. */
-export function fieldsOf(activity: Activity): PostFields {
-  const { post } = activity;
-  return 'created_at' in post
+export function fieldsOf({ post }: Pick<Activity, 'post'>): PostFields {
+  // Not `in`: the members of a `SpannedPost` are getters.
+  return (post as Partial<OriginalPost>).created_at !== undefined
     ? new OriginalFields(post as OriginalPost)
     : new ActivityStreamsFields(post as ActivityStreamsPost);
 }

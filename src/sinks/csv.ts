@@ -4,7 +4,7 @@ import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
 import { csvRow } from '../tables/csv-row.js';
-import { rowReader } from '../tables/row-reader.js';
+import { itemReader } from '../tables/post-rows.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
@@ -60,7 +60,7 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     options as CsvOptions<unknown>,
   );
   const list = listColumns(columns);
-  const read = rowReader('csv', list, invalidValues);
+  const read = itemReader('csv', list, invalidValues);
   const escapesFormulas = formulas === 'escape';
   const names = csvRow(
     list.map(({ name }) => name),

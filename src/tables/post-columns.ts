@@ -13,33 +13,59 @@ import type { ColumnType, GivenValue } from './column.js';
 /** A post, or an item that carries one, as `routeByTag` and `engagement` give. */
 export type PostItem = Activity | { readonly activity: Activity };
 
-/** What a row of a post is read from. Both formats are read through the same fields. */
-class PostView {
-  readonly item: PostItem;
-  readonly activity: Activity;
-  readonly fields: PostFields;
-  readonly author: AuthorFields;
-  readonly home: Home | undefined;
-  readonly place: PlaceFields | undefined;
-  readonly mentions: readonly Person[];
-  readonly shared: PostFields['retweeted'];
-  #edits: { readonly value: Edits | undefined } | undefined;
+/** A post as `Activity` shows it, or as it is read from its bytes. */
+type PostSource = Pick<Activity, 'id' | 'postedAt' | 'post' | 'matchingRules' | 'tags' | 'edits'>;
 
-  constructor(item: PostItem) {
-    this.item = item;
-    this.activity = item instanceof Activity ? item : item.activity;
-    this.fields = fieldsOf(this.activity);
-    this.author = this.fields.author;
-    this.home = this.author.homes[0];
-    this.place = this.fields.place;
-    this.mentions = distinct(this.fields.mentions);
-    this.shared = this.fields.retweeted;
+/** What a row of a post is read from. Both formats are read through the same fields, each when a column needs it. */
+export class PostView {
+  readonly activity: PostSource;
+  /** The tag that the post is routed by. */
+  readonly tag: string | undefined;
+  #fields: PostFields | undefined;
+  #author: AuthorFields | undefined;
+  #home: readonly Home[] | undefined;
+  #place: { readonly value: PlaceFields | undefined } | undefined;
+  #mentions: readonly Person[] | undefined;
+  #shared: { readonly value: PostFields['retweeted'] } | undefined;
+
+  constructor(activity: PostSource, tag?: string) {
+    this.activity = activity;
+    this.tag = tag;
+  }
+
+  get fields(): PostFields {
+    this.#fields ??= fieldsOf(this.activity);
+    return this.#fields;
+  }
+
+  get author(): AuthorFields {
+    this.#author ??= this.fields.author;
+    return this.#author;
+  }
+
+  get home(): Home | undefined {
+    this.#home ??= this.author.homes;
+    return this.#home[0];
+  }
+
+  get place(): PlaceFields | undefined {
+    this.#place ??= { value: this.fields.place };
+    return this.#place.value;
+  }
+
+  get mentions(): readonly Person[] {
+    this.#mentions ??= distinct(this.fields.mentions);
+    return this.#mentions;
+  }
+
+  get shared(): PostFields['retweeted'] {
+    this.#shared ??= { value: this.fields.retweeted };
+    return this.#shared.value;
   }
 
   /** Throws for damaged edit metadata, which only its columns need. */
   get edits(): Edits | undefined {
-    this.#edits ??= { value: this.activity.edits };
-    return this.#edits.value;
+    return this.activity.edits;
   }
 }
 
@@ -55,11 +81,20 @@ export function activityOf(item: unknown): Activity | undefined {
 }
 
 /** The columns of one row are read one after the other, so the last view is kept. */
-let last: PostView | undefined;
+let last: { readonly item: PostItem; readonly view: PostView } | undefined;
 
 function viewOf(item: PostItem): PostView {
-  if (last?.item !== item) last = new PostView(item);
-  return last;
+  if (last?.item !== item) last = { item, view: newView(item) };
+  return last.view;
+}
+
+function newView(item: PostItem): PostView {
+  return new PostView(item instanceof Activity ? item : item.activity, tagOf(item));
+}
+
+/** The tag that `routeByTag` routed an item by. */
+export function tagOf(item: PostItem): string | undefined {
+  return 'tag' in item && typeof item.tag === 'string' ? item.tag : undefined;
 }
 
 function of<Type extends ColumnType>(
@@ -81,8 +116,7 @@ const POSTS: ItemKind = {
   },
 };
 
-/** The default columns: content, author, place, rules and counts of a post. */
-export const posts = builtIn(POSTS, viewOf, {
+const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),
   verb: of('string', '`post`, or `share` of another post', ({ shared }) =>
@@ -227,10 +261,15 @@ export const posts = builtIn(POSTS, viewOf, {
     activity.matchingRules.map(({ id }) => id).filter(id => id !== undefined),
   ),
   rule_tags: of('list<string>', 'Their tags, each once', ({ activity }) => activity.tags),
-  tag: of('string', 'The tag that `routeByTag` routed this row by', ({ item }) =>
-    'tag' in item && typeof item.tag === 'string' ? item.tag : null,
-  ),
-});
+  tag: of('string', 'The tag that `routeByTag` routed this row by', ({ tag }) => tag),
+};
+
+/** The default columns: content, author, place, rules and counts of a post. */
+export const posts = builtIn(POSTS, viewOf, COLUMNS);
+
+/** What each column reads of a post. */
+export const POST_COLUMNS: Readonly<Record<PostColumnName, Definition<PostView, ColumnType>>> =
+  COLUMNS;
 
 /** The name of a column of `tables.posts`. */
 export type PostColumnName = keyof typeof posts;

@@ -1,8 +1,17 @@
 import { Activity } from '../activity/activity.js';
+import { SpannedPost } from '../activity/spanned-post.js';
 import type { RowValue } from './column.js';
-import { listColumns } from './columns.js';
-import type { PostColumnName } from './post-columns.js';
-import { type InvalidValues, rowReader } from './row-reader.js';
+import { type CheckedColumns, listColumns, postColumnNames } from './columns.js';
+import { converterOf } from './convert-value.js';
+import {
+  activityOf,
+  POST_COLUMNS,
+  type PostColumnName,
+  type PostItem,
+  PostView,
+  tagOf,
+} from './post-columns.js';
+import { type InvalidValues, type RowReader, rowReader } from './row-reader.js';
 
 /**
  * Reads the post between two positions of a file's content into the values of its row.
@@ -16,8 +25,31 @@ export type PostRowReader = (
   tag?: string,
 ) => RowValue[];
 
+/** As `rowReader`; columns of posts are read as `postRowReader` reads them. */
+export function itemReader(
+  call: string,
+  columns: CheckedColumns,
+  invalid: InvalidValues,
+): RowReader {
+  const parseRow = rowReader(call, columns, invalid);
+  const names = postColumnNames(columns);
+  const readRow = names && spannedReader(names);
+  return (item, origin) => {
+    const raw = activityOf(item)?.raw;
+    const row = raw && readRow?.(raw, 0, raw.length, tagOf(item as PostItem));
+    return row ?? parseRow(item, origin);
+  };
+}
+
+/** One for all readers of a thread; absent where there is no memory for WebAssembly. */
+let spannedPost: SpannedPost | undefined;
+
 /**
- * Makes rows of posts in their bytes: those of `rowReader`, and its errors.
+ * Makes rows of posts in their bytes: those of `rowReader`, and its errors, but it does not check the members that no
+ * column reads.
+ *
+ * Values are read from the members that columns need, without parsing the post. Where that does not succeed, for
+ * whatever reason, the post is parsed.
  *
  * @param call Whose columns they are, for messages.
  */
@@ -26,9 +58,52 @@ export function postRowReader(
   columns: readonly PostColumnName[],
   invalid: InvalidValues,
 ): PostRowReader {
-  const read = rowReader(call, listColumns(columns), invalid);
+  const parseRow = rowReader(call, listColumns(columns), invalid);
+  const readRow = spannedReader(columns);
   return (content, start, end, tag) => {
+    const row = readRow(content, start, end, tag);
+    if (row !== undefined) return row;
     const activity = new Activity(content.subarray(start, end));
-    return read(tag === undefined ? activity : { tag, activity });
+    return parseRow(tag === undefined ? activity : { tag, activity });
+  };
+}
+
+type SpannedReader = (
+  content: Buffer,
+  start: number,
+  end: number,
+  tag: string | undefined,
+) => RowValue[] | undefined;
+
+/** Makes rows of posts that are not parsed; `undefined` for a post that has to be. */
+function spannedReader(columns: readonly PostColumnName[]): SpannedReader {
+  try {
+    spannedPost ??= new SpannedPost();
+  } catch {
+    return () => undefined;
+  }
+  const post = spannedPost;
+  const cells = columns.map(name => {
+    const { type, value } = POST_COLUMNS[name];
+    return { value, convert: converterOf(type) };
+  });
+  return (content, start, end, tag) => {
+    if (!post.read(content, start, end)) return undefined;
+    const view = new PostView(post, tag);
+    const row: RowValue[] = [];
+    try {
+      // A row needs an id, also where no column reads it.
+      void post.id;
+      for (const { value, convert } of cells) {
+        const given = value(view) ?? null;
+        const held = given === null ? null : convert(given);
+        if (held === undefined) return undefined;
+        row.push(held);
+      }
+    } catch {
+      // The parser gives the exact error, if there is one.
+      return undefined;
+    }
+    return row;
   };
 }

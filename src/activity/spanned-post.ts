@@ -1,0 +1,277 @@
+import { isLong } from '../json/exact-json.js';
+import { CLOSE_ARRAY, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
+import { jsonText } from '../json/json-text.js';
+import { MemberSpans, type WantedMembers } from '../json/member-spans.js';
+import { quoteIntegers } from '../json/quote-integers.js';
+import { Activity, type Edits } from './activity.js';
+import type { ActivityStreamsPost } from './activity-streams-post.js';
+import type { MatchingRule } from './matching-rules.js';
+import type { OriginalPost } from './original-post.js';
+import { parsePost } from './parse-post.js';
+import { parseCreatedAt, parseIsoTime } from './posted-at.js';
+
+const ENTITIES = values('hashtags symbols user_mentions urls media');
+const MEDIA = values('media');
+const TEXT = {
+  ...values('text full_text'),
+  entities: ENTITIES,
+  extended_entities: MEDIA,
+  extended_tweet: { ...values('full_text'), entities: ENTITIES, extended_entities: MEDIA },
+};
+const BODY_ENTITIES = { twitter_entities: ENTITIES, twitter_extended_entities: MEDIA };
+const BODY = {
+  ...values('body'),
+  ...BODY_ENTITIES,
+  long_object: { ...values('body'), ...BODY_ENTITIES },
+};
+const ID = values('id id_str');
+const USER = { ...ID, ...values('screen_name') };
+const ACTOR = values('id preferredUsername');
+const POINT = values('coordinates');
+const QUOTED = {
+  ...values('quoted_status_id quoted_status_id_str'),
+  quoted_status: { ...ID, user: USER },
+};
+const QUOTED_ACTIVITY = { ...ID, actor: ACTOR };
+
+/** The members of posts of either format that the columns read. A test holds it to be complete. */
+const POST_MEMBERS: WantedMembers = {
+  ...ID,
+  ...TEXT,
+  ...BODY,
+  ...QUOTED,
+  ...values('created_at postedTime verb link lang twitter_lang possibly_sensitive source'),
+  ...values('in_reply_to_status_id in_reply_to_status_id_str in_reply_to_user_id'),
+  ...values('in_reply_to_user_id_str in_reply_to_screen_name'),
+  ...values('favorite_count retweet_count reply_count quote_count favoritesCount retweetCount'),
+  ...values('edit_history'),
+  coordinates: POINT,
+  geo: POINT,
+  user: {
+    ...USER,
+    ...values('name description location url profile_image_url_https verified created_at'),
+    ...values('statuses_count followers_count friends_count listed_count favourites_count'),
+    derived: values('locations'),
+  },
+  actor: {
+    ...ACTOR,
+    ...values('displayName summary links image verified postedTime statusesCount followersCount'),
+    ...values('friendsCount listedCount favoritesCount'),
+    location: values('displayName'),
+  },
+  retweeted_status: { ...ID, ...TEXT, ...QUOTED, user: USER },
+  object: {
+    ...ID,
+    ...BODY,
+    actor: ACTOR,
+    twitter_quoted_status: QUOTED_ACTIVITY,
+    gnip: values('urls'),
+  },
+  twitter_quoted_status: QUOTED_ACTIVITY,
+  place: {
+    ...values('id name full_name country_code country place_type'),
+    bounding_box: POINT,
+  },
+  location: {
+    ...values('link name displayName twitter_country_code country_code twitter_place_type'),
+    geo: POINT,
+  },
+  gnip: { ...values('urls profileLocations'), language: values('value') },
+  generator: values('displayName link'),
+  inReplyTo: values('link'),
+};
+
+function values(keys: string): WantedMembers {
+  return Object.fromEntries(keys.split(' ').map(key => [key, true]));
+}
+
+/** The ids that `parsePost` restores, besides `id` of these objects. */
+const RESTORED = new Set(['in_reply_to_status_id', 'in_reply_to_user_id', 'quoted_status_id']);
+const HAVE_IDS = new Set([
+  'user',
+  'retweeted_status',
+  'quoted_status',
+  'object',
+  'twitter_quoted_status',
+]);
+
+/** Its members are getters, which read their values from the bytes. */
+type Members = Readonly<Record<string, unknown>>;
+
+const EMPTY: readonly unknown[] = [];
+const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
+
+/**
+ * The post that was read last, as far as the columns need it: a post as `Activity` and `parsePost` have it, whose
+ * members are read from the bytes when they are used. There is one object for all posts, so its values are used before
+ * the next post is read.
+ */
+export class SpannedPost {
+  readonly #spans: MemberSpans;
+  readonly #root: Members;
+  /** The place of each member of the root. */
+  readonly #places = new Map<string, number>();
+  readonly #id: number;
+  readonly #idString: number;
+  readonly #createdAt: number;
+  readonly #postedTime: number;
+  readonly #editHistory: number;
+  #count = 0;
+  #content: Buffer = Buffer.alloc(0);
+  #start = 0;
+  #end = 0;
+  #activity: Activity | undefined;
+
+  /** @throws RangeError where there is no memory for WebAssembly. */
+  constructor() {
+    this.#spans = new MemberSpans(POST_MEMBERS);
+    this.#root = this.#objectOf(POST_MEMBERS, true, this.#places);
+    const place = (key: string) => this.#places.get(key)!;
+    this.#id = place('id');
+    this.#idString = place('id_str');
+    this.#createdAt = place('created_at');
+    this.#postedTime = place('postedTime');
+    this.#editHistory = place('edit_history');
+  }
+
+  /** Reads the post between two positions; `false` where it has to be parsed. */
+  read(content: Buffer, start: number, end: number): boolean {
+    this.#content = content;
+    this.#start = start;
+    this.#end = end;
+    this.#activity = undefined;
+    return this.#spans.find(content, start, end);
+  }
+
+  /** As every getter, throws for what it leaves to the parser. */
+  get id(): string {
+    const spans = this.#spans;
+    const { bytes } = spans;
+    const start = spans.startOf(this.#id);
+    if (start === 0 || bytes[start] !== QUOTE) return this.#digits(this.#idString, true);
+    return this.#digits(this.#id, false);
+  }
+
+  get postedAt(): Date {
+    const created = this.#spans.startOf(this.#createdAt) !== 0;
+    if (created === (this.#spans.startOf(this.#postedTime) !== 0)) throw new LeftToParser();
+    const text = this.#value(created ? this.#createdAt : this.#postedTime);
+    if (typeof text !== 'string') throw new LeftToParser();
+    const ms = created ? parseCreatedAt(text) : parseIsoTime(text);
+    if (Number.isNaN(ms)) throw new LeftToParser();
+    return new Date(ms);
+  }
+
+  get post(): OriginalPost | ActivityStreamsPost {
+    return this.#root as unknown as OriginalPost | ActivityStreamsPost;
+  }
+
+  get matchingRules(): readonly MatchingRule[] {
+    return this.#whole.matchingRules;
+  }
+
+  get tags(): readonly string[] {
+    return this.#whole.tags;
+  }
+
+  get edits(): Edits | undefined {
+    return this.#spans.startOf(this.#editHistory) === 0 ? undefined : this.#whole.edits;
+  }
+
+  get #whole(): Activity {
+    this.#activity ??= new Activity(this.#content.subarray(this.#start, this.#end));
+    return this.#activity;
+  }
+
+  /** The digits that a string ends with: all of it, or all after the last colon. */
+  #digits(member: number, isAll: boolean): string {
+    const { bytes } = this.#spans;
+    const start = this.#spans.startOf(member) + 1;
+    const end = this.#spans.endOf(member) - 1;
+    let at = end;
+    while (at > start && isDigit(bytes[at - 1]!)) at--;
+    if (start === 1 || bytes[start - 1] !== QUOTE || at === end) throw new LeftToParser();
+    if (at !== start && (isAll || bytes[at - 1] !== 0x3a)) throw new LeftToParser();
+    return bytes.toString('latin1', at, end);
+  }
+
+  #objectOf(members: WantedMembers, hasId: boolean, places = new Map<string, number>()): Members {
+    const object = {};
+    for (const [key, nested] of Object.entries(members)) {
+      const place = this.#count++;
+      places.set(key, place);
+      const child = nested === true ? undefined : this.#objectOf(nested, HAVE_IDS.has(key));
+      const isId = (hasId && key === 'id') || RESTORED.has(key);
+      const get =
+        child !== undefined
+          ? () =>
+              this.#spans.bytes[this.#spans.startOf(place)] === OPEN_OBJECT &&
+              this.#spans.startOf(place) !== 0
+                ? child
+                : this.#value(place)
+          : isId
+            ? () => this.#exactId(place, places.get(`${key}_str`)!)
+            : () => this.#value(place);
+      Object.defineProperty(object, key, { get });
+    }
+    return object;
+  }
+
+  /** As `parsePost` restores it. */
+  #exactId(place: number, twinPlace: number): unknown {
+    const id = this.#value(place);
+    if (typeof id !== 'number' && typeof id !== 'string') return id;
+    const twin = this.#value(twinPlace);
+    return typeof twin === 'string' ? twin : String(id);
+  }
+
+  #value(place: number): unknown {
+    const spans = this.#spans;
+    const start = spans.startOf(place);
+    if (start === 0) return undefined;
+    const end = spans.endOf(place);
+    const { bytes } = spans;
+    switch (bytes[start]) {
+      case QUOTE:
+        if (spans.hasEscapes(place)) return JSON.parse(jsonText(bytes.subarray(start, end)));
+        return bytes.toString(spans.isBeyondAscii(place) ? 'utf8' : 'latin1', start + 1, end - 1);
+      case 0x6e: // n
+        if (end - start === 4 && bytes.toString('latin1', start, end) === 'null') return null;
+        throw new LeftToParser();
+      case 0x66: // f
+        if (bytes.toString('latin1', start, end) === 'false') return false;
+        throw new LeftToParser();
+      case 0x74: // t
+        if (bytes.toString('latin1', start, end) === 'true') return true;
+        throw new LeftToParser();
+      case OPEN_ARRAY:
+        if (bytes[start + 1] === CLOSE_ARRAY) return EMPTY;
+        return parsed(bytes.subarray(start, end));
+      case OPEN_OBJECT:
+        return parsed(bytes.subarray(start, end));
+      default:
+        return numberAt(bytes, start, end);
+    }
+  }
+}
+
+/** Parses a value as `parsePost` does for the members of a post, with the ids of mentions and media restored. */
+function parsed(value: Buffer): unknown {
+  const post = parsePost(Buffer.concat([WRAPPED[0], value, WRAPPED[1]])) as unknown as Members;
+  return post.matching_rules;
+}
+
+function numberAt(bytes: Buffer, start: number, end: number): unknown {
+  let number = 0;
+  let at = start;
+  for (; at < end && isDigit(bytes[at]!); at++) number = number * 10 + bytes[at]! - 0x30;
+  if (at === end && end - start < 16 && (bytes[start] !== 0x30 || end - start === 1)) return number;
+  return JSON.parse(quoteIntegers(bytes.toString('latin1', start, end), isLong));
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
+}
+
+/** The post has something that only the parser reads. */
+class LeftToParser extends Error {}

@@ -1,0 +1,129 @@
+import { FIND_MEMBERS } from './find-members-wasm.js';
+
+/** Members to find: of an object, those that are wanted of it. */
+export interface WantedMembers {
+  readonly [key: string]: true | WantedMembers;
+}
+
+/** What `find-members.as` exports. */
+interface Finder {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  findMembers(
+    document: number,
+    length: number,
+    table: number,
+    spans: number,
+    bytes: number,
+  ): number;
+}
+
+/** The types of Node lack it. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object) => { readonly exports: unknown };
+};
+
+// Places in the memory of the module. Address 0 is none.
+const SPANS = 1024;
+const DOCUMENT = 64 * 1024;
+/** Entries of a table of keys, by their hash. */
+const SLOTS = 64;
+const KEY_BYTES = 24;
+const HASH_FACTOR = 0x9e3779b97f4a7c15n;
+
+/** In the end of a string: whether it has characters beyond ASCII, and escapes. */
+const BEYOND_ASCII = 0x80000000;
+const ESCAPES = 0x40000000;
+const POSITION = 0x3fffffff;
+
+/**
+ * Finds the wanted members of a JSON document, without parsing the others: by WebAssembly, which reads sixteen
+ * bytes at once.
+ *
+ * Skipped members are not checked, except for their strings, brackets, commas and colons. Control characters in
+ * strings that are wanted are refused; other values are for their reader to check.
+ */
+export class MemberSpans {
+  /** The memory of the module, with a copy of the document. */
+  readonly bytes: Buffer;
+  readonly #finder: Finder;
+  /** Start and end of each wanted member; both are 0 where the document does not have it. */
+  readonly #spans: Uint32Array;
+  readonly #table: number;
+  #count = 0;
+  #free: number;
+
+  /** @throws RangeError where there is no memory for the module. */
+  constructor(wanted: WantedMembers) {
+    const module = new WebAssembly.Module(Buffer.from(FIND_MEMBERS, 'base64'));
+    this.#finder = new WebAssembly.Instance(module).exports as Finder;
+    this.bytes = Buffer.from(this.#finder.memory.buffer);
+    this.#free = SPANS + 8 * countOf(wanted);
+    this.#table = this.#addTable(wanted);
+    this.#spans = new Uint32Array(this.#finder.memory.buffer, SPANS, 2 * this.#count);
+  }
+
+  /**
+   * Finds the members of the document between two positions. `false` where it is too large, is no object, has a wanted
+   * key twice or escapes in keys, or is not JSON.
+   */
+  find(content: Buffer, start: number, end: number): boolean {
+    const length = end - start;
+    if (length > this.bytes.length - DOCUMENT - 16) return false;
+    content.copy(this.bytes, DOCUMENT, start, end);
+    const size = 8 * this.#count;
+    return this.#finder.findMembers(DOCUMENT, length, this.#table, SPANS, size) === 1;
+  }
+
+  /** Where the value of a member starts, by its place in `wanted`, depth first; 0 where there is none. */
+  startOf(member: number): number {
+    return this.#spans[2 * member]!;
+  }
+
+  endOf(member: number): number {
+    return this.#spans[2 * member + 1]! & POSITION;
+  }
+
+  /** Of a string. */
+  isBeyondAscii(member: number): boolean {
+    return (this.#spans[2 * member + 1]! & BEYOND_ASCII) !== 0;
+  }
+
+  hasEscapes(member: number): boolean {
+    return (this.#spans[2 * member + 1]! & ESCAPES) !== 0;
+  }
+
+  /** Writes a table of keys as `find-members.as` reads it. */
+  #addTable(wanted: WantedMembers): number {
+    const table = this.#take(4 * SLOTS);
+    for (const [key, members] of Object.entries(wanted)) {
+      const name = Buffer.from(key);
+      const entry = this.#take(KEY_BYTES + name.length);
+      name.copy(this.bytes, entry + KEY_BYTES);
+      const prefix = Buffer.concat([name, Buffer.alloc(8)]).readBigUInt64LE();
+      const slot = table + 4 * Number(BigInt.asUintN(64, prefix * HASH_FACTOR) >> 58n);
+      const span = SPANS + 8 * this.#count++;
+      this.bytes.writeBigUInt64LE(prefix, entry);
+      this.bytes.writeUInt32LE(name.length, entry + 8);
+      this.bytes.writeUInt32LE(members === true ? 0 : this.#addTable(members), entry + 12);
+      this.bytes.writeUInt32LE(this.bytes.readUInt32LE(slot), entry + 16);
+      this.bytes.writeUInt32LE(span, entry + 20);
+      this.bytes.writeUInt32LE(entry, slot);
+    }
+    return table;
+  }
+
+  #take(size: number): number {
+    const at = this.#free;
+    this.#free += (size + 7) & ~7;
+    if (this.#free > DOCUMENT) throw new RangeError('Too many members are wanted');
+    return at;
+  }
+}
+
+function countOf(wanted: WantedMembers): number {
+  const nested = Object.values(wanted).map(members =>
+    members === true ? 1 : 1 + countOf(members),
+  );
+  return nested.reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,208 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { SecondCorpus } from '../../bench/second-corpus.js';
+import { Activity } from '../../src/activity/activity.js';
+import { DataError } from '../../src/errors.js';
+import { samplePosts } from '../../src/service/sample/sample-posts.js';
+import { listColumns } from '../../src/tables/columns.js';
+import { type PostColumnName, posts } from '../../src/tables/post-columns.js';
+import { postRowReader } from '../../src/tables/post-rows.js';
+import { rowReader } from '../../src/tables/row-reader.js';
+import { jsonValue } from '../activity/arbitrary-json.js';
+import { type ArbitraryPost, arbitraryPost } from '../activity/arbitrary-post.js';
+import { printJson, style } from '../activity/print-json.js';
+import { bySuite } from '../slow-suite.js';
+
+const NAMES = Object.keys(posts) as PostColumnName[];
+const fromBytes = postRowReader('csv', NAMES, 'error');
+const parsed = rowReader('csv', listColumns(NAMES), 'error');
+
+/** The row, or the error. */
+function outcomeOf(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (error) {
+    expect(error).toBeInstanceOf(DataError);
+    return (error as Error).message;
+  }
+}
+
+/** Within other bytes, as in a file. */
+function rowIn(bytes: Buffer): unknown {
+  const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
+  return outcomeOf(() => fromBytes(content, 3, 3 + bytes.length));
+}
+
+function expectSame(bytes: Buffer): void {
+  expect(rowIn(bytes)).toEqual(outcomeOf(() => parsed(new Activity(bytes))));
+}
+
+/** Whether the row was read without parsing the post; its arrays are parsed each by itself. */
+function isParsed(bytes: Buffer): boolean {
+  const parse = vi.spyOn(JSON, 'parse');
+  try {
+    fromBytes(bytes, 0, bytes.length);
+    return parse.mock.calls.some(
+      ([text]) => text.includes('"created_at"') || text.includes('"postedTime"'),
+    );
+  } finally {
+    parse.mockRestore();
+  }
+}
+
+type Members = Record<string, unknown>;
+const isRecord = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** All objects in a document, and the lists in it. */
+function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members | unknown[])[] {
+  if (typeof value !== 'object' || value === null) return found;
+  found.push(value as Members);
+  for (const nested of Object.values(value)) placesIn(nested, found);
+  return found;
+}
+
+describe('the row of a post in its bytes', () => {
+  it('is that of the parsed post, for any posts of both formats', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes }) => expectSame(bytes)),
+      { numRuns: bySuite(150, 3_000) },
+    );
+  });
+
+  it('is that of the parsed post, with any values in the place of any members', () => {
+    const change = fc.record({ place: fc.nat(), member: fc.nat(), value: jsonValue });
+    fc.assert(
+      fc.property(
+        arbitraryPost,
+        fc.array(change, { minLength: 1, maxLength: 4 }),
+        style,
+        ({ json }: ArbitraryPost, changes, look) => {
+          const post = JSON.parse(json, function (this: Members, key, value) {
+            const isId = typeof value === 'number' && (key === 'id' || key.endsWith('_id'));
+            return isId ? BigInt((this[`${key}_str`] as string | undefined) ?? value) : value;
+          });
+          for (const { place, member, value } of changes) {
+            const places = placesIn(post);
+            const object = places[place % places.length] as Members;
+            const keys = Object.keys(object);
+            if (keys.length > 0) object[keys[member % keys.length] as string] = value;
+          }
+          expectSame(Buffer.from(printJson(post, look)));
+        },
+      ),
+      { numRuns: bySuite(400, 6_000) },
+    );
+  });
+
+  it('is that of the parsed post, where members are missing', () => {
+    fc.assert(
+      fc.property(
+        arbitraryPost,
+        fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1 }),
+        (one, cuts) => {
+          const post = JSON.parse(one.json, (_key, value) => value);
+          for (const [place, member] of cuts) {
+            const objects = placesIn(post).filter(isRecord);
+            const object = objects[place % objects.length] as Members;
+            delete object[Object.keys(object)[member % 40] ?? ''];
+          }
+          expectSame(Buffer.from(JSON.stringify(post)));
+        },
+      ),
+      { numRuns: bySuite(200, 3_000) },
+    );
+  });
+
+  it('of changed bytes is that of the parsed post, or an error, or has skipped what is not JSON', () => {
+    fc.assert(
+      fc.property(
+        arbitraryPost,
+        fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 3 }),
+        fc.option(fc.nat()),
+        ({ bytes }, changes, cut) => {
+          const changed = Buffer.from(bytes);
+          for (const [at, byte] of changes) changed[at % changed.length] = byte;
+          const part = cut === null ? changed : changed.subarray(0, cut % changed.length);
+          const row = rowIn(part);
+          if (isJson(part)) {
+            if (!hasTwice(part)) expect(row).toEqual(outcomeOf(() => parsed(new Activity(part))));
+          } else if (cut !== null) expect(row).toBeTypeOf('string');
+        },
+      ),
+      { numRuns: bySuite(400, 6_000) },
+    );
+  });
+
+  it('is read without parsing the post, from what the service and other tools print', () => {
+    const corpus = new SecondCorpus(3);
+    const others = Array.from({ length: 200 }, (_, index) => corpus.line(1.7e12 + index));
+    const from = Date.parse('2022-12-24T18:00Z');
+    const made = (['original', 'activity_streams'] as const).flatMap(format =>
+      samplePosts(from, { postsPerMinute: 100, format }).map(({ raw }) => raw),
+    );
+    for (const bytes of [...others, ...made]) {
+      expectSame(bytes);
+      expect(isParsed(bytes)).toBe(false);
+    }
+  });
+
+  it('is that of the parsed post where keys are escaped, come twice, or the post is large', () => {
+    const post = String(new SecondCorpus(5).line(1.7e12));
+    for (const text of [
+      post.replace('"lang"', '"l\\u0061ng"'),
+      post.replace('"lang"', '"lang":"xx","lang"'),
+      post.replace('"user":{', '"user":{"id":1},"user":{'),
+      post.replace('{', `{"more":"${'x'.repeat(400_000)}",`),
+    ])
+      expectSame(Buffer.from(text));
+  });
+
+  it('has the tag that the post is routed by', () => {
+    const post = new SecondCorpus(5).line(1.7e12);
+    const read = postRowReader('csv', ['id', 'tag'], 'error');
+    expect(read(post, 0, post.length, 'ski')).toEqual([new Activity(post).id, 'ski']);
+    expect(read(post, 0, post.length)).toEqual([new Activity(post).id, null]);
+  });
+
+  it('that has a value which does not fit its column is an error, or null', () => {
+    const post = Buffer.from(
+      '{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}',
+    );
+    const lenient = postRowReader('csv', ['id', 'favorite_count', 'posted_at'], 'null');
+    expect(lenient(post, 0, post.length)).toEqual(['7', null, null]);
+    const strict = postRowReader('csv', ['favorite_count'], 'error');
+    expect(() => strict(post, 0, post.length)).toThrow(
+      'Column "favorite_count" of post 7: expected a whole number of 32 bits, got 1.5',
+    );
+  });
+
+  const folder = process.env.MILLRACE_REAL_DATA ?? '';
+  it.skipIf(folder === '')(
+    'is that of the parsed post, for real posts (MILLRACE_REAL_DATA)',
+    () => {
+      for (const file of readdirSync(path.join(folder, 'posts')))
+        for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
+          .trim()
+          .split('\n'))
+          expectSame(Buffer.from(line));
+    },
+  );
+});
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a changed key may have become one that was there. */
+function hasTwice(bytes: Buffer): boolean {
+  const text = bytes.toString();
+  return JSON.stringify(JSON.parse(text)).length < text.replaceAll(/\s/g, '').length;
+}
