@@ -1,8 +1,7 @@
-import { isLong } from '../json/exact-json.js';
+import { isLong, quoteIntegers } from '../json/exact-json.js';
 import { CLOSE_ARRAY, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
 import { jsonText } from '../json/json-text.js';
 import { MemberSpans, type WantedMembers } from '../json/member-spans.js';
-import { quoteIntegers } from '../json/quote-integers.js';
 import { Activity, type Edits } from './activity.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import type { MatchingRule } from './matching-rules.js';
