@@ -56,7 +56,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'is-loopback': [],
   time: [],
   check: ['errors', 'time', 'closest', 'is-record'],
-  json: ['errors', 'check', 'secret'],
+  json: ['errors', 'check', 'is-record', 'secret'],
   gzip: ['errors', 'check', 'json', 'wait'],
   share: ['errors', 'time', 'check'],
   storage: ['errors', 'time', 'check'],

@@ -8,7 +8,7 @@ import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
-import type { Json } from '../json/json.js';
+import { isText, type Json, listOf, shaped } from '../json/json.js';
 import { LinkedAbort } from '../linked-abort.js';
 import { subtractRanges } from '../replay/minute-ranges.js';
 import { EVENT_PARSER } from '../replay/replay.js';
@@ -187,15 +187,18 @@ function parseCursor({ urls, service: now }: ComplianceRun, cursor: Cursor): Con
       `is one of another service: it was ${shown(service)}, and now it is ${shown(now.service)}`,
     );
   const at = Date.parse(String(until));
-  const windows = (Array.isArray(gaps) ? gaps : [null]).map(gap => {
-    const { fromDate, toDate } = (gap ?? {}) as Record<string, Json>;
-    const [from, to] = [fromDate, toDate].map(date => parseTimestamp(String(date)));
-    return { from: from ?? Number.NaN, to: to ?? Number.NaN };
-  });
-  if (Number.isNaN(at) || windows.some(({ from, to }) => !(from < to)))
-    throw cursorError('is damaged');
+  if (Number.isNaN(at) || !areRanges(gaps)) throw cursorError('is damaged');
+  const windows = gaps.map(({ fromDate, toDate }) => ({
+    from: parseTimestamp(fromDate) ?? Number.NaN,
+    to: parseTimestamp(toDate) ?? Number.NaN,
+  }));
+  if (windows.some(({ from, to }) => !(from < to))) throw cursorError('is damaged');
   return { until: at, gaps: windows };
 }
+
+const areRanges = listOf(
+  shaped<{ fromDate: string; toDate: string }>({ fromDate: isText, toDate: isText }),
+);
 
 function streamOf(urls: readonly URL[]): string {
   return urls.map(({ pathname, search }) => pathname + search).join(' ');

@@ -13,17 +13,7 @@ import {
 import { PlannedFlow, planOf } from './planned-flow.js';
 import { Progress } from './progress.js';
 import { showProgress } from './progress-display.js';
-import type {
-  EightStages,
-  FiveStages,
-  FourStages,
-  NineStages,
-  OneStage,
-  SevenStages,
-  SixStages,
-  ThreeStages,
-  TwoStages,
-} from './stage.js';
+import type * as rows from './stage.js';
 import type { WebReadable, WebWritable } from './web-streams.js';
 import type { StreamSink } from './write-to-stream.js';
 
@@ -69,39 +59,39 @@ type End<In, R> = [sink: FlowSink<In, R> | WritableSink<In>, options?: PipelineO
  */
 export function pipeline<A, B, C, D, E, F, G, H, I, J, R = void>(
   source: Source<A>,
-  ...rest: [...NineStages<A, B, C, D, E, F, G, H, I, J>, ...End<J, R>]
+  ...rest: [...rows.NineStages<A, B, C, D, E, F, G, H, I, J>, ...End<J, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, H, I, R = void>(
   source: Source<A>,
-  ...rest: [...EightStages<A, B, C, D, E, F, G, H, I>, ...End<I, R>]
+  ...rest: [...rows.EightStages<A, B, C, D, E, F, G, H, I>, ...End<I, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, H, R = void>(
   source: Source<A>,
-  ...rest: [...SevenStages<A, B, C, D, E, F, G, H>, ...End<H, R>]
+  ...rest: [...rows.SevenStages<A, B, C, D, E, F, G, H>, ...End<H, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, G, R = void>(
   source: Source<A>,
-  ...rest: [...SixStages<A, B, C, D, E, F, G>, ...End<G, R>]
+  ...rest: [...rows.SixStages<A, B, C, D, E, F, G>, ...End<G, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, F, R = void>(
   source: Source<A>,
-  ...rest: [...FiveStages<A, B, C, D, E, F>, ...End<F, R>]
+  ...rest: [...rows.FiveStages<A, B, C, D, E, F>, ...End<F, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, E, R = void>(
   source: Source<A>,
-  ...rest: [...FourStages<A, B, C, D, E>, ...End<E, R>]
+  ...rest: [...rows.FourStages<A, B, C, D, E>, ...End<E, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, D, R = void>(
   source: Source<A>,
-  ...rest: [...ThreeStages<A, B, C, D>, ...End<D, R>]
+  ...rest: [...rows.ThreeStages<A, B, C, D>, ...End<D, R>]
 ): Promise<R>;
 export function pipeline<A, B, C, R = void>(
   source: Source<A>,
-  ...rest: [...TwoStages<A, B, C>, ...End<C, R>]
+  ...rest: [...rows.TwoStages<A, B, C>, ...End<C, R>]
 ): Promise<R>;
 export function pipeline<A, B, R = void>(
   source: Source<A>,
-  ...rest: [...OneStage<A, B>, ...End<B, R>]
+  ...rest: [...rows.OneStage<A, B>, ...End<B, R>]
 ): Promise<R>;
 export function pipeline<A, R = void>(source: Source<A>, ...rest: End<A, R>): Promise<R>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {

@@ -1,8 +1,8 @@
-import type { Cursor } from '../flow/flow.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs } from './epochs.js';
 import { HEADERS, type SubjectPosition, subjectPositionOf } from './headers.js';
 import { errorOfMessage, JetStreamError, publisherAdvice } from './jet-stream-errors.js';
+import type { PublisherState } from './publisher-entry.js';
 import { PositionSet } from './ranges.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
@@ -34,25 +34,18 @@ export interface PublishedRange {
   readonly subject: string;
   /** The name of the publisher. */
   readonly key: string;
-  /** The committed sequence. */
-  readonly after: number;
   /** The last sequence to read. */
   readonly until: number;
-  /** The epoch that had begun on all subjects at the committed sequence. */
-  readonly begun: number;
-  /** The epoch in which the publisher began to count positions. */
-  readonly series: number;
-  /** By the number of the subject: the positions that were committed are those below this one. */
-  readonly positions: readonly number[];
-  /** The committed cursor, for errors. */
-  readonly cursor: Cursor | undefined;
+  /** What the publisher has committed. */
+  readonly committed: PublisherState;
 }
 
 /** Reads what a publisher has published behind its committed sequence. */
 export async function readPublished(
   connection: JetStreamConnection,
-  { stream, subject, key, after, until, begun, series, positions, cursor }: PublishedRange,
+  { stream, subject, key, until, committed }: PublishedRange,
 ): Promise<Published> {
+  const { seq: after, begun, series, positions } = committed;
   const epochs = new Epochs(
     Object.fromEntries(stream.subjects.map(name => [`${key} ${name}`, begun])),
   );
@@ -73,7 +66,7 @@ export async function readPublished(
     if (lost !== undefined)
       throw new JetStreamError(
         `toJetStream: the stream ${stream.name} has dropped messages up to sequence ${lost.to}, and the publisher ${key} had committed up to ${after}: what it published in between is unknown, so that posts could come twice. Keep messages for longer than a publisher may be down, or delete the entry of the publisher to publish everything again`,
-        { failure: 'publisher', cursor },
+        { failure: 'publisher', cursor: committed.cursor ?? undefined },
       );
     for (const { headers, subject: name, seq } of messages) {
       if (headers?.get(HEADERS.publisher) !== key) continue;

@@ -14,7 +14,7 @@ import { SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-errors.js';
-import { readSubject } from './read-subject.js';
+import { readSubject, type SubjectPlan } from './read-subject.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import { nameProblem, type OpenedStream, openStream, prefixProblem } from './stream-settings.js';
 
@@ -98,11 +98,8 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   );
   const { stream, subject, share = shareOf('fromJetStream'), until, item, resume } = checked;
   const plan: Plan<T> = {
-    stream,
-    subject,
+    ...checked,
     share,
-    until,
-    onGap: checked.onGap,
     access: accessOf('fromJetStream', checked),
     item: item as Plan<T>['item'],
   };
@@ -118,14 +115,11 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   ]);
 }
 
-interface Plan<T> {
+interface Plan<T> extends SubjectPlan<T> {
   readonly access: Access;
   readonly stream: string;
   readonly subject: string;
   readonly share: Share | undefined;
-  readonly until: 'never' | 'caught up' | number;
-  readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
-  readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
 async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {

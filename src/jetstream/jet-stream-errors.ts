@@ -159,23 +159,25 @@ const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 export function failureOf(error: unknown): Failure {
   if (!(error instanceof Error) || error instanceof MillraceError)
     return { failure: undefined, text: String(error), mayPass: false };
-  const text = messageOf(error);
+  const failure = kindOf(error);
+  return { failure, text: messageOf(error), mayPass: failure === 'outage' || failure === 'full' };
+}
+
+function kindOf(error: Error): Failure['failure'] {
   const chain = [...causesOf(error)];
-  if (chain.some(isRefusal)) return { failure: 'refused', text, mayPass: false };
+  if (chain.some(isRefusal)) return 'refused';
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
   // A server that no longer leads says so without a code.
-  if (code === undefined && status === 503) return { failure: 'outage', text, mayPass: true };
+  if (code === undefined && status === 503) return 'outage';
   if (typeof code === 'number') {
-    if (CODES.full.has(code)) return { failure: 'full', text, mayPass: true };
-    if (CODES.outage.has(code) || status === 503) return { failure: 'outage', text, mayPass: true };
-    if (CODES.stream.has(code)) return { failure: 'stream', text, mayPass: false };
+    if (CODES.full.has(code)) return 'full';
+    if (CODES.outage.has(code) || status === 503) return 'outage';
+    if (CODES.stream.has(code)) return 'stream';
     if (error.name !== 'ConsumerNotFoundError' && error.name !== 'JetStreamStatusError')
-      return { failure: 'refused', text, mayPass: false };
+      return 'refused';
   }
-  if (error instanceof StaleAnswer) return { failure: 'outage', text, mayPass: true };
-  if (OUTAGES.has(error.name) || chain.some(isSystemError))
-    return { failure: 'outage', text, mayPass: true };
-  return { failure: undefined, text, mayPass: false };
+  const isOutage = error instanceof StaleAnswer || OUTAGES.has(error.name);
+  return isOutage || chain.some(isSystemError) ? 'outage' : undefined;
 }
 
 function isRefusal(error: Error): boolean {

@@ -4,7 +4,7 @@ import type { KV, KvEntry } from '@nats-io/kv';
 import type { Cursor, FlowIdentity, FlowStep } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
-import { isCount } from '../json/json.js';
+import { isCount, isText, listOf, optional, shaped } from '../json/json.js';
 import { type ProcessIdentity, processState, thisProcess } from '../storage/process-identity.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
@@ -260,9 +260,9 @@ function nextEpoch(before: number): number {
 
 /** @throws JetStreamError where the entry is damaged. */
 function parsed(key: string, entry: KvEntry): PublisherState {
-  let state: Partial<PublisherState> | null | undefined;
+  let state: unknown;
   try {
-    state = entry.json<Partial<PublisherState> | null>();
+    state = entry.json();
   } catch {
     // The error below reports it.
   }
@@ -273,21 +273,30 @@ function parsed(key: string, entry: KvEntry): PublisherState {
   );
 }
 
-function isWhole(state: Partial<PublisherState> | null | undefined): state is PublisherState {
-  if (state?.version !== VERSION) return false;
-  const { epoch, begun, seq, series, write, counts, positions, flow, process: by } = state;
-  return (
-    [epoch, begun, seq, series, write].every(isCount) &&
-    [counts?.posts, counts?.messages, counts?.bytes].every(isCount) &&
-    Array.isArray(positions) &&
-    positions.every(isCount) &&
-    Array.isArray(flow) &&
-    [by?.pid, by?.thread].every(isCount) &&
-    [by?.run, by?.host, by?.machine ?? '', by?.started ?? ''].every(
-      text => typeof text === 'string',
-    )
-  );
-}
+const isWhole = shaped<PublisherState>({
+  version: version => version === VERSION,
+  state: isText,
+  stream: isText,
+  created: isText,
+  flow: Array.isArray,
+  epoch: isCount,
+  begun: isCount,
+  seq: isCount,
+  series: isCount,
+  positions: listOf(isCount),
+  // The source checks it.
+  cursor: () => true,
+  counts: shaped<PublishedCounts>({ posts: isCount, messages: isCount, bytes: isCount }),
+  process: shaped<PublisherState['process']>({
+    pid: isCount,
+    thread: isCount,
+    run: isText,
+    host: isText,
+    machine: optional(isText),
+    started: optional(isText),
+  }),
+  write: isCount,
+});
 
 /** @throws JetStreamError where the entry belongs to another flow or stream. */
 function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeOverOptions): void {

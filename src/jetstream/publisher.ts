@@ -275,21 +275,12 @@ export class Publisher {
    */
   async #goOn(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;
-    const { seq, begun, series, positions, counts } = this.#entry.state;
+    const committed = this.#entry.state;
     const until = await this.#sender.begin();
-    const published = await readPublished(connection, {
-      stream,
-      subject,
-      key,
-      after: seq,
-      until,
-      begun,
-      series,
-      positions,
-      cursor: this.cursor,
-    });
+    const range = { stream, subject, key, until, committed };
+    const published = await readPublished(connection, range);
     await this.#sender.goOn(published.positions);
-    this.#earlier = new EarlierItems(published, counts.posts);
+    this.#earlier = new EarlierItems(published, committed.counts.posts);
   }
 }
 

@@ -11,6 +11,7 @@ import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
 import { JetStreamError } from './jet-stream-errors.js';
 import { lostWithin, type Range, rangesOf } from './ranges.js';
+import { NANOSECONDS } from './stream-settings.js';
 
 /** How long a request for messages waits where the stream has no more. */
 const EXPIRES_MS = 2_000;
@@ -26,8 +27,6 @@ const MAX_REQUEST = 2_000;
 const REQUEST_BYTES = 4 << 20;
 /** The maximum number of messages that are passed on together. */
 const MAX_GROUP = 500;
-/** How many nanoseconds, the unit of the servers, a millisecond has. */
-const NANOSECONDS = 1_000_000;
 /** How long to wait until a leader is asked again that has not all messages yet. */
 const BEHIND_WAIT_MS = 100;
 

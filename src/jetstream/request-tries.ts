@@ -1,7 +1,7 @@
 import { ConnectionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
-import { realTime } from '../http/timing.js';
+import { backoffMs, realTime } from '../http/timing.js';
 import { failureOf, JetStreamError } from './jet-stream-errors.js';
 import type { Access } from './servers.js';
 
@@ -88,7 +88,8 @@ export class RequestTries {
     if (typed.failure === 'outage') onOutage?.(this.#since);
     this.#failed++;
     if (passedMs >= SHOWN_AFTER_MS) this.#show(typed, access.maxOutageMs - passedMs);
-    await realTime.sleep(backoffMs(this.#failed), run.signal);
+    const limits = { firstMs: FIRST_WAIT_MS, maxMs: MAX_WAIT_MS, random: Math.random() };
+    await realTime.sleep(backoffMs(this.#failed, limits), run.signal);
   }
 
   /** The request has succeeded, or is given up. */
@@ -102,12 +103,6 @@ export class RequestTries {
     const wait = { reason: 'servers', until, waitMs, error, retry: this.#failed } as const;
     this.#endWait = this.#request.run.progress?.onWait(wait) ?? (() => {});
   }
-}
-
-/** How long to wait before a repetition; the first one has the number 1. */
-function backoffMs(attempt: number): number {
-  const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (Math.min(attempt, 20) - 1));
-  return longest * (0.5 + Math.random() / 2);
 }
 
 /**

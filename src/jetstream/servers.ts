@@ -135,13 +135,12 @@ export function accessOf(
   if (!addresses.every(isAddress))
     throw optionError(call, VARIABLES.servers, 'must be addresses such as nats://127.0.0.1:4222');
   const urls = addresses.map(urlOf);
-  const login = urls.find(({ username, password }) => username !== '' || password !== '');
+  const login = loginOf(urls.find(url => url.username !== '' || url.password !== ''));
   const access: Access = {
     addresses: urls.map(({ host }) => host),
-    user: options.user ?? from('user') ?? userOf(login),
-    password: secretOf(options.password ?? from('password') ?? passwordOf(login)),
-    // An address of the form nats://token@host.
-    token: secretOf(options.token ?? from('token') ?? tokenOf(login)),
+    user: options.user ?? from('user') ?? login.user,
+    password: secretOf(options.password ?? from('password') ?? login.password),
+    token: secretOf(options.token ?? from('token') ?? login.token),
     credentials: options.credentials ?? from('credentials'),
     tls: tlsOf(call, options.tls, urls),
     maxOutageMs: options.maxOutageMs,
@@ -174,16 +173,17 @@ function secretOf(value: string | Secret | undefined): Secret | undefined {
   return typeof value === 'string' ? new Secret(value) : value;
 }
 
-function userOf(url: URL | undefined): string | undefined {
-  return url === undefined || url.password === '' ? undefined : decodeURIComponent(url.username);
-}
-
-function passwordOf(url: URL | undefined): string | undefined {
-  return url === undefined || url.password === '' ? undefined : decodeURIComponent(url.password);
-}
-
-function tokenOf(url: URL | undefined): string | undefined {
-  return url === undefined || url.password !== '' ? undefined : decodeURIComponent(url.username);
+/** The login in an address: a user with a password, or a token as in `nats://token@host`. */
+function loginOf(url: URL | undefined): {
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  readonly token?: string | undefined;
+} {
+  if (url === undefined) return {};
+  const user = decodeURIComponent(url.username);
+  return url.password === ''
+    ? { token: user }
+    : { user, password: decodeURIComponent(url.password) };
 }
 
 function isAddress(value: unknown): boolean {

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import {
+  type Checked,
   checkOptions,
   milliseconds,
   type OptionTable,
@@ -86,14 +87,9 @@ const CREATE_OPTIONS = {
 } satisfies OptionTable<CreateStreamOptions>;
 
 /** The option `create` with its defaults. */
-export interface CreateStream {
-  readonly maxBytes: number;
-  readonly maxAgeMs: number | undefined;
-  readonly replicas: 1 | 3 | 5;
-  readonly shares: number;
+export type CreateStream = Checked<CreateStreamOptions, typeof CREATE_OPTIONS> & {
   readonly duplicateWindowMs: number;
-  readonly discard: 'new' | 'old';
-}
+};
 
 /** @throws OptionError */
 export function checkCreate(call: string, create: CreateStreamOptions): CreateStream {
@@ -121,7 +117,7 @@ export interface OpenedStream {
 }
 
 /** How many nanoseconds, the unit of the servers, a millisecond has. */
-const NANOSECONDS = 1_000_000;
+export const NANOSECONDS = 1_000_000;
 
 /**
  * Finds the stream; makes it where it does not exist and `create` is given.

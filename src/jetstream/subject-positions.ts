@@ -119,11 +119,7 @@ export class SubjectPositions {
 
   /** The positions that are lost and were not reported. */
   get lost(): LostPositions[] {
-    return [...this.#followed].flatMap(([key, { seen, checked, acknowledged }]) => {
-      if (checked === null || checked >= acknowledged) return [];
-      const [publisher = '', subject = ''] = key.split(' ');
-      return seen.missing(checked, acknowledged).map(range => ({ publisher, subject, ...range }));
-    });
+    return this.#missing((checked, acknowledged) => [checked, acknowledged]);
   }
 
   /** The positions that are lost and were not reported; they count as reported from now on. */
@@ -155,11 +151,18 @@ export class SubjectPositions {
 
   /** The positions that may still come: higher ones have come, and they are not known to be acknowledged. */
   get open(): LostPositions[] {
+    return this.#missing((checked, acknowledged) => [Math.max(checked, acknowledged)]);
+  }
+
+  /** The missing positions of all publishers and subjects within a part of their positions. */
+  #missing(
+    partOf: (checked: number, acknowledged: number) => readonly [from: number, end?: number],
+  ): LostPositions[] {
     return [...this.#followed].flatMap(([key, { seen, checked, acknowledged }]) => {
       if (checked === null) return [];
       const [publisher = '', subject = ''] = key.split(' ');
-      const from = Math.max(checked, acknowledged);
-      return seen.missing(from).map(range => ({ publisher, subject, ...range }));
+      const missing = seen.missing(...partOf(checked, acknowledged));
+      return missing.map(range => ({ publisher, subject, ...range }));
     });
   }
 

@@ -195,14 +195,10 @@ async function publish<T>(
     const kv = await connection.bucket(plan.bucket, stream.replicas);
     const bucket = { connection, kv, name: plan.bucket };
     publisher = await Publisher.start(bucket, {
+      ...plan,
       key: keyOf(plan.name, flow),
-      name: plan.name,
       stream,
-      subject: plan.subject,
       flow,
-      maxInFlight: plan.maxInFlight,
-      commitIntervalMs: plan.commitIntervalMs,
-      takeoverMs: plan.takeoverMs,
       packer: new Packer(plan.pack),
       progress,
       onFailure: error => {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { optionError } from '../check.js';
 import { isNodeError, StorageError } from '../errors.js';
-import { isCount, isTexts } from '../json/json.js';
+import { isCount, isText, isTexts, listOf, optional, shaped } from '../json/json.js';
 import { isShare, type Share, shareName } from '../share.js';
 import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
@@ -102,23 +102,37 @@ export async function readRecord(folder: string): Promise<DownloadRecord> {
 
 function parsed(text: string): DownloadRecord | undefined {
   try {
-    const record = JSON.parse(text) as DownloadRecord;
-    const { basis, files, missing, share } = record;
-    const { job, urlCount, listed, totalBytes = 0 } = basis;
-    const isWhole =
-      isTexts([job.uuid, job.title]) &&
-      isTexts(basis.suspectMinutes) &&
-      isTexts(missing) &&
-      [urlCount, listed, totalBytes, job.results.activityCount ?? 0].every(isCount) &&
-      files.every(
-        ({ name, path: below, bytes, posts, suspectMinutes }) =>
-          isTexts([name, below]) && isTexts(suspectMinutes) && isCount(bytes) && isCount(posts),
-      );
-    return isWhole && isShare(share) ? record : undefined;
+    const record: unknown = JSON.parse(text);
+    return isWhole(record) ? record : undefined;
   } catch {
     return undefined;
   }
 }
+
+const isWhole = shaped<DownloadRecord>({
+  basis: shaped<VerdictBasis>({
+    job: shaped<VerdictBasis['job']>({
+      uuid: isText,
+      title: isText,
+      results: shaped<VerdictBasis['job']['results']>({ activityCount: optional(isCount) }),
+    }),
+    urlCount: isCount,
+    totalBytes: optional(isCount),
+    listed: isCount,
+    suspectMinutes: isTexts,
+  }),
+  share: isShare,
+  files: listOf(
+    shaped<RecordedFile>({
+      name: isText,
+      path: isText,
+      bytes: isCount,
+      posts: isCount,
+      suspectMinutes: isTexts,
+    }),
+  ),
+  missing: isTexts,
+});
 
 /**
  * The verdict over the folders into which `jobs.download` has put the shares of a job: complete only when

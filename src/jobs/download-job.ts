@@ -109,46 +109,73 @@ export async function downloadJob(
   }
 }
 
+type DownloadPlan = Checked<DownloadJobOptions, typeof OPTIONS>;
+
 async function download(
   account: Account,
   job: JobName,
-  {
-    folder,
-    concurrency,
-    onFile,
-    totals,
-    share,
-    ...options
-  }: Checked<DownloadJobOptions, typeof OPTIONS>,
+  options: DownloadPlan,
   abort: LinkedAbort,
 ): Promise<JobVerdict> {
+  const { folder, totals, share = account.settings.share } = options;
   const { signal } = abort;
   // Every download listens to it: Node would warn of a leak.
   setMaxListeners(0, signal);
-  const list = await readJobFiles(account, job, share ?? account.settings.share, signal);
+  const list = await readJobFiles(account, job, share, signal);
   const lock = await lockJobFolder(folder, list.job);
-
-  const folders = new SyncedFolders();
   const checked = new Map<JobFile, CheckedFile>();
+  let lastError: Error | undefined;
+  try {
+    const run = { account, list, signal, lock, folders: new SyncedFolders() };
+    lastError = await storeFiles(run, options, abort, checked);
+    await lock.check();
+    await writeRecord(folder, recordOf(list, checked)).catch(error => {
+      // Where files are missing, as on a full disk, the error says which.
+      if (checked.size === list.files.length) throw error;
+    });
+  } finally {
+    await lock.release();
+  }
+  const missing = list.files.filter(file => !checked.has(file)).map(file => file.name);
+  const verdict = jobVerdict(list, totalsOf([...checked.values()], missing), list.part);
+  const lacksFiles = missing.length > 0;
+  const error = incompleteJob(verdict, { totals, lacksFiles, cause: lastError });
+  if (error !== undefined) throw error;
+  return verdict;
+}
+
+interface StoreRun extends FetchRun {
+  readonly lock: Lock;
+  readonly folders: SyncedFolders;
+}
+
+/**
+ * Stores the files of a list that are not in the folder yet, and tries those that failed once more after all others.
+ * Adds what is in the folder to `checked`.
+ *
+ * @returns The last error about a file, or the one that has ended the download early.
+ * @throws What `onFile` throws, and the reason of the caller's signal.
+ */
+async function storeFiles(
+  run: StoreRun,
+  { folder, concurrency, onFile, signal: ended }: DownloadPlan,
+  abort: LinkedAbort,
+  checked: Map<JobFile, CheckedFile>,
+): Promise<Error | undefined> {
+  const { list, signal, folders } = run;
   let failures = 0;
   let lastError: Error | undefined;
-  const downloadFile = async (file: JobFile) => {
+  const storeFile = async (file: JobFile) => {
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
     const before = await checkStored(to, signal);
     // A killed download may not have synced what it has put there.
     if (before !== undefined) await folders.make(path.dirname(to));
-    const found = before ?? (await fetchTo(file, to, { account, list, signal, lock, folders }));
+    const found = before ?? (await fetchTo(file, to, run));
     failures = 0;
     checked.set(file, found);
-    const done = checked.size;
-    await notify({
-      ...found,
-      path: to,
-      known: before !== undefined,
-      done,
-      total: list.files.length,
-    });
+    const known = before !== undefined;
+    await notify({ ...found, path: to, known, done: checked.size, total: list.files.length });
   };
   const thrown: unknown[] = [];
   const notify = async (file: DownloadedFile) => {
@@ -161,41 +188,26 @@ async function download(
       abort.abort();
     }
   };
-  let fatal: Error | undefined;
+  let isFatal = false;
   const tryFile = async (file: JobFile) => {
     try {
-      await downloadFile(file);
+      await storeFile(file);
     } catch (error) {
       if (!(error instanceof Error) || signal.aborted) return;
-      if (!options.signal?.aborted) lastError = error;
+      if (!ended?.aborted) lastError = error;
       if (isFileError(error) && ++failures < MAX_FAILED_IN_A_ROW) return;
-      fatal = error;
+      isFatal = true;
       abort.abort();
     }
   };
-  try {
-    const limit = pLimit(concurrency);
-    await limit.map(list.files, tryFile);
-    failures = 0;
-    const rest = list.files.filter(file => !checked.has(file));
-    if (fatal === undefined) await limit.map(rest, tryFile);
-    options.signal?.throwIfAborted();
-    if (thrown.length > 0) throw thrown[0];
-    await lock.check();
-    await writeRecord(folder, recordOf(list, checked)).catch(error => {
-      // Where files are missing, as on a full disk, the error says which.
-      if (checked.size === list.files.length) throw error;
-    });
-  } finally {
-    await lock.release();
-  }
-
-  const missing = list.files.filter(file => !checked.has(file)).map(file => file.name);
-  const verdict = jobVerdict(list, totalsOf([...checked.values()], missing), list.part);
-  const lacksFiles = missing.length > 0;
-  const error = incompleteJob(verdict, { totals, lacksFiles, cause: lastError });
-  if (error !== undefined) throw error;
-  return verdict;
+  const limit = pLimit(concurrency);
+  await limit.map(list.files, tryFile);
+  failures = 0;
+  const rest = list.files.filter(file => !checked.has(file));
+  if (!isFatal) await limit.map(rest, tryFile);
+  ended?.throwIfAborted();
+  if (thrown.length > 0) throw thrown[0];
+  return lastError;
 }
 
 function recordOf(
@@ -257,7 +269,7 @@ async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFi
 function fetchTo(
   file: JobFile,
   to: string,
-  { lock, folders, ...run }: FetchRun & { readonly lock: Lock; readonly folders: SyncedFolders },
+  { lock, folders, ...run }: StoreRun,
 ): Promise<CheckedFile> {
   const temporary = `${to}.part`;
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {

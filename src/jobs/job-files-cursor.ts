@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { isCount, isTexts } from '../json/json.js';
+import { isCount, isTexts, shaped } from '../json/json.js';
 import { shareName } from '../share.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
@@ -45,8 +45,7 @@ export class DownloadCursors {
   stateAt(resume: Cursor | undefined): DownloadState {
     if (resume === undefined) return START;
     const { job } = this.#list;
-    const { source, job: uuid, seen, ...rest } = resume;
-    const state = rest as unknown as DownloadState;
+    const { source, job: uuid, seen, ...state } = resume;
     if (source !== 'job-files' || uuid !== job.uuid)
       throw new OptionError(
         'resume',
@@ -61,10 +60,14 @@ export class DownloadCursors {
   }
 }
 
-function isDownloadState(state: DownloadState): boolean {
-  const { next, files, bytes, posts, suspectMinutes, missing } = state;
-  return [next, files, bytes, posts].every(isCount) && [suspectMinutes, missing].every(isTexts);
-}
+const isDownloadState = shaped<DownloadState>({
+  next: isCount,
+  files: isCount,
+  bytes: isCount,
+  posts: isCount,
+  suspectMinutes: isTexts,
+  missing: isTexts,
+});
 
 function nextDigest(before: string, { name }: JobFile): string {
   return createHash('sha256').update(`${before}\n${name}`).digest('hex').slice(0, 16);

@@ -1,3 +1,5 @@
+import { isRecord } from '../is-record.js';
+
 /** A value that JSON can hold. */
 export type Json =
   | null
@@ -9,12 +11,39 @@ export type Json =
 
 // What a value of parsed JSON is.
 
+/** Makes a check of objects whose members pass these checks; other members may be anything. */
+export function shaped<T extends object>(
+  members: {
+    readonly [Name in keyof T]-?: (value: unknown) => boolean;
+  },
+): (value: unknown) => value is T {
+  const checks = Object.entries<(value: unknown) => boolean>(members);
+  return (value): value is T =>
+    isRecord(value) && checks.every(([name, check]) => check(value[name]));
+}
+
+/** Makes a check of arrays whose values pass a check. */
+export function listOf<T>(check: (value: unknown) => value is T) {
+  return (value: unknown): value is readonly T[] => Array.isArray(value) && value.every(check);
+}
+
+/** Makes a check that `undefined` passes, too. */
+export function optional(check: (value: unknown) => boolean): (value: unknown) => boolean {
+  return value => value === undefined || check(value);
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+export function isFlag(value: unknown): value is boolean {
+  return typeof value === 'boolean';
+}
+
 /** Whether it is a whole number from 0, and small enough to be exact. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** Whether it is an array of strings. */
-export function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(text => typeof text === 'string');
-}
+export const isTexts = listOf(isText);

@@ -20,17 +20,7 @@ import {
   checkLast,
   checkStage,
 } from '../flow/pipeline-arguments.js';
-import type {
-  EightStages,
-  FiveStages,
-  FourStages,
-  NineStages,
-  OneStage,
-  SevenStages,
-  SixStages,
-  ThreeStages,
-  TwoStages,
-} from '../flow/stage.js';
+import type * as rows from '../flow/stage.js';
 import { isStageStream } from '../flow/stream-stage.js';
 
 type End<In, R> = FlowSink<In, R> | WritableSink<In>;
@@ -46,49 +36,51 @@ type End<In, R> = FlowSink<In, R> | WritableSink<In>;
  * const posts = compose(gunzip(), jsonLines(), activities(), dedupe());
  * await pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));
  */
-export function compose<A, B>(...stages: OneStage<A, B>): Operator<A, B>;
-export function compose<A, B, C>(...stages: TwoStages<A, B, C>): Operator<A, C>;
-export function compose<A, B, C, D>(...stages: ThreeStages<A, B, C, D>): Operator<A, D>;
-export function compose<A, B, C, D, E>(...stages: FourStages<A, B, C, D, E>): Operator<A, E>;
-export function compose<A, B, C, D, E, F>(...stages: FiveStages<A, B, C, D, E, F>): Operator<A, F>;
+export function compose<A, B>(...stages: rows.OneStage<A, B>): Operator<A, B>;
+export function compose<A, B, C>(...stages: rows.TwoStages<A, B, C>): Operator<A, C>;
+export function compose<A, B, C, D>(...stages: rows.ThreeStages<A, B, C, D>): Operator<A, D>;
+export function compose<A, B, C, D, E>(...stages: rows.FourStages<A, B, C, D, E>): Operator<A, E>;
+export function compose<A, B, C, D, E, F>(
+  ...stages: rows.FiveStages<A, B, C, D, E, F>
+): Operator<A, F>;
 export function compose<A, B, C, D, E, F, G>(
-  ...stages: SixStages<A, B, C, D, E, F, G>
+  ...stages: rows.SixStages<A, B, C, D, E, F, G>
 ): Operator<A, G>;
 export function compose<A, B, C, D, E, F, G, H>(
-  ...stages: SevenStages<A, B, C, D, E, F, G, H>
+  ...stages: rows.SevenStages<A, B, C, D, E, F, G, H>
 ): Operator<A, H>;
 export function compose<A, B, C, D, E, F, G, H, I>(
-  ...stages: EightStages<A, B, C, D, E, F, G, H, I>
+  ...stages: rows.EightStages<A, B, C, D, E, F, G, H, I>
 ): Operator<A, I>;
 export function compose<A, B, C, D, E, F, G, H, I, J>(
-  ...stages: NineStages<A, B, C, D, E, F, G, H, I, J>
+  ...stages: rows.NineStages<A, B, C, D, E, F, G, H, I, J>
 ): Operator<A, J>;
 export function compose<A, B, R = void>(
-  ...stages: [...OneStage<A, B>, sink: End<B, R>]
+  ...stages: [...rows.OneStage<A, B>, sink: End<B, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, R = void>(
-  ...stages: [...TwoStages<A, B, C>, sink: End<C, R>]
+  ...stages: [...rows.TwoStages<A, B, C>, sink: End<C, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, R = void>(
-  ...stages: [...ThreeStages<A, B, C, D>, sink: End<D, R>]
+  ...stages: [...rows.ThreeStages<A, B, C, D>, sink: End<D, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, R = void>(
-  ...stages: [...FourStages<A, B, C, D, E>, sink: End<E, R>]
+  ...stages: [...rows.FourStages<A, B, C, D, E>, sink: End<E, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, R = void>(
-  ...stages: [...FiveStages<A, B, C, D, E, F>, sink: End<F, R>]
+  ...stages: [...rows.FiveStages<A, B, C, D, E, F>, sink: End<F, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, R = void>(
-  ...stages: [...SixStages<A, B, C, D, E, F, G>, sink: End<G, R>]
+  ...stages: [...rows.SixStages<A, B, C, D, E, F, G>, sink: End<G, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, R = void>(
-  ...stages: [...SevenStages<A, B, C, D, E, F, G, H>, sink: End<H, R>]
+  ...stages: [...rows.SevenStages<A, B, C, D, E, F, G, H>, sink: End<H, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, I, R = void>(
-  ...stages: [...EightStages<A, B, C, D, E, F, G, H, I>, sink: End<I, R>]
+  ...stages: [...rows.EightStages<A, B, C, D, E, F, G, H, I>, sink: End<I, R>]
 ): Sink<A, R>;
 export function compose<A, B, C, D, E, F, G, H, I, J, R = void>(
-  ...stages: [...NineStages<A, B, C, D, E, F, G, H, I, J>, sink: End<J, R>]
+  ...stages: [...rows.NineStages<A, B, C, D, E, F, G, H, I, J>, sink: End<J, R>]
 ): Sink<A, R>;
 export function compose(...args: readonly unknown[]): unknown {
   const stages = args.map(

@@ -9,7 +9,7 @@ import { shareName } from '../share.js';
 import { formatTimestamp, SECOND, type Window } from '../time.js';
 import { ConnectLog } from './connect-log.js';
 import { overlap, shownRange } from './minute-ranges.js';
-import { receiveReplay } from './receive-replay.js';
+import { type Received, receiveReplay } from './receive-replay.js';
 import type { ReplayMachine, ReplayState } from './replay-machine.js';
 import { connectFailure, namesDates } from './replay-retry.js';
 import { ReplaySpool } from './replay-spool.js';
@@ -80,6 +80,8 @@ export async function* replayConnections(
   const { account: name, share } = account.settings;
   const budget = [url.origin, name, ...(share === undefined ? [] : [shareName(share)])];
   const log = new ConnectLog(folder, JSON.stringify(budget));
+  const receive = (range: Window, at: number, spool: ReplaySpool) =>
+    receiveRange({ account, url, log, machine, signal, progress }, range, at, spool);
   let failure: MillraceError | undefined;
   let attempts = 0;
   let refusals = 0;
@@ -118,18 +120,6 @@ export async function* replayConnections(
     waits.end();
     const { range } = action;
     const at = timing.now();
-    if (limiter.rates.length > 0) await log.add(at);
-    const permit = await account.acquire('replay', url, signal);
-    let moved: Promise<void> | undefined;
-    const counted = onceSent(permit, () => {
-      const sentAt = timing.now();
-      const isLate = limiter.rates.length > 0 && sentAt - at > MAX_OPENING_MS;
-      machine.connecting(isLate ? sentAt : at);
-      if (!isLate) return;
-      moved = log.move(at, sentAt);
-      // Awaited below; until then, a rejection has no listener.
-      moved.catch(() => {});
-    });
     attempts++;
     const spool = new ReplaySpool(folder, maxMemory);
     spools.add(spool);
@@ -137,9 +127,7 @@ export async function* replayConnections(
     let damaged: readonly Damaged[] = [];
     let inParts = isInParts(machine.state, range);
     try {
-      const connection = await connectLive(account, withDates(url, range), counted, signal);
-      const received = await receiveReplay(connection, spool, { signal, progress });
-      await moved;
+      const received = await receive(range, at, spool);
       const { info, error: why } = received;
       damaged = received.damaged;
       const now = timing.now();
@@ -155,10 +143,7 @@ export async function* replayConnections(
       }
       if (confirmed) attempts = 0;
     } catch (error) {
-      // The next run may read the times as soon as this one has ended.
-      await Promise.allSettled([moved]);
       signal.throwIfAborted();
-      await moved;
       refusals = error instanceof HttpError && !error.retryable ? refusals + 1 : 0;
       if (refusals === MAX_REFUSALS && !namesDates(error)) throw error;
       failure = reportFailure(error, account, machine, range);
@@ -173,6 +158,47 @@ export async function* replayConnections(
       spools.delete(spool);
       await spool.close();
     }
+  }
+}
+
+interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
+  readonly account: Account;
+  readonly url: URL;
+  readonly log: ConnectLog;
+  readonly machine: ReplayMachine;
+}
+
+/**
+ * Makes one connection, and stores what comes by it. Its time counts against the limit from before it is made, or
+ * from when its request is sent where that takes long.
+ *
+ * @param at the time of the connection
+ */
+async function receiveRange(
+  { account, url, log, machine, signal, progress }: RangeRun,
+  range: Window,
+  at: number,
+  spool: ReplaySpool,
+): Promise<Received> {
+  const isLimited = account.rateLimiter('replay', url).rates.length > 0;
+  if (isLimited) await log.add(at);
+  const permit = await account.acquire('replay', url, signal);
+  let moved: Promise<void> | undefined;
+  const counted = onceSent(permit, () => {
+    const sentAt = account.timing.now();
+    const isLate = isLimited && sentAt - at > MAX_OPENING_MS;
+    machine.connecting(isLate ? sentAt : at);
+    if (!isLate) return;
+    moved = log.move(at, sentAt);
+    // Awaited below; until then, a rejection has no listener.
+    moved.catch(() => {});
+  });
+  try {
+    const connection = await connectLive(account, withDates(url, range), counted, signal);
+    return await receiveReplay(connection, spool, { signal, progress });
+  } finally {
+    // The next run may read the times as soon as this one has ended.
+    await moved;
   }
 }
 

@@ -4,7 +4,7 @@ import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
 import { isRecord } from '../is-record.js';
-import { isCount, type Json } from '../json/json.js';
+import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/json.js';
 import { floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 
@@ -53,68 +53,57 @@ export function parseReplayCursor(
       'resume',
       `The cursor belongs to another replay: its ${name} was ${shown(json.request[name])}, and now it is ${shown(request[name])}. Use the same options, or start afresh without the cursor`,
     );
-  try {
-    const state: ReplayState = {
-      open: listOf(json.open).map(openRange),
-      gaps: listOf(json.gaps).map(gap),
-      chunk: positive(json.chunkMinutes) * MINUTE,
-      connects: listOf(json.connects).map(at => instant(Date.parse(String(at)))),
-    };
-    return { state, ids: json.ids };
-  } catch (cause) {
-    throw cursorError('is damaged', { cause });
-  }
+  if (!isStored(json)) throw cursorError('is damaged');
+  const open = json.open.map(({ fromDate, toDate, ...rest }) => ({
+    ...windowOf(fromDate, toDate),
+    ...rest,
+  }));
+  const gaps = json.gaps.map(({ fromDate, toDate, reason }) => ({
+    ...windowOf(fromDate, toDate),
+    reason,
+  }));
+  if ([...open, ...gaps].some(({ from, to }) => from >= to)) throw cursorError('is damaged');
+  const connects = json.connects.map(at => Date.parse(at));
+  return { state: { open, gaps, chunk: json.chunkMinutes * MINUTE, connects }, ids: json.ids };
 }
 
-function openRange(value: Json): OpenRange {
-  const { mismatches, failures, partial } = fieldsOf(value);
-  if (typeof partial !== 'boolean') throw new TypeError('Expected a boolean');
-  return {
-    ...windowOf(value),
-    mismatches: count(mismatches),
-    failures: count(failures),
-    partial,
-  };
+/** Dates of whole minutes, as a cursor has them. */
+interface StoredRange {
+  readonly fromDate: string;
+  readonly toDate: string;
 }
 
-function gap(value: Json): ReplayGap {
-  const { reason } = fieldsOf(value);
-  if (!REASONS.includes(reason)) throw new TypeError('Expected a reason');
-  return { ...windowOf(value), reason: reason as GapReason };
+/** The state as a cursor has it. */
+interface Stored {
+  readonly open: readonly (StoredRange & Omit<OpenRange, 'from' | 'to'>)[];
+  readonly gaps: readonly (StoredRange & Pick<ReplayGap, 'reason'>)[];
+  readonly chunkMinutes: number;
+  readonly connects: readonly string[];
 }
 
-function windowOf(value: Json): { from: number; to: number } {
-  const { fromDate, toDate } = fieldsOf(value);
-  const from = instant(parseTimestamp(String(fromDate)));
-  const to = instant(parseTimestamp(String(toDate)));
-  if (from >= to) throw new TypeError('Expected minutes in their order');
-  return { from, to };
+const RANGE = { fromDate: isMinute, toDate: isMinute };
+const isStored = shaped<Stored>({
+  open: listOf(
+    shaped<Stored['open'][number]>({
+      ...RANGE,
+      mismatches: isCount,
+      failures: isCount,
+      partial: isFlag,
+    }),
+  ),
+  gaps: listOf(
+    shaped<Stored['gaps'][number]>({ ...RANGE, reason: reason => REASONS.includes(reason) }),
+  ),
+  chunkMinutes: minutes => isCount(minutes) && minutes > 0,
+  connects: listOf((at): at is string => isText(at) && !Number.isNaN(Date.parse(at))),
+});
+
+function isMinute(date: unknown): boolean {
+  return isText(date) && parseTimestamp(date) !== undefined;
 }
 
-function instant(ms: number | undefined): number {
-  if (ms === undefined || Number.isNaN(ms)) throw new TypeError('Expected a time');
-  return ms;
-}
-
-function count(value: Json | undefined): number {
-  if (!isCount(value)) throw new TypeError('Expected a count');
-  return value;
-}
-
-function positive(value: Json | undefined): number {
-  const number = count(value);
-  if (number === 0) throw new TypeError('Expected a count above 0');
-  return number;
-}
-
-function listOf(value: Json | undefined): readonly Json[] {
-  if (!Array.isArray(value)) throw new TypeError('Expected a list');
-  return value;
-}
-
-function fieldsOf(value: Json): { readonly [key: string]: Json } {
-  if (!isRecord(value)) throw new TypeError('Expected an object');
-  return value;
+function windowOf(fromDate: string, toDate: string): Window {
+  return { from: parseTimestamp(fromDate) ?? Number.NaN, to: parseTimestamp(toDate) ?? Number.NaN };
 }
 
 /**

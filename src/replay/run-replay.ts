@@ -120,16 +120,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
       await spool.close();
     }
   } catch (error) {
-    if (!(error instanceof GaveUp)) throw error;
-    const missing = [...machine.state.open.map(shownRange), ...machine.state.gaps.map(shownGap)];
-    const goOn =
-      cursor === undefined
-        ? 'Run it again later'
-        : 'Run it again later; without a checkpoint, pass the cursor of this error as `resume`';
-    throw new IncompleteError(
-      `The replay gave up after ${timings.attempts} connections that confirmed no minute, the last for this reason: ${error.reason.message}. Missing: ${missing.join(', ')}. ${goOn}`,
-      { missing, cursor, cause: error.reason, retryable: true },
-    );
+    throw error instanceof GaveUp ? gaveUpError(machine.state, timings, cursor, error) : error;
   } finally {
     // The next connection may have begun: it writes to the folder, and counts against the limit.
     ours.abort(new Error('The replay is no longer read'));
@@ -138,6 +129,24 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor, run.signal);
+}
+
+/** The error of a replay whose connections confirmed no minute. */
+function gaveUpError(
+  { open, gaps }: ReplayState,
+  { attempts }: ReplayTimings,
+  cursor: Cursor | undefined,
+  { reason }: GaveUp,
+): IncompleteError {
+  const missing = [...open.map(shownRange), ...gaps.map(shownGap)];
+  const goOn =
+    cursor === undefined
+      ? 'Run it again later'
+      : 'Run it again later; without a checkpoint, pass the cursor of this error as `resume`';
+  return new IncompleteError(
+    `The replay gave up after ${attempts} connections that confirmed no minute, the last for this reason: ${reason.message}. Missing: ${missing.join(', ')}. ${goOn}`,
+    { missing, cursor, cause: reason, retryable: true },
+  );
 }
 
 function readRecord<T>({ parse, idOf }: ReplayRun<T>, record: Buffer) {

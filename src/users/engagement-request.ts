@@ -52,6 +52,19 @@ export type Totals<
   C = string,
 > = { readonly [Name in keyof G]: GroupedTotals<G[Name]['group_by'], Type, C> };
 
+/** What is counted, for which user, and the type of the counts. */
+export interface CountingOptions<Type extends EngagementType, As extends CountAs> {
+  /** The kinds of engagement to count. @default all three */
+  readonly types?: readonly Type[] | undefined;
+  /** The type of the counts: exact strings as sent, numbers, or bigints. @default 'string' */
+  readonly counts?: As | undefined;
+  /**
+   * The tokens of the user, from `users.signIn`. @default the account's `accessToken` and
+   * `accessTokenSecret`
+   */
+  readonly token?: UserToken | undefined;
+}
+
 export const ENGAGEMENT_TYPES: readonly EngagementType[] = ['favorites', 'retweets', 'replies'];
 const GROUPS: readonly GroupBy[] = ['tweet.id', 'engagement.type'];
 const MAX_GROUPINGS = 3;

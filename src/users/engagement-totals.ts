@@ -14,6 +14,7 @@ import {
 import {
   type Count,
   type CountAs,
+  type CountingOptions,
   distinct,
   ENGAGEMENT_OPTIONS,
   ENGAGEMENT_TYPES,
@@ -22,7 +23,6 @@ import {
   type Groupings,
   POST_IDS,
   type Totals,
-  type UserToken,
 } from './engagement-request.js';
 
 /** The default grouping: by post, then by type. */
@@ -35,26 +35,17 @@ export interface EngagementTotalsOptions<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
-> {
+> extends CountingOptions<Type, As> {
   /**
    * The ids of posts of the user, as strings of digits. Sent in several requests if there are more
    * than 250.
    */
   readonly ids: readonly string[];
-  /** The kinds of engagement to count. @default all three */
-  readonly types?: readonly Type[] | undefined;
   /**
    * Up to three groupings, by names of your choice. The order of `group_by` is the order of nesting.
    * @default { byPost: { group_by: ['tweet.id', 'engagement.type'] } }
    */
   readonly groupings?: G | undefined;
-  /** The type of the counts: exact strings as sent, numbers, or bigints. @default 'string' */
-  readonly counts?: As | undefined;
-  /**
-   * The tokens of the user, from `users.signIn`. @default the account's `accessToken` and
-   * `accessTokenSecret`
-   */
-  readonly token?: UserToken | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }

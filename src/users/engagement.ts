@@ -15,11 +15,11 @@ import {
 import {
   type Count,
   type CountAs,
+  type CountingOptions,
   distinct,
   ENGAGEMENT_OPTIONS,
   ENGAGEMENT_TYPES,
   type EngagementType,
-  type UserToken,
 } from './engagement-request.js';
 import { BY_POST } from './engagement-totals.js';
 
@@ -27,16 +27,7 @@ import { BY_POST } from './engagement-totals.js';
 export interface EngagementOptions<
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
-> {
-  /** The kinds of engagement to count. @default all three */
-  readonly types?: readonly Type[] | undefined;
-  /** The type of the counts: exact strings as sent, numbers, or bigints. @default 'string' */
-  readonly counts?: As | undefined;
-  /**
-   * The tokens of the user, from `users.signIn`. @default the account's `accessToken` and
-   * `accessTokenSecret`
-   */
-  readonly token?: UserToken | undefined;
+> extends CountingOptions<Type, As> {
   /** The maximum number of concurrent requests. @default 2 */
   readonly concurrency?: number | undefined;
   /** How long activities wait for more to fill a request of 250, in milliseconds. @default 1_000 */

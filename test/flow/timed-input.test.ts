@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { TimedInput } from '../../src/flow/timed-input.js';
+
+/** An input whose values come when the test says so. */
+function controlled() {
+  const waiting: ((result: IteratorResult<number>) => void)[] = [];
+  let closed = 0;
+  const input: AsyncIterable<number> = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => new Promise(resolve => waiting.push(resolve)),
+      return: async () => {
+        closed++;
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+  return {
+    input,
+    give: (value: number) => waiting.shift()?.({ done: false, value }),
+    closed: () => closed,
+  };
+}
+
+describe('an input that is read with a time for each value', () => {
+  it('gives a value that came too late to the next call', async () => {
+    const { input, give } = controlled();
+    const timed = new TimedInput(input);
+    expect(await timed.next(performance.now())).toBe('late');
+    give(5);
+    expect(await timed.next()).toEqual({ done: false, value: 5 });
+  });
+
+  it('is closed if it was not read to its end', async () => {
+    const { input, closed } = controlled();
+    const timed = new TimedInput(input);
+    await timed.next(performance.now());
+    await timed.close();
+    expect(closed()).toBe(1);
+  });
+
+  it('throws its error to the call that waits, and not before, and is not closed after it', async () => {
+    let closed = false;
+    const timed = new TimedInput({
+      [Symbol.asyncIterator]: () => ({
+        next: () => Promise.reject(new Error('broken')),
+        return: async () => {
+          closed = true;
+          return { done: true, value: undefined };
+        },
+      }),
+    });
+    await expect(timed.next()).rejects.toThrow('broken');
+    await timed.close();
+    expect(closed).toBe(false);
+  });
+});
