@@ -1,5 +1,6 @@
 import { StorageError } from '../errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
+import type { RowBlock } from '../parquet/row-block.js';
 import type { Decoded } from './decode-file.js';
 import type { EncodedBlock } from './encode-rows.js';
 import type { ThreadCommand, ThreadReply, WriteRange } from './messages.js';
@@ -49,6 +50,8 @@ export interface RowWriting {
    * @throws StorageError when the thread has ended.
    */
   encode(posts: RowList, ends: readonly number[]): Promise<readonly EncodedBlock[] | undefined>;
+  /** The same, as blocks of columns. */
+  columns(posts: RowList, ends: readonly number[]): Promise<readonly RowBlock[] | undefined>;
 }
 
 /** A file that was decoded on this thread. */
@@ -114,10 +117,14 @@ export class FileInThread implements DecodedFile, RowWriting {
     return { index, error: Object.assign(new Error(message), details) };
   }
 
-  async encode({ rows, tags, tagNames }: RowList, ends: readonly number[]) {
-    const file = this.#number;
-    const reply = await this.#ask({ kind: 'encode', file, rows, tags, tagNames, ends });
+  async encode(posts: RowList, ends: readonly number[]) {
+    const reply = await this.#askToEncode(posts, ends);
     return reply.kind === 'encoded' ? reply.blocks : undefined;
+  }
+
+  async columns(posts: RowList, ends: readonly number[]) {
+    const reply = await this.#askToEncode(posts, ends);
+    return reply.kind === 'columns' ? reply.blocks : undefined;
   }
 
   content(): Promise<Buffer> {
@@ -134,6 +141,10 @@ export class FileInThread implements DecodedFile, RowWriting {
     if (!this.#isHeld) return;
     if (!this.#thread.failed) this.#thread.tell({ kind: 'free', file: this.#number });
     this.#leave();
+  }
+
+  #askToEncode({ rows, tags, tagNames }: RowList, ends: readonly number[]) {
+    return this.#ask({ kind: 'encode', file: this.#number, rows, tags, tagNames, ends });
   }
 
   async #take(): Promise<Buffer> {

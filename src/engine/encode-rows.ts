@@ -1,8 +1,10 @@
 import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
 import { LF } from '../json/json-bytes.js';
+import { type RowBlock, RowBlockBuilder } from '../parquet/row-block.js';
+import { listColumns } from '../tables/columns.js';
 import { csvRow } from '../tables/csv-row.js';
 import type { PostColumnName } from '../tables/post-columns.js';
-import { postRowReader } from '../tables/post-rows.js';
+import { type PostRowReader, postRowReader } from '../tables/post-rows.js';
 import type { InvalidValues } from '../tables/row-reader.js';
 import type { RowBounds } from './row-fields.js';
 
@@ -15,6 +17,12 @@ export type RowEncoding =
       readonly columns: readonly PostColumnName[];
       readonly invalidValues: InvalidValues;
       readonly escapesFormulas: boolean;
+    }
+  /** As blocks of columns, which row groups are made of. */
+  | {
+      readonly kind: 'parquet';
+      readonly columns: readonly PostColumnName[];
+      readonly invalidValues: InvalidValues;
     };
 
 /** How rows become the bytes of a file. */
@@ -44,6 +52,7 @@ export type EncodeRows = (posts: EncodedRows, from: number, to: number) => Encod
 
 /** @throws From what it returns: DataError, for a value that does not fit its column. */
 export function rowsEncoder({ rows, compression }: Encoding): EncodeRows {
+  if (rows.kind === 'parquet') throw new Error('Blocks of columns have an encoder of their own');
   const encode = rows.kind === 'lines' ? linesOf : csvEncoder(rows);
   return (posts, from, to) => {
     const lines = encode(posts, from, to);
@@ -86,18 +95,33 @@ function csvEncoder({
   escapesFormulas,
 }: RowEncoding & { readonly kind: 'csv' }) {
   const read = postRowReader('csv', columns, invalidValues);
-  return (
-    { content, bounds: { starts, lengths }, rows, tags, tagNames }: EncodedRows,
-    from: number,
-    to: number,
-  ): Uint8Array => {
+  return (posts: EncodedRows, from: number, to: number): Uint8Array => {
     let text = '';
-    for (let index = from; index < to; index++) {
-      const start = starts[rows[index]!]!;
-      const end = start + lengths[rows[index]!]!;
-      const row = read(content, start, end, tags && tagNames![tags[index]!]);
-      text += `${csvRow(row, escapesFormulas)}\n`;
-    }
+    for (let index = from; index < to; index++)
+      text += `${csvRow(rowAt(read, posts, index), escapesFormulas)}\n`;
     return Buffer.from(text);
   };
+}
+
+/** Makes blocks of columns of rows, as `rowsEncoder` makes lines. */
+export function blockEncoder({
+  columns,
+  invalidValues,
+}: RowEncoding & { readonly kind: 'parquet' }) {
+  const read = postRowReader('parquet', columns, invalidValues);
+  const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
+  return (posts: EncodedRows, from: number, to: number): RowBlock => {
+    builder.clear();
+    for (let index = from; index < to; index++) builder.add(rowAt(read, posts, index));
+    return builder.take();
+  };
+}
+
+function rowAt(
+  read: PostRowReader,
+  { content, bounds: { starts, lengths }, rows, tags, tagNames }: EncodedRows,
+  index: number,
+) {
+  const start = starts[rows[index]!]!;
+  return read(content, start, start + lengths[rows[index]!]!, tags && tagNames![tags[index]!]);
 }

@@ -3,9 +3,11 @@ import type { Batch, Batches, Cursor, Pull, Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
+import type { ColumnChunk } from '../parquet/column-chunk.js';
 import { decodeFile, type Fields, type Inflate } from './decode-file.js';
 import { type DecodedFile, decodedHere } from './decoded-file.js';
 import type { Encoding } from './encode-rows.js';
+import type { ChunkTask } from './messages.js';
 import type { Decoder, Plan, SourceFile, StartedStep, StoredFile } from './plan.js';
 import { allRows, itemsOf, type Rows } from './rows.js';
 import { scriptOfThreads, Threads } from './threads.js';
@@ -56,6 +58,11 @@ export class Engine {
   run(plan: Plan, pull: Pull): AsyncIterable<EngineBatch> {
     const open = (run: Run) => this.#run(plan, run);
     return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
+  }
+
+  /** Encodes columns of a row group of a file in a thread; `undefined` where there are no threads. */
+  encodeChunks(task: ChunkTask, path: string): Promise<readonly ColumnChunk[]> | undefined {
+    return this.#threads?.encodeChunks(task, path);
   }
 
   /** Ends the threads, and with them what they hold. */

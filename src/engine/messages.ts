@@ -1,3 +1,7 @@
+import type { ColumnChunk } from '../parquet/column-chunk.js';
+import type { ParquetCompression } from '../parquet/page-codec.js';
+import type { RowBlock } from '../parquet/row-block.js';
+import type { ColumnType } from '../tables/column.js';
 import type { Decoding, Fields } from './decode-file.js';
 import type { EncodedBlock, Encoding } from './encode-rows.js';
 import type { RowFieldsData } from './row-fields.js';
@@ -14,6 +18,13 @@ export interface DecodeTask extends Decoding {
   readonly file: string | Uint8Array;
   /** The size of a file at a path when it was listed: one that has become shorter is refused. */
   readonly size?: number | undefined;
+}
+
+/** Columns of a row group: those of the same part of its blocks, in order. The parts are transferred. */
+export interface ChunkTask {
+  readonly types: readonly ColumnType[];
+  readonly parts: readonly Uint8Array[];
+  readonly compression: ParquetCompression;
 }
 
 /** Bytes of posts for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
@@ -34,7 +45,10 @@ export type ThreadCommand =
       readonly rows: Uint32Array;
       readonly ranges: readonly WriteRange[];
     }
-  /** Encodes posts in blocks: `ends` has the index in `rows` behind the last of each. */
+  /**
+   * Encodes posts in blocks, which are blocks of columns where the encoding says so: `ends` has the index in `rows`
+   * behind the last of each.
+   */
   | {
       readonly kind: 'encode';
       readonly file: number;
@@ -43,6 +57,8 @@ export type ThreadCommand =
       readonly tagNames: readonly string[] | undefined;
       readonly ends: readonly number[];
     }
+  /** Encodes columns of a row group. */
+  | { readonly kind: 'chunks'; readonly task: ChunkTask }
   /** Transfers the content of a file. */
   | { readonly kind: 'send'; readonly file: number }
   /** Frees the content of a file. */
@@ -72,6 +88,12 @@ export type ThreadReply =
       readonly file: number;
       readonly blocks: readonly EncodedBlock[] | undefined;
     }
+  | {
+      readonly kind: 'columns';
+      readonly file: number;
+      readonly blocks: readonly RowBlock[] | undefined;
+    }
+  | { readonly kind: 'chunks'; readonly chunks: readonly ColumnChunk[] }
   | { readonly kind: 'sent'; readonly file: number; readonly bytes: Uint8Array };
 
 /** A failed system call, as an error loses its code on the way between threads. */

@@ -47,6 +47,11 @@ export class EngineThread {
     });
   }
 
+  /** Commands that it has not answered yet. */
+  get load(): number {
+    return this.#waiting.length;
+  }
+
   get failed(): boolean {
     return this.#failure !== undefined;
   }

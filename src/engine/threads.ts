@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
+import { StorageError } from '../errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
+import type { ColumnChunk } from '../parquet/column-chunk.js';
 import type { Decoding } from './decode-file.js';
 import { FileInThread } from './decoded-file.js';
-import type { ThreadReply, WorkerStart } from './messages.js';
+import type { ChunkTask, ThreadReply, WorkerStart } from './messages.js';
 import type { StoredFile } from './plan.js';
 import { EngineThread } from './thread.js';
 
@@ -81,6 +83,38 @@ export class Threads {
     });
   }
 
+  /**
+   * Encodes columns of a row group in the thread that has the least to do; `undefined` where there is none.
+   *
+   * @param path The file that they are for.
+   * @throws StorageError when the thread has ended.
+   */
+  encodeChunks(task: ChunkTask, path: string): Promise<readonly ColumnChunk[]> | undefined {
+    const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
+    return thread && this.#encodeIn(thread, task, path);
+  }
+
+  async #encodeIn(
+    thread: EngineThread,
+    task: ChunkTask,
+    path: string,
+  ): Promise<readonly ColumnChunk[]> {
+    try {
+      const reply = await thread.ask(
+        { kind: 'chunks', task },
+        task.parts.map(({ buffer }) => buffer as ArrayBuffer),
+      );
+      if (reply.kind === 'chunks') return reply.chunks;
+      throw new Error(`Expected columns, got ${reply.kind}`);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new StorageError(
+        `The thread that encoded rows of ${path} ended before they were written (${reason}). Run again`,
+        { path, cause },
+      );
+    }
+  }
+
   /** Ends the threads; what they hold is lost. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -106,7 +140,9 @@ export class Threads {
       thread.files--;
       this.#heldBytes -= bytes;
       this.#dispatch();
-      if (this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY)) this.#endIdle();
+      // Row groups are encoded after the last file, too.
+      const isLast = this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY);
+      if (isLast && this.#workerStart.encoding?.rows.kind !== 'parquet') this.#endIdle();
     };
     try {
       const reply = await this.#ask(thread, file, input.file);

@@ -1,8 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { inflateWholeSync } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
+import { encodeChunks } from '../parquet/column-chunk.js';
+import type { RowBlock } from '../parquet/row-block.js';
 import { decodeFile, MAX_FILE_BYTES } from './decode-file.js';
-import { rowsEncoder } from './encode-rows.js';
+import { blockEncoder, rowsEncoder } from './encode-rows.js';
 import { FileReader } from './file-reader.js';
 import type {
   DecodeTask,
@@ -23,7 +25,7 @@ interface HeldFile {
 
 const port = parentPort!;
 const { fields, encoding } = workerData as WorkerStart;
-const encodeRows = encoding && rowsEncoder(encoding);
+const { encodeRows, encodeBlock } = encodersOf(encoding);
 const held = new Map<number, HeldFile>();
 const reader = new FileReader(MAX_FILE_BYTES);
 const writer = new RowWriter();
@@ -48,6 +50,16 @@ async function execute(command: ThreadCommand): Promise<void> {
     case 'encode':
       encode(command);
       break;
+    case 'chunks': {
+      const { types, parts, compression } = command.task;
+      const chunks = encodeChunks(types, parts, compression);
+      for (const part of parts) releaseMemory(part);
+      reply(
+        { kind: 'chunks', chunks },
+        chunks.map(({ bytes }) => bytes.buffer as ArrayBuffer),
+      );
+      break;
+    }
     case 'send': {
       const { file } = command;
       const { bytes } = held.get(file)!;
@@ -109,6 +121,10 @@ function write({
 function encode({ file, rows, tags, tagNames, ends }: ThreadCommand & { kind: 'encode' }): void {
   const { bytes: content, bounds } = held.get(file)!;
   const posts = { content, bounds, rows, tags, tagNames };
+  if (encodeBlock !== undefined) {
+    encodeColumns(file, (from, to) => encodeBlock(posts, from, to), ends);
+    return;
+  }
   try {
     const blocks = ends.map((to, index) => {
       const { bytes, lineBytes } = encodeRows!(posts, ends[index - 1] ?? 0, to);
@@ -122,6 +138,28 @@ function encode({ file, rows, tags, tagNames, ends }: ThreadCommand & { kind: 'e
   } catch {
     reply({ kind: 'encoded', file, blocks: undefined });
   }
+}
+
+function encodeColumns(
+  file: number,
+  encode: (from: number, to: number) => RowBlock,
+  ends: readonly number[],
+): void {
+  try {
+    const blocks = ends.map((to, index) => encode(ends[index - 1] ?? 0, to));
+    const memory = blocks.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer));
+    reply({ kind: 'columns', file, blocks }, memory);
+  } catch {
+    reply({ kind: 'columns', file, blocks: undefined });
+  }
+}
+
+function encodersOf(encoding: WorkerStart['encoding']) {
+  if (encoding === undefined) return {};
+  const { rows } = encoding;
+  return rows.kind === 'parquet'
+    ? { encodeBlock: blockEncoder(rows) }
+    : { encodeRows: rowsEncoder(encoding) };
 }
 
 function reply(message: ThreadReply, transfer: ArrayBuffer[] = []): void {

@@ -1,10 +1,10 @@
-import { encodeChunks } from '../parquet/column-chunk.js';
+import { type ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
 import type { ParquetCompression } from '../parquet/page-codec.js';
 import { ParquetFile } from '../parquet/parquet-file.js';
-import { columnsOfPart, PARTS, RowBlockBuilder } from '../parquet/row-block.js';
+import { columnsOfPart, PARTS, type RowBlock, RowBlockBuilder } from '../parquet/row-block.js';
 import type { CheckedColumns } from '../tables/columns.js';
 import type { RowReader } from '../tables/row-reader.js';
-import type { Encoder } from './output/format.js';
+import type { EncodeInThread, Encoder } from './output/format.js';
 
 /** What all files of a run have in common. */
 export interface ParquetFormat {
@@ -15,48 +15,143 @@ export interface ParquetFormat {
   readonly rowGroup: number;
 }
 
-/** Builds a Parquet file: rows are held until their row group is complete, then encoded column by column. */
+interface RowGroup {
+  readonly rows: number;
+  readonly blocks: readonly (RowBlock | Promise<RowBlock>)[];
+}
+
+/**
+ * Builds a Parquet file: rows are held until their row group is complete, then encoded column by column, in other
+ * threads where there are some.
+ */
 export class ParquetEncoder implements Encoder<unknown> {
   readonly #format: ParquetFormat;
+  readonly #inThread: EncodeInThread | undefined;
   readonly #file: ParquetFile;
+  /** The last rows, which were added one by one. */
   readonly #rows: RowBlockBuilder;
+  /** The rows of the row group before them. */
+  #blocks: (RowBlock | Promise<RowBlock>)[] = [];
+  #blockRows = 0;
+  #builtBytes = 0;
+  /** The last row group, where one is encoded in other threads. */
+  #last: Promise<unknown> | undefined;
 
-  constructor(format: ParquetFormat) {
+  constructor(format: ParquetFormat, inThread: EncodeInThread | undefined) {
     const { columns, compression } = format;
     this.#format = format;
+    this.#inThread = inThread;
     this.#file = new ParquetFile(columns, compression);
     this.#rows = new RowBlockBuilder(columns.map(({ type }) => type));
   }
 
   get heldBytes(): number {
-    return this.#rows.bytes;
+    return this.#builtBytes + this.#rows.bytes;
   }
 
   add(item: unknown, origin: string | undefined): void {
     this.#rows.add(this.#format.read(item, origin));
   }
 
+  addBlock(rows: number, block: Promise<RowBlock>): void {
+    this.#endBlock();
+    // What waits for the row group fails, too.
+    block.catch(() => {});
+    this.#blocks.push(block);
+    this.#blockRows += rows;
+  }
+
+  get room(): number {
+    return this.maxRoom - this.#blockRows - this.#rows.rows;
+  }
+
+  get maxRoom(): number {
+    return this.#format.rowGroup;
+  }
+
   get full(): boolean {
-    return this.#rows.rows >= this.#format.rowGroup;
+    return this.room <= 0;
   }
 
-  flush(): Uint8Array {
-    return Buffer.concat(this.#rowGroup());
+  flush(): Uint8Array | Promise<Uint8Array> {
+    return this.#encoded(pieces => pieces);
   }
 
-  end(): Uint8Array {
-    return Buffer.concat([...this.#rowGroup(), this.#file.footer()]);
+  end(): Uint8Array | Promise<Uint8Array> {
+    return this.#encoded(pieces => [...pieces, this.#file.footer()]);
   }
 
-  #rowGroup(): Uint8Array[] {
-    if (this.#rows.rows === 0) return [];
-    const { columns, compression } = this.#format;
-    const types = columns.map(({ type }) => type);
-    const { rows, parts } = this.#rows.take();
-    const byPart = parts.map((part, index) =>
-      encodeChunks(columnsOfPart(types, index), [part], compression),
+  #encoded(
+    finish: (pieces: readonly Uint8Array[]) => readonly Uint8Array[],
+  ): Uint8Array | Promise<Uint8Array> {
+    const group = this.#takeGroup();
+    const { rows, blocks } = group;
+    const write = (chunks: readonly ColumnChunk[]) =>
+      Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
+    if (this.#last === undefined && blocks.every(block => 'parts' in block))
+      return write(this.#encodeHere(blocks as readonly RowBlock[]));
+    const chunks = this.#encode(group);
+    // Row groups are written in their order, in whatever order they are encoded.
+    const bytes = Promise.all([chunks, this.#last]).then(([made]) => write(made));
+    this.#last = bytes;
+    return bytes;
+  }
+
+  async #encode({ blocks }: RowGroup): Promise<readonly ColumnChunk[]> {
+    const made = await Promise.all(blocks);
+    const { compression } = this.#format;
+    const parts = await Promise.all(
+      tasksOf(this.#types, made).map(({ types, parts }) => {
+        const task = { types, parts, compression };
+        return this.#inThread?.(task) ?? encodeChunks(types, parts, compression);
+      }),
     );
-    const chunks = types.map((_, index) => byPart[index % PARTS]![Math.floor(index / PARTS)]!);
-    return this.#file.rowGroup(rows, chunks);
+    return dealtBack(this.#types, parts);
   }
+
+  #encodeHere(blocks: readonly RowBlock[]): readonly ColumnChunk[] {
+    const parts = tasksOf(this.#types, blocks).map(({ types, parts }) =>
+      encodeChunks(types, parts, this.#format.compression),
+    );
+    return dealtBack(this.#types, parts);
+  }
+
+  get #types() {
+    return this.#format.columns.map(({ type }) => type);
+  }
+
+  #takeGroup(): RowGroup {
+    this.#endBlock();
+    const group = { rows: this.#blockRows, blocks: this.#blocks };
+    this.#blocks = [];
+    this.#blockRows = 0;
+    this.#builtBytes = 0;
+    return group;
+  }
+
+  #endBlock(): void {
+    const { rows } = this.#rows;
+    if (rows === 0) return;
+    this.#builtBytes += this.#rows.bytes;
+    this.#blocks.push(this.#rows.take());
+    this.#blockRows += rows;
+  }
+}
+
+/** What is to be encoded for each part of the columns; nothing without rows. */
+function tasksOf<T>(types: readonly T[], blocks: readonly RowBlock[]) {
+  if (blocks.length === 0) return [];
+  return Array.from({ length: Math.min(PARTS, types.length) }, (_, part) => ({
+    types: columnsOfPart(types, part),
+    parts: blocks.map(({ parts }) => parts[part]!),
+  }));
+}
+
+/** The columns of all parts in their order. */
+function dealtBack(
+  types: readonly unknown[],
+  parts: readonly (readonly ColumnChunk[])[],
+): readonly ColumnChunk[] {
+  if (parts.length === 0) return [];
+  return types.map((_, index) => parts[index % PARTS]![Math.floor(index / PARTS)]!);
 }

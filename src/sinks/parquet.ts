@@ -10,7 +10,7 @@ import {
 import type { Sink } from '../flow/flow.js';
 import { canCompress, type ParquetCompression } from '../parquet/page-codec.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import { hasOwnColumns, listColumns, settingsOf } from '../tables/columns.js';
+import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
 import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
 import { fileSinkOn } from './output/file-sink.js';
@@ -22,7 +22,7 @@ import { ParquetEncoder } from './parquet-encoder.js';
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
  */
 export interface ParquetOptions<T>
-  extends Omit<FileSinkOptions<T>, 'gzip' | 'workers' | 'maxBytes' | 'commitIntervalMs'>,
+  extends Omit<FileSinkOptions<T>, 'gzip' | 'maxBytes' | 'commitIntervalMs'>,
     TableOptions<T> {
   /** How pages are compressed; `'zstd'` needs Node 22.15 or later. @default 'snappy' */
   readonly compression?: ParquetCompression | undefined;
@@ -37,7 +37,7 @@ export interface ParquetOptions<T>
   readonly maxHeldBytes?: number | undefined;
   /**
    * A file ends once it has this many bytes, its present row group counted as it is in memory:
-   * `snow.0001.parquet`, `snow.0002.parquet` and so on.
+   * `snow.0001.parquet`, `snow.0002.parquet` and so on. Threads may add the posts of a few stored files more.
    * @default 128 MiB with a checkpoint, also one of `tee`; no limit and no numbers without
    */
   readonly maxBytes?: number | undefined;
@@ -49,7 +49,7 @@ export interface ParquetOptions<T>
   readonly commitIntervalMs?: number | undefined;
 }
 
-const { gzip: _, workers: __, ...SHARED_OPTIONS } = FILE_SINK_OPTIONS;
+const { gzip: _, ...SHARED_OPTIONS } = FILE_SINK_OPTIONS;
 const MIB = 1 << 20;
 const DEFAULT_FILE_BYTES = 128 * MIB;
 
@@ -102,6 +102,7 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
   if (typeof checked.path === 'string' && /\.gz$/i.test(checked.path))
     throw optionError('parquet', 'path', 'must not end in .gz: Parquet compresses within the file');
   const list = listColumns(columns);
+  const postColumns = postColumnNames(list);
   const format = {
     columns: list,
     read: rowReader('parquet', list, invalidValues),
@@ -110,9 +111,10 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
   };
   const plan = planOf<unknown>('parquet', checked, {
     format: () => ({
-      encoder: () => new ParquetEncoder(format),
+      encoder: inThread => new ParquetEncoder(format, inThread),
       maxHeldBytes,
       committedBytes: DEFAULT_FILE_BYTES,
+      rows: postColumns && { kind: 'parquet', columns: postColumns, invalidValues },
     }),
     settings: { columns: settingsOf(list) },
     takesFunctions: hasOwnColumns(list),

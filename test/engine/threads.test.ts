@@ -68,6 +68,23 @@ describe('the threads of the engine', () => {
     await threads.close();
   });
 
+  it('that end while they encode a row group give a typed error', async () => {
+    const threads = threadsWith(
+      `parentPort.on('message', ({ kind }) => {
+        if (kind === 'chunks') process.exit(1);
+      })`,
+      1,
+    );
+    threads.start(1);
+    const task = { types: ['string'], parts: [new Uint8Array(8)], compression: 'snappy' } as const;
+    const encoding = threads.encodeChunks(task, 'out.parquet');
+    await expect(encoding).rejects.toThrow(StorageError);
+    await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run again/);
+    // None is left: the rows are encoded on the main thread.
+    expect(threads.encodeChunks(task, 'out.parquet')).toBeUndefined();
+    await threads.close();
+  });
+
   it('give the bytes of a file back unless they end', async () => {
     const gzip = gzipSync('{"id":1}\n');
     const damaged = gzip.subarray(0, gzip.length / 2);

@@ -39,6 +39,11 @@ export class Buffers {
     return this.#held > this.#limit;
   }
 
+  /** Whether somebody waits for memory. */
+  get awaited(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   /** The maximum that is held after a wait for `relief`. */
   get half(): number {
     return this.#limit / 2;

@@ -1,40 +1,65 @@
+import type { Engine } from '../../engine/engine.js';
 import type { FileSystem } from '../../storage/file-system.js';
-import { EncodedFile } from './encoded-file.js';
-import type { EncodedFormat } from './format.js';
+import { EncodedFile, type EncodedWriter } from './encoded-file.js';
+import type { EncodedFormat, EncodeInThread } from './format.js';
 import type { FileCounts, OutputFile } from './output-file.js';
 import { numberedName } from './output-names.js';
 import { type Output, Outputs, type OutputsOptions } from './outputs.js';
 
 /** Outputs of files that encoders build. */
-export class EncodedOutputs<T> extends Outputs<T, EncodedFile<T>> {
+export class EncodedOutputs<T> extends Outputs<T, EncodedFile<T>> implements EncodedWriter {
   readonly endsFiles = true;
   readonly #format: EncodedFormat<T>;
   readonly #maxBytes: number | undefined;
+  readonly #engine: Pick<Engine, 'encodeChunks'>;
+  /** Only one output of a path may decide which file is the last. */
+  readonly #byPath = new Map<string, EncodedOutput<T>>();
+  /** All blocks so far: whether they were made is known in their order. */
+  #checked: Promise<void> = Promise.resolve();
   #filled = false;
 
-  constructor(fs: FileSystem, options: OutputsOptions, format: EncodedFormat<T>) {
+  constructor(
+    fs: FileSystem,
+    options: OutputsOptions,
+    format: EncodedFormat<T>,
+    engine: Pick<Engine, 'encodeChunks'>,
+  ) {
     super(fs, options, format.maxHeldBytes);
     this.#format = format;
     this.#maxBytes = options.maxBytes;
+    this.#engine = engine;
   }
 
-  open(path: string): Output<T> {
-    const maxBytes = this.#maxBytes;
-    if (maxBytes === undefined) return this.fileAt(path);
-    // Files from before a crash are finished.
-    let number = 0;
-    while (this.has(numberedName(path, number + 1))) number++;
-    let current: EncodedFile<T> | undefined;
-    return {
-      add: (item, origin) => {
-        if (current === undefined || current.ended)
-          current = this.fileAt(numberedName(path, ++number));
-        current.add(item, origin);
-        if (current.lineBytes < maxBytes) return;
-        current.end();
-        this.#filled = true;
-      },
-    };
+  open(path: string): EncodedOutput<T> {
+    let output = this.#byPath.get(path);
+    if (output === undefined) {
+      output = new EncodedOutput(this, path, this.#maxBytes);
+      this.#byPath.set(path, output);
+    }
+    return output;
+  }
+
+  /** A file has ended as it was full. */
+  filledOne(): void {
+    this.#filled = true;
+  }
+
+  encodeInThread(path: string): EncodeInThread {
+    return task => this.#engine.encodeChunks(task, path);
+  }
+
+  blockArrived(): void {
+    if (this.buffers.full || this.buffers.awaited) this.flushForChanges();
+  }
+
+  /** Ends the run where a thread could not make its blocks, without a wait for the end of their row group. */
+  check(blocks: Promise<unknown>): void {
+    this.#checked = this.#checked
+      .then(() => blocks)
+      .then(
+        () => {},
+        error => this.fail(error),
+      );
   }
 
   override get filled(): boolean {
@@ -59,5 +84,45 @@ export class EncodedOutputs<T> extends Outputs<T, EncodedFile<T>> {
       rest -= file.heldBytes;
       file.flush();
     }
+  }
+}
+
+/** The files of one path. With `maxBytes` they are numbered, and the next begins once one has that size. */
+export class EncodedOutput<T> implements Output<T> {
+  readonly #outputs: EncodedOutputs<T>;
+  readonly #path: string;
+  readonly #maxBytes: number | undefined;
+  #number = 0;
+  #file: EncodedFile<T> | undefined;
+
+  constructor(outputs: EncodedOutputs<T>, path: string, maxBytes: number | undefined) {
+    this.#outputs = outputs;
+    this.#path = path;
+    this.#maxBytes = maxBytes;
+    // Files from before a crash are finished.
+    if (maxBytes !== undefined)
+      while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
+  }
+
+  add(item: T, origin: string | undefined): void {
+    this.file.add(item, origin);
+    this.#endFull();
+  }
+
+  /** The file that is next added to. */
+  get file(): EncodedFile<T> {
+    if (this.#maxBytes === undefined) return this.#outputs.fileAt(this.#path);
+    this.#endFull();
+    while (this.#file === undefined || this.#file.ended)
+      this.#file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));
+    return this.#file;
+  }
+
+  #endFull(): void {
+    const file = this.#file;
+    if (this.#maxBytes === undefined || file === undefined || file.ended) return;
+    if (file.size < this.#maxBytes) return;
+    file.end();
+    this.#outputs.filledOne();
   }
 }

@@ -8,11 +8,12 @@ import type { Progress } from '../../flow/progress.js';
 import type { Compression } from '../../gzip/compress-block.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { EncodedOutputs } from './encoded-outputs.js';
-import { type Format, isEncoded, type RecordFormat } from './format.js';
+import { type Format, isEncoded } from './format.js';
 import type { Output, Outputs } from './outputs.js';
 import type { PathField, PathTemplate } from './path-template.js';
 import { RecordOutputs } from './record-outputs.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
+import { RowGroups } from './row-groups.js';
 import { RowLines } from './row-lines.js';
 
 /** A sink that writes files: its options, checked, and its format. */
@@ -67,31 +68,30 @@ export class FileWriter<T> {
   readonly #plan: FileSinkPlan<T>;
   readonly #format: Format<T>;
   readonly #engine: Engine;
-  readonly #lines: RowLines<T> | undefined;
+  readonly #rows: RowLines<T> | RowGroups<T> | undefined;
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, shared: Shared) {
     this.#plan = plan;
     this.#format = format;
-    const { path, maxOpen, workers, compression } = plan;
+    const { path, maxOpen, compression } = plan;
     const options = { ...plan, ...shared, only: onlyOutput(plan) };
     if (isEncoded(format)) {
       const maxBytes = plan.maxBytes ?? (shared.commits ? format.committedBytes : undefined);
-      this.outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format);
-      this.#engine = new Engine({ workers: 0 });
+      const rows = rowEncodingOf(plan, format, maxBytes);
+      this.#engine = engineOf(plan, format, rows);
+      const outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format, this.#engine);
+      this.outputs = outputs;
+      if (rows !== undefined && typeof path !== 'function')
+        this.#rows = new RowGroups(outputs, path, format);
       return;
     }
     const outputs = new RecordOutputs(fs, options, format);
     this.outputs = outputs;
-    const rows = rowEncodingOf(plan, format);
+    const rows = rowEncodingOf(plan, format, plan.maxBytes);
     const encoding = rows && { rows, compression };
-    const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
-    this.#engine = new Engine({
-      workers,
-      encoding,
-      fields: { keys: rows === undefined ? [] : keys },
-    });
+    this.#engine = engineOf(plan, format, rows);
     if (encoding !== undefined && typeof path !== 'function')
-      this.#lines = new RowLines(outputs, { path, maxOpen, format, encoding });
+      this.#rows = new RowLines(outputs, { path, maxOpen, format, encoding });
   }
 
   /**
@@ -116,7 +116,7 @@ export class FileWriter<T> {
     try {
       for await (const batch of this.#batches(input, pull)) {
         const { cursor, origin, rows } = batch;
-        const isWritten = rows !== undefined && (await this.#lines?.write(rows, origin)) === true;
+        const isWritten = rows !== undefined && (await this.#rows?.write(rows, origin)) === true;
         if (!isWritten) {
           const items = rows === undefined ? batch.items : await itemsOf(rows);
           for (const item of items as readonly T[]) {
@@ -156,15 +156,35 @@ export class FileWriter<T> {
 /** Fields whose value differs from post to post: with these, most outputs get one line from each stored file. */
 const RARE: readonly PathField[] = ['author', 'id'];
 
+/** For smaller files, the size of an encoded block matters: it is known late. */
+const LARGE_FILE_BYTES = 16 << 20;
+
 /** How threads encode posts, where the path of each can be told by numbers, and each output gets many lines of a file. */
 function rowEncodingOf<T>(
-  { path, maxBytes }: FileSinkPlan<T>,
-  { rows }: RecordFormat<T>,
+  { path }: FileSinkPlan<T>,
+  format: Format<T>,
+  maxBytes = Number.POSITIVE_INFINITY,
 ): RowEncoding | undefined {
+  const { rows } = format;
   if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
     return undefined;
-  // The size of a row decides which file it goes to, and is known only once it is encoded.
-  return maxBytes === undefined || rows?.kind === 'lines' ? rows : undefined;
+  // A file that an encoder builds ends once it has its size, and may have some more.
+  const least = isEncoded(format) ? LARGE_FILE_BYTES : Number.POSITIVE_INFINITY;
+  return maxBytes >= least || rows?.kind === 'lines' ? rows : undefined;
+}
+
+function engineOf<T>(
+  { path, workers, compression }: FileSinkPlan<T>,
+  format: Format<T>,
+  rows: RowEncoding | undefined,
+): Engine {
+  const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
+  return new Engine({
+    // Posts that are encoded here come to the main thread anyway.
+    workers: rows === undefined && isEncoded(format) ? 0 : workers,
+    encoding: rows && { rows, compression },
+    fields: { keys: rows === undefined ? [] : keys },
+  });
 }
 
 /** `x.jsonl`, `.gz` → `x.jsonl.gz` */

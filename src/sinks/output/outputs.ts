@@ -101,9 +101,14 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
 
   /** Writes collected items and waits until memory is free again. */
   async relieve(): Promise<void> {
-    this.flushForMemory(this.#changed);
+    this.flushForChanges();
     await this.buffers.relief();
     this.throwFailure();
+  }
+
+  /** Queues what frees memory, without a wait for it. */
+  protected flushForChanges(): void {
+    this.flushForMemory(this.#changed);
   }
 
   /** Queues what frees half of the memory. */

@@ -5,17 +5,10 @@ import type { RecordFormat } from './format.js';
 import type { PathTemplate } from './path-template.js';
 import type { RecordFile } from './record-file.js';
 import type { RecordOutput, RecordOutputs } from './record-outputs.js';
-import { untagged } from './routes.js';
+import { isScattered, listOf, type Partitioned, RowPartitions } from './row-partitions.js';
 
 /** Files that one command to a thread writes. */
 const FILES_AT_A_TIME = 32;
-/** More files than this, with few bytes each, are written from the main thread, which collects lines. */
-const MANY_FILES = 64;
-const FEW_BYTES = 16 * 1024;
-
-/** A combination of a tag and keys is a number of 32 bits. */
-const MAX_COMBINATIONS = 2 ** 32;
-
 /** A range of an output file, and the posts in it. */
 interface RowRange<T> {
   readonly file: RecordFile<T>;
@@ -25,21 +18,6 @@ interface RowRange<T> {
   readonly rows: number[];
 }
 
-/** The posts that go to one file, and those behind it where its size is limited. */
-interface Partition<T> {
-  readonly output: RecordOutput<T>;
-  /** The last range; the next post extends it where it follows in the same file. */
-  range: RowRange<T> | undefined;
-}
-
-interface Partitioned<T> {
-  /** For each item, the number of its tag and its other keys. */
-  readonly combinations: Uint32Array;
-  /** By combination. */
-  readonly partitions: readonly Partition<T>[];
-  readonly files: number;
-}
-
 /**
  * Writes decoded posts: decides on the main thread, in order, which file each goes to, and lets the thread that
  * holds the posts write their lines there, or encode them in blocks. Where that does not pay, the main thread
@@ -47,12 +25,10 @@ interface Partitioned<T> {
  */
 export class RowLines<T> {
   readonly #outputs: RecordOutputs<T>;
-  readonly #template: PathTemplate;
+  readonly #partitions: RowPartitions<RecordOutput<T>, RowRange<T>>;
   readonly #format: RecordFormat<T>;
   readonly #encoding: Encoding;
   readonly #filesAtATime: number;
-  /** By the keys that fill the template, as JSON: a path is built only once. */
-  readonly #byKeys = new Map<string, RecordOutput<T>>();
 
   constructor(
     outputs: RecordOutputs<T>,
@@ -69,7 +45,11 @@ export class RowLines<T> {
     },
   ) {
     this.#outputs = outputs;
-    this.#template = path;
+    this.#partitions = new RowPartitions(
+      path,
+      file => outputs.open(file),
+      output => output.fileFor(0),
+    );
     this.#format = format;
     this.#encoding = encoding;
     this.#filesAtATime = Math.min(FILES_AT_A_TIME, maxOpen);
@@ -80,7 +60,7 @@ export class RowLines<T> {
    * nothing, where the posts cannot be partitioned by numbers.
    */
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
-    const partitioned = this.#partition(posts, origin);
+    const partitioned = this.#partitions.partition(posts, origin);
     if (partitioned === undefined) return false;
     const { file } = posts;
     const { writer } = file;
@@ -138,7 +118,10 @@ export class RowLines<T> {
   }
 
   /** Collects the lines on the main thread. */
-  async #collect({ file, rows }: Rows, { combinations, partitions }: Partitioned<T>) {
+  async #collect(
+    { file, rows }: Rows,
+    { combinations, partitions }: Partitioned<RecordOutput<T>, RowRange<T>>,
+  ) {
     const content = await file.content();
     const { starts, lengths } = file.fields;
     for (let index = 0; index < rows.length; index++) {
@@ -148,46 +131,6 @@ export class RowLines<T> {
       if (this.#outputs.full) await this.#outputs.relieve();
     }
     file.release();
-  }
-
-  /** Partitions posts by file; `undefined` where there are too many combinations of tags and keys. */
-  #partition(
-    { file, rows, tags, tagNames }: Rows,
-    origin: string | undefined,
-  ): Partitioned<T> | undefined {
-    const template = this.#template;
-    const { keys, keySets } = file.fields;
-    if (template.needsTag && tags === undefined && rows.length > 0) throw untagged(origin);
-    const byTag = template.needsTag ? tags : undefined;
-    const width = Math.max(1, keySets.length);
-    if (width * (byTag === undefined ? 1 : (tagNames?.length ?? 0)) > MAX_COMBINATIONS)
-      return undefined;
-    const combinations = combinationsOf(rows, keys, byTag, width);
-    const partitions: Partition<T>[] = [];
-    const byFile = new Map<RecordFile<T>, Partition<T>>();
-    for (const combination of distinctOf(combinations)) {
-      const tag = tagNames?.[Math.floor(combination / width)] ?? '';
-      const output = this.#outputOf(keysOf(template, keySets[combination % width] ?? [], tag));
-      // Several combinations may fill the template with one path, and several paths may be those of one file.
-      const first = output.fileFor(0);
-      let partition = byFile.get(first);
-      if (partition === undefined) {
-        partition = { output, range: undefined };
-        byFile.set(first, partition);
-      }
-      partitions[combination] = partition;
-    }
-    return { combinations, partitions, files: byFile.size };
-  }
-
-  #outputOf(keys: readonly (string | number)[]): RecordOutput<T> {
-    const text = JSON.stringify(keys);
-    let output = this.#byKeys.get(text);
-    if (output === undefined) {
-      output = this.#outputs.open(this.#template.fill(keys));
-      this.#byKeys.set(text, output);
-    }
-    return output;
   }
 
   /** Lets the thread write the lines. Never rejects: a failure ends the run through the outputs. */
@@ -213,11 +156,6 @@ export class RowLines<T> {
   }
 }
 
-/** Whether there are many files for few bytes: then the main thread collects lines. */
-function isScattered({ files }: { readonly files: number }, bytes: number): boolean {
-  return files > MANY_FILES && bytes < FEW_BYTES * files;
-}
-
 /**
  * Allocates a range for each post in its file; posts that follow each other in one file are one range.
  *
@@ -225,7 +163,7 @@ function isScattered({ files }: { readonly files: number }, bytes: number): bool
  */
 function rangesOf<T>(
   { file, rows }: Rows,
-  { combinations, partitions }: Partitioned<T>,
+  { combinations, partitions }: Partitioned<RecordOutput<T>, RowRange<T>>,
   isSized: boolean,
 ): RowRange<T>[] {
   const { lengths } = file.fields;
@@ -245,58 +183,4 @@ function rangesOf<T>(
     range.rows.push(index);
   }
   return ranges;
-}
-
-/** The rows of ranges one after the other, with their tags, and where each range ends. */
-function listOf<T>({ rows, tags }: Rows, ranges: readonly RowRange<T>[]) {
-  const count = ranges.reduce((sum, range) => sum + range.rows.length, 0);
-  const listed = new Uint32Array(count);
-  const listedTags = tags && new Uint32Array(count);
-  const ends: number[] = [];
-  let at = 0;
-  for (const range of ranges) {
-    for (const index of range.rows) {
-      listed[at] = rows[index]!;
-      if (listedTags !== undefined) listedTags[at] = tags![index]!;
-      at++;
-    }
-    ends.push(at);
-  }
-  return { rows: listed, tags: listedTags, ends };
-}
-
-// The loops over all posts are functions of their own: V8 optimises short ones quickly.
-
-function combinationsOf(
-  rows: Uint32Array,
-  keys: Uint32Array,
-  tags: Uint32Array | undefined,
-  width: number,
-): Uint32Array {
-  const combinations = new Uint32Array(rows.length);
-  for (let index = 0; index < rows.length; index++)
-    combinations[index] = (tags === undefined ? 0 : tags[index]! * width) + keys[rows[index]!]!;
-  return combinations;
-}
-
-/** In the order in which they occur first. */
-function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
-  const distinct = new Set<number>();
-  let last = -1;
-  for (let index = 0; index < combinations.length; index++) {
-    const combination = combinations[index]!;
-    if (combination !== last) distinct.add(combination);
-    last = combination;
-  }
-  return distinct;
-}
-
-/** What the template is filled with: `keys` are those of its fields but for tags. */
-function keysOf(
-  { fields }: PathTemplate,
-  keys: readonly (string | number)[],
-  tag: string,
-): (string | number)[] {
-  let next = 0;
-  return fields.map(field => (field === 'tag' ? tag : keys[next++]!));
 }

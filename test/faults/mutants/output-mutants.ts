@@ -150,8 +150,8 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
     name: 'last row group lost',
     mistake: 'ends a Parquet file without the rows that wait for their row group',
     file: 'sinks/parquet-encoder',
-    from: 'this.#writeGroup(); this.#parquet.finish();',
-    to: 'this.#parquet.finish();',
+    from: 'return this.#encoded(pieces => [...pieces, this.#file.footer()])',
+    to: 'this.#takeGroup(); return this.#encoded(pieces => [...pieces, this.#file.footer()])',
     cells: ['matrix parquet/reset'],
   },
   {
