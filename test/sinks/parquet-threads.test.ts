@@ -20,11 +20,9 @@ import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { type ParquetOptions, parquet } from '../../src/sinks/parquet.js';
 import { bySuite } from '../slow-suite.js';
-import { temporaryFolders } from './temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 // Threads run the compiled script: build first.
-const newFolder = temporaryFolders();
-
 const TAGS = ['snow', 'rain', 'ice & co'];
 const POSTS = Array.from({ length: 20 }, (_, minute) =>
   Array.from(
@@ -110,7 +108,7 @@ const DAMAGES: Readonly<Record<string, (text: string) => Buffer>> = {
 
 describe('stored posts that threads write as Parquet', () => {
   it('come out as without threads: the bytes of files, their row groups, and errors', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const columns = vi.spyOn(FileInThread.prototype, 'columns');
     const chunks = vi.spyOn(Threads.prototype, 'encodeChunks');
     let runs = 0;
@@ -173,7 +171,7 @@ describe('stored posts that threads write as Parquet', () => {
   });
 
   it('make more row groups where memory is short, and lose no row', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),
       Array.from({ length: 12 }, (_, n) => gzipSync(linesOf(POSTS.slice(30 * n, 30 * n + 30)))),
@@ -194,7 +192,7 @@ describe('stored posts that threads write as Parquet', () => {
   });
 
   it('fill files with a checkpoint, and go on after an abort anywhere', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),
       Array.from({ length: 10 }, (_, n) => gzipSync(linesOf(POSTS.slice(40 * n, 40 * n + 40)))),
@@ -241,7 +239,7 @@ describe('stored posts that threads write as Parquet', () => {
   });
 
   it('give a typed error where the thread that encodes their row group ends', async () => {
-    const folder = await newFolder();
+    const folder = await temporaryFolder();
     const inputs = await store(path.join(folder, 'in'), [gzipSync(linesOf(POSTS))]);
     const failing = vi
       .spyOn(Threads.prototype, 'encodeChunks')
