@@ -1,7 +1,7 @@
 import { mergeRanges, subtractRanges } from '../replay/minute-ranges.js';
 import { floorTo, MINUTE, type Window } from '../time.js';
 
-/** The margin on both sides of a gap for the delay between the time of an event and its arrival. */
+/** A gap is widened by this much on both sides, as an event may arrive this long after its own time. */
 const LATE = MINUTE;
 
 /** The state that a cursor holds. */

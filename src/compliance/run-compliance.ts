@@ -52,7 +52,7 @@ const RETRY_WAIT_MS = 5 * MINUTE;
 /** The events of all connections, and of the replays that fill the gaps between them. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
-  // Excludes the replays that fill gaps: events continue to arrive while those wait.
+  // The replays that fill gaps do not report their waits: events continue to arrive meanwhile.
   const account = job.account.withWaits(run.progress?.onWait);
   const { timing } = account;
   const resume = run.resume ?? job.resume;
@@ -143,7 +143,7 @@ async function fillGaps(
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
-        // So that another run does not repeat the finished part of a long gap.
+        // The cursor then leaves out the part of a long gap that is filled, and another run does not replay it again.
         const { open } = parseReplayCursor(replay.identity, cursor).state;
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }

@@ -40,7 +40,7 @@ export interface PublisherState {
   readonly epoch: number;
   /** The epoch that had begun on all subjects when `seq` was committed. */
   readonly begun: number;
-  /** Posts that `cursor` does not cover are behind this sequence of the stream. */
+  /** The sequence of the stream behind which all posts are that `cursor` does not cover. */
   readonly seq: number;
   /** The epoch in which the positions on each subject began, see `subject-positions.ts`. */
   readonly series: number;

@@ -54,7 +54,7 @@ interface Followed {
    * reader reads. `null` until the reader knows from which position on it must get all.
    */
   checked: number | null;
-  /** The first position that came while `checked` was `null`. */
+  /** The position of the first message that the reader got while `checked` was `null`; `null` until it got one. */
   first: number | null;
 }
 

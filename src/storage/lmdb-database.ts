@@ -10,7 +10,10 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** What this process has open of a folder: to LMDB it is one, and fails as one. */
+/**
+ * The databases that this process has open in one folder. LMDB opens the folder once for all of them, so a failure of
+ * one is a failure of all.
+ */
 interface InProcess {
   readonly roots: Set<Root>;
   /** Writes one after the other. */
@@ -28,7 +31,7 @@ export class LmdbDatabase {
   readonly #folder: string;
   readonly #inProcess: InProcess;
   #root: Root;
-  /** Why it has to be opened again. */
+  /** Why LMDB refuses all calls, so that the database has to be opened again; `undefined` where it does not. */
   #failure: unknown;
   readonly #waiting: Waiting[] = [];
   #closed = false;
@@ -66,7 +69,7 @@ export class LmdbDatabase {
         resolve: resolve as (result: unknown) => void,
         reject,
       });
-      // Those that come before it is its turn are written with it.
+      // Transactions that are added before this write has its turn are written with it.
       if (count === 1) void this.#inProcess.limit(() => this.#write());
     });
   }
@@ -96,7 +99,7 @@ export class LmdbDatabase {
     const commitError = await commitErrorOf(ended);
     if (commitError !== undefined) {
       this.#failure = commitError;
-      // If that fails, the next transaction tries it again.
+      // Where this fails, the next transaction tries to open the database again.
       await this.#openAgain().catch(() => {});
     }
     for (const [index, { resolve, reject }] of together.entries()) {
@@ -108,7 +111,7 @@ export class LmdbDatabase {
 
   async #openAgain(): Promise<void> {
     await this.#closeRoot();
-    // It is the same one as long as another database has it open.
+    // As long as another database of this process has the folder open, LMDB would give the same root that refuses.
     for (const other of this.#inProcess.roots) {
       const reason = whyRefused(other);
       if (reason !== undefined) throw reason;
