@@ -129,7 +129,7 @@ function locatedIn(
 }
 
 /** A phrase or proximity: several words that one text of a post must have, in a certain order. */
-export interface WordQuery {
+interface WordQuery {
   readonly words: readonly string[];
   /** The prefix of the term of each word. */
   readonly prefix: string;
@@ -140,7 +140,7 @@ export interface WordQuery {
 }
 
 /** The query of a clause for which the order of words matters; `undefined` for other clauses. */
-export function wordQuery(clause: Clause, dialect: Dialect): WordQuery | undefined {
+function wordQuery(clause: Clause, dialect: Dialect): WordQuery | undefined {
   switch (clause.kind) {
     case 'keyword':
       return phraseQuery(wordsOf(clause.text, dialect).words, [TEXT, ADDRESS, DISPLAY]);
@@ -169,7 +169,7 @@ function operatorQuery(clause: OperatorClause, dialect: Dialect): WordQuery | un
 }
 
 /** The documents among `posts` that have a matching text. */
-export function matchWords(
+function matchWords(
   posts: DocumentSet,
   { words, prefix, kinds, matches }: WordQuery,
   details: BlockDetails,

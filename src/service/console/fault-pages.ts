@@ -144,7 +144,7 @@ function hitsOf({ times = 1, hits }: PlantedFault): string {
 }
 
 /** What a fault is aimed at. */
-export function whereOf(fault: PlantedFault): string {
+function whereOf(fault: PlantedFault): string {
   const aims = [
     'endpoint' in fault && fault.endpoint,
     'path' in fault && fault.path !== undefined && `“${fault.path}”`,
@@ -182,7 +182,7 @@ function clearForm(csrf: string, id: number | undefined): Html {
   return html`<form method="post" action="${HERE}">${csrfField(csrf)}${id !== undefined && html`<input type="hidden" name="id" value="${id}">`}<button class="plain" name="action" value="clear">${id === undefined ? 'Clear all' : html`Clear<span class="unseen"> fault ${id}</span>`}</button></form>`;
 }
 
-export interface FaultForm {
+interface FaultForm {
   readonly kind: Fault['kind'];
   readonly csrf: string;
   /** What was typed, if it was refused, and why. */
@@ -191,7 +191,7 @@ export interface FaultForm {
 }
 
 /** The form that plants a fault of one kind. */
-export function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
+function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
   const { effect } = FAULT_TABLE[kind];
   const fields = faultFields(kind);
   const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'problem');
@@ -255,7 +255,7 @@ function controlOf(
 }
 
 /** The fault that a form describes; empty fields are left out. `plant` checks it. */
-export function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unknown> {
+function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unknown> {
   const fault: Record<string, unknown> = { kind };
   for (const [name, { input }] of Object.entries(faultFields(kind))) {
     const given = (form.get(name) ?? '').trim();

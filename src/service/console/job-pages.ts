@@ -171,6 +171,7 @@ function jobCard(runner: JobRunner, csrf: string, messageAt: MessageAt): Html {
   const { job, files, percentComplete } = runner;
   const { uuid, status, quote } = job;
   const isAtWork = status === 'estimating' || status === 'running';
+  const isDelivered = status === 'delivered';
   const { posts, bytes } = totalsOf(files);
   return html`<section class="card" id="${rowId(uuid)}" aria-label="State">
 <p class="row">${stateOf(status, TONES[status])} ${statusMessage(runner)}</p>
@@ -188,20 +189,15 @@ ${
 ${facts([
   ['Window', windowOf(job)],
   ['Counts as', countOf(jobDays(job), 'day')],
-  ...(status === 'delivered'
-    ? ([
-        ['Delivered', `${countOf(posts, 'post')} in ${countOf(files.length, 'file')}`],
-        ['Size', sizeOf(bytes)],
-      ] as const)
-    : []),
+  isDelivered && ['Delivered', `${countOf(posts, 'post')} in ${countOf(files.length, 'file')}`],
+  isDelivered && ['Size', sizeOf(bytes)],
   ['Format', html`<code>${job.format}</code>`],
   ['Requested', html`${instant(job.requestedAt)} by ${isolated(job.requestedBy)}`],
-  ...(job.acceptedAt === undefined
-    ? []
-    : ([
-        ['Decided', html`${instant(job.acceptedAt)} by ${isolated(job.acceptedBy ?? '')}`],
-      ] as const)),
-  ...(Number.isFinite(runner.expiresAt) ? ([['Expires', instant(runner.expiresAt)]] as const) : []),
+  job.acceptedAt !== undefined && [
+    'Decided',
+    html`${instant(job.acceptedAt)} by ${isolated(job.acceptedBy ?? '')}`,
+  ],
+  Number.isFinite(runner.expiresAt) && ['Expires', instant(runner.expiresAt)],
   ['Identifier', html`<code class="address">${uuid}</code>`],
   [
     'fromDate, toDate',

@@ -63,20 +63,19 @@ function thisMonth({ name, used, projected, thresholds }: PublisherUsage): Html 
   return html`<section class="card" aria-labelledby="month"><header><h2 id="month">This month, ${isolated(name)}</h2>
 <span class="row">${passed.map(({ type }) => stateOf(`${type} passed`, type === 'cap' ? 'bad' : 'warn'))}</span></header>
 ${facts([
-  ['Used', html`<span class="headline">${countOf(activities, 'activity', 'activities')}</span>`],
+  ['Used', html`<span class="headline">${activitiesOf(activities)}</span>`],
   [
     'Projected to its end',
-    html`<span class="headline">${countOf(projected.activities, 'activity', 'activities')}</span>`,
+    html`<span class="headline">${activitiesOf(projected.activities)}</span>`,
   ],
   ...thresholds.map(
-    threshold =>
-      [
-        threshold.type === 'cap' ? 'Cap' : 'Alert at',
-        countOf(threshold.activities, 'activity', 'activities'),
-      ] as const,
+    ({ type, activities }) =>
+      [type === 'cap' ? 'Cap' : 'Alert at', activitiesOf(activities)] as const,
   ),
 ])}</section>`;
 }
+
+const activitiesOf = (count: number) => countOf(count, 'activity', 'activities');
 
 function monthChart({ used, projected, thresholds }: PublisherUsage): Html {
   const bars = used.map(({ activities, fromDate }, index): Bar => {

@@ -1,6 +1,7 @@
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
 import { formatSent } from '../../time.js';
+import { WakeUp } from '../../wait.js';
 import type { ServiceContext } from '../context.js';
 import type { ContentCutFault } from './fault-kinds.js';
 import { HttpProblem } from './http-problem.js';
@@ -44,7 +45,8 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   #lastPush = performance.now();
   #state: 'open' | 'ended' = 'open';
   #failure: { readonly error: unknown } | undefined;
-  #wake: (() => void)[] = [];
+  /** The producer in `room`, and the consumer. */
+  readonly #sleepers = { producer: new WakeUp(), consumer: new WakeUp() };
 
   constructor(options: LiveResponseOptions) {
     this.#options = options;
@@ -99,7 +101,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   /** Resolves when the backlog is small, or the stream has ended. */
   async room(): Promise<void> {
-    while (this.isAhead && this.isOpen) await this.#change();
+    while (this.isAhead && this.isOpen) await this.#sleepers.producer.next();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
@@ -115,7 +117,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
           this.#notify();
           yield chunk;
         } else if (this.#state === 'ended') break;
-        else await this.#change();
+        else await this.#sleepers.consumer.next();
       }
       if (this.#failure !== undefined) throw this.#failure.error;
       this.#gzip.end();
@@ -180,15 +182,9 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     return rest.length === 0 ? first : Buffer.concat([first, ...rest]);
   }
 
-  #change(): Promise<void> {
-    return new Promise(resolve => this.#wake.push(resolve));
-  }
-
   #notify(): void {
-    const wake = this.#wake;
-    if (wake.length === 0) return;
-    this.#wake = [];
-    for (const resolve of wake) resolve();
+    this.#sleepers.producer.wake();
+    this.#sleepers.consumer.wake();
   }
 }
 

@@ -134,7 +134,7 @@ export interface BodyHit {
 }
 
 /** Sends a body with one planted fault. Resolves when it is sent or the connection has ended. */
-export async function sendWithFault(
+async function sendWithFault(
   wire: AsyncIterable<Buffer>,
   response: ServerResponse,
   { fault, tookEffect }: BodyHit,

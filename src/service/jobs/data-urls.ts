@@ -3,20 +3,16 @@ import { formatTimestamp, SECOND } from '../../time.js';
 import type { Job } from './job-record.js';
 
 /** Signs the URLs of data files, which expire. */
-export interface DataUrls {
-  /** The path with a query that makes it valid until `expiresAt`. */
-  sign(path: string, expiresAt: number): string;
-  /** Until when the URL is valid; undefined if the signature is wrong. */
-  expiryOf(url: URL): number | undefined;
-}
+export type DataUrls = ReturnType<typeof createDataUrls>;
 
 /** The key derives from the seed, so URLs stay valid over restarts. */
-export function createDataUrls(seed: string | number, account: string): DataUrls {
+export function createDataUrls(seed: string | number, account: string) {
   const key = createHash('sha256').update(`files ${seed}`).digest();
   const signature = (path: string, expires: string) =>
     createHmac('sha256', key).update(`GET\n${expires}\n${path}`).digest();
   return {
-    sign(path, expiresAt) {
+    /** The path with a query that makes it valid until `expiresAt`. */
+    sign(path: string, expiresAt: number): string {
       const expires = String(Math.floor(expiresAt / SECOND));
       const query = new URLSearchParams({
         AccessKeyId: account,
@@ -25,7 +21,8 @@ export function createDataUrls(seed: string | number, account: string): DataUrls
       });
       return `${path}?${query}`;
     },
-    expiryOf({ pathname, searchParams }) {
+    /** Until when the URL is valid; undefined if the signature is wrong. */
+    expiryOf({ pathname, searchParams }: URL): number | undefined {
       const expires = searchParams.get('Expires') ?? '';
       const given = Buffer.from(searchParams.get('Signature') ?? '', 'base64');
       const expected = signature(pathname, expires);

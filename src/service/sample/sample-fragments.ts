@@ -11,7 +11,7 @@ import {
 } from './sample-vocabulary.js';
 
 /** A fragment of a post's text. Fragments are joined by a space. */
-export interface Fragment {
+interface Fragment {
   readonly text: string;
   /** The length in code points, the unit of entity indices. */
   readonly length: number;
@@ -29,12 +29,12 @@ export type FragmentEntity = {
 );
 
 /** The kinds of fragments. A kind and its subject form an integer key. */
-export const SENTENCE = 0;
-export const REMARK = 1;
-export const LEAD = 2;
+const SENTENCE = 0;
+const REMARK = 1;
+const LEAD = 2;
 export const NAME = 3;
 export const EMOTION = 4;
-export const TAG = 5;
+const TAG = 5;
 export const CASHTAG = 6;
 export const MENTION = 7;
 export const LINK = 8;
@@ -108,7 +108,7 @@ export class SampleFragments {
   }
 }
 
-export function codePoints(text: string): number {
+function codePoints(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
@@ -148,7 +148,7 @@ function plain(text: string): Fragment {
   return { text, length: codePoints(text) };
 }
 
-export function wordAt(language: SampleLanguage, word: number): string {
+function wordAt(language: SampleLanguage, word: number): string {
   return (language.topics[word >>> 2] as readonly string[])[word & 3] as string;
 }
 

@@ -19,29 +19,24 @@ export interface NextToken {
   readonly request: string;
 }
 
-export interface NextTokens {
-  encode(token: NextToken): string;
-  /** `undefined` for any text except the result of `encode` with the same seed. */
-  decode(text: string): NextToken | undefined;
-}
-
 const SIGNATURE_BYTES = 16;
 
 /**
  * Encodes and decodes signed tokens. Their key derives from the seed, so that they stay valid after a
  * restart.
  */
-export function createNextTokens(seed: string | number): NextTokens {
+export function createNextTokens(seed: string | number) {
   const key = createHash('sha256').update(`next ${seed}`).digest();
   const sign = (payload: Uint8Array) =>
     createHmac('sha256', key).update(payload).digest().subarray(0, SIGNATURE_BYTES);
   return {
-    encode({ asOf, window, after, request }) {
+    encode({ asOf, window, after, request }: NextToken): string {
       const fields = [asOf, window.from, window.to, after.at, after.id, request];
       const payload = Buffer.from(JSON.stringify(fields));
       return Buffer.concat([sign(payload), payload]).toString('base64');
     },
-    decode(text) {
+    /** `undefined` for any text except the result of `encode` with the same seed. */
+    decode(text: string): NextToken | undefined {
       const bytes = Buffer.from(text, 'base64');
       const payload = bytes.subarray(SIGNATURE_BYTES);
       const signature = bytes.subarray(0, SIGNATURE_BYTES);

@@ -81,6 +81,9 @@ export async function usageReport(
   );
   if (active.length === 0) return { ...head, publishers: [] };
 
+  // Extrapolates the month's usage so far, over at least one day.
+  const passedMs = Math.max(now - month.from, DAY);
+  const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
   const used = (of: readonly DayUsage[], withRequests: boolean) =>
     bucketsOf(period, bucket).map(span => itemOf(of, span, withRequests));
   const products = active.map((name): ProductUsage => {
@@ -90,7 +93,7 @@ export async function usageReport(
       name,
       type: PRODUCTS[name].type,
       used: used(productDays, isSearch),
-      projected: projected(productDays, month, now, isSearch),
+      projected: itemOf(productDays, month, isSearch, project),
       ...(isSearch &&
         requestCap !== undefined && { thresholds: [{ requests: requestCap, type: 'cap' }] }),
     };
@@ -102,7 +105,7 @@ export async function usageReport(
         name: publisher,
         type: publisher,
         used: used(days, false),
-        projected: projected(days, month, now, false),
+        projected: itemOf(days, month, false, project),
         products,
         thresholds: [
           ...(usageAlert === undefined ? [] : [{ activities: usageAlert, type: 'alert' } as const]),
@@ -113,31 +116,19 @@ export async function usageReport(
   };
 }
 
-function itemOf(days: readonly DayUsage[], span: Window, withRequests: boolean): UsageItem {
-  const { activities, requests } = sumOf(days, span);
-  return {
-    activities,
-    ...(withRequests && { requests }),
-    fromDate: formatTimestamp(span.from),
-    toDate: formatTimestamp(span.to),
-  };
-}
-
-/** Extrapolates the month's usage so far, over at least one day. */
-function projected(
+/** @param project Makes a projection of a count. */
+function itemOf(
   days: readonly DayUsage[],
-  month: Window,
-  now: number,
+  span: Window,
   withRequests: boolean,
+  project = (count: number) => count,
 ): UsageItem {
-  const { activities, requests } = sumOf(days, month);
-  const passedMs = Math.max(now - month.from, DAY);
-  const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
+  const { activities, requests } = sumOf(days, span);
   return {
     activities: project(activities),
     ...(withRequests && { requests: project(requests) }),
-    fromDate: formatTimestamp(month.from),
-    toDate: formatTimestamp(month.to),
+    fromDate: formatTimestamp(span.from),
+    toDate: formatTimestamp(span.to),
   };
 }
 

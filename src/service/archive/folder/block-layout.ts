@@ -44,7 +44,7 @@ export interface LinePosition {
 }
 
 /** Writes a whole number from 0 to 2^32 - 1, seven bits a byte, low bits first. Returns the end. */
-export function writeVarint(into: Uint8Array, at: number, value: number): number {
+function writeVarint(into: Uint8Array, at: number, value: number): number {
   let rest = value;
   while (rest >= 0x80) {
     into[at++] = (rest & 0x7f) | 0x80;
@@ -55,7 +55,7 @@ export function writeVarint(into: Uint8Array, at: number, value: number): number
 }
 
 /** The maximum size of a number in bytes. */
-export const VARINT_BYTES = 5;
+const VARINT_BYTES = 5;
 
 /** A buffer that grows as bytes are added. */
 export class ByteWriter {

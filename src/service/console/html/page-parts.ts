@@ -7,10 +7,12 @@ export function stateOf(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
 
-/** A list of names and values. */
-export function facts(entries: readonly (readonly [name: string, value: HtmlValue])[]): Html {
+/** A list of names and values. `false` stands for a fact that is left out. */
+export function facts(
+  entries: readonly (readonly [name: string, value: HtmlValue] | false)[],
+): Html {
   return html`<dl class="facts">${entries.map(
-    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+    entry => entry && html`<div><dt>${entry[0]}</dt><dd>${entry[1]}</dd></div>`,
   )}</dl>`;
 }
 
