@@ -93,10 +93,7 @@ export interface Archive {
   /**
    * Every post of a window by segment, oldest first, for jobs and replays. Leaves out empty segments.
    */
-  scan(
-    window: Window,
-    options?: { readonly signal?: AbortSignal | undefined },
-  ): AsyncIterable<ScannedSegment>;
+  scan(window: Window, options?: Pick<SearchOptions, 'signal'>): AsyncIterable<ScannedSegment>;
   /**
    * The author with a handle, in any case, if the archive can find authors without a search.
    * `undefined` for an author who has not posted yet.

@@ -100,7 +100,7 @@ export class BlockArchive implements Archive {
 
   async *scan(
     window: Window,
-    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+    { signal }: Pick<SearchOptions, 'signal'> = {},
   ): AsyncGenerator<ScannedSegment> {
     const work = new EventLoopYield(signal);
     const span = this.#span(window);

@@ -70,7 +70,7 @@ export class VisibleArchive implements Archive {
 
   async *scan(
     window: Window,
-    options?: { readonly signal?: AbortSignal | undefined },
+    options?: Pick<SearchOptions, 'signal'>,
   ): AsyncGenerator<ScannedSegment> {
     for await (const { segment, posts } of this.#archive.scan(window, options)) {
       const visible = this.#visible(posts, this.#now());

@@ -48,17 +48,12 @@ export async function closeServer(server: Server): Promise<void> {
 }
 
 function portError(port: number, option: string, cause: unknown): unknown {
-  if (isNodeError(cause, 'EADDRINUSE'))
-    return new OptionError(
-      option,
-      `Port ${port} is in use; choose another, or 0 for any free one`,
-      {
-        cause,
-      },
-    );
-  if (isNodeError(cause, 'EACCES'))
-    return new OptionError(option, `Port ${port} is not allowed to this user; choose another`, {
-      cause,
-    });
-  return cause;
+  const problem = isNodeError(cause, 'EADDRINUSE')
+    ? 'is in use; choose another, or 0 for any free one'
+    : isNodeError(cause, 'EACCES')
+      ? 'is not allowed to this user; choose another'
+      : undefined;
+  return problem === undefined
+    ? cause
+    : new OptionError(option, `Port ${port} ${problem}`, { cause });
 }

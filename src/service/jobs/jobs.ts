@@ -12,10 +12,7 @@ import { JobStore } from './job-store.js';
 export class Jobs {
   /** The limits on creations in an hour and in a UTC day. */
   readonly creationWindows: readonly RateWindow[];
-  readonly #context: ServiceContext;
-  readonly #store: JobStore;
-  readonly #idle: IdleTracker;
-  readonly #dependencies: JobDependencies;
+  readonly #shared: JobDependencies;
   readonly #stopping = new AbortController();
   readonly #runners = new Map<string, JobRunner>();
   readonly #running = new Set<Promise<void>>();
@@ -25,19 +22,16 @@ export class Jobs {
   constructor(context: ServiceContext) {
     const { settings, clock } = context;
     const { jobsEstimating, jobsRunning } = settings.limits;
-    this.#context = context;
     // One listener for each job.
     setMaxListeners(0, this.#stopping.signal);
-    this.#store = new JobStore(settings.stateFolder);
-    this.#idle = new IdleTracker(clock);
     this.creationWindows = [
       context.quotas.window('jobsPerDayRate'),
       context.quotas.window('jobsPerHourRate'),
     ];
-    this.#dependencies = {
+    this.#shared = {
       context,
-      store: this.#store,
-      idle: this.#idle,
+      store: new JobStore(settings.stateFolder),
+      idle: new IdleTracker(clock),
       estimating: new Semaphore(jobsEstimating),
       running: new Semaphore(jobsRunning),
       signal: this.#stopping.signal,
@@ -59,7 +53,7 @@ export class Jobs {
     { title, format, window }: CreateRequest,
     rules: readonly JobRule[],
   ): Promise<JobRunner> {
-    const now = this.#context.clock.now();
+    const now = this.#shared.context.clock.now();
     const job: Job = {
       uuid: this.#newUuid(),
       number: ++this.#lastNumber,
@@ -67,17 +61,17 @@ export class Jobs {
       format,
       ...window,
       rules,
-      requestedBy: this.#context.settings.email,
+      requestedBy: this.#shared.context.settings.email,
       requestedAt: now,
       status: 'opened',
       since: now,
     };
-    const runner = new JobRunner(job, [], this.#dependencies);
+    const runner = new JobRunner(job, [], this.#shared);
     // Before the write, so that a concurrent create sees the title and the rate.
     this.#runners.set(job.uuid, runner);
     for (const rate of this.creationWindows) rate.count();
     try {
-      await this.#store.save(job);
+      await this.#shared.store.save(job);
     } catch (error) {
       this.#runners.delete(job.uuid);
       throw error;
@@ -101,12 +95,12 @@ export class Jobs {
   }
 
   dataFile(job: Job, segment: number): Promise<string> {
-    return this.#store.dataFile(job, segment);
+    return this.#shared.store.dataFile(job, segment);
   }
 
   /** Waits until everything due by the clock is done, or for `maxWaitMs` of real time. */
   settled(maxWaitMs?: number): Promise<void> {
-    return this.#idle.settled(maxWaitMs);
+    return this.#shared.idle.settled(maxWaitMs);
   }
 
   /** Stops all jobs where they are. A new `Jobs` with the same folder continues them. */
@@ -114,12 +108,12 @@ export class Jobs {
     this.#stopping.abort(new Error('The service stops'));
     await this.#opened?.catch(() => {});
     await Promise.all(this.#running);
-    await this.#store.close();
+    await this.#shared.store.close();
   }
 
   async #load(): Promise<void> {
-    for (const { job, files } of await this.#store.load()) {
-      this.#runners.set(job.uuid, new JobRunner(job, files, this.#dependencies));
+    for (const { job, files } of await this.#shared.store.load()) {
+      this.#runners.set(job.uuid, new JobRunner(job, files, this.#shared));
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);
     }
@@ -133,10 +127,10 @@ export class Jobs {
 
   #start(runner: JobRunner): void {
     const { signal } = this.#stopping;
-    const running = this.#idle
+    const running = this.#shared.idle
       .track(() => runner.run())
       .catch(error => {
-        if (!signal.aborted) this.#context.settings.onError(error);
+        if (!signal.aborted) this.#shared.context.settings.onError(error);
       })
       .finally(() => this.#running.delete(running));
     this.#running.add(running);

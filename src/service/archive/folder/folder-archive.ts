@@ -7,34 +7,23 @@ import type { Block, BlockStore } from '../block.js';
 import { BlockArchive } from '../block-archive.js';
 import { WeightedCache } from '../weighted-cache.js';
 import { BlockFile } from './block-file.js';
-import {
-  type FolderIndex,
-  type IndexedBlock,
-  type IndexProgress,
-  openFolderIndex,
-} from './folder-index.js';
+import { type FolderIndex, type IndexedBlock, openFolderIndex } from './folder-index.js';
 import { LineReader } from './line-reader.js';
-
-export interface FolderArchiveOptions {
-  /** The format of the posts to serve, if the folder has posts of both formats. */
-  readonly format?: Format | undefined;
-  /** Called with the progress while the index is built. */
-  readonly onProgress?: ((progress: IndexProgress) => void) | undefined;
-}
 
 /**
  * An archive over a folder of job files, or of any other files with one post a line, gzip, zstd or
  * plain. File names have no meaning: posts are found by their time. The index is in `.millrace-index` in the
  * folder and is rebuilt when files are added, removed or changed.
  *
+ * @param format The format of the posts to serve, if the folder has posts of both formats.
  * @throws DataError for a damaged file, or a zstd file where Node has no zstd; OptionError if the folder has posts of both formats and
  *   `format` is not given, or none of `format`; StorageError for a folder that cannot be read.
  */
 export async function openFolderArchive(
   folder: string,
-  { format, onProgress }: FolderArchiveOptions = {},
+  { format }: { readonly format?: Format | undefined } = {},
 ): Promise<Archive> {
-  const index = await openFolderIndex(folder, onProgress);
+  const index = await openFolderIndex(folder);
   const served = chooseFormat(folder, index, format);
   return new BlockArchive(served, new FolderBlockStore(folder, index, served));
 }

@@ -62,12 +62,6 @@ export interface IndexedBlock extends Window {
   readonly posts: number;
 }
 
-export interface IndexProgress {
-  /** Bytes of the archive's files that have been read, and their total. */
-  readonly bytes: number;
-  readonly of: number;
-}
-
 /**
  * Opens the index of a folder of job files: the existing one if the files are still the same, or a new
  * one. It does not change the folder's files.
@@ -75,10 +69,7 @@ export interface IndexProgress {
  * @throws DataError with file and line of damage or of a line that is not a post, or with a zstd file
  *   where Node has no zstd; StorageError if files cannot be read or the index cannot be written.
  */
-export async function openFolderIndex(
-  folder: string,
-  onProgress: (progress: IndexProgress) => void = () => {},
-): Promise<FolderIndex> {
+export async function openFolderIndex(folder: string): Promise<FolderIndex> {
   const files = await listFiles(folder);
   if (files.length === 0)
     throw new StorageError(
@@ -88,7 +79,7 @@ export async function openFolderIndex(
   if (!hasZstd) await refuseZstd(folder, files);
   const indexes = await findIndexFolder(folder);
   const path = join(indexes, indexName(files));
-  const index = (await readIndex(path)) ?? (await makeIndex(folder, files, path, onProgress));
+  const index = (await readIndex(path)) ?? (await makeIndex(folder, files, path));
   await removeOthers(indexes, path);
   return index;
 }
@@ -129,7 +120,6 @@ async function makeIndex(
   folder: string,
   files: readonly ListedFile[],
   path: string,
-  onProgress: (progress: IndexProgress) => void,
 ): Promise<FolderIndex> {
   const aside = `${path}.${randomUUID()}.making`;
   const sorters: PostSorter[] = [];
@@ -140,7 +130,7 @@ async function makeIndex(
       activity_streams: await PostSorter.create(aside),
     };
     sorters.push(sorterOf.original, sorterOf.activity_streams);
-    const indexed = await readFiles(folder, files, aside, sorterOf, onProgress);
+    const indexed = await readFiles(folder, files, aside, sorterOf);
     const formats = {
       original: await writeBlocks(sorterOf.original, aside, 'original'),
       activity_streams: await writeBlocks(sorterOf.activity_streams, aside, 'activity_streams'),
@@ -183,11 +173,8 @@ async function readFiles(
   files: readonly ListedFile[],
   aside: string,
   sorterOf: { readonly [F in Format]: PostSorter },
-  onProgress: (progress: IndexProgress) => void,
 ): Promise<readonly IndexedFile[]> {
   const indexed: IndexedFile[] = [];
-  const of = files.reduce((sum, file) => sum + file.bytes, 0);
-  let bytes = 0;
   for (const [number, file] of files.entries()) {
     const path = join(folder, file.path);
     let textBytes = 0;
@@ -200,8 +187,6 @@ async function readFiles(
     const form = await formOf(path, textBytes);
     if (form === 'packed') await writePackedText(fileBlocks(path), join(aside, packedName(number)));
     indexed.push({ ...file, form, textBytes });
-    bytes += file.bytes;
-    onProgress({ bytes, of });
   }
   return indexed;
 }

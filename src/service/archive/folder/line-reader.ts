@@ -55,13 +55,11 @@ export class LineReader {
     await this.#limit.map(byFile(positions), async ([number, asked]) => {
       signal?.throwIfAborted();
       const file = this.#files[number] as IndexedFile;
-      const ascending = asked.toSorted((a, b) => a.position.offset - b.position.offset);
+      asked.sort((a, b) => a.position.offset - b.position.offset);
+      const ascending = asked.map(({ position }) => position);
       try {
-        if (file.form === 'plain') await this.#readPlain(file, ascending, lines);
-        else if (file.form === 'packed') await this.#readPacked(number, ascending, lines);
-        else
-          for (const { position, i } of ascending)
-            lines[i] = lineOf(await this.#text(number), position);
+        const read = await this.#linesOf(number, file, ascending);
+        for (const [n, { i }] of asked.entries()) lines[i] = read[n] as Buffer;
       } catch (cause) {
         throw readError(join(this.#folder, file.path), cause);
       }
@@ -71,6 +69,18 @@ export class LineReader {
 
   close(): void {
     this.#texts.clear();
+  }
+
+  /** The lines at ascending positions of one file. */
+  async #linesOf(
+    number: number,
+    file: IndexedFile,
+    asked: readonly LinePosition[],
+  ): Promise<readonly Buffer[]> {
+    if (file.form === 'plain') return this.#readPlain(file, asked);
+    if (file.form === 'packed') return this.#readPacked(number, asked);
+    const text = await this.#text(number);
+    return asked.map(position => lineOf(text, position));
   }
 
   #text(number: number): Promise<Buffer> {
@@ -88,33 +98,22 @@ export class LineReader {
     return inflate(await readFile(path), { chunkSize: Math.max(file.textBytes + 1024, 65_536) });
   }
 
-  async #readPlain(
-    file: IndexedFile,
-    asked: readonly PositionedLine[],
-    lines: Buffer[],
-  ): Promise<void> {
+  async #readPlain(file: IndexedFile, asked: readonly LinePosition[]): Promise<readonly Buffer[]> {
     const handle = await open(await this.#unchanged(file), 'r');
     try {
-      for (const { position, i } of asked)
-        lines[i] = await readBytes(handle, position.offset, position.bytes);
+      const lines: Buffer[] = [];
+      for (const { offset, bytes } of asked) lines.push(await readBytes(handle, offset, bytes));
+      return lines;
     } finally {
       await handle.close();
     }
   }
 
-  async #readPacked(
-    number: number,
-    asked: readonly PositionedLine[],
-    lines: Buffer[],
-  ): Promise<void> {
+  async #readPacked(number: number, asked: readonly LinePosition[]): Promise<readonly Buffer[]> {
     await this.#unchanged(this.#files[number] as IndexedFile);
     const path = join(this.#index, packedName(number));
-    const positions = asked.map(({ position }) => position);
-    const read = await readPackedLines(path, positions).catch(cause => {
+    return readPackedLines(path, asked).catch(cause => {
       throw new StorageError(`The index of the archive is damaged at ${path}`, { path, cause });
-    });
-    asked.forEach(({ i }, n) => {
-      lines[i] = read[n] as Buffer;
     });
   }
 

@@ -168,17 +168,19 @@ describe('a folder of files as an archive', () => {
     ).toBe(true);
   });
 
-  test('reports progress while it creates the index, and none afterwards', async () => {
+  test('has an index that is made once and used again', async () => {
     const folder = await folders.make({
       'a.json.gz': jobFile(posts(NOON, 5)),
       'b.json.gz': jobFile(posts(NOON + SEGMENT, 5)),
     });
-    const seen: { bytes: number; of: number }[] = [];
-    await folders.open(folder, { onProgress: progress => seen.push(progress) });
-    expect(seen.length).toBe(2);
-    expect(seen.at(-1)?.bytes).toBe(seen.at(-1)?.of);
-    await folders.open(folder, { onProgress: progress => seen.push(progress) });
-    expect(seen.length).toBe(2);
+    await folders.open(folder);
+    const indexes = path.join(folder, '.millrace-index');
+    const [name = ''] = await readdir(indexes);
+    const made = await stat(path.join(indexes, name, 'index.json'));
+    await folders.open(folder);
+    expect(await readdir(indexes)).toEqual([name]);
+    const used = await stat(path.join(indexes, name, 'index.json'));
+    expect([used.ino, used.mtimeMs]).toEqual([made.ino, made.mtimeMs]);
   });
 });
 
