@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 /** Milliseconds of work between two yields. */
 const WORK_MS = 10;
 
-/** The turn of the last work that waits for one. */
+/** Resolves when the last of the works that wait has had its turn. */
 let lastTurn: Promise<void> = Promise.resolve();
 
 /**
@@ -19,7 +19,7 @@ let lastTurn: Promise<void> = Promise.resolve();
  */
 export class EventLoopYield {
   readonly signal: AbortSignal | undefined;
-  /** A work begins with a turn of its own: many may arrive at once. */
+  /** When the work went on. The first `pause` always yields, because many works may begin at once. */
   #began = Number.NEGATIVE_INFINITY;
 
   /** @param signal Ends the work: `pause` throws its reason. */

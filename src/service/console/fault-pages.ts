@@ -11,7 +11,7 @@ import { type Column, column, headerColumn, listPage, newestFirst } from './html
 import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
 
 const HERE = '/console/faults';
-/** The page has forms, too. */
+/** Faults on a page: fewer than in other lists, since this page has forms, too. */
 const PAGE_FAULTS = 6;
 /** Milliseconds of real time that an answer waits for what is due by the clock once it was moved. */
 const PATIENCE_MS = 2_000;

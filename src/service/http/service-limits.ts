@@ -142,7 +142,7 @@ export function limitsOf(option: LimitsOption): Limits {
   return option === 'relaxed' ? RELAXED : { ...STRICT, ...option };
 }
 
-/** The rates that clients keep to, by their families of calls. The last is the kind of call that a rate counts. */
+/** The rates that clients keep to, by family of calls, each with the kind of call that it counts if that is only one. */
 const CLIENT_RATES = {
   search: [['searchRate']],
   jobReads: [['jobReadRate']],
@@ -165,7 +165,7 @@ export type ClientLimits = {
   readonly [Family in keyof typeof CLIENT_RATES]?: readonly ClientRate[];
 };
 
-/** What a client is told of these limits. Stricter ones than the real service has are for the client to meet. */
+/** The limits that a client is told of: rates that are more relaxed than those of the real service. It meets stricter ones as a 429. */
 export function clientLimits(limits: Limits): ClientLimits {
   const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {
     const rates = names.map(([name, kind]) => ({ ...limits[name], kind, usual: STRICT[name] }));

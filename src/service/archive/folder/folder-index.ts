@@ -148,7 +148,7 @@ async function makeIndex(
     });
   } finally {
     for (const sorter of sorters) await sorter.close();
-    // Otherwise removed as abandoned, later.
+    // If this fails, a later opening removes it as abandoned.
     await rm(aside, { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -24,7 +24,7 @@ interface Session<User> {
 }
 
 const SESSION_MS = 12 * HOUR;
-/** For so long, a reload of the page shows the message again. */
+/** How long a reload of the page shows the message again. */
 const MESSAGE_MS = MINUTE;
 const MAX_SESSIONS = 1_000;
 const MAX_FORM_BYTES = 64 * 1024;

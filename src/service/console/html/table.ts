@@ -82,7 +82,7 @@ export interface ListPage {
 export interface ListOptions<Row> extends TableOptions<Row> {
   readonly caption: HtmlValue;
   readonly columns: readonly Column<Row>[];
-  /** So many rows of most lists fit three screens of a phone, and one wide screen. @default 12 */
+  /** The number of rows of a page. By default 12, which fit three screens of a phone, or one wide screen. */
   readonly pageRows?: number;
 }
 
