@@ -11,7 +11,7 @@ const source =
     ? `(SELECT lang, "user".followers_count AS author_followers FROM read_json('${out}/posts.jsonl.gz',
         format = 'newline_delimited', maximum_object_size = 16777216,
         columns = {lang: 'VARCHAR', "user": 'STRUCT(followers_count INTEGER)'}))`
-    : `'${out}/posts.${writer === 'csv' ? 'csv' : 'parquet'}'`;
+    : `'${out}/posts.${writer.startsWith('csv') ? 'csv' : 'parquet'}'`;
 const connection = await (await DuckDBInstance.create(':memory:', { threads: '2' })).connect();
 let seconds = Number.POSITIVE_INFINITY;
 let [posts, followers] = [0, 0];

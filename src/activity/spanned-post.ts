@@ -34,7 +34,7 @@ const QUOTED = {
 const QUOTED_ACTIVITY = { ...ID, actor: ACTOR };
 
 /** The members of posts of either format that the columns read. A test holds it to be complete. */
-const POST_MEMBERS: WantedMembers = {
+export const POST_MEMBERS: WantedMembers = {
   ...ID,
   ...TEXT,
   ...BODY,
@@ -43,7 +43,9 @@ const POST_MEMBERS: WantedMembers = {
   ...values('in_reply_to_status_id in_reply_to_status_id_str in_reply_to_user_id'),
   ...values('in_reply_to_user_id_str in_reply_to_screen_name'),
   ...values('favorite_count retweet_count reply_count quote_count favoritesCount retweetCount'),
-  ...values('edit_history'),
+  edit_history: values('initial_tweet_id edit_tweet_ids'),
+  edit_controls: values('editable_until_ms edits_remaining'),
+  ...values('editable'),
   coordinates: POINT,
   geo: POINT,
   user: {
@@ -108,13 +110,16 @@ const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
 export class SpannedPost {
   readonly #spans: MemberSpans;
   readonly #root: Members;
-  /** The place of each member of the root. */
+  /** The place of each member, by its path. */
   readonly #places = new Map<string, number>();
   readonly #id: number;
   readonly #idString: number;
   readonly #createdAt: number;
   readonly #postedTime: number;
   readonly #editHistory: number;
+  readonly #editControls: number;
+  /** The members of objects, by the place of the object. */
+  readonly #objects: Members[] = [];
   #count = 0;
   #content: Buffer = Buffer.alloc(0);
   #start = 0;
@@ -124,13 +129,14 @@ export class SpannedPost {
   /** @throws RangeError where there is no memory for WebAssembly. */
   constructor() {
     this.#spans = new MemberSpans(POST_MEMBERS);
-    this.#root = this.#objectOf(POST_MEMBERS, true, this.#places);
+    this.#root = this.#objectOf(POST_MEMBERS, '', true);
     const place = (key: string) => this.#places.get(key)!;
     this.#id = place('id');
     this.#idString = place('id_str');
     this.#createdAt = place('created_at');
     this.#postedTime = place('postedTime');
     this.#editHistory = place('edit_history');
+    this.#editControls = place('edit_controls');
   }
 
   /** Reads the post between two positions; `false` where it has to be parsed. */
@@ -154,7 +160,8 @@ export class SpannedPost {
   get postedAt(): Date {
     const created = this.#spans.startOf(this.#createdAt) !== 0;
     if (created === (this.#spans.startOf(this.#postedTime) !== 0)) throw new LeftToParser();
-    const text = this.#value(created ? this.#createdAt : this.#postedTime);
+    const { created_at: createdAt, postedTime } = this.#root;
+    const text = created ? createdAt : postedTime;
     if (typeof text !== 'string') throw new LeftToParser();
     const ms = created ? parseCreatedAt(text) : parseIsoTime(text);
     if (Number.isNaN(ms)) throw new LeftToParser();
@@ -166,18 +173,32 @@ export class SpannedPost {
   }
 
   get matchingRules(): readonly MatchingRule[] {
-    return this.#whole.matchingRules;
+    return this.#view.matchingRules;
   }
 
   get tags(): readonly string[] {
-    return this.#whole.tags;
+    return this.#view.tags;
   }
 
   get edits(): Edits | undefined {
-    return this.#spans.startOf(this.#editHistory) === 0 ? undefined : this.#whole.edits;
+    const history = this.#objectAt(this.#editHistory);
+    if (history === undefined) return undefined;
+    const controls = this.#objectAt(this.#editControls) !== undefined;
+    const { initial_tweet_id: initialId, edit_tweet_ids: ids } = history;
+    const until = controls ? this.#whole('edit_controls.editable_until_ms') : undefined;
+    const remaining = controls ? this.#whole('edit_controls.edits_remaining') : undefined;
+    const { editable } = this.#root;
+    if (typeof initialId !== 'string' || !isListOfStrings(ids)) throw new LeftToParser();
+    return {
+      initialId,
+      ids,
+      editableUntil: until === undefined ? undefined : new Date(until),
+      remaining,
+      editable: typeof editable === 'boolean' ? editable : undefined,
+    };
   }
 
-  get #whole(): Activity {
+  get #view(): Activity {
     this.#activity ??= new Activity(this.#content.subarray(this.#start, this.#end));
     return this.#activity;
   }
@@ -194,26 +215,42 @@ export class SpannedPost {
     return bytes.toString('latin1', at, end);
   }
 
-  #objectOf(members: WantedMembers, hasId: boolean, places = new Map<string, number>()): Members {
+  #objectOf(members: WantedMembers, path: string, hasId: boolean): Members {
     const object = {};
     for (const [key, nested] of Object.entries(members)) {
       const place = this.#count++;
-      places.set(key, place);
-      const child = nested === true ? undefined : this.#objectOf(nested, HAVE_IDS.has(key));
+      this.#places.set(path + key, place);
+      const child =
+        nested === true ? undefined : this.#objectOf(nested, `${path}${key}.`, HAVE_IDS.has(key));
       const isId = (hasId && key === 'id') || RESTORED.has(key);
+      if (child !== undefined) this.#objects[place] = child;
       const get =
         child !== undefined
-          ? () =>
-              this.#spans.bytes[this.#spans.startOf(place)] === OPEN_OBJECT &&
-              this.#spans.startOf(place) !== 0
-                ? child
-                : this.#value(place)
+          ? () => this.#objectAt(place) ?? this.#value(place)
           : isId
-            ? () => this.#exactId(place, places.get(`${key}_str`)!)
+            ? () => this.#exactId(place, this.#places.get(`${path}${key}_str`)!)
             : () => this.#value(place);
       Object.defineProperty(object, key, { get });
     }
     return object;
+  }
+
+  /** A whole number from 0 on, if there is one. */
+  #whole(path: string): number | undefined {
+    const place = this.#places.get(path)!;
+    const start = this.#spans.startOf(place);
+    const end = this.#spans.endOf(place);
+    if (start === 0) return undefined;
+    for (let at = start; at < end; at++)
+      if (!isDigit(this.#spans.bytes[at]!)) throw new LeftToParser();
+    return Number(this.#spans.bytes.toString('latin1', start, end));
+  }
+
+  /** A member that is an object. */
+  #objectAt(place: number): Members | undefined {
+    const start = this.#spans.startOf(place);
+    const isObject = start !== 0 && this.#spans.bytes[start] === OPEN_OBJECT;
+    return isObject ? this.#objects[place] : undefined;
   }
 
   /** As `parsePost` restores it. */
@@ -266,6 +303,10 @@ function numberAt(bytes: Buffer, start: number, end: number): unknown {
   for (; at < end && isDigit(bytes[at]!); at++) number = number * 10 + bytes[at]! - 0x30;
   if (at === end && end - start < 16 && (bytes[start] !== 0x30 || end - start === 1)) return number;
   return JSON.parse(quoteIntegers(bytes.toString('latin1', start, end), isLong));
+}
+
+function isListOfStrings(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(element => typeof element === 'string');
 }
 
 function isDigit(byte: number): boolean {

@@ -1,13 +1,9 @@
-import { BACKSLASH, isClosing, isOpening, QUOTE } from './json-bytes.js';
-
-const ONES = 0x01010101;
-const HIGH_BITS = 0x80808080;
-const BRACE_BITS = 0x20202020;
-const OPEN_OBJECTS = 0x7b7b7b7b;
+import { BACKSLASH, bufferOf, isClosing, isOpening, QUOTE } from './json-bytes.js';
+import { type Finder, newFinder } from './member-spans.js';
 
 /**
  * Whether a complete JSON value nests deeper than `maxDepth`; `JsonGuard` and `ValueEnd` check values that
- * arrive in blocks. n bytes cannot nest deeper than n/2, so most records need no scan.
+ * arrive in blocks. Most records have too few brackets to need a scan.
  *
  * @param maxDepth At least 1.
  */
@@ -15,25 +11,32 @@ export function isDeeperThan(maxDepth: number, json: Uint8Array): boolean {
   return opensMoreThan(maxDepth, json) && nestsDeeperThan(maxDepth, json);
 }
 
-/**
- * Whether there may be more than `maxDepth` opening brackets, strings included: a quick first check, four
- * bytes at a time. It may count too many.
- */
-function opensMoreThan(maxDepth: number, { buffer, byteOffset, length }: Uint8Array): boolean {
-  const before = -byteOffset & 3;
-  const words = new Int32Array(buffer, byteOffset + before, Math.max(0, length - before) >> 2);
-  // Bytes before the first word and after the last count as openings.
-  let openings = length - 4 * words.length;
-  // Every open bracket needs a closing one, so only half of the remaining bytes can go deeper.
-  for (let at = 0; at < words.length && 4 * at < length - 2 * maxDepth + openings; at++) {
-    // A byte becomes zero where it is `[` or `{`, which differ in one bit; then its highest bit marks it.
-    const word = (words[at]! | BRACE_BITS) ^ OPEN_OBJECTS;
-    const marks = (word - ONES) & ~word & HIGH_BITS;
-    if (marks === 0) continue;
-    openings += Math.imul(marks >>> 7, ONES) >>> 24;
-    if (openings > maxDepth) break;
+/** Bytes that are counted at once, at the start of the memory of the module. */
+const BLOCK = 64 * 1024;
+let counter: { readonly finder: Finder; readonly memory: Buffer } | undefined;
+
+/** Whether there are more than `maxDepth` opening brackets, strings included: a quick first check, by WebAssembly. */
+function opensMoreThan(maxDepth: number, json: Uint8Array): boolean {
+  try {
+    counter ??= newCounter();
+  } catch {
+    // Without memory for it, the brackets are looked at one by one.
+    return true;
   }
+  const { finder, memory } = counter;
+  const bytes = bufferOf(json);
+  let openings = 0;
+  for (let at = 0; at < bytes.length && openings <= maxDepth; at += BLOCK)
+    openings += finder.countOpenings(
+      0,
+      bytes.copy(memory, 0, at, Math.min(at + BLOCK, bytes.length)),
+    );
   return openings > maxDepth;
+}
+
+function newCounter() {
+  const finder = newFinder();
+  return { finder, memory: Buffer.from(finder.memory.buffer) };
 }
 
 function nestsDeeperThan(maxDepth: number, json: Uint8Array): boolean {

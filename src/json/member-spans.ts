@@ -6,7 +6,7 @@ export interface WantedMembers {
 }
 
 /** What `find-members.as` exports. */
-interface Finder {
+export interface Finder {
   readonly memory: { readonly buffer: ArrayBuffer };
   findMembers(
     document: number,
@@ -15,6 +15,7 @@ interface Finder {
     spans: number,
     bytes: number,
   ): number;
+  countOpenings(document: number, length: number): number;
 }
 
 /** The types of Node lack it. */
@@ -55,8 +56,7 @@ export class MemberSpans {
 
   /** @throws RangeError where there is no memory for the module. */
   constructor(wanted: WantedMembers) {
-    const module = new WebAssembly.Module(Buffer.from(FIND_MEMBERS, 'base64'));
-    this.#finder = new WebAssembly.Instance(module).exports as Finder;
+    this.#finder = newFinder();
     this.bytes = Buffer.from(this.#finder.memory.buffer);
     this.#free = SPANS + 8 * countOf(wanted);
     this.#table = this.#addTable(wanted);
@@ -119,6 +119,12 @@ export class MemberSpans {
     if (this.#free > DOCUMENT) throw new RangeError('Too many members are wanted');
     return at;
   }
+}
+
+/** @throws RangeError where there is no memory for the module. */
+export function newFinder(): Finder {
+  const module = new WebAssembly.Module(Buffer.from(FIND_MEMBERS, 'base64'));
+  return new WebAssembly.Instance(module).exports as Finder;
 }
 
 function countOf(wanted: WantedMembers): number {

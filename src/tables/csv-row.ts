@@ -1,3 +1,4 @@
+import { DAY } from '../time.js';
 import type { RowValue } from './column.js';
 
 /** What begins a text that a spreadsheet would run as a formula. */
@@ -29,7 +30,7 @@ function csvField(value: RowValue, escapesFormulas: boolean): string {
       return String(value);
     default:
       if (value === null) return '';
-      return value instanceof Date ? value.toISOString() : quoted(printList(value));
+      return value instanceof Date ? printTime(value) : quoted(printList(value));
   }
 }
 
@@ -38,10 +39,27 @@ function quoted(text: string): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** The day that was printed last, and its text. */
+let lastDay = { day: Number.NaN, text: '' };
+
+/** As `toISOString`, which takes several times as long. */
+function printTime(time: Date): string {
+  const ms = time.getTime();
+  const day = Math.floor(ms / DAY);
+  if (day !== lastDay.day)
+    lastDay = { day, text: time.toISOString().slice(0, -'00:00:00.000Z'.length) };
+  const ofDay = ms - day * DAY;
+  const seconds = Math.floor(ofDay / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const [hour, minute, second] = [Math.floor(minutes / 60), minutes % 60, seconds % 60];
+  const fraction = String(ofDay % 1000).padStart(3, '0');
+  return `${lastDay.text}${TWO_DIGITS[hour]}:${TWO_DIGITS[minute]}:${TWO_DIGITS[second]}.${fraction}Z`;
+}
+
+const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+
 /** JSON, with numbers of 64 bits in full. */
 function printList(values: readonly RowValue[]): string {
-  const elements = values.map(value =>
-    typeof value === 'bigint' ? String(value) : JSON.stringify(value),
-  );
-  return `[${elements.join(',')}]`;
+  if (typeof values[0] !== 'bigint') return JSON.stringify(values);
+  return `[${values.join(',')}]`;
 }

@@ -27,6 +27,7 @@ export class PostView {
   #place: { readonly value: PlaceFields | undefined } | undefined;
   #mentions: readonly Person[] | undefined;
   #shared: { readonly value: PostFields['retweeted'] } | undefined;
+  #edits: { readonly value: Edits | undefined } | undefined;
 
   constructor(activity: PostSource, tag?: string) {
     this.activity = activity;
@@ -65,7 +66,8 @@ export class PostView {
 
   /** Throws for damaged edit metadata, which only its columns need. */
   get edits(): Edits | undefined {
-    return this.activity.edits;
+    this.#edits ??= { value: this.activity.edits };
+    return this.#edits.value;
   }
 }
 

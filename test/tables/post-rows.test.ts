@@ -4,10 +4,17 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { SecondCorpus } from '../../bench/second-corpus.js';
 import { Activity } from '../../src/activity/activity.js';
+import { POST_MEMBERS } from '../../src/activity/spanned-post.js';
 import { DataError } from '../../src/errors.js';
+import type { WantedMembers } from '../../src/json/member-spans.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { listColumns } from '../../src/tables/columns.js';
-import { type PostColumnName, posts } from '../../src/tables/post-columns.js';
+import {
+  POST_COLUMNS,
+  type PostColumnName,
+  PostView,
+  posts,
+} from '../../src/tables/post-columns.js';
 import { postRowReader } from '../../src/tables/post-rows.js';
 import { rowReader } from '../../src/tables/row-reader.js';
 import { jsonValue } from '../activity/arbitrary-json.js';
@@ -160,6 +167,20 @@ describe('the row of a post in its bytes', () => {
       expectSame(Buffer.from(text));
   });
 
+  it('reads no member of a post that is not among those that are found', () => {
+    const from = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].map(Date.parse);
+    const made = (['original', 'activity_streams'] as const).flatMap(format =>
+      from.flatMap(at => samplePosts(at, { postsPerMinute: 60, format })),
+    );
+    const read = new Set<string>();
+    for (const { post } of made) {
+      const view = new PostView({ ...NO_MEMBERS, post: recorded(post, '', read) as typeof post });
+      for (const name of NAMES) POST_COLUMNS[name].value(view);
+    }
+    expect(read.size).toBeGreaterThan(100);
+    expect([...read].filter(path => !isFound(path))).toEqual([]);
+  });
+
   it('has the tag that the post is routed by', () => {
     const post = new SecondCorpus(5).line(1.7e12);
     const read = postRowReader('csv', ['id', 'tag'], 'error');
@@ -191,6 +212,35 @@ describe('the row of a post in its bytes', () => {
     },
   );
 });
+
+const NO_MEMBERS = {
+  ...{ id: '1', postedAt: new Date(0), matchingRules: [], tags: [], edits: undefined },
+};
+
+/** The object, noting the path of each member that is read, up to arrays. */
+function recorded(object: object, path: string, read: Set<string>): object {
+  return new Proxy(object, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (typeof key === 'symbol') return value;
+      read.add(path + key);
+      return isRecord(value) ? recorded(value, `${path}${key}.`, read) : value;
+    },
+  });
+}
+
+/** What else a quoted post is asked for decides nothing that a column shows: its id and its author. */
+const OF_NO_COLUMN = /quoted_status\.(?:verb|gnip|retweeted_status)\b/;
+
+function isFound(path: string): boolean {
+  if (OF_NO_COLUMN.test(path)) return true;
+  let members: true | WantedMembers | undefined = POST_MEMBERS;
+  for (const key of path.split('.')) {
+    if (members === true || members === undefined) return false;
+    members = members[key];
+  }
+  return members !== undefined;
+}
 
 function isJson(bytes: Buffer): boolean {
   try {
