@@ -76,10 +76,7 @@ export async function* replayConnections(
   const account = job.account.withWaits(progress?.onWait);
   const { timing, clock, onRetry } = account;
   const limiter = account.rateLimiter('replay', url);
-  // Each share has its part of the limit.
-  const { account: name, share } = account.settings;
-  const budget = [url.origin, name, ...(share === undefined ? [] : [shareName(share)])];
-  const log = new ConnectLog(folder, JSON.stringify(budget));
+  const log = new ConnectLog(folder, budgetOf(account, url));
   const receive = (range: Window, at: number, spool: ReplaySpool) =>
     receiveRange({ account, url, log, machine, signal, progress }, range, at, spool);
   let failure: MillraceError | undefined;
@@ -128,28 +125,20 @@ export async function* replayConnections(
     let inParts = isInParts(machine.state, range);
     try {
       const received = await receive(range, at, spool);
-      const { info, error: why } = received;
       damaged = received.damaged;
-      const now = timing.now();
       refusals = 0;
-      failure = why;
-      if (info === undefined) machine.cut(now, timing.random());
-      else {
-        pace.add(range, now - at);
-        confirmed = machine.ended(range, info, received, now, timing.random());
-        failure = confirmed
-          ? undefined
-          : new IncompleteError(info.message, { missing: [shownRange(range)] });
-      }
-      if (confirmed) attempts = 0;
+      if (received.info !== undefined) pace.add(range, timing.now() - at);
+      failure = reportEnd(received, account, machine, range);
+      confirmed = failure === undefined;
     } catch (error) {
       signal.throwIfAborted();
       refusals = error instanceof HttpError && !error.retryable ? refusals + 1 : 0;
       if (refusals === MAX_REFUSALS && !namesDates(error)) throw error;
       failure = reportFailure(error, account, machine, range);
     }
-    unreported = failure !== undefined;
+    unreported = !confirmed;
     if (confirmed) {
+      attempts = 0;
       const { state } = machine;
       inParts ||= isInParts(state, range);
       estimate();
@@ -223,6 +212,28 @@ interface ConnectionRun {
   readonly spools: Set<ReplaySpool>;
   readonly signal: AbortSignal;
   readonly progress: Progress | undefined;
+}
+
+/** What the service counts together. Each share has its part of the limit. */
+function budgetOf({ settings: { account, share } }: Account, url: URL): string {
+  return JSON.stringify([url.origin, account, ...(share === undefined ? [] : [shareName(share)])]);
+}
+
+/** Reports to the machine how a connection ended. Returns the failure; `undefined` where its activities are confirmed. */
+function reportEnd(
+  received: Received,
+  { timing }: Account,
+  machine: ReplayMachine,
+  range: Window,
+): MillraceError | undefined {
+  const { info, error } = received;
+  const now = timing.now();
+  if (info === undefined) {
+    machine.cut(now, timing.random());
+    return error;
+  }
+  if (machine.ended(range, info, received, now, timing.random())) return undefined;
+  return new IncompleteError(info.message, { missing: [shownRange(range)] });
 }
 
 /** Reports a failed connection to the machine. @throws The error, if a retry cannot help. */
