@@ -25,9 +25,13 @@ const CURSOR = 0x63;
 /** Ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
+/** The key of a look-up, which is copied. */
+const looked = Buffer.alloc(9);
+
 /** The used part of an LMDB root. The types of lmdb would require compiler options of the consumer. */
 interface TombstoneRoot {
   getBinary(key: Buffer): Buffer | undefined;
+  doesExist(key: Buffer): boolean;
   getStats(): object;
   getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
   put(key: Buffer, value: Buffer): Promise<boolean>;
@@ -65,6 +69,22 @@ export class Tombstones {
   /** The tombstone of a user. */
   user(id: string): UserTombstone | undefined {
     return this.#get<UserTombstone>(USER, id);
+  }
+
+  /**
+   * Whether there is a tombstone of the post or user with this id, given as its halves: many are looked up for each post.
+   *
+   * @internal
+   */
+  has(of: 'post' | 'user', high: number, low: number): boolean {
+    looked[0] = of === 'post' ? POST : USER;
+    looked.writeUInt32BE(high, 1);
+    looked.writeUInt32BE(low, 5);
+    try {
+      return this.#marks.root.doesExist(looked);
+    } catch (cause) {
+      throw anyStorageError('read the tombstones in', this.folder, cause);
+    }
   }
 
   /** The cursor of the source with that name, from the last `record` that had one. */

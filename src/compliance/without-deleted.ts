@@ -1,8 +1,10 @@
-import type { Activity } from '../activity/activity.js';
+import { Activity } from '../activity/activity.js';
 import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
-import { type Operator, ownOperator } from '../flow/flow.js';
-import { withOrigin } from '../flow/with-origin.js';
+import { stepOperator } from '../engine/planned.js';
+import { type RowFields, SHOWN_INTS } from '../engine/row-fields.js';
+import type { Rows } from '../engine/rows.js';
+import type { Operator, Run } from '../flow/flow.js';
 import { type RedactOptions, redact } from './redact.js';
 import { Tombstones } from './tombstones.js';
 
@@ -39,28 +41,59 @@ export function withoutDeleted(
 ): Operator<Activity, Activity> {
   checkTombstones('withoutDeleted', tombstones);
   const redacting = checkOptions('withoutDeleted', REDACT_OPTIONS, options);
-  return ownOperator(
-    async function* (input, { progress }) {
-      for await (const batch of input) {
-        checkActivities('withoutDeleted', batch);
-        const items = withOrigin(batch.origin, () =>
-          batch.items
-            .map(activity => redact(tombstones, activity, redacting).activity)
-            .filter(activity => activity !== undefined),
-        );
-        progress?.drop('deleted', batch.items.length - items.length);
-        yield { ...batch, items };
-      }
+  const identity = {
+    step: 'withoutDeleted',
+    country: redacting.country?.toUpperCase() ?? null,
+    earlierVersions: redacting.earlierVersions,
+    mask: redacting.mask,
+  };
+  const start = ({ resume, progress }: Run) => ({
+    resume,
+    items: (items: readonly Activity[], origin: string | undefined) => {
+      checkActivities('withoutDeleted', { items, origin });
+      const left = items
+        .map(activity => redact(tombstones, activity, redacting).activity)
+        .filter(activity => activity !== undefined);
+      progress?.drop('deleted', items.length - left.length);
+      return left;
     },
-    {
-      step: {
-        step: 'withoutDeleted',
-        country: redacting.country?.toUpperCase() ?? null,
-        earlierVersions: redacting.earlierVersions,
-        mask: redacting.mask,
-      },
+    rows: async (rows: Rows) => {
+      const left = await withoutHidden(tombstones, rows, redacting);
+      progress?.drop('deleted', rows.rows.length - left.length);
+      return { ...rows, rows: left };
     },
-  );
+  });
+  return stepOperator({ identity, start, fields: { shownIds: true } });
+}
+
+/** Redacts the posts that have anything to do with a tombstone, which are few. */
+async function withoutHidden(
+  tombstones: Tombstones,
+  { file, rows }: Rows,
+  options: RedactOptions,
+): Promise<Uint32Array> {
+  const marked = markedRows(tombstones, file.fields);
+  const suspects = marked.size === 0 ? new Uint32Array() : rows.filter(row => marked.has(row));
+  if (suspects.length === 0) return rows;
+  const posts = await file.posts(suspects);
+  const hidden = new Set<number>();
+  const changed = new Map<number, Activity>();
+  for (const [at, row] of suspects.entries()) {
+    const redacted = redact(tombstones, new Activity(posts[at]!), options);
+    if (redacted.activity === undefined) hidden.add(row);
+    else if (redacted.changed) changed.set(row, redacted.activity);
+  }
+  if (changed.size > 0) file.replace(Uint32Array.from(changed.keys()), [...changed.values()]);
+  return hidden.size === 0 ? rows : rows.filter(row => !hidden.has(row));
+}
+
+/** The posts of which any id has a tombstone. */
+function markedRows(tombstones: Tombstones, { shownIds, shownCount }: RowFields): Set<number> {
+  const marked = new Set<number>();
+  for (let at = 0; at < shownCount; at += SHOWN_INTS)
+    if (tombstones.has(shownIds[at + 1] === 1 ? 'user' : 'post', shownIds[at + 2]!, shownIds[at + 3]!))
+      marked.add(shownIds[at]!);
+  return marked;
 }
 
 /** @throws OptionError */

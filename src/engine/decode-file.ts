@@ -3,7 +3,7 @@ import { IdNumber } from '../activity/id-number.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
 import { leadingIdStart } from '../activity/leading-id.js';
 import { matchesAtEnd } from '../activity/matching-rules.js';
-import { POST_KEYS, type PostKey } from '../activity/post-keys.js';
+import type { PostKey } from '../activity/post-keys.js';
 import type { InflateLimits } from '../gzip/gzip-file.js';
 import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { isZstd } from '../gzip/zstd-frames.js';
@@ -18,6 +18,8 @@ import { RowFields } from './row-fields.js';
 export interface Fields {
   readonly id: boolean;
   readonly tags: boolean;
+  /** The ids of a post, of the posts within it, and of their authors. */
+  readonly shownIds?: boolean | undefined;
   readonly keys: readonly PostKey[];
 }
 
@@ -141,7 +143,7 @@ class Posts implements Decoded {
    * between two files. One of each class stays.
    */
   static readonly staying: readonly unknown[] = [
-    new Posts(Buffer.alloc(0), { id: true, tags: true, keys: [] }),
+    new Posts(Buffer.alloc(0), { id: true, tags: true, shownIds: true, keys: [] }),
     new Activity(Buffer.from('{}')),
     JsonObject.of(Buffer.from('{}')),
   ];
@@ -149,13 +151,11 @@ class Posts implements Decoded {
   readonly fields: RowFields;
   readonly messages: Uint8Array[] = [];
   readonly #wanted: Fields;
-  readonly #keys: readonly ((activity: Activity) => string | number)[];
 
   constructor(bytes: Buffer, wanted: Fields) {
     this.bytes = bytes;
-    this.fields = RowFields.ofSize(Math.ceil(bytes.length / BYTES_A_POST));
+    this.fields = RowFields.ofSize(Math.ceil(bytes.length / BYTES_A_POST), wanted.keys);
     this.#wanted = wanted;
-    this.#keys = wanted.keys.map(key => POST_KEYS[key]);
   }
 
   /** @throws RangeError where there are too many. */
@@ -179,7 +179,7 @@ class Posts implements Decoded {
       const matches = matchesAtEnd(bytes, start, end) ?? this.#activity(start, end);
       fields.setTags(row, matches.tags);
     }
-    if (this.#wanted.keys.length > 0) this.#setKeys(row, this.#activity(start, end));
+    if (this.#needsMore) this.#addMore(row, this.#activity(start, end));
   }
 
   #addOther(start: number, end: number): void {
@@ -192,19 +192,21 @@ class Posts implements Decoded {
     const row = this.fields.add(start, end - start);
     if (this.#wanted.id) this.#setId(row, activity);
     if (this.#wanted.tags) this.fields.setTags(row, activity.tags);
-    if (this.#wanted.keys.length > 0) this.#setKeys(row, activity);
+    if (this.#needsMore) this.#addMore(row, activity);
+  }
+
+  get #needsMore(): boolean {
+    return this.#wanted.keys.length > 0 || this.#wanted.shownIds === true;
+  }
+
+  #addMore(row: number, activity: Activity): void {
+    if (this.#wanted.keys.length > 0) this.fields.setKeysOf(row, activity);
+    if (this.#wanted.shownIds === true) this.fields.setShownIds(row, activity);
   }
 
   #setId(row: number, { id }: Activity): void {
     if (number.parse(id)) this.fields.setId(row, number.high, number.low);
     else this.fields.otherIds.set(row, id);
-  }
-
-  #setKeys(row: number, activity: Activity): void {
-    this.fields.setKeys(
-      row,
-      this.#keys.map(keyOf => keyOf(activity)),
-    );
   }
 
   #activity(start: number, end: number): Activity {

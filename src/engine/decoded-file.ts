@@ -1,9 +1,11 @@
+import type { Activity } from '../activity/activity.js';
 import { StorageError } from '../errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { RowBlock } from '../parquet/row-block.js';
 import type { Decoded } from './decode-file.js';
 import type { EncodedBlock } from './encode-rows.js';
 import type { ThreadCommand, ThreadReply, WriteRange } from './messages.js';
+import { movePosts, postsIn, withPosts } from './replace-posts.js';
 import { RowFields, type RowFieldsData } from './row-fields.js';
 import type { EngineThread } from './thread.js';
 
@@ -20,6 +22,10 @@ export interface DecodedFile {
   readonly writer?: RowWriting | undefined;
   /** The content, which then no longer is with the thread. */
   content(): Promise<Buffer>;
+  /** Some of the posts, valid until the content is released. */
+  posts(rows: Uint32Array): Promise<readonly Uint8Array[]>;
+  /** Puts other posts with the same ids and rules in the place of some. */
+  replace(rows: Uint32Array, posts: readonly Activity[]): void;
   /** Frees the memory of the content; views of it are empty from then on. */
   release(): void;
 }
@@ -55,21 +61,45 @@ export interface RowWriting {
 }
 
 /** A file that was decoded on this thread. */
-export function decodedHere(origin: string, { bytes, fields, messages }: Decoded): DecodedFile {
-  return {
-    origin,
-    bytes: bytes.length,
-    fields,
-    messages,
-    content: async () => bytes,
-    release: () => releaseMemory(bytes),
-  };
+export class FileHere implements DecodedFile {
+  readonly origin: string;
+  readonly fields: RowFields;
+  readonly messages: readonly Uint8Array[];
+  #content: Buffer;
+
+  constructor(origin: string, { bytes, fields, messages }: Decoded) {
+    this.origin = origin;
+    this.fields = fields;
+    this.messages = messages;
+    this.#content = bytes;
+  }
+
+  get bytes(): number {
+    return this.#content.length;
+  }
+
+  async content(): Promise<Buffer> {
+    return this.#content;
+  }
+
+  async posts(rows: Uint32Array): Promise<readonly Buffer[]> {
+    return postsIn(this.#content, this.fields, rows);
+  }
+
+  replace(rows: Uint32Array, posts: readonly Activity[]): void {
+    setKeys(this.fields, rows, posts);
+    this.#content = withPosts(this.#content, this.fields, rows, rawOf(posts));
+  }
+
+  release(): void {
+    releaseMemory(this.#content);
+  }
 }
 
 /** A file whose content is with the thread that decoded it. */
 export class FileInThread implements DecodedFile, RowWriting {
   readonly origin: string;
-  readonly bytes: number;
+  bytes: number;
   readonly fields: RowFields;
   readonly messages: readonly Uint8Array[];
   readonly #thread: EngineThread;
@@ -132,6 +162,21 @@ export class FileInThread implements DecodedFile, RowWriting {
     return this.#content;
   }
 
+  async posts(rows: Uint32Array): Promise<readonly Uint8Array[]> {
+    if (this.#content !== undefined) return postsIn(await this.#content, this.fields, rows);
+    const reply = await this.#ask({ kind: 'posts', file: this.#number, rows });
+    if (reply.kind !== 'posts') throw new Error(`Expected posts, got ${reply.kind}`);
+    return reply.posts;
+  }
+
+  replace(rows: Uint32Array, posts: readonly Activity[]): void {
+    const raw = rawOf(posts);
+    setKeys(this.fields, rows, posts);
+    this.bytes = movePosts(this.bytes, this.fields, rows, raw);
+    if (!this.#thread.failed)
+      this.#thread.tell({ kind: 'replace', file: this.#number, rows, posts: raw });
+  }
+
   release(): void {
     if (this.#content !== undefined) {
       // A failure is that of the reader of the content.
@@ -174,4 +219,14 @@ export class FileInThread implements DecodedFile, RowWriting {
       );
     }
   }
+}
+
+/** Copies, as a view takes all of its memory along to another thread. */
+function rawOf(posts: readonly Activity[]): readonly Uint8Array[] {
+  return posts.map(({ raw }) => new Uint8Array(raw));
+}
+
+/** @throws DataError where a post lacks a key. */
+function setKeys(fields: RowFields, rows: Uint32Array, posts: readonly Activity[]): void {
+  if (fields.keyNames.length > 0) rows.forEach((row, at) => fields.setKeysOf(row, posts[at]!));
 }

@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
 import type { Batch, Batches, Cursor, Pull, Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import { withOrigin } from '../flow/with-origin.js';
+import { errorWithOrigin, withOrigin } from '../flow/with-origin.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import type { ColumnChunk } from '../parquet/column-chunk.js';
 import { decodeFile, type Fields, type Inflate } from './decode-file.js';
-import { type DecodedFile, decodedHere } from './decoded-file.js';
+import { type DecodedFile, FileHere } from './decoded-file.js';
 import type { Encoding } from './encode-rows.js';
 import type { ChunkTask } from './messages.js';
 import type { Decoder, Plan, SourceFile, StartedStep, StoredFile } from './plan.js';
@@ -149,7 +149,7 @@ async function decodeHere(
 ): Promise<DecodedFile | undefined> {
   const bytes = 'path' in file ? await file.read() : file.bytes;
   const decoded = await decodeFile(bytes, decoding, fields, inflateHere);
-  return decoded && decodedHere(origin, decoded);
+  return decoded && new FileHere(origin, decoded);
 }
 
 const inflateHere: Inflate = (file, maxBytes) =>
@@ -192,7 +192,7 @@ export async function* applySteps(
 ): AsyncGenerator<EngineBatch, void, undefined> {
   let last: EngineBatch | undefined;
   for await (const batch of input) {
-    last = withOrigin(batch.origin, () => applied(steps, batch));
+    last = await applied(steps, batch);
     if (steps.some(({ isDone }) => isDone)) break;
     yield last;
     last = undefined;
@@ -201,13 +201,20 @@ export async function* applySteps(
   if (last !== undefined) yield last;
 }
 
-function applied(steps: readonly Started[], batch: EngineBatch): EngineBatch {
+async function applied(steps: readonly Started[], batch: EngineBatch): Promise<EngineBatch> {
   const { origin } = batch;
   if (batch.rows !== undefined) {
-    const rows = steps.reduce((some, step) => step.rows(some), batch.rows);
+    let { rows } = batch;
+    try {
+      for (const step of steps) rows = await step.rows(rows);
+    } catch (error) {
+      throw errorWithOrigin(origin, error);
+    }
     return { rows, cursor: cursorAfter(steps, batch.cursor), origin };
   }
-  const items = steps.reduce((some, step) => step.items(some, origin), batch.items);
+  const items = withOrigin(origin, () =>
+    steps.reduce((some, step) => step.items(some, origin), batch.items),
+  );
   return { items, cursor: batch.cursor && cursorAfter(steps, batch.cursor), origin };
 }
 
@@ -222,6 +229,7 @@ function unitedFields(
   return {
     id: all.some(({ id }) => id === true),
     tags: all.some(({ tags }) => tags === true),
+    shownIds: all.some(({ shownIds }) => shownIds === true),
     keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
   };
 }

@@ -59,6 +59,15 @@ export type ThreadCommand =
     }
   /** Encodes columns of a row group. */
   | { readonly kind: 'chunks'; readonly task: ChunkTask }
+  /** Asks for a copy of some posts. */
+  | { readonly kind: 'posts'; readonly file: number; readonly rows: Uint32Array }
+  /** Puts other posts in the place of some. */
+  | {
+      readonly kind: 'replace';
+      readonly file: number;
+      readonly rows: Uint32Array;
+      readonly posts: readonly Uint8Array[];
+    }
   /** Transfers the content of a file. */
   | { readonly kind: 'send'; readonly file: number }
   /** Frees the content of a file. */
@@ -66,7 +75,7 @@ export type ThreadCommand =
   /** Ends the thread after the commands before it. */
   | { readonly kind: 'end' };
 
-/** What a worker answers, in the order of the commands; nothing to `free` and `end`. */
+/** What a worker answers, in the order of the commands; nothing to `replace`, `free` and `end`. */
 export type ThreadReply =
   | {
       readonly kind: 'decoded';
@@ -94,6 +103,11 @@ export type ThreadReply =
       readonly blocks: readonly RowBlock[] | undefined;
     }
   | { readonly kind: 'chunks'; readonly chunks: readonly ColumnChunk[] }
+  | {
+      readonly kind: 'posts';
+      readonly file: number;
+      readonly posts: readonly Uint8Array[];
+    }
   | { readonly kind: 'sent'; readonly file: number; readonly bytes: Uint8Array };
 
 /** A failed system call, as an error loses its code on the way between threads. */

@@ -80,7 +80,7 @@ export interface StartedStep<In, Out> {
   /** The cursor of the input to go on from. */
   readonly resume: Cursor | undefined;
   items(items: readonly In[], origin: string | undefined): readonly Out[];
-  rows(rows: Rows): Rows;
+  rows(rows: Rows): Rows | Promise<Rows>;
   /** Adds the state of the step to a cursor of its input. */
   cursor?(inner: Cursor): Cursor;
   /** Whether nothing more will pass: the source is closed. */

@@ -1,5 +1,14 @@
+import type { Activity } from '../activity/activity.js';
+import { IdNumber } from '../activity/id-number.js';
+import { POST_KEYS, type PostKey } from '../activity/post-keys.js';
+import { eachShownId } from '../activity/shown-ids.js';
+
 /** Numbers for each post: where it is, its id in two halves, and the index of its tags and keys. */
 const COLUMNS = 6;
+/** Numbers for each id in `shownIds`. */
+export const SHOWN_INTS = 4;
+
+const number = new IdNumber();
 
 /** What crosses from one thread to another; `numbers` is transferred. */
 export interface RowFieldsData {
@@ -8,6 +17,10 @@ export interface RowFieldsData {
   readonly otherIds: ReadonlyMap<number, string>;
   readonly tagSets: readonly (readonly string[])[];
   readonly keySets: readonly (readonly (string | number)[])[];
+  /** The keys that are read. */
+  readonly keyNames: readonly PostKey[];
+  /** See `shownIds`. */
+  readonly shownIds: Uint32Array;
 }
 
 /** Where posts are in their file. */
@@ -28,22 +41,43 @@ export class RowFields implements RowFieldsData {
   keys!: Uint32Array;
   readonly tagSets: (readonly string[])[];
   readonly keySets: (readonly (string | number)[])[];
+  readonly keyNames: readonly PostKey[];
+  /**
+   * Where they are wanted, the ids of each post, of the posts within it, and of their authors, in the order of the
+   * posts: the row, 1 for a user, and two halves, in the first `shownCount` numbers. Ids that are no 64-bit integers
+   * are left out.
+   */
+  shownIds: Uint32Array;
+  shownCount: number;
   readonly #tagIndexes = new Map<readonly string[], number>();
   readonly #keyIndexes = new Map<string, number>();
 
-  private constructor({ count, numbers, otherIds, tagSets, keySets }: RowFieldsData) {
+  private constructor({
+    count,
+    numbers,
+    otherIds,
+    tagSets,
+    keySets,
+    keyNames,
+    shownIds,
+  }: RowFieldsData) {
     this.count = count;
     this.numbers = numbers;
     this.#divide();
     this.otherIds = otherIds as Map<number, string>;
     this.tagSets = tagSets as (readonly string[])[];
     this.keySets = keySets as (readonly (string | number)[])[];
+    this.keyNames = keyNames;
+    this.shownIds = shownIds;
+    this.shownCount = shownIds.length;
   }
 
   /** Empty columns for `size` posts, which grow where there are more. */
-  static ofSize(size: number): RowFields {
-    const numbers = new Uint32Array(size * COLUMNS);
-    return new RowFields({ count: 0, numbers, otherIds: new Map(), tagSets: [], keySets: [] });
+  static ofSize(size: number, keyNames: readonly PostKey[] = []): RowFields {
+    return new RowFields({
+      ...{ count: 0, numbers: new Uint32Array(size * COLUMNS), otherIds: new Map() },
+      ...{ tagSets: [], keySets: [], keyNames, shownIds: new Uint32Array(0) },
+    });
   }
 
   static of(data: RowFieldsData): RowFields {
@@ -73,6 +107,14 @@ export class RowFields implements RowFieldsData {
     this.tags[row] = index;
   }
 
+  /** @throws DataError where the post lacks a key. */
+  setKeysOf(row: number, activity: Activity): void {
+    this.setKeys(
+      row,
+      this.keyNames.map(key => POST_KEYS[key](activity)),
+    );
+  }
+
   setKeys(row: number, keys: readonly (string | number)[]): void {
     const text = JSON.stringify(keys);
     let index = this.#keyIndexes.get(text);
@@ -83,14 +125,29 @@ export class RowFields implements RowFieldsData {
     this.keys[row] = index;
   }
 
+  /** @throws DataError where a post within it lacks what all posts have. */
+  setShownIds(row: number, activity: Activity): void {
+    eachShownId(activity, (of, id) => {
+      if (!number.parse(id) && !parseLoosely(id)) return;
+      const at = this.shownCount;
+      if (at + SHOWN_INTS > this.shownIds.length) this.#growShown();
+      this.shownIds[at] = row;
+      this.shownIds[at + 1] = of === 'user' ? 1 : 0;
+      this.shownIds[at + 2] = number.high;
+      this.shownIds[at + 3] = number.low;
+      this.shownCount = at + SHOWN_INTS;
+    });
+  }
+
   /** A copy of where the posts are in their file. */
   bounds(): RowBounds {
     return { starts: this.starts.slice(0, this.count), lengths: this.lengths.slice(0, this.count) };
   }
 
   data(): RowFieldsData {
-    const { count, numbers, otherIds, tagSets, keySets } = this;
-    return { count, numbers, otherIds, tagSets, keySets };
+    const { count, numbers, otherIds, tagSets, keySets, keyNames } = this;
+    const shownIds = this.shownIds.subarray(0, this.shownCount);
+    return { count, numbers, otherIds, tagSets, keySets, keyNames, shownIds };
   }
 
   #divide(): void {
@@ -105,6 +162,12 @@ export class RowFields implements RowFieldsData {
     this.keys = column(5);
   }
 
+  #growShown(): void {
+    const grown = new Uint32Array(2 * this.shownIds.length + SHOWN_INTS * this.starts.length + 64);
+    grown.set(this.shownIds);
+    this.shownIds = grown;
+  }
+
   #grow(): void {
     const size = this.starts.length;
     const larger = 2 * size + 16;
@@ -114,6 +177,15 @@ export class RowFields implements RowFieldsData {
     this.numbers = numbers;
     this.#divide();
   }
+}
+
+/** Also an id with zeros at the start, which the exact parser does not take. */
+function parseLoosely(id: string): boolean {
+  if (!/^\d{1,20}$/.test(id)) return false;
+  const value = BigInt(id);
+  number.high = Number(value >> 32n);
+  number.low = Number(value & 0xffffffffn);
+  return number.high < 2 ** 32;
 }
 
 /**

@@ -13,6 +13,7 @@ import type {
   WorkerStart,
   WriteFailure,
 } from './messages.js';
+import { postsIn, withPosts } from './replace-posts.js';
 import type { RowBounds } from './row-fields.js';
 import { RowWriter } from './write-rows.js';
 
@@ -60,6 +61,18 @@ async function execute(command: ThreadCommand): Promise<void> {
       );
       break;
     }
+    case 'posts': {
+      const { bytes, bounds } = held.get(command.file)!;
+      const posts = postsIn(bytes, bounds, command.rows).map(post => new Uint8Array(post));
+      reply({ kind: 'posts', file: command.file, posts });
+      break;
+    }
+    case 'replace': {
+      const { file, rows, posts } = command;
+      const { bytes, bounds } = held.get(file)!;
+      held.set(file, { bytes: withPosts(bytes, bounds, rows, posts), bounds });
+      break;
+    }
     case 'send': {
       const { file } = command;
       const { bytes } = held.get(file)!;
@@ -92,6 +105,7 @@ async function decode({ file, task }: ThreadCommand & { kind: 'decode' }): Promi
   const data = read.data();
   reply({ kind: 'decoded', file, data, messages, bytes: bytes.length, input }, [
     data.numbers.buffer as ArrayBuffer,
+    data.shownIds.buffer as ArrayBuffer,
     ...moved,
   ]);
 }

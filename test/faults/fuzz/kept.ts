@@ -156,6 +156,7 @@ export const tombstones: ParserKind = {
     let stored: Buffer = Buffer.alloc(0);
     const root = {
       getBinary: () => stored,
+      doesExist: () => true,
       put: async () => true,
       getStats: () => ({ entryCount: 1 }),
       getKeysCount: () => 0,
