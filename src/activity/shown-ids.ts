@@ -10,9 +10,9 @@ export function eachShownId(
   activity: Activity,
   found: (of: 'post' | 'user', id: string) => void,
 ): void {
-  const { id, edits, author, retweeted, quoted } = activity;
+  const { id, versionIds, author, retweeted, quoted } = activity;
   found('post', id);
-  for (const version of edits?.ids ?? []) found('post', version);
+  for (const version of versionIds) found('post', version);
   found('user', author.id);
   if (retweeted !== undefined) eachShownId(retweeted, found);
   if (quoted !== undefined) eachShownId(quoted, found);
