@@ -250,8 +250,9 @@ export class Activity {
   }
 
   get #history(): Pick<Edits, 'initialId' | 'ids'> | undefined {
-    if (this.#lacks(HISTORY)) return undefined;
     const root = this.#root;
+    // What lacks the time is no post, and read as usual.
+    if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');
     if (history === undefined) return undefined;

@@ -163,7 +163,8 @@ function hiddenBy(
     countries?.some(code => EVERYWHERE.includes(code) || code === country?.toUpperCase()) === true;
   const post = tombstones.post(activity.id);
   // Deleting one version of a post deletes all of them.
-  if (post?.deleted || activity.versionIds.some(id => tombstones.post(id)?.deleted)) return 'deleted';
+  if (post?.deleted || activity.versionIds.some(id => tombstones.post(id)?.deleted))
+    return 'deleted';
   if (post?.dropped?.[1]) return 'dropped';
   if (post?.edited && earlierVersions === 'hide') return 'edited';
   if (isWithheld(post?.withheld?.[1])) return 'withheld';

@@ -91,7 +91,9 @@ async function withoutHidden(
 function markedRows(tombstones: Tombstones, { shownIds, shownCount }: RowFields): Set<number> {
   const marked = new Set<number>();
   for (let at = 0; at < shownCount; at += SHOWN_INTS)
-    if (tombstones.has(shownIds[at + 1] === 1 ? 'user' : 'post', shownIds[at + 2]!, shownIds[at + 3]!))
+    if (
+      tombstones.has(shownIds[at + 1] === 1 ? 'user' : 'post', shownIds[at + 2]!, shownIds[at + 3]!)
+    )
       marked.add(shownIds[at]!);
   return marked;
 }

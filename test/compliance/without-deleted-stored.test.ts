@@ -115,7 +115,9 @@ function streams(post: PostParts): string {
   const members = [
     `"id":"tag:search.twitter.com,2005:${id}","verb":"${shared === undefined ? 'post' : 'share'}"`,
     `"postedTime":"2018-10-${day}T20:19:24.000Z","body":${JSON.stringify(text)}`,
-    isWhole ? `"actor":{"id":"id:twitter.com:${user}","preferredUsername":"u${user}"}` : '"actor":1',
+    isWhole
+      ? `"actor":{"id":"id:twitter.com:${user}","preferredUsername":"u${user}"}`
+      : '"actor":1',
     `"geo":${geo},"location":${geo}`,
   ];
   if (shared !== undefined) members.push(`"object":${streams(shared)}`);
@@ -165,8 +167,7 @@ it('stored posts come out the same where threads hold them, where none does, and
           const text = lines.map(([post, old]) => (old ? streams(post) : original(post)) + end);
           await writeFile(paths[file]!, gzipSync(text.join('')));
         }
-        const through = (way: Way) =>
-          run(paths, tombstones, path.join(here, way), setup, way);
+        const through = (way: Way) => run(paths, tombstones, path.join(here, way), setup, way);
         const expected = await through('items');
         expect(await through('here')).toEqual(expected);
         expect(await through('threads')).toEqual(expected);
