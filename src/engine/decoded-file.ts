@@ -228,5 +228,6 @@ function rawOf(posts: readonly Activity[]): readonly Uint8Array[] {
 
 /** @throws DataError where a post lacks a key. */
 function setKeys(fields: RowFields, rows: Uint32Array, posts: readonly Activity[]): void {
-  if (fields.keyNames.length > 0) rows.forEach((row, at) => fields.setKeysOf(row, posts[at]!));
+  if (fields.keyNames.length === 0) return;
+  for (const [at, row] of rows.entries()) fields.setKeysOf(row, posts[at]!);
 }

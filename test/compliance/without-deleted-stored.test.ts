@@ -18,11 +18,10 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { map } from '../../src/operators/map.js';
 import { files } from '../../src/sinks/files.js';
-import { temporaryFolders } from '../sinks/temporary-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
 // Threads run the compiled script: build first.
-const newFolder = temporaryFolders();
 
 /** `items`: a function of the user before `withoutDeleted`, so that it gets items. */
 type Way = 'items' | 'here' | 'threads';
@@ -137,7 +136,7 @@ const events = fc.oneof(
 );
 
 it('stored posts come out the same where threads hold them, where none does, and item by item', async () => {
-  const folder = await newFolder();
+  const folder = await temporaryFolder();
   const replaces = vi.spyOn(FileInThread.prototype, 'replace');
   let round = 0;
   let whole = 0;
