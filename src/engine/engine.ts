@@ -124,7 +124,7 @@ export class Engine {
   }
 }
 
-/** The items of a plan, for a reader that is no sink of ours. */
+/** The items of a plan, for a reader that is not a sink of this package. */
 export async function* planItems(plan: Plan, run: Run): Batches<never> {
   // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
   const engine = new Engine({ workers: 0 });

@@ -217,7 +217,7 @@ export class Threads {
 }
 
 /**
- * The script that the build makes, beside the compiled file, or in `dist` where the sources are run directly; none
+ * The script that the build makes, next to the compiled file, or in `dist` where the sources are run directly; none
  * in a user's bundle.
  */
 export function scriptOfThreads(): URL | undefined {

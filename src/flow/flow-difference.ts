@@ -41,7 +41,7 @@ export function stepDifference(
 
 /**
  * The first option, in the order of `now`, whose value is another one. An older version did not name the
- * service: that is no difference.
+ * service: that is not a difference.
  */
 export function changedOption(before: Options, now: Options): string | undefined {
   const names = new Set([...Object.keys(now), ...Object.keys(before)]);

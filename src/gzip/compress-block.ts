@@ -46,7 +46,7 @@ export function compressBlockSync(block: Uint8Array, compression: Compression): 
   return zstdCompressSync(block, WITH_CHECKSUM);
 }
 
-/** One call of the encoder, not one for every 16 KiB of output. */
+/** One call of the encoder, not one call for each 16 KiB of output. */
 function gzipOptions({ length }: Uint8Array, { level }: { readonly level: number }) {
   return { level, chunkSize: Math.max(16 << 10, length >> 1) };
 }

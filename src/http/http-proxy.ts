@@ -18,7 +18,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The proxy for connections to a host, by the rules of undici's `EnvHttpProxyAgent`: `HTTPS_PROXY` for https,
- * `HTTP_PROXY` for http, and for https where there is no `HTTPS_PROXY`. A lower-case name wins over the same in
+ * `HTTP_PROXY` for http, and for https without `HTTPS_PROXY`. A lower-case name wins over the same in
  * upper case, and an empty variable counts as absent. Loopback and the hosts in `NO_PROXY` are connected to
  * directly.
  *

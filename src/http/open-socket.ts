@@ -80,7 +80,7 @@ async function askForTunnel(
   const createConnection = () => socket;
   const asked = request({ method: 'CONNECT', path: authority, headers, createConnection }).end();
   try {
-    // Node emits `connect` for every status, not only for success.
+    // Node emits `connect` for each status, not only for success.
     const answer = await once(asked, 'connect', { signal });
     let [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
     if (head.length > 0) socket.unshift(head);

@@ -191,7 +191,7 @@ export class JetStreamConnection {
   }
 
   /**
-   * What the leader of a stream says about it. Where there is no leader, other servers answer with what they last
+   * What the leader of a stream says about it. Without a leader, other servers answer with what they last
    * knew, which may be long ago: that does not count as an answer, and the request is made again.
    */
   streamInfo(
@@ -306,7 +306,7 @@ async function loadPackages(call: string): Promise<Packages> {
 
 /**
  * Resolves to the refusal once every server refuses the login in the middle of a run, or to `undefined` once the
- * connection is closed. It waits for so many refusals in a row that each server was tried. The client itself would give
+ * connection is closed. It waits for enough refusals in a row that each server was tried. The client itself would give
  * up after two refusals, which may come from one server of a cluster, or hours apart.
  */
 export async function refusedLogin(nats: NatsConnection): Promise<Error | undefined> {

@@ -124,7 +124,7 @@ export interface Failure {
 const CODES = {
   /** The storage of the account or the server is exhausted. */
   full: new Set([10023, 10028, 10047, 10077, 10002]),
-  /** There is no leader or no quorum, a server is not ready yet, or its disk failed. */
+  /** A leader or a quorum is missing, a server is not ready yet, or its disk failed. */
   outage: new Set([10004, 10005, 10008, 10009, 10035, 10039, 10076, 10118]),
   stream: new Set([10059, 10060]),
 };

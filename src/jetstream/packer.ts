@@ -112,7 +112,7 @@ export class Packer {
     return count === 1 || (count <= posts && size <= maxBytes);
   }
 
-  /** Whether a message of so many items and bytes is sent without waiting for more items. */
+  /** Whether a message with this number of items and bytes is sent without waiting for more items. */
   isFull(count: number, size: number): boolean {
     const { posts, maxBytes } = this.#options;
     return count >= posts || size >= maxBytes;
@@ -290,7 +290,7 @@ function outgoingPost(post: Activity): Outgoing {
  * `payload` make of it.
  *
  * @param origin Where the item comes from, for an error.
- * @throws DataError where there is no id, or the options return something else than an id and bytes.
+ * @throws DataError where an item lacks an id, or the options return something else than an id and bytes.
  */
 export function outgoingOf<T>(
   item: T,

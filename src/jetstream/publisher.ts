@@ -271,7 +271,7 @@ export class Publisher {
 
   /**
    * Begins an epoch on each subject, and reads what was published behind the committed sequence. Messages of
-   * earlier epochs that the stream gets later do not count, so there are no others to find.
+   * earlier epochs that the stream gets later do not count, so others do not exist.
    */
   async #goOn(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;

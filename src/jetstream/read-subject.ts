@@ -192,7 +192,7 @@ class SubjectReader<T> {
       const made = payloads.map(bytes =>
         item === undefined ? postOf(bytes, isOurs) : item(bytes),
       );
-      // Not as arguments of one `push`: a function takes only so many.
+      // Not as arguments of one `push`: the number of arguments has a limit.
       for (const one of made) items.push(one);
       if (progress !== undefined) progress.received += made.length;
     } catch (error) {

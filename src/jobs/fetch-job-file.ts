@@ -11,7 +11,7 @@ const MAX_ATTEMPTS = 5;
 /** After this many failed files in a row a download gives up: the others would fail as well. */
 export const MAX_FAILED_IN_A_ROW = 8;
 
-/** Shorter parts of a query, such as a version, are no signature. */
+/** Shorter parts of a query, such as a version, are not signatures. */
 const MIN_SIGNED = 6;
 
 /** The statuses of an address that has expired, or whose file does not exist. */

@@ -119,7 +119,7 @@ export function jobVerdict(
 /**
  * The error of a download that is not complete; `undefined` for one that is.
  *
- * @param lacksFiles Whether files are missing: other totals alone are no error with `report`.
+ * @param lacksFiles Whether files are missing: other totals alone are not an error with `report`.
  */
 export function incompleteJob(
   { missing, summary }: JobVerdict,

@@ -15,7 +15,7 @@ const STRIDE = 4;
  * A view of one JSON object in its bytes. It finds members by key, and copies and parses only these. It
  * scans forward no further than it must, and remembers the members it has passed. Keys to find are ASCII.
  *
- * Equal to parsing for every JSON document whose object keys are unique: where a key comes twice,
+ * Equal to parsing, for any JSON document whose object keys are unique: where a key comes twice,
  * `JSON.parse` takes the last. Skipped members are not checked, so damage there is not found.
  *
  * @throws DataError From every method, when the bytes it reads are not JSON.

@@ -123,7 +123,7 @@ function calledAs(): string {
   const name = path.basename(file);
   const isScript = /\.[jt]s$/.test(name);
   if (npm === 'exec' && !isScript) return `npx ${name}`;
-  // npm sets these variables for every process that its scripts start.
+  // npm sets these variables for each process that its scripts start.
   if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --`;
   return isScript ? `node ${path.relative('', file)}` : name;
 }

@@ -27,7 +27,7 @@ export async function regularStatus(fs: FileSystem, file: string): Promise<FileS
   return status;
 }
 
-/** Opens a regular file for reading; links are followed. Throws for anything else, such as a pipe, which could be read for ever. */
+/** Opens a regular file for reading; links are followed. Throws for anything else, such as a pipe, which may never end. */
 export async function openToRead(file: string): Promise<FileHandle> {
   const handle = await open(file, TO_READ);
   try {

@@ -19,7 +19,7 @@ import { signedCall } from './signed-call.js';
 /** The maximum number of ids in a request. */
 export const MAX_IDS = 250;
 
-/** The parts of a request that are the same for every batch. */
+/** The parts of a request that all batches share. */
 interface EngagementQuery {
   readonly url: URL;
   readonly user: UserToken;

@@ -61,7 +61,7 @@ export interface CountedBucket {
 
 /** The counted buckets, and how far the counts are complete. */
 export interface CountsResult {
-  /** Ascending, one for every bucket that the window overlaps, zeros included. */
+  /** Ascending, one for each bucket that the window overlaps, zeros included. */
   readonly buckets: readonly CountedBucket[];
   /**
    * The counts are complete up to this time: the end of the window, or earlier if the deadline has

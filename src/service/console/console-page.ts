@@ -34,7 +34,7 @@ export const SECTIONS = {
 export interface PageRequest {
   readonly incoming: RequestContext;
   readonly parts: ConsoleParts;
-  /** The token for every form. */
+  /** The token for each form. */
   readonly csrf: string;
   /** What the last action said of an element. */
   readonly messageAt: MessageAt;

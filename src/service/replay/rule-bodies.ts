@@ -48,7 +48,7 @@ function objectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   return given;
 }
 
-/** One message for every problem with a body, as the real service has it. */
+/** The same message for each problem with a body, as the real service has it. */
 function badBody(): HttpProblem {
   return new HttpProblem(
     400,

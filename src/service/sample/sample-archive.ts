@@ -9,7 +9,7 @@ import { REACTIONS, SampleDrafts } from './sample-draft.js';
 import { SAMPLE_OPTIONS, type SampleOptions } from './sample-options.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
-  /** The current time in epoch milliseconds, after which there are no posts. */
+  /** The current time in epoch milliseconds, after which posts do not exist. */
   now(): number;
 }
 

@@ -165,7 +165,7 @@ const HANDLE_TAILS = words(
 );
 
 /**
- * At most 15 Latin letters, digits and `_`. Different for every author, because it ends in the
+ * At most 15 Latin letters, digits and `_`. Different for each author, because it ends in the
  * author's number.
  */
 function handleOf(random: Random, index: number): string {

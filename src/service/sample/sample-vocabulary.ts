@@ -94,7 +94,7 @@ export function sampleLink(index: number): SampleLink {
   };
 }
 
-/** Ten letters and digits, different for every number below 62^5. */
+/** Ten letters and digits, different for each number below 62^5. */
 export function linkCode(index: number): string {
   const digits = 'qL0vZ8mXc1RtY5bNw3KpF7hGj2DsA9eUi4oPyEaTlWnBgQrHkCxJuMdSfV6zIO';
   let code = '';

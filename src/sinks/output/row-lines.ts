@@ -56,7 +56,7 @@ export class RowLines<T> {
   }
 
   /**
-   * Writes the lines of posts, and releases their file once it is no longer needed. Returns `false`, and has done
+   * Writes the lines of posts, and releases their file once nothing needs it any more. Returns `false`, and has done
    * nothing, where the posts cannot be partitioned by numbers.
    */
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
@@ -88,7 +88,7 @@ export class RowLines<T> {
       for (const { bytes } of encoded) this.#outputs.buffers.hold(bytes.length);
       return encoded;
     });
-    // The content is no longer needed; a failure ends the run through the outputs.
+    // Nothing needs the content any more; a failure ends the run through the outputs.
     blocks.then(
       () => posts.file.release(),
       () => posts.file.release(),
