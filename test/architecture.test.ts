@@ -88,7 +88,7 @@ const ARROWS: Record<string, readonly string[]> = {
     ],
   ],
   // Rows as the bytes of Parquet files.
-  parquet: ['tables/column', 'tables/convert-value'],
+  parquet: ['tables/column', 'tables/convert-value', 'gzip/release-memory'],
   sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
   sources: ['flow', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.

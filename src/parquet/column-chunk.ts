@@ -1,3 +1,4 @@
+import { releaseMemory } from '../gzip/release-memory.js';
 import type { ColumnType, ScalarType } from '../tables/column.js';
 import { ByteWriter } from './byte-writer.js';
 import { dictionaryOf } from './dictionary.js';
@@ -38,16 +39,13 @@ export function encodeChunks(
   compression: ParquetCompression,
 ): ColumnChunk[] {
   const blocks = parts.map(part => readPart(types, part));
-  return types.map((type, index) =>
-    encodeChunk(
-      type,
-      joined(
-        type,
-        blocks.map(columns => columns[index]!),
-      ),
-      compression,
-    ),
-  );
+  return types.map((type, index) => {
+    const columns = blocks.map(columns => columns[index]!);
+    const column = joined(type, columns);
+    const chunk = encodeChunk(type, column, compression);
+    if (column !== columns[0]) releaseMemory(column.data);
+    return chunk;
+  });
 }
 
 function encodeChunk(

@@ -16,17 +16,19 @@ function maxSize(length: number): number {
 }
 
 /** Compresses in the raw Snappy format. Libraries in JavaScript take several times as long. */
-export function appendSnappy(out: ByteWriter, input: Uint8Array): void {
+function appendSnappy(out: ByteWriter, input: Uint8Array): void {
   out.varint(input.length);
   const bytes = out.reserve(maxSize(input.length));
   out.length = compress(input, bytes, out.length);
 }
 
-/** Compresses in the raw Snappy format. */
+const reused = new ByteWriter();
+
+/** Compresses in the raw Snappy format. The result is valid until the next call: new memory for each page costs much. */
 export function snappy(input: Uint8Array): Uint8Array {
-  const out = new ByteWriter(maxSize(input.length));
-  appendSnappy(out, input);
-  return out.bytes;
+  reused.length = 0;
+  appendSnappy(reused, input);
+  return reused.bytes;
 }
 
 function compress(input: Uint8Array, out: Buffer, start: number): number {

@@ -32,7 +32,7 @@ export interface ParquetOptions<T>
    * Memory of the rows that wait for their row group, over all open files, in bytes. Beyond it, the largest row
    * groups are written as they are. A process grows by several times this, as encoding a row group takes memory,
    * too.
-   * @default 64 MiB, some 80,000 posts with all columns
+   * @default 32 MiB, some 30,000 posts with all columns
    */
   readonly maxHeldBytes?: number | undefined;
   /**
@@ -58,7 +58,7 @@ const OPTIONS = {
   ...TABLE_OPTIONS,
   compression: oneOf('how pages are compressed', ['snappy', 'gzip', 'zstd', 'none'], 'snappy'),
   rowGroup: whole('rows of a row group', { min: 1, default: 100_000 }),
-  maxHeldBytes: whole('memory of rows that wait', { min: 1, default: 64 * MIB }),
+  maxHeldBytes: whole('memory of rows that wait', { min: 1, default: 32 * MIB }),
   maxBytes: whole('bytes in one file', { min: 1 }),
   commitIntervalMs: milliseconds('between two commits', { min: 0 }),
 } satisfies OptionTable<ParquetOptions<unknown>>;
