@@ -3,6 +3,8 @@ import { connect, headers, type NatsConnection } from '@nats-io/transport-node';
 import { type Activity, type Cursor, IncompleteError } from 'millrace';
 import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JetStreamConnection } from '../../src/jetstream/connection.js';
+import { readMessages } from '../../src/jetstream/read-messages.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
@@ -271,3 +273,38 @@ async function pipelineTo(
   const create = { maxBytes: 1 << 20, shares: 2 };
   await toJetStream<Activity>({ ...options, create })(numberedSource({ total }));
 }
+
+it('messages above 4 MiB are requested one by one: the client takes a request for none as one for 100', async () => {
+  const requested: number[] = [];
+  const data = new Uint8Array(5 << 20);
+  const consumer = {
+    delete: async () => true,
+    fetch: async ({ max_messages }: { readonly max_messages: number }) => {
+      const seq = requested.push(max_messages);
+      return {
+        async *[Symbol.asyncIterator]() {
+          yield { seq, data, info: { deliverySequence: seq, streamSequence: seq, pending: 1 } };
+        },
+        getPending: () => 0,
+        stop: () => {},
+      };
+    },
+  };
+  const state = { first_seq: 1, last_seq: 3, num_deleted: 0 };
+  const fake = {
+    ...{ signal: new AbortController().signal, maxOutageMs: 60_000 },
+    repeat: (_: string, call: () => unknown) => call(),
+    streamInfo: async () => ({ created: 'then', state }),
+    packages: { jetstream: { AckPolicy: {}, DeliverPolicy: {} } },
+    manager: {
+      streams: { getMessage: async () => ({ seq: 1 }) },
+      consumers: { add: async () => ({}) },
+    },
+    client: { consumers: { getConsumerFromInfo: () => consumer } },
+  } as unknown as JetStreamConnection;
+  const options = { stream: 'posts', created: 'then', subject: 'posts.0', after: 0, until: 3 };
+  const positions: number[] = [];
+  for await (const { position } of readMessages(fake, options)) positions.push(position);
+  expect(positions).toEqual([1, 2, 3]);
+  expect(requested).toEqual([16, 1, 1]);
+});
