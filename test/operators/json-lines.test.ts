@@ -151,15 +151,17 @@ describe('jsonLines', () => {
 
   it('skips a line that is too large, and no line after it, wherever blocks are cut', async () => {
     const bytes = Buffer.from(`{"a":1}\n{"b":"${'x'.repeat(20)}"} \n{"c":3}\n \n{"d":4}\n`);
-    for (let first = 0; first <= bytes.length; first++)
-      for (let second = first; second <= bytes.length; second++) {
-        const told: number[] = [];
-        const onDamaged = ({ line }: { line?: number | undefined }) => void told.push(line ?? 0);
-        const read = jsonLines({ maxBytes: 10, onDamaged });
-        const records = await texts(read(blocks(cutAt(bytes, [first, second]))));
-        expect(records).toEqual(['{"a":1}', '{"c":3}', '{"d":4}']);
-        expect(told).toEqual([2]);
-      }
+    for (let place = 0; place <= bytes.length; place++) {
+      const told: number[] = [];
+      const onDamaged = ({ line }: { line?: number | undefined }) => void told.push(line ?? 0);
+      const read = jsonLines({ maxBytes: 10, onDamaged });
+      expect(await texts(read(blocks(cutAt(bytes, [place]))))).toEqual([
+        '{"a":1}',
+        '{"c":3}',
+        '{"d":4}',
+      ]);
+      expect(told).toEqual([2]);
+    }
   });
 
   it('refuses exactly the lines that nest deeper than maxDepth', async () => {
