@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Routed } from '../../src/activity/routed.js';
 import { localFiles } from '../../src/archive/local-files.js';
 import { FileInThread } from '../../src/engine/decoded-file.js';
-import { MillraceError } from '../../src/errors.js';
+import { MillraceError, StorageError } from '../../src/errors.js';
 import type { Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
@@ -18,6 +18,8 @@ import { csv } from '../../src/sinks/csv.js';
 import { type FilesOptions, files } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/output/written.js';
 import { concat } from '../../src/sources/concat.js';
+import { MOUNT, onDisk } from '../storage/mounted-disk.js';
+import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
@@ -311,3 +313,30 @@ describe('stored files that threads decode and write', () => {
     expect(stdout).toMatch(/^ERR_STORAGE .*out\.jsonl\.part.* EFBIG\n$/);
   });
 });
+
+it.each(['open', 'write', 'close'])(
+  'an output of threads is named in the error of a failing disk: %s (faults disks files-by-threads/EIO)',
+  async failing => {
+    const line = (id: number) =>
+      `{"created_at":"Wed Oct 1${id} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"a"}\n`;
+    const disk = new SimulatedDisk();
+    disk.put(`${MOUNT}/there`, Buffer.alloc(0));
+    const failure = await onDisk(disk, async () => {
+      await appendFile(`${MOUNT}/stored.json.gz`, gzipSync(line(1) + line(2)));
+      disk.before = (call, file) => {
+        if (call.startsWith(failing) && file.endsWith('.part'))
+          throw nodeError('EIO', `${call} '${file}'`);
+      };
+      return pipeline(
+        localFiles(`${MOUNT}/stored.json.gz`),
+        gunzip(),
+        jsonLines(),
+        activities(),
+        // The first output is closed where the second is opened.
+        files({ path: `${MOUNT}/{day}.jsonl`, workers: 1, maxOpen: 1 }),
+      ).catch((error: unknown) => error);
+    });
+    expect(failure).toBeInstanceOf(StorageError);
+    expect((failure as StorageError).path).toMatch(/^\/simulated\/2018-10-1[12]\.jsonl\.part$/);
+  },
+);

@@ -1,3 +1,5 @@
+import { local } from '../local-service.js';
+
 /** A page as a simple browser receives it. */
 export interface Page {
   readonly status: number;
@@ -76,3 +78,14 @@ export function readable(page: string): string {
     .replace(/&amp;/g, '&')
     .replace(/\s+/g, ' ');
 }
+
+/** A service, and a browser with a session of its console. */
+export async function signedIn(...parameters: Parameters<typeof local>) {
+  const there = await local(...parameters);
+  const browser = browse(there.baseUrl);
+  await browser.signIn();
+  return { ...there, browser };
+}
+
+/** A text that ends or adds elements where it is not escaped. */
+export const HOSTILE = `</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>\u202E&amp;`;

@@ -40,7 +40,7 @@ let service: Service;
 let baseUrl: string;
 let jobs: readonly string[];
 
-// `browser.test.ts` opens the pages with few rows, and `console.test.ts` reads them without a browser.
+// `browser.test.ts` opens the pages with few rows, and the tests of each page read them without a browser.
 describe.skipIf(where !== '' || !isSlowSuite)(
   `pages with many rows, without scripts${where}`,
   () => {

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import type { Flow } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
+import { filter } from '../../src/operators/filter.js';
+import { all } from '../json/cut.js';
+import { batchesOf, source } from './batches.js';
+
+describe('filter', () => {
+  it('keeps items that pass, narrows the type, and counts dropped items under its name', async () => {
+    const progress = new Progress();
+    const strings: Flow<string> = filter(
+      (item: string | number): item is string => typeof item === 'string',
+    )(source([['a', 1], [2]]));
+    const flow = filter((text: string) => text !== 'a', { name: 'a' })(strings);
+    expect(await batchesOf(flow, undefined, progress)).toEqual([
+      { items: [], cursor: { next: 1 }, origin: 'here' },
+      { items: [], cursor: { next: 2 }, origin: 'here' },
+    ]);
+    expect(Object.fromEntries(progress.dropped)).toEqual({ filter: 2, a: 1 });
+  });
+
+  it.each([
+    ['an async function', async () => false],
+    ['a promise that rejects', () => Promise.reject(new Error('no answer'))],
+    // biome-ignore lint/suspicious/noThenProperty: the promise of another library
+    ['an object with a `then`', () => ({ then: (resolve: () => void) => resolve() })],
+  ])('refuses %s as its test, which would let every item pass', async (_name, test) => {
+    const flow = filter<number>(test as unknown as () => boolean)(source([[1, 2]]));
+    const error = await all(flow).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(OptionError);
+    expect(error).toMatchObject({
+      option: 'test',
+      message: expect.stringMatching(/^filter: `test` must return true/),
+    });
+  });
+
+  it('takes a test without types that returns other values than true and false', async () => {
+    const length = (text: string) => text.length as unknown as boolean;
+    expect(await all(filter(length)(source([['', 'a'], ['']])))).toEqual(['a']);
+  });
+});

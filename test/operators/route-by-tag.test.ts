@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { DataError, OptionError } from '../../src/errors.js';
+import { map } from '../../src/operators/map.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { all, until } from '../json/cut.js';
+import { source } from './batches.js';
+
+describe('routeByTag', () => {
+  const post = (rules: string) =>
+    new Activity(Buffer.from(`{"created_at":"x","id_str":"1","matching_rules":${rules}}`));
+
+  it('gives an activity once for each distinct tag, and once under a fixed name if it has no tag', async () => {
+    const activities = [
+      post('[{"tag":"a","id":1},{"tag":"b","id":2},{"tag":"a","id":3},{"tag":null,"id":4}]'),
+      post('[{"tag":null,"id":4}]'),
+      post('[]'),
+      new Activity(Buffer.from('{"created_at":"x","id_str":"2"}')),
+    ];
+    const [first, second, third, fourth] = activities;
+    expect(await all(routeByTag({ untagged: 'rest' })(source([activities])))).toEqual([
+      { tag: 'a', activity: first },
+      { tag: 'b', activity: first },
+      { tag: 'rest', activity: second },
+      { tag: 'rest', activity: third },
+      { tag: 'rest', activity: fourth },
+    ]);
+    expect(
+      await all(map((routed: { tag: string }) => routed.tag)(routeByTag()(source([[third!]])))),
+    ).toEqual(['untagged']);
+  });
+
+  it('refuses a tag that equals the name for activities without a tag', async () => {
+    const { error } = await until(routeByTag()(source([[post('[{"tag":"untagged","id":1}]')]])));
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({ message: expect.stringContaining('routeByTag({ untagged:') });
+    expect(() => routeByTag({ untagged: '' })).toThrow(OptionError);
+  });
+});

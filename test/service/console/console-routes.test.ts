@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest';
+import { local } from '../local-service.js';
+import { browse, HOSTILE, readable, signedIn } from './browse.js';
+
+const PAGES = [
+  '/console',
+  '/console/jobs',
+  '/console/replays',
+  '/console/compliance',
+  '/console/usage',
+  '/console/requests',
+  '/console/faults',
+];
+
+describe('the console', () => {
+  it.each(PAGES)('does not show %s without a sign-in', async address => {
+    const { baseUrl } = await local();
+    const browser = browse(baseUrl);
+    const page = await browser.get(`${address}?a=b`);
+    expect([page.status, page.text]).toEqual([303, '']);
+    const next = new URLSearchParams({ next: `${address}?a=b` });
+    expect(page.location).toBe(`/console/sign-in?${next}`);
+    expect((await browser.get(String(page.location))).text).toContain(`value="${address}?a=b"`);
+  });
+
+  it.each(['/', '/console/'])('is the target of %s', async address => {
+    const { baseUrl } = await local();
+    const { status, location } = await browse(baseUrl).get(address);
+    expect([status, location]).toEqual([303, '/console']);
+  });
+
+  it('changes nothing without a sign-in', async () => {
+    const { baseUrl, service } = await local();
+    const browser = browse(baseUrl);
+    await browser.get('/console/sign-in');
+    const fields = { action: 'plant', status: '503' };
+    const page = await browser.post('/console/faults?kind=status', fields);
+    expect(page.location).toMatch('/console/sign-in');
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  it.each([...PAGES, '/console/sign-in', '/status', '/console/nothing', '/oauth/grants'])(
+    'sends security headers with %s, and no script',
+    async address => {
+      const { browser } = await signedIn();
+      const { headers, text } = await browser.get(address);
+      const policy = String(headers.get('content-security-policy'));
+      expect(policy).toContain("default-src 'none'; style-src 'self'; img-src 'self'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain('unsafe');
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-store',
+      });
+      expect(text).not.toMatch(/<script|\son\w+=|\sstyle=|javascript:/i);
+    },
+  );
+
+  it('signs in with email and password, with a new session id, and out again', async () => {
+    const { baseUrl } = await local();
+    const browser = browse(baseUrl);
+    await browser.get('/console/sign-in');
+    const [[name = '', before = ''] = []] = [...browser.cookies];
+    const page = await browser.signIn();
+    expect([page.status, page.location]).toEqual([303, '/console']);
+    expect(page.headers.get('set-cookie')).toMatch(/; Path=\/console; HttpOnly; SameSite=Lax$/);
+    const after = String(browser.cookies.get(name));
+    expect(after).not.toBe(before);
+    expect((await browser.get('/console/jobs')).status).toBe(200);
+    // A session id that was planted before the sign-in is not used.
+    const asBefore = { cookie: `${name}=${before}` };
+    expect((await browser.get('/console/jobs', asBefore)).status).toBe(303);
+    expect((await browser.get('/console/sign-in')).location).toBe('/console');
+    await browser.get('/console');
+    expect((await browser.post('/console/sign-out')).location).toBe('/console/sign-in');
+    expect((await browser.get('/console', { cookie: `${name}=${after}` })).status).toBe(303);
+  });
+
+  it('only says that a login is wrong, and does not repeat the password', async () => {
+    const { baseUrl } = await local();
+    const browser = browse(baseUrl);
+    for (const [email, password] of [
+      ['dev@example.com', `wrong${HOSTILE}`],
+      [`nobody${HOSTILE}`, 'local-service'],
+      ['dev@example.com:local', 'service'],
+      ['', ''],
+    ] as const) {
+      await browser.get('/console/sign-in');
+      const page = await browser.post('/console/sign-in', { email, password });
+      expect(page.status).toBe(401);
+      expect(readable(page.text)).toContain('That is not the email and password of this account.');
+      expect(page.text).not.toMatch(/wrong|<script/);
+    }
+    expect((await browser.get('/console')).status).toBe(303);
+  });
+
+  it('keeps the e-mail after a wrong password', async () => {
+    const { baseUrl } = await local();
+    const page = await browse(baseUrl).signIn('mistyped');
+    expect(page.text).toMatch(/name="email" [^>]*value="dev@example\.com"/);
+    expect(page.text).not.toContain('mistyped');
+  });
+
+  it('limits wrong passwords', async () => {
+    const { baseUrl } = await local();
+    const browser = browse(baseUrl);
+    for (let i = 0; i < 10; i++) expect((await browser.signIn(`guess ${i}`)).status).toBe(401);
+    const page = await browser.signIn();
+    expect(page.status).toBe(429);
+    expect(Number(page.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(readable(page.text)).toContain('Too many sign-ins failed.');
+  });
+
+  it.each([
+    'https://evil.example/',
+    '//evil.example/',
+    '/\\evil.example',
+    '/console@evil.example',
+    '/console/../oauth/authenticate?oauth_token=x',
+    '/console/%2e%2E/x',
+    '/console/../status',
+    '/console\r\nSet-Cookie: a=b',
+    'javascript:alert(1)',
+    '/status',
+    '/console/.x/../../status',
+    '/console/.x/%2E./../status',
+  ])('redirects from the sign-in only to its own pages: %s', async next => {
+    const { baseUrl } = await local();
+    const browser = browse(baseUrl);
+    await browser.get('/console/sign-in');
+    const login = { email: 'dev@example.com', password: 'local-service', next };
+    const { location } = await browser.post('/console/sign-in', login);
+    // As a browser resolves it.
+    const { origin, pathname } = new URL(String(location), baseUrl);
+    expect(origin).toBe(baseUrl);
+    expect(pathname).toMatch(/^\/console(\/|$)/);
+    // Node's `URL` leaves `..` behind a segment such as `.x`.
+    expect(location).not.toMatch(/\/(\.|%2e){2}/i);
+  });
+
+  it('answers only under loopback names', async () => {
+    const { baseUrl } = await local();
+    const { request } = await import('node:http');
+    const statusFor = (host: string) =>
+      new Promise(resolve => {
+        request(`${baseUrl}/status`, { headers: { host } }, answer => {
+          answer.resume();
+          resolve(answer.statusCode);
+        }).end();
+      });
+    expect(await statusFor('localhost:8080')).toBe(200);
+    expect(await statusFor('127.0.0.1')).toBe(200);
+    for (const host of ['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example'])
+      expect(await statusFor(host)).toBe(421);
+  });
+
+  it('shows an error page for unknown addresses, and redirects the root to the overview', async () => {
+    const { browser } = await signedIn();
+    const page = await browser.get('/console/nothing');
+    expect(page.status).toBe(404);
+    expect(page.headers.get('content-type')).toMatch('text/html');
+    expect((await browser.get('/')).location).toBe('/console');
+    expect((await browser.get('/console/jobs/nothing')).status).toBe(404);
+  });
+});
+
+describe('forms of the console', () => {
+  const fields = { action: 'plant', status: '503' };
+
+  it.each([
+    ['without its token', { csrf: '' }, {}],
+    ['with a wrong token', { csrf: 'x'.repeat(43) }, {}],
+    ['from another site', {}, { 'sec-fetch-site': 'cross-site' }],
+    ['from another port of this machine', {}, { 'sec-fetch-site': 'same-site' }],
+    ['from another origin', {}, { origin: 'https://evil.example' }],
+  ])('are refused %s', async (_, more, headers) => {
+    const { browser, service } = await signedIn();
+    await browser.get('/console/faults');
+    const page = await browser.post('/console/faults?kind=status', { ...fields, ...more }, headers);
+    expect(page.status).toBe(403);
+    expect(readable(page.text)).toContain('Nothing was changed.');
+    expect(service.faults.list()).toEqual([]);
+    await browser.get('/console/faults');
+    expect((await browser.post('/console/faults?kind=status', fields)).status).toBe(303);
+    expect(service.faults.list()).toHaveLength(1);
+  });
+
+  it('are refused with the token of another browser', async () => {
+    const { browser, service, baseUrl } = await signedIn();
+    const other = browse(baseUrl);
+    await other.signIn();
+    await other.get('/console/faults');
+    const page = await browser.post('/console/faults?kind=status', {
+      ...fields,
+      csrf: other.csrf(),
+    });
+    expect(page.status).toBe(403);
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  it('are refused with another content type, and when they are too large', async () => {
+    const { browser, baseUrl } = await signedIn();
+    const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ');
+    const post = (type: string, body: string) =>
+      fetch(`${baseUrl}/console/faults`, {
+        method: 'POST',
+        headers: { cookie, 'content-type': type },
+        body,
+      });
+    expect((await post('text/plain', `csrf=${browser.csrf()}`)).status).toBe(415);
+    expect((await post('application/json', '{}')).status).toBe(415);
+    const type = 'application/x-www-form-urlencoded';
+    expect((await post(type, `csrf=${'x'.repeat(70_000)}`)).status).toBe(413);
+  });
+
+  it('from another site, without the cookie, do not replace it', async () => {
+    const { baseUrl } = await local();
+    const page = await browse(baseUrl).post(
+      '/console/faults',
+      {},
+      { 'sec-fetch-site': 'cross-site' },
+    );
+    expect([page.status, page.headers.getSetCookie()]).toEqual([403, []]);
+  });
+
+  it('to sign in and out have the same checks', async () => {
+    const { browser, baseUrl } = await signedIn();
+    expect((await browser.post('/console/sign-out', { csrf: '' })).status).toBe(403);
+    expect((await browser.get('/console')).status).toBe(200);
+    const other = browse(baseUrl);
+    const login = { email: 'dev@example.com', password: 'local-service' };
+    expect((await other.post('/console/sign-in', login)).status).toBe(403);
+    expect((await browser.get('/console/sign-out')).status).toBe(405);
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { DAY } from '../../../src/time.js';
+import { DWELL, localJobs } from '../jobs/local-jobs.js';
+import { browse, HOSTILE, readable } from './browse.js';
+
+describe('the page of jobs', () => {
+  it('shows jobs with their quotes, and accepts and rejects them', async () => {
+    const { service, create, move, job } = await localJobs({ jobDollarsPerDay: 500 });
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    const empty = readable((await browser.get('/console/jobs')).text);
+    expect(empty).toMatch(/No jobs yet\..* this makes one: curl curl -u/);
+    const one = await create({ title: HOSTILE, rules: [{ value: 'coffee', tag: HOSTILE }] });
+    const two = await create({ title: 'two' });
+    await move(3 * DWELL);
+    const page = await browser.get('/console/jobs');
+    expect(readable(page.text)).toContain(HOSTILE);
+    expect(readable(page.text)).toContain('$500');
+    expect(readable(page.text)).toContain('$500, fewer than 1,000 posts');
+    expect(page.text).not.toMatch(/<script|<img/);
+    const quoted = await browser.get(`/console/jobs/${one}`);
+    expect(readable(quoted.text)).toMatch(
+      /Posts fewer than 1,000 Time, at most \d+ minutes? Size, compressed about \d+ bytes/,
+    );
+    expect(readable(quoted.text)).toContain('only by its order of magnitude');
+    const accepted = await browser.post(`/console/jobs/${one}`, { decision: 'accept' });
+    expect([accepted.status, accepted.location]).toEqual([303, `/console/jobs/${one}#job-${one}`]);
+    await browser.post('/console/jobs', { job: two, decision: 'reject' });
+    expect((await job(one)).status).toBe('accepted');
+    expect(await job(two)).toMatchObject({ status: 'rejected', acceptedBy: 'dev@example.com' });
+    expect((await browser.post(`/console/jobs/${one}`, { decision: 'burn' })).status).toBe(400);
+    await move(4 * DWELL);
+    const alone = await browser.get(`/console/jobs/${one}`);
+    expect(readable(alone.text)).toMatch(/6 posts in \d files Size (\d+ bytes|[\d.]+ kB)/);
+    expect(readable(alone.text)).toContain(`coffee ${HOSTILE}`.replace('  ', ' ').slice(7));
+    expect(alone.text).not.toMatch(/<script|<img/);
+    await move(16 * DAY);
+    expect((await browser.get(`/console/jobs/${one}`)).status).toBe(404);
+  });
+});

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { DAY } from '../../../src/time.js';
+import { local, NOW } from '../local-service.js';
+import { originalPost } from '../memory-archive.js';
+import { browse, HOSTILE, readable } from './browse.js';
+
+describe('the status page', () => {
+  it('needs no sign-in, and shows each family, its planted faults, and the clock', async () => {
+    const { baseUrl, service } = await local([originalPost(NOW - DAY, '1', 'tea')]);
+    const browser = browse(baseUrl);
+    const see = async () => readable((await browser.get('/status')).text);
+    expect(await see()).toContain('Everything answers as it should.');
+    expect(await see()).toContain('2024-05-15 12:34:56 UTC frozen');
+    service.faults.plant({ kind: 'status', status: 503, times: 'always', endpoint: 'search' });
+    service.faults.plant({ kind: 'delay', ms: 5, endpoint: 'jobs', path: HOSTILE });
+    service.faults.plant({ kind: 'flood' });
+    service.faults.plant({ kind: 'job-failure', during: 'running', title: HOSTILE });
+    const { text } = await browser.get('/status');
+    const seen = readable(text);
+    expect(seen).toContain('4 planted faults');
+    expect(seen).toContain('Search down status status 503');
+    expect(seen).toContain('Counts up ');
+    expect(seen).toMatch(/Historical jobs faulty delay ms 5 ms/);
+    expect(seen).toContain('Replay streams faulty flood');
+    expect(text).not.toMatch(/<script|<img/);
+  });
+
+  it('shows faults without a target in a row of their own, and families that no fault names as up', async () => {
+    const { baseUrl, service } = await local();
+    const browser = browse(baseUrl);
+    const see = async () => readable((await browser.get('/status')).text);
+    expect(await see()).not.toContain('Any endpoint');
+    service.faults.plant({ kind: 'delay', ms: 5, path: 'query=tea' });
+    service.faults.plant({ kind: 'counts-timeout', buckets: 1 });
+    expect(await see()).toContain('Any endpoint faulty delay ms 5 ms (addresses with “query=tea”)');
+    expect(await see()).toContain('Search up Counts faulty counts-timeout');
+    expect((await see()).match(/faulty/g)).toHaveLength(2);
+    service.faults.plant({ kind: 'status', status: 503, times: 'always' });
+    expect(await see()).toContain('Any endpoint down');
+    expect(await see()).toContain('Search up ');
+  });
+});

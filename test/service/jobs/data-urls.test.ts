@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/data-urls.js';
+import type { Job } from '../../../src/service/jobs/job-record.js';
+import { parseTimestamp } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
+
+const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
+
+const JOB: Job = {
+  uuid: 'eff5t4me1j',
+  number: 1,
+  title: 'a job',
+  format: 'original',
+  from: at('201307221500'),
+  to: at('201307230000'),
+  rules: [],
+  requestedBy: 'dev@example.com',
+  requestedAt: at('201307240810'),
+  status: 'opened',
+  since: at('201307240810'),
+};
+
+describe('the address of a data file', () => {
+  it('names its job and its ten minutes, and so does its local name', () => {
+    const segment = at('201307221500');
+    expect(dataPath(JOB, segment, 'twitter', 'my account')).toBe(
+      '/snapshots/twitter/track_v2/original/my%20account/2013/07/24/20130722-20130723_eff5t4me1j/2013/07/22/15/00_activities.json.gz',
+    );
+    expect(localName(JOB, segment)).toBe(
+      '20130722-20130723_eff5t4me1j_2013_07_22_15_00_activities.json.gz',
+    );
+  });
+
+  it('is valid only with its own signature, in any process with the same seed', () => {
+    const path = fc.webPath().filter(text => text.startsWith('/'));
+    fc.assert(
+      fc.property(path, fc.nat(2 ** 31 - 1), fc.string(), (given, seconds, seed) => {
+        const signed = new URL(
+          `http://localhost${createDataUrls(seed, 'acme').sign(given, seconds * 1000)}`,
+        );
+        const { pathname } = signed;
+        const url = new URL(
+          `http://localhost${createDataUrls(seed, 'acme').sign(pathname, seconds * 1000)}`,
+        );
+        expect(createDataUrls(seed, 'other').expiryOf(url)).toBe(seconds * 1000);
+        expect(createDataUrls(`${seed}!`, 'acme').expiryOf(url)).toBe(undefined);
+        url.pathname += 'x';
+        expect(createDataUrls(seed, 'acme').expiryOf(url)).toBe(undefined);
+      }),
+      { numRuns: bySuite(15, 160) },
+    );
+  });
+});
