@@ -14,7 +14,7 @@ describe('the page of requests', () => {
     const seen = readable(page.text);
     expect(seen).toContain('search and counts 19 of 20 a second');
     expect(seen).toMatch(
-      /POST \/search\/30day\/accounts\/local\/dev\.json 200 12:34:56 UTC 2024-05-15 \d+ ms 19 of 20 a second/,
+      /POST \/search\/30day\/accounts\/local\/dev\.json 200 12:34:56 UTC 2024-05-15 [\d.]+ (ms|seconds?) 19 of 20 a second/,
     );
     expect(seen).toContain('503 fault: status');
     expect(seen).toContain('GET /nothing 404');
