@@ -75,8 +75,13 @@ export class RowFields implements RowFieldsData {
   /** Empty columns for `size` posts, which grow where there are more. */
   static ofSize(size: number, keyNames: readonly PostKey[] = []): RowFields {
     return new RowFields({
-      ...{ count: 0, numbers: new Uint32Array(size * COLUMNS), otherIds: new Map() },
-      ...{ tagSets: [], keySets: [], keyNames, shownIds: new Uint32Array(0) },
+      count: 0,
+      numbers: new Uint32Array(size * COLUMNS),
+      otherIds: new Map(),
+      tagSets: [],
+      keySets: [],
+      keyNames,
+      shownIds: new Uint32Array(0),
     });
   }
 

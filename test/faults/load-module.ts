@@ -5,7 +5,6 @@ interface Modules {
   readonly 'activity/in-stream-message': typeof import('../../src/activity/in-stream-message.js');
   readonly 'activity/posted-at': typeof import('../../src/activity/posted-at.js');
   readonly 'archive/apply-compliance': typeof import('../../src/archive/apply-compliance.js');
-  readonly 'compliance/tombstone': typeof import('../../src/compliance/tombstones.js');
   readonly 'compliance/tombstones': typeof import('../../src/compliance/tombstones.js');
   readonly errors: typeof import('../../src/errors.js');
   readonly 'flow/wrapped-cursor': typeof import('../../src/flow/wrapped-cursor.js');
@@ -23,9 +22,8 @@ interface Modules {
   readonly 'jetstream/headers': typeof import('../../src/jetstream/headers.js');
   readonly 'jetstream/posts-of': typeof import('../../src/jetstream/posts-of.js');
   readonly 'jobs/download-job': typeof import('../../src/jobs/download-job.js');
-  readonly 'jobs/folders-verdict': typeof import('../../src/jobs/download-folder.js');
+  readonly 'jobs/download-folder': typeof import('../../src/jobs/download-folder.js');
   readonly 'jobs/job-files-cursor': typeof import('../../src/jobs/job-files-cursor.js');
-  readonly 'jobs/job-folder': typeof import('../../src/jobs/download-folder.js');
   readonly 'jobs/parse-job': typeof import('../../src/jobs/parse-job.js');
   readonly 'json/element-splitter': typeof import('../../src/json/element-splitter.js');
   readonly 'json/exact-json': typeof import('../../src/json/exact-json.js');
@@ -34,7 +32,6 @@ interface Modules {
   readonly 'replay/connect-log': typeof import('../../src/replay/connect-log.js');
   readonly 'replay/replay-cursor': typeof import('../../src/replay/replay-cursor.js');
   readonly 'replay/replay-spool': typeof import('../../src/replay/replay-spool.js');
-  readonly 'replay/seen-ids': typeof import('../../src/replay/replay-cursor.js');
   readonly 'rules/rules': typeof import('../../src/rules/rules.js');
   readonly 'search/query-cursor': typeof import('../../src/search/query-cursor.js');
   readonly 'service/archive/folder/folder-archive': typeof import('../../src/service/archive/folder/folder-archive.js');
@@ -58,7 +55,7 @@ interface Modules {
   readonly 'storage/open-lmdb': typeof import('../../src/storage/open-lmdb.js');
   readonly time: typeof import('../../src/time.js');
   readonly 'users/callback-server': typeof import('../../src/users/callback-server.js');
-  readonly 'users/engagement-response': typeof import('../../src/users/engagement-batch.js');
+  readonly 'users/engagement-batch': typeof import('../../src/users/engagement-batch.js');
   readonly 'users/token-file': typeof import('../../src/users/token-file.js');
 }
 

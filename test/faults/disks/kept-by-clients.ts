@@ -53,7 +53,7 @@ export async function keptConnects(library: URL): Promise<KeptFiles> {
 /** The files of a job, and what says that they are all there. */
 export async function keptDownload(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
   const { downloadJob } = await loadModule(library, 'jobs/download-job');
-  const { foldersVerdict } = await loadModule(library, 'jobs/folders-verdict');
+  const { foldersVerdict } = await loadModule(library, 'jobs/download-folder');
   const { account } = await loadModule(library, 'http/account');
   const served = await jobServer({ files: servedFiles(3) });
   const folder = `${MOUNT}/deep/archive`;

@@ -70,7 +70,7 @@ export const jobResponses: ParserKind = {
   holds: 'addresses that are https or on this machine, counts that are numbers, or a `DataError`',
   async open(library) {
     const jobs = await loadModule(library, 'jobs/parse-job');
-    const { parseEngagement } = await loadModule(library, 'users/engagement-response');
+    const { parseEngagement } = await loadModule(library, 'users/engagement-batch');
     const { parseExact } = await loadModule(library, 'json/exact-json');
     const errors = await outcomes(library);
     const url = 'https://archive.example/2018/01/06/20/00_activities.json.gz?Signature=SECRET';

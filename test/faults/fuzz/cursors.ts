@@ -22,7 +22,7 @@ export const cursors: ParserKind = {
   async open(library) {
     const { cursorOf, positionOf } = await loadModule(library, 'search/query-cursor');
     const { parseReplayCursor } = await loadModule(library, 'replay/replay-cursor');
-    const { SeenIds } = await loadModule(library, 'replay/seen-ids');
+    const { SeenIds } = await loadModule(library, 'replay/replay-cursor');
     const { DownloadCursors } = await loadModule(library, 'jobs/job-files-cursor');
     const { unwrapCursor } = await loadModule(library, 'flow/wrapped-cursor');
     const errors = await outcomes(library);

@@ -148,7 +148,7 @@ export const tombstones: ParserKind = {
     'a tombstone that was encoded, or a `StorageError`; a damaged head of the file is refused before it is mapped',
   async open(library) {
     const { Tombstones } = await loadModule(library, 'compliance/tombstones');
-    const { encodeTombstone } = await loadModule(library, 'compliance/tombstone');
+    const { encodeTombstone } = await loadModule(library, 'compliance/tombstones');
     const { lmdbDamage } = await loadModule(library, 'storage/open-lmdb');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
@@ -261,8 +261,8 @@ export const spool: ParserKind = {
 export const jobFolders: ParserKind = {
   holds: 'a verdict of texts and counts, or a `StorageError`',
   async open(library) {
-    const { foldersVerdict } = await loadModule(library, 'jobs/folders-verdict');
-    const { lockJobFolder } = await loadModule(library, 'jobs/job-folder');
+    const { foldersVerdict } = await loadModule(library, 'jobs/download-folder');
+    const { lockJobFolder } = await loadModule(library, 'jobs/download-folder');
     const errors = await outcomes(library);
     const { folder, close } = await temporaryFolder();
     const record = {

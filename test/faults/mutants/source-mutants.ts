@@ -72,7 +72,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'last arrival counts',
     mistake: 'takes the compliance event that arrives last for the newest one',
-    file: 'compliance/tombstone',
+    file: 'compliance/tombstones',
     from: 'if (a === undefined || b[0] > a[0]) return b;',
     to: 'if (a !== b) return b;',
     cells: ['matrix compliance/reset', 'matrix compliance/kill-9-at-random'],
