@@ -60,7 +60,9 @@ export function liveRecords(
     content(),
     origin =>
       new LineFramer('\r\n', limits, origin, {
-        ...{ onDamaged: damaged, limitsAreOptions: false, maxSkippedBytes: MAX_SKIPPED_BYTES },
+        onDamaged: damaged,
+        limitsAreOptions: false,
+        maxSkippedBytes: MAX_SKIPPED_BYTES,
       }),
   );
 }

@@ -83,7 +83,14 @@ export class Progress {
     for (const [name, items] of all.flatMap(counts => [...counts.dropped]))
       dropped.set(name, (dropped.get(name) ?? 0) + items);
     return {
-      ...{ received, receivedBytes, dropped, fraction, reached, leftMs, wait, branches },
+      received,
+      receivedBytes,
+      dropped,
+      fraction,
+      reached,
+      leftMs,
+      wait,
+      branches,
       written: all.reduce((sum, { written }) => sum + written, 0),
       writtenBytes: all.reduce((sum, { writtenBytes }) => sum + writtenBytes, 0),
     };

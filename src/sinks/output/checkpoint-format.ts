@@ -147,7 +147,10 @@ function* print({ state, owner, cursor, files }: CheckpointText): Generator<Uint
   "files": [`;
   for (const [index, { path: name, posts, bytes, lineBytes, branch }] of files.entries()) {
     const counts = JSON.stringify({
-      ...{ path: name, posts, bytes, branch },
+      path: name,
+      posts,
+      bytes,
+      branch,
       ...(lineBytes === bytes ? {} : { lineBytes }),
     });
     text += `${index === 0 ? '' : ','}\n    ${counts}`;

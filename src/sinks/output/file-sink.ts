@@ -35,7 +35,9 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
   const sink: Sink<T, Written> = async (input, run = {}) => {
     const { signal: ended, progress } = run;
     const [written] = await writeTogether<T>(fs, {
-      ...{ sinks: [{ plan, progress }], checkpoint, signal: ended },
+      sinks: [{ plan, progress }],
+      checkpoint,
+      signal: ended,
       owner: { sink: settings, flow: identityOf(input) },
       read: async ({ writers: [writer], signal, before, committer }) =>
         writer?.write(input, { signal, progress, resume: before?.cursor }, async cursor => {

@@ -99,7 +99,9 @@ async function run<T>(
     broken.abort(error);
   };
   const shared = {
-    ...{ folder, commits: locked !== undefined, claims: new Map<string, unknown>() },
+    folder,
+    commits: locked !== undefined,
+    claims: new Map<string, unknown>(),
     reserved: locked === undefined ? [] : checkpointPaths(locked.file),
     afterFailure: () => committer?.afterFailure() ?? AGAIN,
     onFailure: fail,
@@ -109,7 +111,8 @@ async function run<T>(
       new FileWriter(fs, plan, formats[index] as Format<T>, { ...shared, progress }),
   );
   const members = sinks.map(({ plan, branch }, index) => ({
-    ...{ branch, everyMs: plan.commitIntervalMs },
+    branch,
+    everyMs: plan.commitIntervalMs,
     outputs: (writers[index] as FileWriter<T>).outputs,
   }));
   try {
