@@ -18,6 +18,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { map } from '../../src/operators/map.js';
 import { files } from '../../src/sinks/files.js';
+import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
@@ -174,7 +175,7 @@ it('stored posts come out the same where threads hold them, where none does, and
         await rm(here, { recursive: true });
       },
     ),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: bySuite(25, 400), endOnFailure: true },
   );
   expect(whole).toBeGreaterThan(10);
   expect(replaces.mock.calls.length).toBeGreaterThan(10);

@@ -117,7 +117,7 @@ describe('stored posts that threads write as Parquet', () => {
         fc.array(
           fc.record({
             from: fc.nat({ max: POSTS.length - 1 }),
-            posts: fc.nat({ max: 150 }),
+            posts: fc.nat({ max: 80 }),
             damage: fc.oneof(
               {
                 weight: 12,
@@ -164,7 +164,7 @@ describe('stored posts that threads write as Parquet', () => {
           await rm(here, { recursive: true });
         },
       ),
-      { numRuns: bySuite(20, 200) },
+      { numRuns: bySuite(8, 200) },
     );
     expect(columns).toHaveBeenCalled();
     expect(chunks).toHaveBeenCalled();
