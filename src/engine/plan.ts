@@ -71,6 +71,8 @@ export interface Step<In, Out> {
    * @default true
    */
   readonly isPlanned?: boolean | undefined;
+  /** Whether its items are routed posts in place of posts: a step that reads fields of posts cannot follow. */
+  readonly routes?: boolean | undefined;
   /** Begins a run. `resume` is a cursor that `cursor` has made. */
   start(run: Run): StartedStep<In, Out>;
 }
@@ -139,9 +141,10 @@ export class Plan implements FlowPlan {
 
   with(step: Step<never, unknown>): Plan | undefined {
     const { steps } = this.#parts;
-    return this.isComplete && step.isPlanned !== false
-      ? new Plan({ ...this.#parts, steps: [...steps, step] })
-      : undefined;
+    const isRefused = step.fields !== undefined && steps.some(({ routes }) => routes === true);
+    // The step itself refuses the items, with the error of a flow without a plan.
+    if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
+    return new Plan({ ...this.#parts, steps: [...steps, step] });
   }
 
   guarded(check: () => void): Plan {

@@ -37,6 +37,7 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
   return stepOperator({
     identity: { step: 'routeByTag', untagged },
     fields: { tags: true },
+    routes: true,
     start: ({ resume }) => ({
       resume,
       items: (items: readonly Activity[], origin) => {

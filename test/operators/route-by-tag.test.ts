@@ -1,9 +1,16 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
+import { localFiles } from '../../src/archive/local-files.js';
 import { DataError, OptionError } from '../../src/errors.js';
+import { activities } from '../../src/operators/activities.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
 import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { all, until } from '../json/cut.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { source } from './batches.js';
 
 describe('routeByTag', () => {
@@ -35,5 +42,24 @@ describe('routeByTag', () => {
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({ message: expect.stringContaining('routeByTag({ untagged:') });
     expect(() => routeByTag({ untagged: '' })).toThrow(OptionError);
+  });
+
+  it.each<[string, (input: AsyncIterable<never>) => AsyncIterable<unknown>]>([
+    ['dedupe', dedupe()],
+    ['routeByTag', routeByTag()],
+  ])('of stored files is refused by %s after it, which would lose tags', async (name, operator) => {
+    const file = path.join(await temporaryFolder(), 'posts.jsonl');
+    await writeFile(
+      file,
+      '{"created_at":"x","id_str":"1","matching_rules":[{"tag":"a"},{"tag":"b"}]}\n',
+    );
+    const posts = activities()(jsonLines()(localFiles([file])));
+    const { error } = await until(operator(routeByTag()(posts) as AsyncIterable<never>));
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({
+      message: expect.stringContaining(
+        `${name}() reads activities, but got an activity with a tag`,
+      ),
+    });
   });
 });
