@@ -138,6 +138,12 @@ export type { Share } from './share.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
 export {
+  type Committed,
+  type CommittedOptions,
+  committed,
+  type WriteRange,
+} from './sinks/committed.js';
+export {
   type Completeness,
   completeness,
   type DifferingBucket,

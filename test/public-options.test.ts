@@ -55,6 +55,13 @@ const CALLS: readonly Row[] = [
   ['counts', o => millrace.counts(acme, o), 'bukcet', 'bucket', query],
   ['jobs.create', o => millrace.jobs.create(acme, job, o), 'singal', 'signal'],
   ['parquet', o => millrace.parquet(o), 'compresion', 'compression', { path: 'x.parquet' }],
+  [
+    'committed',
+    o => millrace.committed(o),
+    'waitms',
+    'waitMs',
+    { load() {}, write() {}, save() {} },
+  ],
   ['csv', o => millrace.csv(o), 'colums', 'columns', { path: 'x.csv' }],
   ['dedupe', o => millrace.dedupe(o), 'windows', 'window'],
   ['replayRules.delete', o => millrace.replayRules.delete(acme, [], o), 'signals', 'signal'],

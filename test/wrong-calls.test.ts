@@ -93,6 +93,8 @@ const FUNCTION = (option: string) =>
   ] as const;
 const file = (name: string) => () => [{ path: path.join(folder, name) }];
 
+const calls = { load() {}, write() {}, save() {} };
+
 type Stages = Readonly<Record<string, Stage>>;
 
 const SOURCES: Stages = {
@@ -256,6 +258,16 @@ const SINKS: Stages = {
     reads: ['a bucket of counts'],
   },
   collect: { wrong: [], right: () => [], reads: ANY },
+  committed: {
+    needs: 'options',
+    wrong: [
+      ...OPTIONS,
+      [[{ load: 5, write: 5, save: 5 }], 'load'],
+      [[{ ...calls, rows: 0 }], 'rows'],
+    ],
+    right: () => [calls],
+    reads: ANY,
+  },
   completeness: {
     needs: 'counts',
     wrong: [

@@ -1,13 +1,12 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { StorageError } from '../../errors.js';
-import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
-import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
+import type { Cursor } from '../../flow/flow.js';
 import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-system.js';
 import { makeSyncedFolder } from '../../storage/folder.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
+import { type CheckpointOwner, checkedText, checkOf, headOf } from './checkpoint-text.js';
 import { isCheckpoint } from './is-checkpoint.js';
 import type { FileCounts } from './output-file.js';
 
@@ -29,19 +28,8 @@ export interface CommittedFile extends FileCounts {
   readonly branch?: number | undefined;
 }
 
-/** The run that a checkpoint belongs to. */
-export interface CheckpointOwner {
-  /** The name of the sink, and the options that the contents of its files depend on. */
-  readonly sink: FlowStep;
-  readonly flow: FlowIdentity;
-}
-
-const VERSION = 1;
 /** The length of a block of the text, in UTF-16 units. */
 const BLOCK_LENGTH = 64 * 1024;
-/** The text, and the checksum of what is before it: a wrong count would truncate files in the wrong place. */
-const CHECK = /^([\s\S]*) {2}"check": "([0-9a-f]{8})"\n}\n$/;
-
 /** The temporary file that becomes the checkpoint by a rename. */
 export function temporaryPath(file: string): string {
   return `${file}.tmp`;
@@ -61,13 +49,8 @@ export async function readCheckpoint(
   } catch (error) {
     throw storageError('read the checkpoint', file, error);
   }
-  const checkpoint = parsed(text, file);
-  if (checkpoint.version !== VERSION)
-    throw refused(file, `is of version ${JSON.stringify(checkpoint.version)}, not ${VERSION}`);
-  const [, body, sum] = CHECK.exec(text) ?? [];
-  if (body === undefined || sum !== hexOf(crc32(body)) || !isCheckpoint(checkpoint))
-    throw refused(file, 'is damaged or was edited');
-  mustBelongTo(file, checkpoint, owner);
+  const place = { path: file, subject: `The checkpoint ${file}` };
+  const checkpoint = checkedText(text, place, owner, isCheckpoint);
   return {
     state: checkpoint.state as CheckpointState,
     cursor: (checkpoint.cursor ?? undefined) as Cursor | undefined,
@@ -75,26 +58,6 @@ export async function readCheckpoint(
       counts => ({ ...counts, lineBytes: counts.lineBytes ?? counts.bytes }),
     ),
   };
-}
-
-function mustBelongTo(
-  file: string,
-  { sink, flow }: { readonly [key: string]: unknown },
-  owner: CheckpointOwner,
-): void {
-  const goOn =
-    'Run the same pipeline as before, choose another checkpoint file for this one, or delete the checkpoint to start again.';
-  const change = stepDifference(sink as FlowStep, owner.sink);
-  if (change !== undefined)
-    throw new StorageError(`The checkpoint ${file} belongs to another sink: ${change}. ${goOn}`, {
-      path: file,
-    });
-  const difference = flowDifference(flow as FlowIdentity, owner.flow);
-  if (difference !== undefined)
-    throw new StorageError(
-      `The checkpoint ${file} belongs to another flow: ${difference}. ${goOn}`,
-      { path: file },
-    );
 }
 
 export interface CheckpointText {
@@ -136,12 +99,7 @@ function* print({ state, owner, cursor, files }: CheckpointText): Generator<Uint
   const total = (count: (file: FileCounts) => number) =>
     files.reduce((sum, file) => sum + count(file), 0);
   let sum = 0;
-  let text = `{
-  "version": ${VERSION},
-  "state": "${state}",
-  "sink": ${JSON.stringify(owner.sink)},
-  "flow": ${JSON.stringify(owner.flow)},
-  "posts": ${total(file => file.posts)},
+  let text = `${headOf(state, owner)}  "posts": ${total(file => file.posts)},
   "bytes": ${total(file => file.bytes)},
   "cursor": ${cursor},
   "files": [`;
@@ -161,26 +119,5 @@ function* print({ state, owner, cursor, files }: CheckpointText): Generator<Uint
   }
   text += `${files.length === 0 ? '' : '\n  '}],\n`;
   sum = crc32(text, sum);
-  yield Buffer.from(`${text}  "check": "${hexOf(sum)}"\n}\n`);
-}
-
-function hexOf(sum: number): string {
-  return sum.toString(16).padStart(8, '0');
-}
-
-function parsed(text: string, file: string): { readonly [key: string]: unknown } {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as { [key: string]: unknown };
-  } catch {
-    // Reported like any other file that is not a checkpoint.
-  }
-  throw refused(file, 'is damaged: it is not a checkpoint');
-}
-
-function refused(file: string, what: string): StorageError {
-  return new StorageError(
-    `The checkpoint ${file} ${what}. Restore it, or delete it to start again.`,
-    { path: file },
-  );
+  yield Buffer.from(text + checkOf(sum));
 }

@@ -7,12 +7,12 @@ import { openExisting, regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import {
   type Checkpoint,
-  type CheckpointOwner,
   type CheckpointState,
   type CommittedFile,
   temporaryPath,
   writeCheckpoint,
 } from './checkpoint-format.js';
+import type { CheckpointOwner } from './checkpoint-text.js';
 import { type FileCounts, PART } from './output-file.js';
 import type { Outputs } from './outputs.js';
 

@@ -2,18 +2,9 @@ import { isRecord } from '../../is-record.js';
 import { isCount } from '../../json/json.js';
 
 /** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
-export function isCheckpoint({
-  state,
-  sink,
-  flow,
-  cursor,
-  files,
-}: Record<string, unknown>): boolean {
+export function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
   return (
     (state === 'running' || state === 'finishing' || state === 'complete') &&
-    isRecord(sink) &&
-    Array.isArray(flow) &&
-    flow.every(isRecord) &&
     cursor !== undefined &&
     Array.isArray(files) &&
     files.every(isCommittedFile)

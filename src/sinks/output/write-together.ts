@@ -6,11 +6,11 @@ import { type Lock, takeLock } from '../../storage/lock.js';
 import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
 import {
   type Checkpoint,
-  type CheckpointOwner,
   type CommittedFile,
   prepareFolder,
   readCheckpoint,
 } from './checkpoint-format.js';
+import type { CheckpointOwner } from './checkpoint-text.js';
 import {
   AGAIN,
   Committer,

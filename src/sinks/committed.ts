@@ -1,0 +1,282 @@
+import {
+  type Checked,
+  checkOptions,
+  func,
+  milliseconds,
+  type OptionTable,
+  required,
+  text,
+  whole,
+} from '../check.js';
+import { StorageError } from '../errors.js';
+import { BatchQueue } from '../flow/batch-queue.js';
+import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
+import { TimedInput } from '../flow/timed-input.js';
+import { LinkedAbort } from '../linked-abort.js';
+import { HeldRows, partsOf } from './committed/held-rows.js';
+import { cursorOf } from './committed/saved-text.js';
+import { jsonOf, Target, type TargetCalls, type WriteRange } from './committed/target.js';
+
+export type { WriteRange };
+
+/** How rows get into a target of the caller's, and how often. */
+export interface CommittedOptions<T, Tx = void> {
+  /**
+   * Reads the text that `save` saved last, in the transaction of the rows that are about to be written; `undefined`
+   * or `null` where there is none yet. Where the target can, it locks the text until the transaction
+   * ends (`SELECT ... FOR UPDATE`): of two runs at a time, one ends then with an error.
+   */
+  readonly load: (tx: Tx) => string | null | undefined | PromiseLike<string | null | undefined>;
+  /**
+   * Writes rows, at most `rows` of them. Awaited. Several calls come in one transaction where the source has
+   * cursors seldom.
+   */
+  readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
+  /** Saves the text in place of the one before, exactly as it is. Awaited. */
+  readonly save: (text: string, tx: Tx) => unknown;
+  /**
+   * Makes what `work` does durable as a whole, or not at all: begins a transaction, awaits `work(tx)`, and commits;
+   * where `work` fails, it rolls back and throws that error. `tx` is what the other functions get.
+   *
+   * Without it, `save` is called before the rows are written, with a text that says which, and after. Rows that
+   * may be in the target already are passed again with `again` and the same `token`: `write` must
+   * then leave out or replace what is there. The source must deliver the same rows again, as
+   * searches, stored files and jobs do.
+   */
+  readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
+  /** What it writes to, for messages: `posts.sqlite`. @default 'the target of committed()' */
+  readonly name?: string | undefined;
+  /** From this number of rows on, they are committed at the next cursor; `write` gets no more at a time. @default 10_000 */
+  readonly rows?: number | undefined;
+  /** The longest time that rows with a cursor wait for their commit, in milliseconds. @default 1000 */
+  readonly waitMs?: number | undefined;
+  /**
+   * How often a commit is tried again after an error. Each try begins with `load`, which says whether the one before
+   * has succeeded.
+   * @default 5
+   */
+  readonly retries?: number | undefined;
+  /** The longest wait before the first of them, in milliseconds; it doubles with each, up to 30 s. @default 1000 */
+  readonly retryWaitMs?: number | undefined;
+  /**
+   * Whether a commit that failed with this error is tried again.
+   * @default all but errors of code (`TypeError`), and of data, constraints and syntax by their SQLSTATE
+   */
+  readonly isRetryable?: ((error: unknown) => boolean) | undefined;
+}
+
+/** What `committed` has written, including earlier runs that this one resumed. */
+export interface Committed {
+  readonly rows: number;
+}
+
+const OPTIONS = {
+  load: required(func('what reads the text that was saved')),
+  write: required(func('what writes rows')),
+  save: required(func('what saves the text that `load` reads')),
+  transaction: func('what runs a function in a transaction'),
+  name: text('what it writes to, for messages', 'the target of committed()'),
+  rows: whole('rows in a commit', { min: 1, default: 10_000 }),
+  waitMs: milliseconds('until rows are committed', { min: 0, default: 1_000 }),
+  retries: whole('tries of a commit after the first', { default: 5 }),
+  retryWaitMs: milliseconds('before the first of them', { min: 0, default: 1_000 }),
+  isRetryable: func('whether a commit is tried again'),
+} satisfies OptionTable<CommittedOptions<unknown, unknown>>;
+
+/**
+ * Writes into a target of your own, a database or an API, every item exactly once: you say how rows are
+ * written and how a text is saved with them in one transaction. The text is a checkpoint: it has the
+ * cursor to go on from, and refuses another flow, as the checkpoint of `files` does. After a crash, the
+ * same script goes on after the last commit; once it is complete, it opens nothing.
+ *
+ * Takes any items: posts, or rows made by `map(tables.toRow(columns))`.
+ *
+ * @throws OptionError Immediately, when an option is invalid.
+ * @throws StorageError When a commit fails after all tries, when the text belongs to another flow, and when another
+ * run has written to the target meanwhile. `cause` has the error of your function.
+ * @example
+ * const { rows } = await pipeline(
+ *   search(account(), { product: '30day', query: 'snow' }),
+ *   dedupe(),
+ *   committed({
+ *     transaction: (work: (tx: Transaction) => Promise<void>) => database.transaction(work),
+ *     load: async tx => (await tx.query('SELECT saved FROM progress FOR UPDATE')).rows[0]?.saved,
+ *     write: async (posts: readonly Activity[], tx) => {
+ *       for (const { id, text } of posts) await tx.query('INSERT INTO posts VALUES ($1, $2)', [id, text]);
+ *     },
+ *     save: (text, tx) => tx.query('UPDATE progress SET saved = $1', [text]),
+ *   }),
+ * );
+ */
+export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<T, Committed> {
+  const checked = checkOptions(
+    'committed',
+    OPTIONS,
+    options as CommittedOptions<unknown, unknown>,
+  ) as CheckedOptions<T, Tx>;
+  return (input, run = {}) => new Run(checked, input, run).result();
+}
+
+type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;
+
+/** One run. While rows are being committed, the next are read. */
+class Run<T, Tx> {
+  readonly #input: AsyncIterable<T>;
+  readonly #run: SinkRun;
+  readonly #options: CheckedOptions<T, Tx>;
+  /** Fires also when a commit has failed: this ends the source immediately. */
+  readonly #broken: LinkedAbort;
+  readonly #target: Target<T, Tx>;
+  readonly #held: HeldRows<T>;
+  #committing: Promise<void> = Promise.resolve();
+  #parts: BatchQueue<readonly T[]> | undefined;
+
+  constructor(options: CheckedOptions<T, Tx>, input: AsyncIterable<T>, run: SinkRun) {
+    this.#options = options;
+    this.#input = input;
+    this.#run = run;
+    this.#broken = new LinkedAbort(run.signal);
+    this.#held = new HeldRows(options);
+    this.#target = new Target(options, options, {
+      owner: { sink: { step: 'committed' }, flow: identityOf(input) },
+      signal: this.#broken.signal,
+      onWait: run.progress?.onWait,
+    });
+  }
+
+  async result(): Promise<Committed> {
+    try {
+      await this.#target.open();
+      if (this.#target.saved.state !== 'complete') await this.#read();
+      return { rows: this.#target.saved.rows };
+    } finally {
+      this.#broken.unlink();
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { progress } = this.#run;
+    const { signal } = this.#broken;
+    const resume = cursorOf(this.#target.saved.cursor);
+    const input = new TimedInput(batchesOf(this.#input, { signal, resume, progress }));
+    try {
+      const isComplete = await this.#repeatPending(input);
+      if (!isComplete) await this.#commitAll(input);
+      await this.#committing;
+    } catch (error) {
+      this.#parts?.fail(error);
+      // Its failure is the one that ended the run, or the second.
+      await this.#committing.catch(() => {});
+      throw error;
+    } finally {
+      await input.close();
+    }
+  }
+
+  /** Writes the rows again that may be in the target, if there are any. Returns whether they were the last. */
+  async #repeatPending(input: Input<T>): Promise<boolean> {
+    const { pending } = this.#target.saved;
+    if (pending === undefined) return false;
+    const held = this.#held;
+    while (true) {
+      const result = await input.next();
+      if (result === 'late') continue;
+      if (result.done === true) break;
+      const { cursor } = result.value;
+      held.add(result.value, performance.now());
+      const isThere = !pending.isLast && cursor !== undefined && jsonOf(cursor) === pending.cursor;
+      if (held.size > pending.rows) throw this.#otherRows(pending.rows);
+      if (!isThere || held.size !== pending.rows) continue;
+      await this.#commit(held.take(), false);
+      return false;
+    }
+    if (!pending.isLast || held.size !== pending.rows) throw this.#otherRows(pending.rows);
+    await this.#commit(held.takeAll(), true);
+    return true;
+  }
+
+  async #commitAll(input: Input<T>): Promise<void> {
+    const held = this.#held;
+    while (true) {
+      const result = await input.next(held.dueAt);
+      if (result !== 'late') {
+        if (result.done === true) break;
+        held.add(result.value, performance.now());
+        if (await this.#goOnWithParts(result.value.cursor)) continue;
+      }
+      if (held.isDue(performance.now())) {
+        await this.#committing;
+        this.#begin(this.#commit(held.take(), false));
+      } else if (held.isFullWithoutCursor && this.#target.hasTransactions) {
+        await this.#committing;
+        await this.#beginParts();
+      }
+    }
+    if (this.#parts !== undefined) return await this.#endParts(undefined, true);
+    await this.#committing;
+    await this.#commit(held.takeAll(), true);
+  }
+
+  async #commit(taken: Parameters<Target<T, Tx>['commit']>[0], isLast: boolean): Promise<void> {
+    await this.#target.commit(taken, isLast);
+    if (this.#run.progress !== undefined) this.#run.progress.written += taken.rows.length;
+  }
+
+  #begin(committing: Promise<void>): void {
+    this.#committing = committing;
+    committing.catch(error => {
+      this.#broken.abort(error);
+      this.#parts?.end();
+    });
+  }
+
+  #end: { readonly cursor: Cursor | undefined; readonly isLast: boolean } = {
+    cursor: undefined,
+    isLast: false,
+  };
+
+  /** Begins a transaction whose rows come in parts, as there is no cursor yet. */
+  async #beginParts(): Promise<void> {
+    const parts = new BatchQueue<readonly T[]>(1);
+    const { rows } = this.#options;
+    async function* read() {
+      for await (const { items } of parts.read())
+        for (const item of items) yield* partsOf(item, rows);
+    }
+    this.#parts = parts;
+    this.#begin(this.#target.commitParts(read(), () => this.#end));
+    await this.#addPart();
+  }
+
+  async #addPart(): Promise<void> {
+    const { rows } = this.#held.takeAll();
+    await this.#parts?.add([rows]);
+    if (this.#run.progress !== undefined) this.#run.progress.written += rows.length;
+  }
+
+  /** Adds what came to the transaction that is open, if there is one, and ends it at a cursor. */
+  async #goOnWithParts(cursor: Cursor | undefined): Promise<boolean> {
+    if (this.#parts === undefined) return false;
+    if (cursor !== undefined) await this.#endParts(cursor, false);
+    else if (this.#held.isFullWithoutCursor) await this.#addPart();
+    return true;
+  }
+
+  async #endParts(cursor: Cursor | undefined, isLast: boolean): Promise<void> {
+    await this.#addPart();
+    this.#end = { cursor, isLast };
+    this.#parts?.end();
+    await this.#committing;
+    this.#parts = undefined;
+  }
+
+  #otherRows(expected: number): StorageError {
+    const { name } = this.#options;
+    return new StorageError(
+      `The run before has begun to write ${expected} rows to ${name}, and the source does not deliver the same rows again, so it cannot be told which of them are there. Remove what was written last, and start again`,
+      { path: name },
+    );
+  }
+}
+
+type Input<T> = TimedInput<{ readonly items: readonly T[]; readonly cursor?: Cursor | undefined }>;

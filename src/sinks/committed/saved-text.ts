@@ -1,0 +1,92 @@
+import { crc32 } from 'node:zlib';
+import type { Cursor } from '../../flow/flow.js';
+import { isRecord } from '../../is-record.js';
+import { isCount, type Json } from '../../json/json.js';
+import {
+  type CheckpointOwner,
+  type CheckpointPlace,
+  checkedText,
+  checkOf,
+  headOf,
+} from '../output/checkpoint-text.js';
+
+/** What the text says that the caller saves with the rows. */
+export interface Saved {
+  readonly state: 'running' | 'complete';
+  /** Of the first run: begins the tokens of all ranges. */
+  readonly id: string;
+  /** Commits so far. */
+  readonly commits: number;
+  /** Rows so far. */
+  readonly rows: number;
+  /** As JSON, or `null`. */
+  readonly cursor: string;
+  /** Rows that may have been written already, where the target has no transactions. */
+  readonly pending?: Pending | undefined;
+}
+
+/** The rows between the cursor of a text and another. */
+export interface Pending {
+  readonly rows: number;
+  /** The cursor after them, as JSON, or `null`. */
+  readonly cursor: string;
+  /** Whether they are the last. */
+  readonly isLast: boolean;
+}
+
+/** Two texts are equal only where they say the same. */
+export function printSaved(
+  { state, id, commits, rows, cursor, pending }: Saved,
+  owner: CheckpointOwner,
+): string {
+  const members = [
+    `"id": ${JSON.stringify(id)}`,
+    `"commits": ${commits}`,
+    `"rows": ${rows}`,
+    `"cursor": ${cursor}`,
+  ];
+  if (pending !== undefined)
+    members.push(
+      `"pending": {"rows":${pending.rows},"isLast":${pending.isLast},"cursor":${pending.cursor}}`,
+    );
+  const body = headOf(state, owner) + members.map(member => `  ${member},\n`).join('');
+  return body + checkOf(crc32(body));
+}
+
+/** @throws StorageError where the text is damaged, or belongs to another run. */
+export function parseSaved(text: string, place: CheckpointPlace, owner: CheckpointOwner): Saved {
+  const { state, id, commits, rows, cursor, pending } = checkedText(text, place, owner, isSaved);
+  const json = (value: unknown) => JSON.stringify(value as Json);
+  return {
+    ...({ state, id, commits, rows } as Pick<Saved, 'state' | 'id' | 'commits' | 'rows'>),
+    cursor: json(cursor),
+    ...(isRecord(pending) && {
+      pending: { ...(pending as Omit<Pending, 'cursor'>), cursor: json(pending.cursor) } as Pending,
+    }),
+  };
+}
+
+/** The cursor that JSON stands for. */
+export function cursorOf(json: string): Cursor | undefined {
+  return (JSON.parse(json) ?? undefined) as Cursor | undefined;
+}
+
+function isSaved({ state, id, commits, rows, cursor, pending }: Record<string, unknown>): boolean {
+  return (
+    (state === 'running' || state === 'complete') &&
+    typeof id === 'string' &&
+    isCount(commits) &&
+    isCount(rows) &&
+    cursor !== undefined &&
+    (pending === undefined || isPending(pending))
+  );
+}
+
+function isPending(pending: unknown): boolean {
+  return (
+    isRecord(pending) &&
+    isCount(pending.rows) &&
+    typeof pending.isLast === 'boolean' &&
+    pending.cursor !== undefined
+  );
+}

@@ -1,0 +1,91 @@
+import type { CommittedOptions, WriteRange } from '../../src/sinks/committed.js';
+
+/**
+ * How a call of a target ends: it may fail before or after it has done what it is to do, its answer may be lost, and the
+ * process may be killed, after which all calls fail until the next run.
+ */
+export type Ending =
+  | 'ok'
+  | 'fails before'
+  | 'fails after'
+  | 'answer lost'
+  | 'killed before'
+  | 'killed after';
+
+/** A target in memory that fails as it is told, with transactions and without. */
+export class StandIn<T> {
+  rows: T[] = [];
+  text: string | undefined;
+  readonly writes: { readonly rows: readonly T[]; readonly range: WriteRange }[] = [];
+  readonly #endings: Ending[];
+  /** What is written under each token. */
+  readonly #ranges = new Map<string, readonly T[]>();
+  #killed = false;
+
+  constructor(endings: readonly Ending[] = []) {
+    this.#endings = [...endings];
+  }
+
+  /** Begins the next run. */
+  revive(): void {
+    this.#killed = false;
+  }
+
+  /** A database: rows and text of a transaction come together, or not at all. */
+  get transactions(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save' | 'transaction'> {
+    let begun: { rows: T[]; text: string | undefined } | undefined;
+    const open = () => {
+      if (begun === undefined) throw new Error('no transaction');
+      return begun;
+    };
+    return {
+      transaction: async work =>
+        this.#call(async () => {
+          begun = { rows: [...this.rows], text: this.text };
+          await work();
+          this.rows = begun.rows;
+          this.text = begun.text;
+        }),
+      load: () => open().text,
+      write: (rows, _, range) => {
+        this.writes.push({ rows, range });
+        open().rows.push(...rows);
+      },
+      save: text => {
+        open().text = text;
+      },
+    };
+  }
+
+  /** A store that drops rows whose token it has had. */
+  get ranges(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save'> {
+    return {
+      load: () => this.text,
+      save: text =>
+        this.#call(async () => {
+          this.text = text;
+        }),
+      write: (rows, _, range) =>
+        this.#call(async () => {
+          this.writes.push({ rows, range });
+          const before = this.#ranges.get(range.token);
+          if (before !== undefined) {
+            if (!range.again || JSON.stringify(before) !== JSON.stringify(rows))
+              throw new RangeError(`other rows, or not said to be again, under ${range.token}`);
+            return;
+          }
+          this.#ranges.set(range.token, rows);
+          this.rows.push(...rows);
+        }),
+    };
+  }
+
+  async #call(work: () => Promise<void>): Promise<void> {
+    if (this.#killed) throw new Error('killed');
+    const ending = this.#endings.shift() ?? 'ok';
+    if (ending.startsWith('killed')) this.#killed = true;
+    if (ending === 'fails before' || ending === 'killed before') throw new Error(ending);
+    await work();
+    if (ending !== 'ok') throw new Error(ending);
+  }
+}
