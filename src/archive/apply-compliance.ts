@@ -14,7 +14,7 @@ import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
 import { StorageError } from '../errors.js';
 import { compressionOf } from '../gzip/compression.js';
-import { hasZstd, lacksZstd } from '../gzip/zstd-file.js';
+import { hasZstd, lacksZstd } from '../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { syncFolder } from '../storage/folder.js';
 import { firstBytes } from '../storage/regular-file.js';

@@ -4,7 +4,7 @@ import { parseInStreamMessage } from '../activity/in-stream-message.js';
 import { leadingIdStart } from '../activity/leading-id.js';
 import { matchesAtEnd } from '../activity/matching-rules.js';
 import type { PostKey } from '../activity/post-keys.js';
-import type { InflateLimits } from '../gzip/gzip-file.js';
+import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { isZstd } from '../gzip/zstd-frames.js';
 import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';

@@ -1,6 +1,6 @@
 import type { Batches, Cursor, FlowStep, Run } from '../flow/flow.js';
 import { type FlowPlan, PlannedFlow } from '../flow/planned-flow.js';
-import type { InflateLimits } from '../gzip/gzip-file.js';
+import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import type { Decoding, Fields } from './decode-file.js';
 import type { DecodedFile } from './decoded-file.js';

@@ -1,6 +1,6 @@
-import type { InflateLimits } from '../gzip/gzip-file.js';
+import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
-import { SniffedFile } from '../gzip/sniffed-file.js';
+import { SniffingDecoder } from '../gzip/sniffing-decoder.js';
 import { bytesOf } from './bytes-of.js';
 import type { Batch, Batches } from './flow.js';
 import { workAhead } from './work-ahead.js';
@@ -20,7 +20,7 @@ export async function* inflateBatches(
   input: Batches<Uint8Array>,
   limits: InflateLimits,
 ): Batches<Buffer> {
-  let file: SniffedFile | undefined;
+  let file: SniffingDecoder | undefined;
   let isAtStart = true;
   /** Begins to inflate a batch that is a whole file: that batch, and the one before it, end with a cursor. */
   const begin = ({ items, cursor, origin }: Batch<Uint8Array>) => {
@@ -45,7 +45,7 @@ export async function* inflateBatches(
       let last: readonly Buffer[] = [];
       try {
         for (const item of items) {
-          file ??= new SniffedFile({ ...limits, origin });
+          file ??= new SniffingDecoder({ ...limits, origin });
           for await (const blocks of file.push(bytesOf('gunzip', item, origin))) {
             if (last.length > 0) yield { items: last, origin };
             last = blocks;

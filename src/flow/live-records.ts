@@ -1,5 +1,5 @@
 import { ConnectionError } from '../errors.js';
-import { GzipFile } from '../gzip/gzip-file.js';
+import { GzipDecoder } from '../gzip/gzip-decoder.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { CR, LF } from '../json/json-bytes.js';
 import { LineFramer } from '../json/line-framer.js';
@@ -71,7 +71,7 @@ async function* inflated(
   { blocks, url: origin }: LiveBytes,
   onBytes: ((isHeartbeat: boolean) => void) | undefined,
 ): Batches<Buffer> {
-  const file = new GzipFile({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
+  const file = new GzipDecoder({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
   try {
     for await (const chunks of blocks) {
       let isHeartbeat: boolean | undefined;

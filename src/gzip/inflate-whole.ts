@@ -30,7 +30,7 @@ const inPlace = zlib.gunzipSync as unknown as (file: Buffer, call: OneCall) => I
 
 /**
  * Inflates a whole file in one task of the thread pool, the fastest way for a small file. Resolves to
- * `undefined` where the file is too large or not a good gzip file: `inflateStream` then says what is wrong.
+ * `undefined` where the file is too large or not a good gzip file: `inflateDownload` then says what is wrong.
  */
 export async function inflateWhole(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
   const call = oneCall(file, maxBytes);

@@ -1,5 +1,5 @@
 import { DataError, isNodeError } from '../errors.js';
-import { GzipFile } from '../gzip/gzip-file.js';
+import { GzipDecoder } from '../gzip/gzip-decoder.js';
 import { cutResponse } from './connection-errors.js';
 
 /** Bytes that go into the decoder in one call. Gzip expands up to 1,032 times, so 4 MiB come out. */
@@ -18,7 +18,7 @@ export async function* decodeBody(
   body: AsyncIterable<Buffer>,
   url: string,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const file = new GzipFile({
+  const file = new GzipDecoder({
     plain: 'refuse',
     maxBytes: Number.POSITIVE_INFINITY,
     origin: url,
@@ -46,7 +46,7 @@ export async function* decodeBody(
   }
 }
 
-function* decoded(file: GzipFile, chunk: Buffer, url: string): Generator<readonly Buffer[]> {
+function* decoded(file: GzipDecoder, chunk: Buffer, url: string): Generator<readonly Buffer[]> {
   try {
     yield* file.push(chunk);
   } catch (error) {
@@ -54,7 +54,7 @@ function* decoded(file: GzipFile, chunk: Buffer, url: string): Generator<readonl
   }
 }
 
-function end(file: GzipFile, url: string): void {
+function end(file: GzipDecoder, url: string): void {
   try {
     file.end();
   } catch (error) {

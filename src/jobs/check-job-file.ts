@@ -2,7 +2,7 @@ import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-me
 import type { DecodedFile } from '../engine/decoded-file.js';
 import { DataError } from '../errors.js';
 import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
-import { inflateStream } from '../gzip/inflate-stream.js';
+import { inflateDownload } from '../gzip/inflate-download.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import { afterBlankLines, countOf, isSpace, LF } from '../json/json-bytes.js';
 import { DAY, formatTimestamp, MINUTE } from '../time.js';
@@ -47,7 +47,7 @@ export async function checkJobFileStream(
       yield chunk;
     }
   };
-  for await (const block of inflateStream(counted(), origin)) counter.push(block);
+  for await (const block of inflateDownload(counted(), origin)) counter.push(block);
   counter.end();
   return result(bytes, counter);
 }

@@ -8,10 +8,10 @@ interface Modules {
   readonly 'compliance/tombstones': typeof import('../../src/compliance/tombstones.js');
   readonly errors: typeof import('../../src/errors.js');
   readonly 'flow/wrapped-cursor': typeof import('../../src/flow/wrapped-cursor.js');
-  readonly 'gzip/gzip-file': typeof import('../../src/gzip/gzip-file.js');
-  readonly 'gzip/inflate-stream': typeof import('../../src/gzip/inflate-stream.js');
+  readonly 'gzip/gzip-decoder': typeof import('../../src/gzip/gzip-decoder.js');
+  readonly 'gzip/inflate-download': typeof import('../../src/gzip/inflate-download.js');
   readonly 'gzip/inflate-whole': typeof import('../../src/gzip/inflate-whole.js');
-  readonly 'gzip/zstd-file': typeof import('../../src/gzip/zstd-file.js');
+  readonly 'gzip/zstd-decoder': typeof import('../../src/gzip/zstd-decoder.js');
   readonly 'gzip/zstd-frames': typeof import('../../src/gzip/zstd-frames.js');
   readonly 'http/account': typeof import('../../src/http/account.js');
   readonly 'http/decode-body': typeof import('../../src/http/decode-body.js');

@@ -13,7 +13,7 @@ import { localFiles } from '../../src/archive/local-files.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { hasZstd } from '../../src/gzip/zstd-file.js';
+import { hasZstd } from '../../src/gzip/zstd-decoder.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { type FilesOptions, files, filesOn } from '../../src/sinks/files.js';

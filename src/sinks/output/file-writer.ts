@@ -13,7 +13,7 @@ import type { Output, Outputs } from './outputs.js';
 import type { PathField, PathTemplate } from './path-template.js';
 import { RecordOutputs } from './record-outputs.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
-import { RowGroups } from './row-groups.js';
+import { RowColumns } from './row-columns.js';
 import { RowLines } from './row-lines.js';
 
 /** A sink that writes files: its options, checked, and its format. */
@@ -68,7 +68,7 @@ export class FileWriter<T> {
   readonly #plan: FileSinkPlan<T>;
   readonly #format: Format<T>;
   readonly #engine: Engine;
-  readonly #rows: RowLines<T> | RowGroups<T> | undefined;
+  readonly #rows: RowLines<T> | RowColumns<T> | undefined;
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, shared: Shared) {
     this.#plan = plan;
@@ -82,7 +82,7 @@ export class FileWriter<T> {
       const outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format, this.#engine);
       this.outputs = outputs;
       if (rows !== undefined && typeof path !== 'function')
-        this.#rows = new RowGroups(outputs, path, format);
+        this.#rows = new RowColumns(outputs, path, format);
       return;
     }
     const outputs = new RecordOutputs(fs, options, format);

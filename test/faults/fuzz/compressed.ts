@@ -15,8 +15,8 @@ async function* arriving(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
 export const gzip: ParserKind = {
   holds: 'all decoders that accept a file give the same content, of at most `maxBytes`',
   async open(library) {
-    const { GzipFile } = await loadModule(library, 'gzip/gzip-file');
-    const { inflateStream } = await loadModule(library, 'gzip/inflate-stream');
+    const { GzipDecoder } = await loadModule(library, 'gzip/gzip-decoder');
+    const { inflateDownload } = await loadModule(library, 'gzip/inflate-download');
     const { inflateWhole } = await loadModule(library, 'gzip/inflate-whole');
     const { decodeBody } = await loadModule(library, 'http/decode-body');
     const { gunzip } = await loadModule(library, 'operators/gunzip');
@@ -41,7 +41,7 @@ export const gzip: ParserKind = {
       async attempt(input, random) {
         // Without a chunk, there is no file for the operator.
         const chunks = input.length === 0 ? [input] : cutUp(input, random);
-        const file = new GzipFile({
+        const file = new GzipDecoder({
           ...{ plain: 'refuse', maxBytes: MAX_BYTES, origin: 'posts.gz' },
           step: random.pick([undefined, 1, 100]),
         });
@@ -59,7 +59,7 @@ export const gzip: ParserKind = {
         });
         const results = {
           file: pushed,
-          stream: await collected(inflateStream(chunks, 'posts.gz')),
+          stream: await collected(inflateDownload(chunks, 'posts.gz')),
           body: await collected(decodeBody(arriving(chunks), 'http://127.0.0.1/')),
           operator: await collected(gunzip({ maxBytes: MAX_BYTES })(arriving(chunks))),
           whole: await errors.ofAsync(() => inflateWhole(input, MAX_BYTES)),
@@ -91,9 +91,9 @@ export const zstd: ParserKind = {
   holds: 'the same frames and content for any chunks, of at most `maxBytes`',
   async open(library) {
     const { ZstdFrames } = await loadModule(library, 'gzip/zstd-frames');
-    const { ZstdFile, hasZstd } = await loadModule(library, 'gzip/zstd-file');
+    const { ZstdDecoder, hasZstd } = await loadModule(library, 'gzip/zstd-decoder');
     const errors = await outcomes(library);
-    // Its errors become typed in `ZstdFile`.
+    // Its errors become typed in `ZstdDecoder`.
     const framesOf = (chunks: readonly Buffer[]) => {
       const frames = new ZstdFrames();
       const found: string[] = [''];
@@ -111,7 +111,7 @@ export const zstd: ParserKind = {
     };
     const contentOf = (chunks: readonly Buffer[]) =>
       errors.ofAsync(async () => {
-        const file = new ZstdFile({ maxBytes: MAX_BYTES, origin: 'posts.zst' });
+        const file = new ZstdDecoder({ maxBytes: MAX_BYTES, origin: 'posts.zst' });
         const found: Buffer[] = [];
         try {
           for (const chunk of chunks)

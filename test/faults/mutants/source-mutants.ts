@@ -120,7 +120,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'gzip trailer not checked',
     mistake: 'takes a file of a job that is cut short for whole',
-    file: 'gzip/inflate-stream',
+    file: 'gzip/inflate-download',
     from: "gunzip.once('end', done).end()",
     to: 'done()',
     cells: ['calls jobs.download/trailer-cut'],

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { DataError, MillraceError } from '../../../errors.js';
 import { compressionOf } from '../../../gzip/compression.js';
-import { SniffedFile } from '../../../gzip/sniffed-file.js';
+import { SniffingDecoder } from '../../../gzip/sniffing-decoder.js';
 import { CarryOver } from '../../../json/framer.js';
 import { anyStorageError } from '../../../storage/storage-error.js';
 
@@ -40,7 +40,7 @@ export async function* fileLines(path: string): AsyncGenerator<readonly FileLine
 export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   const ending = /\.(?:gz|zst)$/i.exec(path)?.[0].toLowerCase();
   const named = ending && (ending === '.gz' ? 'gzip' : 'zstd');
-  const decoder = new SniffedFile({
+  const decoder = new SniffingDecoder({
     plain: named === undefined ? 'pass' : 'refuse',
     maxBytes: Number.POSITIVE_INFINITY,
     origin: path,

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
 import { type Compression, compressionOf } from '../../../gzip/compression.js';
-import { hasZstd, lacksZstd } from '../../../gzip/zstd-file.js';
+import { hasZstd, lacksZstd } from '../../../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../../../gzip/zstd-frames.js';
 import { syncFolder } from '../../../storage/folder.js';
 import { firstBytes } from '../../../storage/regular-file.js';

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
 import pLimit from 'p-limit';
 import { MillraceError, StorageError } from '../../../errors.js';
-import { ZstdFile } from '../../../gzip/zstd-file.js';
+import { ZstdDecoder } from '../../../gzip/zstd-decoder.js';
 import { storageError } from '../../../storage/storage-error.js';
 import { getOrMake } from '../../get-or-make.js';
 import { WeightedCache } from '../weighted-cache.js';
@@ -132,7 +132,7 @@ const inflate = promisify<Buffer, ZlibOptions, Buffer>(gunzip);
 
 /** @throws DataError where Node has no zstd. */
 async function inflateZstd(path: string): Promise<Buffer> {
-  const decoder = new ZstdFile({ origin: path, maxBytes: Number.POSITIVE_INFINITY });
+  const decoder = new ZstdDecoder({ origin: path, maxBytes: Number.POSITIVE_INFINITY });
   const file = await readFile(path);
   const blocks: Buffer[] = [];
   try {

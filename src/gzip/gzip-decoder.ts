@@ -15,7 +15,7 @@ export interface InflateLimits {
   readonly maxBytes: number;
 }
 
-export interface GzipFileOptions extends InflateLimits {
+export interface GzipDecoderOptions extends InflateLimits {
   readonly origin: string | undefined;
   /**
    * Bytes for one decoder call.
@@ -29,8 +29,8 @@ export interface GzipFileOptions extends InflateLimits {
  * decoded immediately: for live streams, and files that are large or damaged. Accepts what `gzip -t`
  * accepts without a warning: several members, and zeros after the last one.
  */
-export class GzipFile {
-  readonly #options: GzipFileOptions;
+export class GzipDecoder {
+  readonly #options: GzipDecoderOptions;
   /** Opened for gzip only: it takes 100 KiB, and plain files may be many and small. */
   #decoder: Gunzip | undefined;
   #state: 'start' | 'gzip' | 'padding' | 'plain' = 'start';
@@ -41,7 +41,7 @@ export class GzipFile {
   #outputBytes = 0;
   #error: Error | undefined;
 
-  constructor(options: GzipFileOptions) {
+  constructor(options: GzipDecoderOptions) {
     this.#options = options;
   }
 

@@ -1,15 +1,15 @@
-import { GzipFile, type GzipFileOptions } from './gzip-file.js';
-import { ZstdFile } from './zstd-file.js';
+import { GzipDecoder, type GzipDecoderOptions } from './gzip-decoder.js';
+import { ZstdDecoder } from './zstd-decoder.js';
 import { isZstd } from './zstd-frames.js';
 
 /** Inflates a file that is gzip or zstd, by its first bytes. */
-export class SniffedFile {
-  readonly #options: GzipFileOptions;
-  #file: GzipFile | ZstdFile | undefined;
+export class SniffingDecoder {
+  readonly #options: GzipDecoderOptions;
+  #file: GzipDecoder | ZstdDecoder | undefined;
   /** Bytes that are too few to know the kind. */
   #start: Buffer = Buffer.alloc(0);
 
-  constructor(options: GzipFileOptions) {
+  constructor(options: GzipDecoderOptions) {
     this.#options = options;
   }
 
@@ -20,16 +20,16 @@ export class SniffedFile {
       const zstd = isZstd(bytes);
       this.#start = zstd === undefined ? bytes : Buffer.alloc(0);
       if (zstd === undefined) return;
-      this.#file = zstd ? new ZstdFile(this.#options) : new GzipFile(this.#options);
+      this.#file = zstd ? new ZstdDecoder(this.#options) : new GzipDecoder(this.#options);
     }
-    if (this.#file instanceof GzipFile) yield* this.#file.push(bytes);
+    if (this.#file instanceof GzipDecoder) yield* this.#file.push(bytes);
     else for await (const block of this.#file.push(bytes)) yield [block];
   }
 
   /** Throws unless the file is complete. What it holds is too short for either kind. */
   *end(): Generator<readonly Buffer[], void, undefined> {
     if (this.#file === undefined) {
-      this.#file = new GzipFile(this.#options);
+      this.#file = new GzipDecoder(this.#options);
       yield* this.#file.push(this.#start);
     }
     this.#file.end();

@@ -18,7 +18,7 @@ interface GroupRange<T> {
  * Adds decoded posts to files that encoders build: decides on the main thread, in order, which row group each goes
  * to, and lets the thread that holds the posts make blocks of them.
  */
-export class RowGroups<T> {
+export class RowColumns<T> {
   readonly #outputs: EncodedOutputs<T>;
   readonly #format: EncodedFormat<T>;
   readonly #partitions: RowPartitions<EncodedOutput<T>, GroupRange<T>>;

@@ -11,7 +11,7 @@ const STEP = 32 * 1024;
  *
  * @throws DataError Retryable, when the file is cut short, corrupt, empty, or has bytes after its end.
  */
-export async function* inflateStream(
+export async function* inflateDownload(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
   origin: string,
 ): AsyncGenerator<Buffer, void, undefined> {

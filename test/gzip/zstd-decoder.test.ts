@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { DataError } from '../../src/errors.js';
-import { hasZstd } from '../../src/gzip/zstd-file.js';
+import { hasZstd } from '../../src/gzip/zstd-decoder.js';
 import { isZstd, ZstdFrames } from '../../src/gzip/zstd-frames.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';

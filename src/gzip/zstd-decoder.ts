@@ -33,7 +33,7 @@ export function lacksZstd(file: string, note = ''): DataError {
  *
  * @throws DataError
  */
-export class ZstdFile {
+export class ZstdDecoder {
   readonly #origin: string | undefined;
   readonly #maxBytes: number;
   readonly #frames = new ZstdFrames();

@@ -2,13 +2,14 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
-import { inflateStream } from '../../src/gzip/inflate-stream.js';
+import { inflateDownload } from '../../src/gzip/inflate-download.js';
 import { cutAt, cuts } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';
 
 async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<string> {
   const blocks: Buffer[] = [];
-  for await (const block of inflateStream(parts as Iterable<Buffer>, 'a file')) blocks.push(block);
+  for await (const block of inflateDownload(parts as Iterable<Buffer>, 'a file'))
+    blocks.push(block);
   return Buffer.concat(blocks).toString();
 }
 
@@ -74,7 +75,7 @@ describe('a gzip stream', () => {
     const failure = new Error('a damaged line');
     const state = { closed: false };
     const read = async () => {
-      for await (const block of inflateStream(large(state), 'a file'))
+      for await (const block of inflateDownload(large(state), 'a file'))
         if (block.length > 0) throw failure;
     };
     await expect(read()).rejects.toBe(failure);
