@@ -4,11 +4,11 @@ import { isNodeError, StorageError } from '../../errors.js';
 import { type Compression, compressBlock } from '../../gzip/compress-block.js';
 import { type FileSystem, statusOf, writeAll } from '../../storage/file-system.js';
 import { syncFolder } from '../../storage/folder.js';
-import { type Lock, takeLock } from '../../storage/lock.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { OpenFiles } from './open-files.js';
-import { type OutputFile, PART } from './output-file.js';
+import { checkUnchanged, OtherRuns } from './other-runs.js';
+import type { OutputFile } from './output-file.js';
 import { OutputFolders } from './output-folders.js';
 import type { OutputNames } from './output-names.js';
 
@@ -46,7 +46,7 @@ export class PartFiles {
   readonly #openFiles: OpenFiles;
   readonly #folders: OutputFolders;
   readonly #limit;
-  #lock: Promise<Lock> | undefined;
+  readonly #otherRuns: OtherRuns;
 
   /** @param signal Ends all writing. */
   constructor(fs: FileSystem, names: OutputNames, options: PartFilesOptions, signal: AbortSignal) {
@@ -57,17 +57,15 @@ export class PartFiles {
     this.#signal = signal;
     this.#openFiles = new OpenFiles(fs, maxOpen, (part, work) => this.#guard('write', part, work));
     this.#folders = new OutputFolders(fs);
+    this.#otherRuns = new OtherRuns(fs);
     this.#limit = pLimit(Math.min(maxOpen, CONCURRENT_WRITES));
   }
 
-  /** Locks the single output against other runs. Where there are many, each part is checked instead. */
+  /** Locks the single output against other runs. */
   async lock(): Promise<void> {
     const { only } = this.#options;
     if (only === undefined) return;
-    this.#lock ??= this.#makeFolderOf(only).then(() =>
-      takeLock(`${only}${PART}.lock`, { fs: this.#fs, refusal: `Another run writes ${only}` }),
-    );
-    await this.#lock;
+    await this.#otherRuns.lock(only, () => this.#makeFolderOf(only));
   }
 
   /** Makes the folder of a file, so that one that is removed later is missed by every run, however little it writes. */
@@ -152,10 +150,7 @@ export class PartFiles {
   /** Removes the lock, also after a power cut. Nothing is written afterwards. */
   async unlock(): Promise<void> {
     const { only } = this.#options;
-    if (only === undefined || this.#lock === undefined) return;
-    const lock = await this.#lock;
-    this.#lock = undefined;
-    await lock.release();
+    if (only === undefined || !(await this.#otherRuns.unlock())) return;
     this.#folders.changed(path.dirname(only));
     await this.#syncFolders();
   }
@@ -163,8 +158,7 @@ export class PartFiles {
   /** Closes all files, which are no longer written, and ignores errors. */
   async close(): Promise<void> {
     await this.#openFiles.abandon();
-    const lock = await this.#lock?.catch(() => undefined);
-    await lock?.release();
+    await this.#otherRuns.close();
   }
 
   async #prepare(file: OutputFile): Promise<void> {
@@ -179,16 +173,10 @@ export class PartFiles {
     file.fresh = false;
   }
 
-  /** Checks that the part is the file that this run created, with the length that it wrote. */
-  async #check(file: OutputFile, bytes = file.bytes): Promise<void> {
+  async #check(file: OutputFile, bytes?: number): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
     if (status === undefined) await this.#mustHaveFolderOf(file.part);
-    if (file.ino === 0) file.ino = status?.ino ?? 0;
-    if (status === undefined || status.ino !== file.ino || status.size < bytes)
-      throw new StorageError(
-        `Could not go on with ${file.part}: it was replaced, removed or cut, by another process or, where the file system ignores case, by an output whose name differs in case only. Let one run at a time write there, under names that differ`,
-        { path: file.part },
-      );
+    checkUnchanged(file, status, bytes);
   }
 
   #makeFolderOf(file: string): Promise<void> {
