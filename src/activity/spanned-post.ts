@@ -4,7 +4,7 @@ import { jsonText } from '../json/json-text.js';
 import { MemberSpans, type WantedMembers } from '../json/member-spans.js';
 import { Activity, type Edits } from './activity.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import type { MatchingRule } from './matching-rules.js';
+import { type Matches, type MatchingRule, matchesAtEnd } from './matching-rules.js';
 import type { OriginalPost } from './original-post.js';
 import { parsePost } from './parse-post.js';
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';
@@ -108,7 +108,7 @@ const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
  * the next post is read.
  */
 export class SpannedPost {
-  readonly #spans: MemberSpans;
+  readonly spans: MemberSpans;
   readonly #root: Members;
   /** The place of each member, by its path. */
   readonly #places = new Map<string, number>();
@@ -128,7 +128,7 @@ export class SpannedPost {
 
   /** @throws RangeError where there is no memory for WebAssembly. */
   constructor() {
-    this.#spans = new MemberSpans(POST_MEMBERS);
+    this.spans = new MemberSpans(POST_MEMBERS);
     this.#root = this.#objectOf(POST_MEMBERS, '', true);
     const place = (key: string) => this.#places.get(key)!;
     this.#id = place('id');
@@ -145,12 +145,31 @@ export class SpannedPost {
     this.#start = start;
     this.#end = end;
     this.#activity = undefined;
-    return this.#spans.find(content, start, end);
+    return this.spans.find(content, start, end);
+  }
+
+  /** The place of a member among the spans, by its path. */
+  placeOf(path: string): number {
+    const place = this.#places.get(path);
+    if (place === undefined) throw new Error(`No column reads ${path}`);
+    return place;
+  }
+
+  /** The rules that the post matched, and their tags: the same lists for the same rules. */
+  get matches(): Matches {
+    const { spans } = this;
+    const idStart = spans.startOf(this.#id);
+    // An id that is a text may be of the other format, which has the rules elsewhere.
+    const near =
+      idStart !== 0 && spans.bytes[idStart] !== QUOTE
+        ? matchesAtEnd(this.#content, this.#start, this.#end)
+        : undefined;
+    return near ?? { rules: this.matchingRules, tags: this.tags };
   }
 
   /** As every getter, throws for what it leaves to the parser. */
   get id(): string {
-    const spans = this.#spans;
+    const spans = this.spans;
     const { bytes } = spans;
     const start = spans.startOf(this.#id);
     if (start === 0 || bytes[start] !== QUOTE) return this.#digits(this.#idString, true);
@@ -158,8 +177,8 @@ export class SpannedPost {
   }
 
   get postedAt(): Date {
-    const created = this.#spans.startOf(this.#createdAt) !== 0;
-    if (created === (this.#spans.startOf(this.#postedTime) !== 0)) throw new LeftToParser();
+    const created = this.spans.startOf(this.#createdAt) !== 0;
+    if (created === (this.spans.startOf(this.#postedTime) !== 0)) throw new LeftToParser();
     const { created_at: createdAt, postedTime } = this.#root;
     const text = created ? createdAt : postedTime;
     if (typeof text !== 'string') throw new LeftToParser();
@@ -205,9 +224,9 @@ export class SpannedPost {
 
   /** The digits that a string ends with: all of it, or all after the last colon. */
   #digits(member: number, isAll: boolean): string {
-    const { bytes } = this.#spans;
-    const start = this.#spans.startOf(member) + 1;
-    const end = this.#spans.endOf(member) - 1;
+    const { bytes } = this.spans;
+    const start = this.spans.startOf(member) + 1;
+    const end = this.spans.endOf(member) - 1;
     let at = end;
     while (at > start && isDigit(bytes[at - 1]!)) at--;
     if (start === 1 || bytes[start - 1] !== QUOTE || at === end) throw new LeftToParser();
@@ -238,18 +257,18 @@ export class SpannedPost {
   /** A whole number from 0 on, if there is one. */
   #whole(path: string): number | undefined {
     const place = this.#places.get(path)!;
-    const start = this.#spans.startOf(place);
-    const end = this.#spans.endOf(place);
+    const start = this.spans.startOf(place);
+    const end = this.spans.endOf(place);
     if (start === 0) return undefined;
     for (let at = start; at < end; at++)
-      if (!isDigit(this.#spans.bytes[at]!)) throw new LeftToParser();
-    return Number(this.#spans.bytes.toString('latin1', start, end));
+      if (!isDigit(this.spans.bytes[at]!)) throw new LeftToParser();
+    return Number(this.spans.bytes.toString('latin1', start, end));
   }
 
   /** A member that is an object. */
   #objectAt(place: number): Members | undefined {
-    const start = this.#spans.startOf(place);
-    const isObject = start !== 0 && this.#spans.bytes[start] === OPEN_OBJECT;
+    const start = this.spans.startOf(place);
+    const isObject = start !== 0 && this.spans.bytes[start] === OPEN_OBJECT;
     return isObject ? this.#objects[place] : undefined;
   }
 
@@ -262,7 +281,7 @@ export class SpannedPost {
   }
 
   #value(place: number): unknown {
-    const spans = this.#spans;
+    const spans = this.spans;
     const start = spans.startOf(place);
     if (start === 0) return undefined;
     const end = spans.endOf(place);

@@ -1,10 +1,16 @@
 import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
 import { LF } from '../json/json-bytes.js';
-import { type RowBlock, RowBlockBuilder } from '../parquet/row-block.js';
+import { BlockCells, type RowBlock, RowBlockBuilder } from '../parquet/row-block.js';
 import { listColumns } from '../tables/columns.js';
+import { CsvCells } from '../tables/csv-cells.js';
 import { csvRow } from '../tables/csv-row.js';
 import type { PostColumnName } from '../tables/post-columns.js';
-import { type PostRowReader, postRowReader } from '../tables/post-rows.js';
+import {
+  type PostRowWriter,
+  postRowReader,
+  postRowWriter,
+  sharedPost,
+} from '../tables/post-rows.js';
 import type { InvalidValues } from '../tables/row-reader.js';
 import type { RowBounds } from './row-fields.js';
 
@@ -94,11 +100,21 @@ function csvEncoder({
   invalidValues,
   escapesFormulas,
 }: RowEncoding & { readonly kind: 'csv' }) {
+  const post = sharedPost();
+  if (post !== undefined) {
+    const out = new CsvCells(post.spans, escapesFormulas);
+    const write = postRowWriter('csv', columns, invalidValues, { post, out });
+    return (posts: EncodedRows, from: number, to: number): Uint8Array => {
+      out.clear();
+      for (let index = from; index < to; index++) withRow(write, posts, index);
+      return out.take();
+    };
+  }
   const read = postRowReader('csv', columns, invalidValues);
   return (posts: EncodedRows, from: number, to: number): Uint8Array => {
     let text = '';
     for (let index = from; index < to; index++)
-      text += `${csvRow(rowAt(read, posts, index), escapesFormulas)}\n`;
+      text += `${csvRow(withRow(read, posts, index), escapesFormulas)}\n`;
     return Buffer.from(text);
   };
 }
@@ -108,20 +124,28 @@ export function blockEncoder({
   columns,
   invalidValues,
 }: RowEncoding & { readonly kind: 'parquet' }) {
-  const read = postRowReader('parquet', columns, invalidValues);
   const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
+  const post = sharedPost();
+  const read = postRowReader('parquet', columns, invalidValues);
+  const write: PostRowWriter =
+    post === undefined
+      ? (...row) => builder.add(read(...row))
+      : postRowWriter('parquet', columns, invalidValues, {
+          post,
+          out: new BlockCells(builder, post.spans),
+        });
   return (posts: EncodedRows, from: number, to: number): RowBlock => {
     builder.clear();
-    for (let index = from; index < to; index++) builder.add(rowAt(read, posts, index));
+    for (let index = from; index < to; index++) withRow(write, posts, index);
     return builder.take();
   };
 }
 
-function rowAt(
-  read: PostRowReader,
+function withRow<T>(
+  use: (content: Buffer, start: number, end: number, tag?: string) => T,
   { content, bounds: { starts, lengths }, rows, tags, tagNames }: EncodedRows,
   index: number,
-) {
+): T {
   const start = starts[rows[index]!]!;
-  return read(content, start, start + lengths[rows[index]!]!, tags && tagNames![tags[index]!]);
+  return use(content, start, start + lengths[rows[index]!]!, tags && tagNames![tags[index]!]);
 }

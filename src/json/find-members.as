@@ -38,6 +38,227 @@ export function findMembers(document: usize, length: usize, table: usize, spans:
   return at != 0 && afterSpace(at) == end ? 1 : 0;
 }
 
+/**
+ * Finds the wanted members of an element of an array, after its opening bracket or a comma; an element that is a text is
+ * the first span. Returns the position of what follows it: a comma, or the closing bracket; 0 for other elements.
+ */
+export function findInElement(at: usize, table: usize, spans: usize, bytes: usize): usize {
+  memory.fill(spans, 0, bytes);
+  at = afterSpace(at);
+  const first = byteAt(at);
+  if (first == QUOTE && table == 0) {
+    flags = 0;
+    store<u32>(spans, at as u32);
+    at = afterText(at + 1);
+    store<u32>(spans, (at as u32) | flags, 4);
+  } else if (first == OPEN_OBJECT && table != 0) at = afterObject(at, table);
+  else return 0;
+  return at == 0 ? 0 : afterSpace(at);
+}
+
+// How `decodeText` writes a text.
+/** With `&` for `&amp;`, and so on. */
+const ENTITIES: u32 = 1;
+/** As a field of CSV. */
+const FIELD: u32 = 2;
+/** As an element of a JSON list in a field of CSV. */
+const ELEMENT: u32 = 4;
+
+const CR: u32 = 0x0d;
+const LF: u32 = 0x0a;
+const AMPERSAND: u32 = 0x26;
+
+/** Where `decodeText` writes, and whether the field needs quotes. */
+let out: usize = 0;
+let isQuoted: bool = false;
+
+/**
+ * Decodes the text between two quotes of the document to UTF-8, and returns where it ends; 0 where a text is invalid, or
+ * what it stands for is not decided here. Before it go other bytes of the document, as they are: without quotes and commas.
+ */
+export function decodeText(
+  from: usize,
+  to: usize,
+  start: usize,
+  mode: u32,
+  prefix: usize,
+  prefixEnd: usize,
+): usize {
+  out = start;
+  isQuoted = false;
+  if ((mode & FIELD) != 0) out++;
+  memory.copy(out, prefix, prefixEnd - prefix);
+  out += prefixEnd - prefix;
+  if ((mode & ELEMENT) != 0) putQuotes();
+  const ampersand = i8x16.splat((mode & ENTITIES) != 0 ? (AMPERSAND as i8) : (BACKSLASH as i8));
+  while (from < to) {
+    const block = v128.load(from);
+    v128.store(out, block);
+    const special = i8x16.bitmask(
+      v128.or(
+        v128.or(i8x16.eq(block, i8x16.splat(BACKSLASH as i8)), i8x16.eq(block, ampersand)),
+        i8x16.lt_s(block, i8x16.splat(0)),
+      ),
+    );
+    let count: u32 = special == 0 ? 16 : ctz(special);
+    if (count > ((to - from) as u32)) count = (to - from) as u32;
+    const commas = i8x16.bitmask(i8x16.eq(block, i8x16.splat(COMMA as i8)));
+    if ((commas & ((1 << count) - 1)) != 0) isQuoted = true;
+    from += count;
+    out += count;
+    if (from >= to || count == 16) continue;
+    const byte = byteAt(from);
+    if (byte >= 0x80) from = copyBeyondAscii(from, to);
+    else if (byte == BACKSLASH) from = decodeEscape(from, to, mode);
+    else from = decodeEntity(from, to);
+    if (from == 0) return 0;
+  }
+  if ((mode & ELEMENT) != 0) putQuotes();
+  if ((mode & FIELD) == 0) return out;
+  if (isQuoted || out == start + 1) {
+    store<u8>(start, QUOTE as u8);
+    putByte(QUOTE);
+    return out;
+  }
+  memory.copy(start, start + 1, out - start - 1);
+  return out - 1;
+}
+
+// @ts-ignore
+@inline
+function putByte(byte: u32): void {
+  store<u8>(out++, byte as u8);
+}
+
+/** A quote of JSON in a field of CSV. */
+function putQuotes(): void {
+  putByte(QUOTE);
+  putByte(QUOTE);
+}
+
+// These return the position after what they have read, or 0.
+
+/** Copies characters of several bytes. */
+function copyBeyondAscii(from: usize, to: usize): usize {
+  do {
+    const first = byteAt(from);
+    const second = byteAt(from + 1);
+    if (first < 0xe0) {
+      if (first < 0xc2 || from + 2 > to || !isNext(second)) return 0;
+      store<u16>(out, load<u16>(from));
+      from += 2;
+      out += 2;
+    } else if (first < 0xf0) {
+      if (from + 3 > to || !isNext(second) || !isNext(byteAt(from + 2))) return 0;
+      // Too long for their character, and halves of pairs.
+      if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0)) return 0;
+      store<u32>(out, load<u32>(from));
+      from += 3;
+      out += 3;
+    } else {
+      if (first > 0xf4 || from + 4 > to) return 0;
+      if (!isNext(second) || !isNext(byteAt(from + 2)) || !isNext(byteAt(from + 3))) return 0;
+      if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90)) return 0;
+      store<u32>(out, load<u32>(from));
+      from += 4;
+      out += 4;
+    }
+  } while (from < to && byteAt(from) >= 0x80);
+  return from;
+}
+
+// @ts-ignore
+@inline
+function isNext(byte: u32): bool {
+  return (byte & 0xc0) == 0x80;
+}
+
+function decodeEntity(from: usize, to: usize): usize {
+  let byte: u32 = AMPERSAND;
+  let length: usize = 1;
+  if (from + 4 <= to && (load<u32>(from) == 0x3b746c26 || load<u32>(from) == 0x3b746726)) {
+    byte = byteAt(from + 1) == 0x6c ? 0x3c : 0x3e;
+    length = 4;
+  } else if (from + 5 <= to && load<u32>(from) == 0x706d6126 && byteAt(from + 4) == 0x3b)
+    length = 5;
+  else
+    // The rest of an entity may be escaped.
+    for (let at = from + 1; at < to && at < from + 5; at++) if (byteAt(at) == BACKSLASH) return 0;
+  putByte(byte);
+  return from + length;
+}
+
+function decodeEscape(from: usize, to: usize, mode: u32): usize {
+  const letter = byteAt(from + 1);
+  let point = letter;
+  if (letter == 0x75) {
+    point = fourDigits(from + 2, to);
+    from += 6;
+    if (point >= 0xd800 && point < 0xe000) {
+      // A half without the other is no character.
+      if (point >= 0xdc00 || load<u16>(from) != 0x755c) return 0;
+      const low = fourDigits(from + 2, to);
+      if (low < 0xdc00 || low >= 0xe000) return 0;
+      point = 0x10000 + ((point & 0x3ff) << 10) + (low & 0x3ff);
+      from += 6;
+    }
+    if (point > 0x10ffff) return 0;
+  } else {
+    from += 2;
+    if (letter == 0x6e) point = LF;
+    else if (letter == 0x72) point = CR;
+    else if (letter == 0x74) point = 0x09;
+    else if (letter == 0x62) point = 0x08;
+    else if (letter == 0x66) point = 0x0c;
+    else if (letter != QUOTE && letter != BACKSLASH && letter != 0x2f) return 0;
+  }
+  if (from > to) return 0;
+  if (point < 0x80) return putAscii(point, mode) ? from : 0;
+  if (point < 0x800) putByte(0xc0 | (point >> 6));
+  else {
+    if (point < 0x10000) putByte(0xe0 | (point >> 12));
+    else {
+      putByte(0xf0 | (point >> 18));
+      putByte(0x80 | ((point >> 12) & 0x3f));
+    }
+    putByte(0x80 | ((point >> 6) & 0x3f));
+  }
+  putByte(0x80 | (point & 0x3f));
+  return from;
+}
+
+/** The number of four hexadecimal digits; one above all code points for others. */
+function fourDigits(at: usize, to: usize): u32 {
+  const none: u32 = 0x110000;
+  if (at + 4 > to) return none;
+  let number: u32 = 0;
+  for (let end = at + 4; at < end; at++) {
+    const byte = byteAt(at);
+    const letter = byte | 0x20;
+    if (byte >= 0x30 && byte <= 0x39) number = (number << 4) | (byte - 0x30);
+    else if (letter >= 0x61 && letter <= 0x66) number = (number << 4) | (letter - 0x57);
+    else return none;
+  }
+  return number;
+}
+
+/** A character that was escaped. */
+function putAscii(byte: u32, mode: u32): bool {
+  // An entity may begin with it.
+  if (byte == AMPERSAND && (mode & ENTITIES) != 0) return false;
+  if ((mode & ELEMENT) != 0) {
+    // JSON prints these in their own way.
+    if (byte < 0x20) return false;
+    if (byte == QUOTE || byte == BACKSLASH) putByte(BACKSLASH);
+    if (byte == QUOTE) putByte(QUOTE);
+  } else if ((mode & FIELD) != 0) {
+    if (byte == QUOTE) putByte(QUOTE);
+    if (byte == QUOTE || byte == COMMA || byte == CR || byte == LF) isQuoted = true;
+  }
+  putByte(byte);
+  return true;
+}
+
 /** The number of opening brackets, strings included. */
 export function countOpenings(document: usize, length: usize): u32 {
   v128.store(document + length, i8x16.splat(0));

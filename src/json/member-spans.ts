@@ -16,6 +16,38 @@ export interface Finder {
     bytes: number,
   ): number;
   countOpenings(document: number, length: number): number;
+  findInElement(at: number, table: number, spans: number, bytes: number): number;
+  decodeText(
+    from: number,
+    to: number,
+    out: number,
+    mode: number,
+    prefix: number,
+    prefixEnd: number,
+  ): number;
+}
+
+/** How `decodeText` writes a text; these add up. */
+export const DECODED = {
+  /** As UTF-8. */
+  plain: 0,
+  /** With `&`, `<` and `>` for `&amp;`, `&lt;` and `&gt;`. */
+  entities: 1,
+  /** As a field of CSV. */
+  field: 2,
+  /** As an element of a JSON list in a field of CSV. */
+  element: 4,
+} as const;
+
+/** Elements of arrays that were found, one at a time. */
+export interface Elements {
+  /** As `positions` of `MemberSpans`, of the last element; of a text, that of its own. */
+  readonly positions: Uint32Array;
+  /**
+   * Reads the element after an opening bracket or a comma, and returns the position of what follows it; 0 where it is of
+   * another type, or is not JSON.
+   */
+  read(at: number): number;
 }
 
 /** The types of Node lack it. */
@@ -27,6 +59,9 @@ declare const WebAssembly: {
 // Places in the memory of the module. Address 0 is none.
 const SPANS = 1024;
 const DOCUMENT = 64 * 1024;
+/** Free memory for whoever writes by `decodeText`. */
+export const FREE = 6 * 64 * 1024;
+export const FREE_END = 14 * 64 * 1024;
 /** Entries of a table of keys, by their hash. */
 const SLOTS = 64;
 const KEY_BYTES = 24;
@@ -34,8 +69,8 @@ const HASH_FACTOR = 0x9e3779b97f4a7c15n;
 
 /** In the end of a string: whether it has characters beyond ASCII, and escapes. */
 const BEYOND_ASCII = 0x80000000;
-const ESCAPES = 0x40000000;
-const POSITION = 0x3fffffff;
+export const ESCAPES = 0x40000000;
+export const POSITION = 0x3fffffff;
 
 /**
  * Finds the wanted members of a JSON document, without parsing the others: by WebAssembly, which reads sixteen
@@ -47,9 +82,13 @@ const POSITION = 0x3fffffff;
 export class MemberSpans {
   /** The memory of the module, with a copy of the document. */
   readonly bytes: Buffer;
+  /**
+   * Start and end of each wanted member; both are 0 where the document does not have it. The end of a string has bits for
+   * what is in it.
+   */
+  readonly positions: Uint32Array;
+  readonly decodeText: Finder['decodeText'];
   readonly #finder: Finder;
-  /** Start and end of each wanted member; both are 0 where the document does not have it. */
-  readonly #spans: Uint32Array;
   readonly #table: number;
   #count = 0;
   #free: number;
@@ -57,10 +96,11 @@ export class MemberSpans {
   /** @throws RangeError where there is no memory for the module. */
   constructor(wanted: WantedMembers) {
     this.#finder = newFinder();
+    this.decodeText = this.#finder.decodeText;
     this.bytes = Buffer.from(this.#finder.memory.buffer);
     this.#free = SPANS + 8 * countOf(wanted);
-    this.#table = this.#addTable(wanted);
-    this.#spans = new Uint32Array(this.#finder.memory.buffer, SPANS, 2 * this.#count);
+    this.#table = this.#addTable(wanted, SPANS);
+    this.positions = new Uint32Array(this.#finder.memory.buffer, SPANS, 2 * this.#count);
   }
 
   /**
@@ -69,32 +109,45 @@ export class MemberSpans {
    */
   find(content: Buffer, start: number, end: number): boolean {
     const length = end - start;
-    if (length > this.bytes.length - DOCUMENT - 16) return false;
+    if (length > FREE - DOCUMENT - 16) return false;
     content.copy(this.bytes, DOCUMENT, start, end);
-    const size = 8 * this.#count;
+    const size = this.positions.byteLength;
     return this.#finder.findMembers(DOCUMENT, length, this.#table, SPANS, size) === 1;
   }
 
   /** Where the value of a member starts, by its place in `wanted`, depth first; 0 where there is none. */
   startOf(member: number): number {
-    return this.#spans[2 * member]!;
+    return this.positions[2 * member]!;
   }
 
   endOf(member: number): number {
-    return this.#spans[2 * member + 1]! & POSITION;
+    return this.positions[2 * member + 1]! & POSITION;
   }
 
   /** Of a string. */
   isBeyondAscii(member: number): boolean {
-    return (this.#spans[2 * member + 1]! & BEYOND_ASCII) !== 0;
+    return (this.positions[2 * member + 1]! & BEYOND_ASCII) !== 0;
   }
 
   hasEscapes(member: number): boolean {
-    return (this.#spans[2 * member + 1]! & ESCAPES) !== 0;
+    return (this.positions[2 * member + 1]! & ESCAPES) !== 0;
+  }
+
+  /** A reader of elements that are objects with wanted members, or texts. */
+  elements(wanted?: WantedMembers): Elements {
+    const count = wanted === undefined ? 1 : countOf(wanted);
+    const spans = this.#take(8 * count);
+    this.#count = 0;
+    const table = wanted === undefined ? 0 : this.#addTable(wanted, spans);
+    const { findInElement, memory } = this.#finder;
+    return {
+      positions: new Uint32Array(memory.buffer, spans, 2 * count),
+      read: at => findInElement(at, table, spans, 8 * count),
+    };
   }
 
   /** Writes a table of keys as `find-members.as` reads it. */
-  #addTable(wanted: WantedMembers): number {
+  #addTable(wanted: WantedMembers, spans: number): number {
     const table = this.#take(4 * SLOTS);
     for (const [key, members] of Object.entries(wanted)) {
       const name = Buffer.from(key);
@@ -102,10 +155,10 @@ export class MemberSpans {
       name.copy(this.bytes, entry + KEY_BYTES);
       const prefix = Buffer.concat([name, Buffer.alloc(8)]).readBigUInt64LE();
       const slot = table + 4 * Number(BigInt.asUintN(64, prefix * HASH_FACTOR) >> 58n);
-      const span = SPANS + 8 * this.#count++;
+      const span = spans + 8 * this.#count++;
       this.bytes.writeBigUInt64LE(prefix, entry);
       this.bytes.writeUInt32LE(name.length, entry + 8);
-      this.bytes.writeUInt32LE(members === true ? 0 : this.#addTable(members), entry + 12);
+      this.bytes.writeUInt32LE(members === true ? 0 : this.#addTable(members, spans), entry + 12);
       this.bytes.writeUInt32LE(this.bytes.readUInt32LE(slot), entry + 16);
       this.bytes.writeUInt32LE(span, entry + 20);
       this.bytes.writeUInt32LE(entry, slot);

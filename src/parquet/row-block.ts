@@ -1,3 +1,5 @@
+import { DECODED, FREE, type MemberSpans } from '../json/member-spans.js';
+import type { Cells } from '../tables/cells.js';
 import type { ColumnType, RowValue, ScalarType } from '../tables/column.js';
 import { elementType } from '../tables/convert-value.js';
 
@@ -43,28 +45,28 @@ export interface ColumnValues {
 /** Collects rows. */
 export class RowBlockBuilder {
   rows = 0;
-  readonly #columns: readonly ColumnBuilder[];
+  readonly columns: readonly ColumnBuilder[];
 
   constructor(types: readonly ColumnType[]) {
-    this.#columns = types.map(type => new ColumnBuilder(type));
+    this.columns = types.map(type => new ColumnBuilder(type));
   }
 
   /** Memory of the rows. */
   get bytes(): number {
     let bytes = 0;
-    for (const column of this.#columns) bytes += column.size;
+    for (const column of this.columns) bytes += column.size;
     return bytes;
   }
 
   add(row: readonly RowValue[]): void {
-    const columns = this.#columns;
+    const { columns } = this;
     for (let index = 0; index < columns.length; index++) columns[index]!.add(row[index]!);
     this.rows++;
   }
 
   /** Forgets rows after an error in the midst of one. */
   clear(): void {
-    for (const column of this.#columns) column.clear();
+    for (const column of this.columns) column.clear();
     this.rows = 0;
   }
 
@@ -72,7 +74,7 @@ export class RowBlockBuilder {
   take(): RowBlock {
     const { rows } = this;
     const parts = Array.from({ length: PARTS }, (_, part) => {
-      const columns = columnsOfPart(this.#columns, part);
+      const columns = columnsOfPart(this.columns, part);
       const bytes = new Uint8Array(columns.reduce((sum, { size }) => sum + size, 0));
       let at = 0;
       for (const column of columns) at = column.write(bytes, at);
@@ -80,6 +82,78 @@ export class RowBlockBuilder {
     });
     this.clear();
     return { rows, parts };
+  }
+}
+
+/** Adds the cells of rows to a block. */
+export class BlockCells implements Cells {
+  readonly #builder: RowBlockBuilder;
+  readonly #memory: Buffer;
+  readonly #decodeText: MemberSpans['decodeText'];
+  #column: ColumnBuilder;
+
+  constructor(builder: RowBlockBuilder, { bytes, decodeText }: MemberSpans) {
+    this.#builder = builder;
+    this.#memory = bytes;
+    this.#decodeText = decodeText;
+    this.#column = builder.columns[0]!;
+  }
+
+  begin(column: number): void {
+    this.#column = this.#builder.columns[column]!;
+    this.#column.begin(this.#builder.rows);
+  }
+
+  none(): void {
+    this.#column.add(null);
+  }
+
+  value(value: RowValue): void {
+    this.#column.add(value);
+  }
+
+  int32(value: number): void {
+    this.#column.addInt32(value);
+  }
+
+  boolean(value: boolean): void {
+    this.#column.add(value);
+  }
+
+  time(ms: number): void {
+    this.#column.addTime(ms);
+  }
+
+  text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
+    const mode = entities ? DECODED.entities : DECODED.plain;
+    const end = this.#decodeText(from, to, FREE, mode, prefix, prefixEnd);
+    if (end === 0) return false;
+    this.#column.addElement(this.#memory, FREE, end);
+    this.#column.endText();
+    return true;
+  }
+
+  element(from: number, to: number): boolean {
+    const end = this.#decodeText(from, to, FREE, DECODED.plain, 0, 0);
+    if (end === 0) return false;
+    this.#column.addElement(this.#memory, FREE, end);
+    return true;
+  }
+
+  list(): void {
+    this.#column.endList();
+  }
+
+  endRow(): void {
+    this.#builder.rows++;
+  }
+
+  undoRow(): void {
+    for (const column of this.#builder.columns) column.undo(this.#builder.rows);
+  }
+
+  row(values: readonly RowValue[]): void {
+    this.#builder.add(values);
   }
 }
 
@@ -123,6 +197,10 @@ class ColumnBuilder {
   #count = 0;
   #lengths = new Uint32Array(0);
   #used = 0;
+  /** The row that was begun last, and how much there was before it. */
+  #begunRow = -1;
+  #begunCount = 0;
+  #begunUsed = 0;
   #data!: Buffer;
   #int32!: Int32Array;
   #int64!: BigInt64Array;
@@ -140,25 +218,76 @@ class ColumnBuilder {
   }
 
   add(value: RowValue): void {
-    if (this.#rows === this.#counts.length) this.#counts = doubled(this.#counts);
     if (value === null) {
-      this.#counts[this.#rows++] = 0;
+      this.#endCell(0);
       return;
     }
     if (this.#isList) {
       const values = value as readonly RowValue[];
       for (let index = 0; index < values.length; index++) this.#addValue(values[index]!);
-      this.#counts[this.#rows++] = 1 + values.length;
+      this.#endCell(1 + values.length);
       return;
     }
     this.#addValue(value);
-    this.#counts[this.#rows++] = 2;
+    this.#endCell(2);
   }
 
   clear(): void {
     this.#rows = 0;
     this.#count = 0;
     this.#used = 0;
+    this.#begunRow = -1;
+  }
+
+  /** Begins the cell of a row, or begins it again. */
+  begin(row: number): void {
+    if (this.#begunRow === row) this.undo(row);
+    this.#begunRow = row;
+    this.#begunCount = this.#count;
+    this.#begunUsed = this.#used;
+  }
+
+  /** Forgets the cell of a row, if it was begun. */
+  undo(row: number): void {
+    if (this.#begunRow !== row) return;
+    this.#rows = row;
+    this.#count = this.#begunCount;
+    this.#used = this.#begunUsed;
+    this.#begunRow = -1;
+  }
+
+  addInt32(value: number): void {
+    this.#reserve(4);
+    this.#int32[this.#count++] = value;
+    this.#used += 4;
+    this.#endCell(2);
+  }
+
+  addTime(ms: number): void {
+    this.#addTime(this.#count++, ms);
+    this.#endCell(2);
+  }
+
+  /** Adds a text of UTF-8 to the cell that was begun. */
+  addElement(bytes: Uint8Array, start: number, end: number): void {
+    const length = end - start;
+    this.#reserve(length);
+    const data = this.#data;
+    if (length <= MAX_LOOP)
+      for (let from = start, to = this.#used; from < end; ) data[to++] = bytes[from++]!;
+    else data.set(bytes.subarray(start, end), this.#used);
+    this.#used += length;
+    this.#endLength(length);
+  }
+
+  /** Ends the cell of one text. */
+  endText(): void {
+    this.#endCell(2);
+  }
+
+  /** Ends the cell of a list. */
+  endList(): void {
+    this.#endCell(1 + this.#count - this.#begunCount);
   }
 
   /** Writes the column at a position, and returns the one behind it. */
@@ -176,12 +305,30 @@ class ColumnBuilder {
     return at + this.size;
   }
 
+  #endCell(count: number): void {
+    if (this.#rows === this.#counts.length) this.#counts = doubled(this.#counts);
+    this.#counts[this.#rows++] = count;
+  }
+
+  #addTime(index: number, ms: number): void {
+    this.#reserve(8);
+    this.#int32[2 * index] = ms | 0;
+    this.#int32[2 * index + 1] = Math.floor(ms / TWO_32);
+    this.#used += 8;
+  }
+
+  #endLength(length: number): void {
+    if (this.#count === this.#lengths.length) this.#lengths = doubled(this.#lengths);
+    this.#lengths[this.#count++] = length;
+  }
+
   #addValue(value: RowValue): void {
+    if (this.#type === 'string') {
+      this.#addText(value as string);
+      return;
+    }
     const index = this.#count++;
     switch (this.#type) {
-      case 'string':
-        this.#addText(index, value as string);
-        return;
       case 'int32':
         this.#reserve(4);
         this.#int32[index] = value as number;
@@ -199,18 +346,14 @@ class ColumnBuilder {
         this.#reserve(8);
         this.#int64[index] = value as bigint;
         break;
-      case 'timestamp': {
-        this.#reserve(8);
-        const ms = (value as Date).getTime();
-        this.#int32[2 * index] = ms | 0;
-        this.#int32[2 * index + 1] = Math.floor(ms / TWO_32);
-        break;
-      }
+      case 'timestamp':
+        this.#addTime(index, (value as Date).getTime());
+        return;
     }
     this.#used += 8;
   }
 
-  #addText(index: number, text: string): void {
+  #addText(text: string): void {
     const { length } = text;
     this.#reserve(3 * length);
     const data = this.#data;
@@ -228,8 +371,7 @@ class ColumnBuilder {
       }
     if (!done) at = start + data.write(text, start, 'utf8');
     this.#used = at;
-    if (index === this.#lengths.length) this.#lengths = doubled(this.#lengths);
-    this.#lengths[index] = at - start;
+    this.#endLength(at - start);
   }
 
   #reserve(bytes: number): void {

@@ -18,7 +18,7 @@ export function csvRow(row: readonly RowValue[], escapesFormulas: boolean): stri
   return `${text}\r`;
 }
 
-function csvField(value: RowValue, escapesFormulas: boolean): string {
+export function csvField(value: RowValue, escapesFormulas: boolean): string {
   switch (typeof value) {
     case 'string':
       return quoted(escapesFormulas && FORMULA.test(value) ? `'${value}` : value);
@@ -30,7 +30,7 @@ function csvField(value: RowValue, escapesFormulas: boolean): string {
       return String(value);
     default:
       if (value === null) return '';
-      return value instanceof Date ? printTime(value) : quoted(printList(value));
+      return value instanceof Date ? printTime(value.getTime()) : quoted(printList(value));
   }
 }
 
@@ -43,11 +43,10 @@ function quoted(text: string): string {
 let lastDay = { day: Number.NaN, text: '' };
 
 /** As `toISOString`, which takes several times as long. */
-function printTime(time: Date): string {
-  const ms = time.getTime();
+export function printTime(ms: number): string {
   const day = Math.floor(ms / DAY);
   if (day !== lastDay.day)
-    lastDay = { day, text: time.toISOString().slice(0, -'00:00:00.000Z'.length) };
+    lastDay = { day, text: new Date(ms).toISOString().slice(0, -'00:00:00.000Z'.length) };
   const ofDay = ms - day * DAY;
   const seconds = Math.floor(ofDay / 1000);
   const minutes = Math.floor(seconds / 60);

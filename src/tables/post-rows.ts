@@ -1,8 +1,10 @@
 import { Activity } from '../activity/activity.js';
 import { SpannedPost } from '../activity/spanned-post.js';
+import type { Cells } from './cells.js';
 import type { RowValue } from './column.js';
 import { type CheckedColumns, listColumns, postColumnNames } from './columns.js';
 import { converterOf } from './convert-value.js';
+import { originalCells } from './post-cells.js';
 import {
   activityOf,
   POST_COLUMNS,
@@ -77,16 +79,9 @@ type SpannedReader = (
 
 /** Makes rows of posts that are not parsed; `undefined` for a post that has to be. */
 function spannedReader(columns: readonly PostColumnName[]): SpannedReader {
-  try {
-    spannedPost ??= new SpannedPost();
-  } catch {
-    return () => undefined;
-  }
-  const post = spannedPost;
-  const cells = columns.map(name => {
-    const { type, value } = POST_COLUMNS[name];
-    return { value, convert: converterOf(type) };
-  });
+  const post = sharedPost();
+  if (post === undefined) return () => undefined;
+  const cells = columns.map(readerOf);
   return (content, start, end, tag) => {
     if (!post.read(content, start, end)) return undefined;
     const view = new PostView(post, tag);
@@ -94,16 +89,79 @@ function spannedReader(columns: readonly PostColumnName[]): SpannedReader {
     try {
       // A row needs an id, also where no column reads it.
       void post.id;
-      for (const { value, convert } of cells) {
-        const given = value(view) ?? null;
-        const held = given === null ? null : convert(given);
-        if (held === undefined) return undefined;
-        row.push(held);
-      }
+      for (const read of cells) row.push(read(view));
     } catch {
       // The parser gives the exact error, if there is one.
       return undefined;
     }
     return row;
+  };
+}
+
+function readerOf(name: PostColumnName): (view: PostView) => RowValue {
+  const { type, value } = POST_COLUMNS[name];
+  const convert = converterOf(type);
+  return view => {
+    const given = value(view) ?? null;
+    const held = given === null ? null : convert(given);
+    if (held === undefined) throw new RangeError(`Does not fit its column: ${name}`);
+    return held;
+  };
+}
+
+/** Absent where there is no memory for WebAssembly. */
+export function sharedPost(): SpannedPost | undefined {
+  try {
+    spannedPost ??= new SpannedPost();
+  } catch {
+    // Posts are parsed.
+  }
+  return spannedPost;
+}
+
+/** Writes the row of the post between two positions of a file's content. */
+export type PostRowWriter = (content: Buffer, start: number, end: number, tag?: string) => void;
+
+/**
+ * Writes rows of posts: those of `postRowReader`. Most cells are written from the bytes of their members, without a
+ * value in between.
+ *
+ * @throws From what it returns: DataError, for a value that does not fit its column.
+ */
+export function postRowWriter(
+  call: string,
+  columns: readonly PostColumnName[],
+  invalid: InvalidValues,
+  { post, out }: { readonly post: SpannedPost; readonly out: Cells },
+): PostRowWriter {
+  const parseRow = rowReader(call, listColumns(columns), invalid);
+  const original = originalCells(post);
+  const cells = columns.map(name => ({ write: original.cells[name], read: readerOf(name) }));
+  const write = (tag: string | undefined) => {
+    const isOriginal = original.read();
+    if (!isOriginal) void post.id;
+    let view: PostView | undefined;
+    for (let column = 0; column < cells.length; column++) {
+      const cell = cells[column]!;
+      out.begin(column);
+      if (isOriginal && cell.write?.(out) === true) continue;
+      view ??= new PostView(post, tag);
+      const value = cell.read(view);
+      out.begin(column);
+      out.value(value);
+    }
+    out.endRow();
+  };
+  return (content, start, end, tag) => {
+    if (post.read(content, start, end))
+      try {
+        write(tag);
+        return;
+      } catch {
+        // The parser gives the exact error, if there is one.
+        out.undoRow();
+      }
+    const activity = new Activity(content.subarray(start, end));
+    out.row(parseRow(tag === undefined ? activity : { tag, activity }));
   };
 }

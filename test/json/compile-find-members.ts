@@ -13,9 +13,9 @@ const OPTIONS = [
     '--enable',
     'bulk-memory',
     '--initialMemory',
-    '6',
+    '14',
     '--maximumMemory',
-    '6',
+    '14',
   ],
 ];
 

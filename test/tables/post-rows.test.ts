@@ -4,18 +4,22 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { SecondCorpus } from '../../bench/second-corpus.js';
 import { Activity } from '../../src/activity/activity.js';
-import { POST_MEMBERS } from '../../src/activity/spanned-post.js';
+import { POST_MEMBERS, type SpannedPost } from '../../src/activity/spanned-post.js';
 import { DataError } from '../../src/errors.js';
 import type { WantedMembers } from '../../src/json/member-spans.js';
+import { BlockCells, RowBlockBuilder } from '../../src/parquet/row-block.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
+import type { RowValue } from '../../src/tables/column.js';
 import { listColumns } from '../../src/tables/columns.js';
+import { CsvCells } from '../../src/tables/csv-cells.js';
+import { csvRow } from '../../src/tables/csv-row.js';
 import {
   POST_COLUMNS,
   type PostColumnName,
   PostView,
   posts,
 } from '../../src/tables/post-columns.js';
-import { postRowReader } from '../../src/tables/post-rows.js';
+import { postRowReader, postRowWriter, sharedPost } from '../../src/tables/post-rows.js';
 import { rowReader } from '../../src/tables/row-reader.js';
 import { jsonValue } from '../activity/arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../activity/arbitrary-post.js';
@@ -42,8 +46,51 @@ function rowIn(bytes: Buffer): unknown {
   return outcomeOf(() => fromBytes(content, 3, 3 + bytes.length));
 }
 
+const post = sharedPost() as SpannedPost;
+const CSV = [false, true].map(escapesFormulas => {
+  const out = new CsvCells(post.spans, escapesFormulas);
+  return { escapesFormulas, out, write: postRowWriter('csv', NAMES, 'error', { post, out }) };
+});
+const types = listColumns(NAMES).map(({ type }) => type);
+const block = new RowBlockBuilder(types);
+const writeToBlock = postRowWriter('csv', NAMES, 'error', {
+  post,
+  out: new BlockCells(block, post.spans),
+});
+
+/** A row before and one behind it, so that what is left of a cell would be seen. */
+const AROUND = new SecondCorpus(11).line(1.7e12);
+
+/** As CSV, of three rows. */
+function csvOf({ out, write }: (typeof CSV)[number], bytes: Buffer): unknown {
+  out.clear();
+  return outcomeOf(() => {
+    for (const row of [AROUND, bytes, AROUND]) write(row, 0, row.length);
+    return out.take().toString();
+  });
+}
+
+function blockOf(write: (row: Buffer) => void, bytes: Buffer): unknown {
+  block.clear();
+  return outcomeOf(() => {
+    for (const row of [AROUND, bytes, AROUND]) write(row);
+    return block.take();
+  });
+}
+
 function expectSame(bytes: Buffer): void {
-  expect(rowIn(bytes)).toEqual(outcomeOf(() => parsed(new Activity(bytes))));
+  const row = outcomeOf(() => parsed(new Activity(bytes)));
+  expect(rowIn(bytes)).toEqual(row);
+  for (const csv of CSV) {
+    const [before, behind] = [AROUND, AROUND].map(line => parsed(new Activity(line)));
+    const lines = [before, row, behind].map(
+      one => `${csvRow(one as RowValue[], csv.escapesFormulas)}\n`,
+    );
+    expect(csvOf(csv, bytes)).toEqual(typeof row === 'string' ? row : lines.join(''));
+  }
+  expect(blockOf(line => writeToBlock(line, 0, line.length), bytes)).toEqual(
+    blockOf(line => block.add(parsed(new Activity(line))), bytes),
+  );
 }
 
 /** Whether the row was read without parsing the post; its arrays are parsed each by itself. */
