@@ -79,7 +79,7 @@ const ARROWS: Record<string, readonly string[]> = {
   operators: ['flow', 'engine', 'rules', 'activity', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.
   tables: [
-    ...['activity', 'errors', 'check', 'closest', 'is-record', 'is-thenable', 'time'],
+    ...['activity', 'errors', 'check', 'closest', 'is-record', 'is-thenable', 'json', 'time'],
     ...[
       'search/bucket-results',
       'usage/usage-table',
@@ -88,7 +88,10 @@ const ARROWS: Record<string, readonly string[]> = {
     ],
   ],
   // Rows as the bytes of Parquet files.
-  parquet: ['tables/column', 'tables/convert-value', 'gzip/release-memory'],
+  parquet: [
+    ...['tables/cells', 'tables/column', 'tables/convert-value'],
+    ...['gzip/release-memory', 'json/member-spans'],
+  ],
   sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
   sources: ['flow', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.
