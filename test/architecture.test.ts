@@ -12,7 +12,6 @@ const FOUNDATIONS = [
     'check',
     'wait',
     'abortable',
-    'linked-abort',
     'closest',
     'is-record',
     'is-thenable',
@@ -49,7 +48,6 @@ const ARROWS: Record<string, readonly string[]> = {
   errors: ['secret'],
   abortable: [],
   wait: ['errors'],
-  'linked-abort': [],
   closest: [],
   'is-record': [],
   'is-thenable': ['check'],
@@ -74,7 +72,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
   flow: [
     ...['errors', 'time', 'check', 'is-record', 'is-thenable', 'wait', 'abortable'],
-    ...['linked-abort', 'json', 'gzip', 'activity'],
+    ...['json', 'gzip', 'activity'],
   ],
   operators: ['flow', 'engine', 'rules', 'activity', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { abortable, answerOf } from '../abortable.js';
+import { abortable, answerOf, LinkedAbort } from '../abortable.js';
 import type { ComplianceEvent } from '../activity/compliance-event.js';
 import { cursorError } from '../check.js';
 import { type DataError, IncompleteError } from '../errors.js';
@@ -9,7 +9,6 @@ import { changedOption, shown } from '../flow/flow-difference.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { isText, type Json, listOf, shaped } from '../json/json.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { subtractRanges } from '../replay/minute-ranges.js';
 import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';

@@ -1,5 +1,4 @@
-import { abortable } from '../abortable.js';
-import { LinkedAbort } from '../linked-abort.js';
+import { abortable, LinkedAbort } from '../abortable.js';
 import { stopReason } from './flow-run.js';
 import type { Progress } from './progress.js';
 

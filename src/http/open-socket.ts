@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, maxHeaderSize, request } from 'node:http';
 import { isIP, connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
-import { LinkedAbort } from '../linked-abort.js';
+import { LinkedAbort } from '../abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import type { HttpProxy } from './http-proxy.js';
 

@@ -1,4 +1,4 @@
-import { answerOf } from '../abortable.js';
+import { answerOf, LinkedAbort } from '../abortable.js';
 import {
   checkOptions,
   explained,
@@ -12,7 +12,6 @@ import {
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import type { OnDamaged } from '../json/damaged-record.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { JetStreamConnection } from './connection.js';
 import {
   checkBatch,

@@ -1,9 +1,8 @@
-import { setMaxListeners } from 'node:events';
 import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import pLimit from 'p-limit';
-import { answerOf } from '../abortable.js';
+import type { LimitFunction } from 'p-limit';
+import { answerOf, LinkedAbort } from '../abortable.js';
 import {
   type Checked,
   checkOptions,
@@ -16,7 +15,6 @@ import {
 import { DataError, isNodeError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import type { Lock } from '../storage/lock.js';
 import { openToRead } from '../storage/regular-file.js';
@@ -26,8 +24,8 @@ import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
 import { type DownloadRecord, lockJobFolder, writeRecord } from './download-folder.js';
 import {
   type FetchRun,
+  fetchJobFiles,
   isFileError,
-  MAX_FAILED_IN_A_ROW,
   requestJobFile,
   retryJobFile,
 } from './fetch-job-file.js';
@@ -119,12 +117,10 @@ async function download(
 ): Promise<JobVerdict> {
   const { folder, totals, share = account.settings.share } = options;
   const { signal } = abort;
-  // Every download listens to it: Node would warn of a leak.
-  setMaxListeners(0, signal);
   const list = await readJobFiles(account, job, share, signal);
   const lock = await lockJobFolder(folder, list.job);
   const checked = new Map<JobFile, CheckedFile>();
-  let lastError: Error | undefined;
+  let lastError: unknown;
   try {
     const run = { account, list, signal, lock, folders: new SyncedFolders() };
     lastError = await storeFiles(run, options, abort, checked);
@@ -150,8 +146,7 @@ interface StoreRun extends FetchRun {
 }
 
 /**
- * Stores the files of a list that are not in the folder yet, and tries those that failed once more after all others.
- * Adds what is in the folder to `checked`.
+ * Stores the files of a list that are not in the folder yet. Adds what is in the folder to `checked`.
  *
  * @returns The last error about a file, or the one that has ended the download early.
  * @throws What `onFile` throws, and the reason of the caller's signal.
@@ -161,52 +156,51 @@ async function storeFiles(
   { folder, concurrency, onFile, signal: ended }: DownloadPlan,
   abort: LinkedAbort,
   checked: Map<JobFile, CheckedFile>,
-): Promise<Error | undefined> {
-  const { list, signal, folders } = run;
-  let failures = 0;
-  let lastError: Error | undefined;
-  const storeFile = async (file: JobFile) => {
+): Promise<unknown> {
+  const { list, folders } = run;
+  let thrown: { readonly error: unknown } | undefined;
+  const notify = async (file: DownloadedFile, signal: AbortSignal) => {
+    try {
+      await answerOf(onFile?.(file), signal);
+    } catch (error) {
+      // A download that ends for another reason does not wait for the function.
+      if (!signal.aborted) thrown = { error };
+      throw error;
+    }
+  };
+  const storeFile = async (file: JobFile, signal: AbortSignal) => {
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
     const before = await checkStored(to, signal);
     // A killed download may not have synced what it has put there.
     if (before !== undefined) await folders.make(path.dirname(to));
-    const found = before ?? (await fetchTo(file, to, run));
-    failures = 0;
+    const found = before ?? (await fetchTo(file, to, { ...run, signal }));
     checked.set(file, found);
     const known = before !== undefined;
-    await notify({ ...found, path: to, known, done: checked.size, total: list.files.length });
+    const { length: total } = list.files;
+    await notify({ ...found, path: to, known, done: checked.size, total }, signal);
   };
-  const thrown: unknown[] = [];
-  const notify = async (file: DownloadedFile) => {
-    try {
-      if (thrown.length === 0) await answerOf(onFile?.(file), signal);
-    } catch (error) {
-      // The download ends for another reason, and does not wait for the function.
-      if (signal.aborted && error === signal.reason) return;
-      thrown.push(error);
-      abort.abort();
-    }
-  };
-  let isFatal = false;
-  const tryFile = async (file: JobFile) => {
-    try {
-      await storeFile(file);
-    } catch (error) {
-      if (!(error instanceof Error) || signal.aborted) return;
-      if (!ended?.aborted) lastError = error;
-      if (isFileError(error) && ++failures < MAX_FAILED_IN_A_ROW) return;
-      isFatal = true;
-      abort.abort();
-    }
-  };
-  const limit = pLimit(concurrency);
-  await limit.map(list.files, tryFile);
-  failures = 0;
-  const rest = list.files.filter(file => !checked.has(file));
-  if (!isFatal) await limit.map(rest, tryFile);
-  ended?.throwIfAborted();
-  if (thrown.length > 0) throw thrown[0];
+  const fetch = (file: JobFile, limit: LimitFunction, signal: AbortSignal) =>
+    limit(async () => {
+      try {
+        await storeFile(file, signal);
+      } catch (error) {
+        // Earlier files need not be waited for.
+        if (thrown !== undefined || !isFileError(error)) abort.abort(error);
+        throw error;
+      }
+    });
+  const { signal } = abort;
+  const ahead = list.files.length;
+  let lastError: unknown;
+  try {
+    const files = fetchJobFiles(list.files, [], { signal, concurrency, ahead, fetch });
+    for await (const fetched of files) if ('error' in fetched) lastError = fetched.error;
+  } catch (error) {
+    ended?.throwIfAborted();
+    if (thrown !== undefined) throw thrown.error;
+    lastError = error;
+  }
   return lastError;
 }
 

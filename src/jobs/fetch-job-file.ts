@@ -1,4 +1,8 @@
+import { setMaxListeners } from 'node:events';
+import pLimit, { type LimitFunction } from 'p-limit';
+import { LinkedAbort } from '../abortable.js';
 import { ConnectionError, DataError, HttpError } from '../errors.js';
+import { workAhead } from '../flow/work-ahead.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { sendRequest } from '../http/request.js';
@@ -9,7 +13,7 @@ import type { JobFile, JobFileAddress, JobFileList } from './job-file-list.js';
 const MAX_ATTEMPTS = 5;
 
 /** After this many failed files in a row a download gives up: the others would fail as well. */
-export const MAX_FAILED_IN_A_ROW = 8;
+const MAX_FAILED_IN_A_ROW = 8;
 
 /** Shorter parts of a query, such as a version, are not signatures. */
 const MIN_SIGNED = 6;
@@ -21,6 +25,77 @@ export interface FetchRun {
   readonly account: Account;
   readonly list: JobFileList;
   readonly signal: AbortSignal;
+}
+
+/** What came of a file: what was made of it, or the error about it. */
+export type Fetched<T> =
+  | { readonly file: JobFile; readonly made: T }
+  | { readonly file: JobFile; readonly error: Error };
+
+interface Fetching<T> {
+  /** Ends all fetching: of the caller. */
+  readonly signal: AbortSignal;
+  /** Calls of `limit` that run at a time. */
+  readonly concurrency: number;
+  /** Files that may wait for an earlier one, in addition to those that are being fetched. */
+  readonly ahead: number;
+  /** Fetches a file. The signal also fires when the others have ended. */
+  readonly fetch: (file: JobFile, limit: LimitFunction, signal: AbortSignal) => Promise<T>;
+}
+
+/**
+ * Fetches files concurrently, and yields what came of each, in their order. Those that failed are fetched once
+ * more after all others, after those that had failed before. However it ends, nothing is being fetched then.
+ *
+ * @throws The error that all other files would have as well; that of the last file, once many in a row have failed.
+ */
+export async function* fetchJobFiles<T>(
+  files: readonly JobFile[],
+  failedBefore: readonly JobFile[],
+  { signal, concurrency, ahead, fetch }: Fetching<T>,
+): AsyncGenerator<Fetched<T>, void, undefined> {
+  const abort = new LinkedAbort(signal);
+  // Every file listens to it: Node would warn of a leak.
+  setMaxListeners(0, abort.signal);
+  const limit = pLimit({ concurrency, rejectOnClear: true });
+  const running = new Set<Promise<unknown>>();
+  const tryFile = async (file: JobFile): Promise<Fetched<T>> => {
+    const made = fetch(file, limit, abort.signal);
+    running.add(made);
+    try {
+      return { file, made: await made };
+    } catch (error) {
+      if (abort.signal.aborted || !isFileError(error)) throw error;
+      return { file, error };
+    } finally {
+      running.delete(made);
+    }
+  };
+  const failed = [...failedBefore];
+  const pass = async function* (tried: readonly JobFile[]) {
+    let failures = 0;
+    for await (const { result } of workAhead(iterate(tried), tryFile, concurrency + ahead)) {
+      const fetched = result as Fetched<T>;
+      const hasFailed = 'error' in fetched;
+      failures = hasFailed ? failures + 1 : 0;
+      if (hasFailed) failed.push(fetched.file);
+      yield fetched;
+      if (hasFailed && failures === MAX_FAILED_IN_A_ROW) throw fetched.error;
+    }
+  };
+  try {
+    yield* pass(files);
+    yield* pass([...failed]);
+  } finally {
+    limit.clearQueue();
+    abort.abort();
+    await Promise.allSettled(running);
+    abort.unlink();
+  }
+}
+
+async function* iterate<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
 }
 
 /**

@@ -1,24 +1,22 @@
-import { setMaxListeners } from 'node:events';
-import pLimit, { type LimitFunction } from 'p-limit';
+import type { LimitFunction } from 'p-limit';
 import { abortable, answerOf } from '../abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
 import type { Decoder, SourceFile } from '../engine/plan.js';
 import { fileFlow } from '../engine/planned.js';
 import type { IncompleteError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
-import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { SHARE_OPTION, type Share, shareName } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
-import {
-  isFileError,
-  MAX_FAILED_IN_A_ROW,
-  requestJobFile,
-  retryJobFile,
-} from './fetch-job-file.js';
+import { fetchJobFiles, requestJobFile, retryJobFile } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobUrl } from './job-calls.js';
-import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
+import {
+  type JobFile,
+  type JobFileAddress,
+  type JobFileList,
+  readJobFiles,
+} from './job-file-list.js';
 import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
 import { incompleteJob, type JobVerdict, jobVerdict } from './job-verdict.js';
 import {
@@ -120,8 +118,6 @@ export function jobFiles(
   );
 }
 
-type Fetched = { readonly stored: StoredJobFile } | { readonly error: Error };
-
 /** One run of the source. */
 class Download {
   readonly #account: Account;
@@ -135,7 +131,6 @@ class Download {
   /** Stored files that were not delivered yet. */
   readonly #stored = new Set<StoredJobFile>();
   readonly #decoder: Decoder | undefined;
-  #ended = false;
   #lastError: Error | undefined;
 
   constructor(
@@ -154,94 +149,63 @@ class Download {
 
   async *files(): AsyncGenerator<SourceFile, void, undefined> {
     const { signal, resume = this.#options.resume } = this.#run;
-    // Every download listens to it: Node would warn of a leak.
-    setMaxListeners(0, signal);
     const list = await readJobFiles(this.#account, this.#job, this.#options.share, signal);
     const cursors = new DownloadCursors(list);
     let state = cursors.stateAt(resume);
-    const deliver = (file: JobFile, stored: StoredJobFile) => {
-      state = withFile(state, file, stored);
-      this.#count(file, state, list);
-      return this.#deliver(stored, cursors.cursorAt(state));
-    };
     try {
-      for await (const { file, fetched } of this.#fetchAll(list, list.files.slice(state.next))) {
-        state = { ...state, next: state.next + 1, missing: [...state.missing, file.name] };
-        if ('stored' in fetched) yield* deliver(file, fetched.stored);
+      for await (const fetched of this.#fetchFiles(list, state)) {
+        const { file } = fetched;
+        if (file === list.files[state.next])
+          state = { ...state, next: state.next + 1, missing: [...state.missing, file.name] };
+        if ('error' in fetched) {
+          this.#lastError = fetched.error;
+          continue;
+        }
+        state = withFile(state, file, fetched.made);
+        this.#count(file, state, list);
+        yield* this.#deliver(fetched.made, cursors.cursorAt(state));
       }
-      const missing = list.files.filter(file => state.missing.includes(file.name));
-      for await (const { file, fetched } of this.#fetchAll(list, missing))
-        if ('stored' in fetched) yield* deliver(file, fetched.stored);
     } catch (cause) {
       signal.throwIfAborted();
       throw (await this.#end(list, state, cursors, cause)) ?? cause;
     } finally {
-      this.#ended = true;
       await this.#discard();
     }
     const error = await this.#end(list, state, cursors, this.#lastError);
     if (error !== undefined) throw error;
   }
 
-  async *#fetchAll(list: JobFileList, files: readonly JobFile[]) {
-    const { concurrency } = this.#options;
-    const limit = pLimit({ concurrency, rejectOnClear: true });
-    const bytes = ((list.totalBytes ?? 0) * files.length) / Math.max(1, list.listed);
-    const decoder = this.#decoder;
-    // Threads start while the first files are on their way.
-    decoder?.expect({ count: files.length, bytes });
-    const turns = new Turns();
-    const fetch = (file: JobFile) => {
-      const turn = turns.next();
-      const decode = decoder && decodeOnce(decoder, turn, this.#run.signal);
-      return this.#fetch(list, file, limit, decode).finally(turn.end);
-    };
-    let failures = 0;
-    try {
-      for await (const { item: file, result } of workAhead(
-        iterate(files),
-        fetch,
-        concurrency + (decoder?.ahead ?? WAITING_FILES),
-      )) {
-        const fetched = result as Fetched;
-        // In the order of the files, however their retries end.
-        if ('error' in fetched) this.#lastError = fetched.error;
-        failures = 'error' in fetched ? failures + 1 : 0;
-        yield { file, fetched };
-        if (failures === MAX_FAILED_IN_A_ROW) throw this.#lastError;
-      }
-    } finally {
-      limit.clearQueue();
-    }
-  }
-
-  /** Rejects only with errors that the other files would have as well. */
-  async #fetch(
-    list: JobFileList,
-    file: JobFile,
-    limit: LimitFunction,
-    decode: DecodeOnce | undefined,
-  ): Promise<Fetched> {
+  /** Fetches the files from where the state is, then those that were missing before. */
+  #fetchFiles(list: JobFileList, { next, missing }: DownloadState) {
     const { signal, progress } = this.#run;
+    const files = list.files.slice(next);
+    const failed = list.files.filter(file => missing.includes(file.name));
+    const decoder = this.#decoder;
+    const count = files.length + failed.length;
+    // Threads start while the first files are on their way.
+    decoder?.expect({ count, bytes: ((list.totalBytes ?? 0) * count) / Math.max(1, list.listed) });
     const onBytes = (bytes: number) => {
       if (progress !== undefined) progress.receivedBytes += bytes;
     };
-    try {
+    const turns = new Turns();
+    const fetch = async (file: JobFile, limit: LimitFunction, signal: AbortSignal) => {
+      const turn = turns.next();
+      const decode = decoder && decodeOnce(decoder, turn, signal);
       const run = { account: this.#account, list, signal };
-      const stored = await retryJobFile(file, run, async address => {
+      const attempt = async (address: JobFileAddress) => {
         const request = () =>
           requestJobFile(address, run, response => receiveJobFile(response, this.#memory, onBytes));
         // The next file is downloaded while this one is checked.
         const received = await limit(request);
         return received.check(decode);
-      });
+      };
+      const stored = await retryJobFile(file, run, attempt).finally(turn.end);
       this.#stored.add(stored);
-      if (this.#ended) await this.#discard();
-      return { stored };
-    } catch (error) {
-      if (signal.aborted || !isFileError(error)) throw error;
-      return { error };
-    }
+      return stored;
+    };
+    const { concurrency } = this.#options;
+    const ahead = decoder?.ahead ?? WAITING_FILES;
+    return fetchJobFiles(files, failed, { signal, concurrency, ahead, fetch });
   }
 
   /** Frees what was not delivered. */
@@ -331,9 +295,6 @@ function withFile(
   };
 }
 
-async function* iterate<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
-}
 /** The turn of one call. */
 interface Turn {
   /** Settles when all earlier turns have ended. */

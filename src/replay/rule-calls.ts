@@ -1,3 +1,4 @@
+import { LinkedAbort } from '../abortable.js';
 import { IdWindow } from '../activity/id-window.js';
 import { optionError } from '../check.js';
 import { DataError, HttpError, RulesError } from '../errors.js';
@@ -11,7 +12,6 @@ import { type AccountRequest, request } from '../http/request.js';
 import { responseError } from '../http/response-error.js';
 import { excerpt } from '../json/excerpt.js';
 import { recordLimits } from '../json/record-limits.js';
-import { LinkedAbort } from '../linked-abort.js';
 import {
   checkRuleId,
   checkRules,

@@ -1,10 +1,9 @@
-import { answerOf } from '../abortable.js';
+import { answerOf, LinkedAbort } from '../abortable.js';
 import { DataError, IncompleteError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { formatTimestamp, type Window } from '../time.js';
 import { replayFolder } from './connect-log.js';
 import { shownRange } from './minute-ranges.js';

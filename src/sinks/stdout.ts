@@ -1,10 +1,9 @@
 import type { Writable } from 'node:stream';
-import { abortable } from '../abortable.js';
+import { abortable, LinkedAbort } from '../abortable.js';
 import { checkOptions, func, type OptionTable, special } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { storageError } from '../storage/storage-error.js';
 import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
 import type { Written } from './output/written.js';

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { LinkedAbort } from '../abortable.js';
 import { checkOptions, type OptionTable, optionError, text } from '../check.js';
 import { OptionError } from '../errors.js';
 import { boundFlow } from '../flow/bound-flow.js';
@@ -19,7 +20,6 @@ import { hold } from '../flow/held-streams.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import { type Argument, applyStage, checkSink, isPlainObject } from '../flow/pipeline-arguments.js';
 import type { Progress } from '../flow/progress.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { BranchCommits, ENDED } from './branches/branch-commits.js';
 import { Feed } from './branches/feed.js';
 import { type FileSink, fileSinkOf } from './output/file-sink.js';

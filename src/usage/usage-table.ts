@@ -1,7 +1,7 @@
+import { LinkedAbort } from '../abortable.js';
 import { checkValue, made, required } from '../check.js';
 import { type Flow, OwnFlow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import {
   type ProductUsage,

@@ -1,4 +1,4 @@
-import { abortable } from '../abortable.js';
+import { abortable, LinkedAbort } from '../abortable.js';
 import {
   flag,
   func,
@@ -11,7 +11,6 @@ import {
 } from '../check.js';
 import { SignInError } from '../errors.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { absolutePath } from '../storage/working-folder.js';
 import { MINUTE, SECOND } from '../time.js';
 import { CallbackServer } from './callback-server.js';

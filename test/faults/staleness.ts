@@ -7,7 +7,7 @@ export const STALE_COMMITS = 50;
 /** What every pipeline uses: folders and files below `src`. */
 const COMMON = [
   ...['flow', 'http', 'json', 'gzip', 'storage', 'activity', 'operators', 'sinks', 'engine'],
-  ...['errors.ts', 'check.ts', 'wait.ts', 'abortable.ts', 'linked-abort.ts'],
+  ...['errors.ts', 'check.ts', 'wait.ts', 'abortable.ts'],
 ];
 
 /** The folders below `src` that the cells of a pipeline or of kept files use besides. */

@@ -1,6 +1,6 @@
 import path from 'node:path';
+import { LinkedAbort } from '../../abortable.js';
 import type { Progress } from '../../flow/progress.js';
-import { LinkedAbort } from '../../linked-abort.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
