@@ -1,3 +1,4 @@
+import { LinkedAbort } from '../abortable.js';
 import {
   type Checked,
   checkOptions,
@@ -12,7 +13,6 @@ import { StorageError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { TimedInput } from '../flow/timed-input.js';
-import { LinkedAbort } from '../linked-abort.js';
 import { HeldRows, partsOf } from './committed/held-rows.js';
 import { cursorOf } from './committed/saved-text.js';
 import { jsonOf, Target, type TargetCalls, type WriteRange } from './committed/target.js';
