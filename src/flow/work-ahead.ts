@@ -13,12 +13,13 @@ export interface Worked<T, R> {
  * read before it.
  */
 export async function* workAhead<T, R>(
-  input: AsyncIterable<T>,
+  input: Iterable<T> | AsyncIterable<T>,
   work: (item: T) => Promise<R> | undefined,
   limit: number,
   weigh: (item: T) => number = () => 1,
 ): AsyncGenerator<Worked<T, R>, void, undefined> {
-  const iterator = input[Symbol.asyncIterator]();
+  const iterator =
+    Symbol.asyncIterator in input ? input[Symbol.asyncIterator]() : input[Symbol.iterator]();
   const queue: { readonly item: T; readonly result: Promise<R> | undefined }[] = [];
   let weight = 0;
   let reading = false;

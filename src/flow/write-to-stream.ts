@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { abortable } from '../abortable.js';
 import { DataError, isNodeError } from '../errors.js';
+import { WakeUp } from '../wait.js';
 import { failureOf } from './held-streams.js';
 
 /** A writable stream that is not one of Node's: of minipass, tar or fs-minipass. */
@@ -41,13 +42,9 @@ export async function writeToStream(
   if (failure !== undefined) throw failure.error;
   if (stream.destroyed === true)
     throw new Error('The stream was destroyed before it was written to');
-  let drained = false;
-  let onDrain = () => {};
   let ending = false;
-  const drain = () => {
-    drained = true;
-    onDrain();
-  };
+  const drained = new WakeUp();
+  const onDrain = () => drained.wake();
   const finished = new Promise<void>((resolve, reject) => {
     // The error listener is never removed: a late error must not end the process.
     stream.on('error', reject);
@@ -59,15 +56,12 @@ export async function writeToStream(
     for (const event of ['finish', 'end', 'close']) stream.once(event, close);
   });
   finished.catch(() => {});
-  stream.on('drain', drain);
+  stream.on('drain', onDrain);
   try {
     for await (const item of input) {
-      drained = false;
-      if (stream.write(item) !== false || drained) continue;
-      const ready = new Promise<void>(resolve => {
-        onDrain = resolve;
-      });
-      await abortable(Promise.race([ready, finished]), signal);
+      // `drain` may be emitted during the write.
+      const ready = drained.next();
+      if (stream.write(item) === false) await abortable(Promise.race([ready, finished]), signal);
     }
     ending = true;
     stream.end();
@@ -77,6 +71,6 @@ export async function writeToStream(
     else stream.abort?.(error);
     throw error;
   } finally {
-    stream.off('drain', drain);
+    stream.off('drain', onDrain);
   }
 }

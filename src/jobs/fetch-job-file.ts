@@ -74,7 +74,7 @@ export async function* fetchJobFiles<T>(
   const failed = [...failedBefore];
   const pass = async function* (tried: readonly JobFile[]) {
     let failures = 0;
-    for await (const { result } of workAhead(iterate(tried), tryFile, concurrency + ahead)) {
+    for await (const { result } of workAhead(tried, tryFile, concurrency + ahead)) {
       const fetched = result as Fetched<T>;
       const hasFailed = 'error' in fetched;
       failures = hasFailed ? failures + 1 : 0;
@@ -92,10 +92,6 @@ export async function* fetchJobFiles<T>(
     await Promise.allSettled(running);
     abort.unlink();
   }
-}
-
-async function* iterate<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
 }
 
 /**

@@ -187,9 +187,10 @@ class Download {
     const onBytes = (bytes: number) => {
       if (progress !== undefined) progress.receivedBytes += bytes;
     };
-    const turns = new Turns();
+    let lastTurn = Promise.resolve();
     const fetch = async (file: JobFile, limit: LimitFunction, signal: AbortSignal) => {
-      const turn = turns.next();
+      const turn = turnAfter(lastTurn);
+      lastTurn = turn.ended;
       const decode = decoder && decodeOnce(decoder, turn, signal);
       const run = { account: this.#account, list, signal };
       const attempt = async (address: JobFileAddress) => {
@@ -295,24 +296,19 @@ function withFile(
   };
 }
 
-/** The turn of one call. */
+/** The turn of a file with the decoder. */
 interface Turn {
   /** Settles when all earlier turns have ended. */
   readonly begin: Promise<void>;
+  /** Settles when this one has ended, too. */
+  readonly ended: Promise<void>;
   end(): void;
 }
 
-/** Brings what concurrent calls do into the order in which their turns were taken. */
-class Turns {
-  #last = Promise.resolve();
-
-  next(): Turn {
-    const begin = this.#last;
-    let end = () => {};
-    const ended = new Promise<void>(resolve => {
-      end = resolve;
-    });
-    this.#last = begin.then(() => ended);
-    return { begin, end };
-  }
+function turnAfter(begin: Promise<void>): Turn {
+  let end = () => {};
+  const own = new Promise<void>(resolve => {
+    end = resolve;
+  });
+  return { begin, ended: begin.then(() => own), end };
 }
