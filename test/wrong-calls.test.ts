@@ -343,7 +343,7 @@ const OTHERS = new Set([
     name => `rules.${name}`,
   ),
   ...['rules.renderExplanation', 'rules.renderProblem'],
-  ...['complianceEvents', 'counts', 'engagement', 'posts', 'toRow', 'usage'].map(
+  ...['complianceEvents', 'counts', 'engagement', 'posts', 'toCsv', 'toRow', 'usage'].map(
     name => `tables.${name}`,
   ),
   ...['usage.chart', 'usage.report', 'usage.table'],
@@ -433,7 +433,7 @@ describe('rules that are only texts', () => {
 
 describe('plain calls', () => {
   /** Without arguments, these take everything from the environment, or all columns. */
-  const needNone = new Set(['account', 'tables.toRow']);
+  const needNone = new Set(['account', 'tables.toCsv', 'tables.toRow']);
   const plain = [...OTHERS].filter(
     name => typeof EXPORTS.get(name) === 'function' && !needNone.has(name),
   );

@@ -7,5 +7,6 @@ export { engagementColumns as engagement } from './engagement-columns.js';
 export { type PostColumnName, type PostItem, posts } from './post-columns.js';
 export type { InvalidValues } from './row-reader.js';
 export type { NeedsColumns, TableOptions } from './table-options.js';
+export { toCsv } from './to-csv.js';
 export { type Row, toRow } from './to-row.js';
 export { usage } from './usage-columns.js';

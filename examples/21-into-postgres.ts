@@ -1,0 +1,40 @@
+// Posts with all columns into PostgreSQL, each once: COPY into a staging table, upsert, and the checkpoint in the same
+// transaction. Kill it, or the server, and run it again. PGHOST, PGUSER ... say where the server is: see into-databases.md.
+import { finished } from 'node:stream/promises';
+import { type Activity, account, committed, dedupe, pipeline, search, tables } from 'millrace';
+import { createService } from 'millrace/service';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+
+const TYPES = { string: 'text', int32: 'int', double: 'float8', boolean: 'bool', timestamp: 'timestamptz' };
+const columns = Object.values(tables.posts);
+const sql = columns.map(({ name, type }) => `${name} ${TYPES[type as keyof typeof TYPES] ?? 'json'}`); // lists
+const setUp = `CREATE TABLE IF NOT EXISTS posts (${sql.join()}, PRIMARY KEY (id)); CREATE TEMP TABLE staging (LIKE posts);
+  CREATE TABLE IF NOT EXISTS checkpoints (name text PRIMARY KEY, saved text)`;
+const upsert = `INSERT INTO posts SELECT * FROM staging ON CONFLICT (id) DO UPDATE
+  SET ${columns.map(({ name }) => `${name} = EXCLUDED.${name}`).join()}; TRUNCATE staging`;
+const save = "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
+const intoPostgres = committed({
+  rows: 500,
+  transaction(work: (client: pg.Client) => Promise<void>) {
+    const client = new pg.Client();
+    client.on('error', () => {}); // a cut connection fails the query, too
+    const written = client
+      .connect()
+      .then(() => client.query(`BEGIN; ${setUp}`))
+      .then(() => work(client));
+    return written.then(() => client.query('COMMIT')).finally(() => client.end()); // without COMMIT, this rolls back
+  },
+  load: async db => (await db.query("SELECT saved FROM checkpoints WHERE name = 'posts' FOR UPDATE")).rows[0]?.saved,
+  save: (text, db) => db.query(save, [text]),
+  async write(posts: readonly Activity[], db) {
+    const copy = db.query(copyFrom('COPY staging FROM STDIN (FORMAT csv)'));
+    await finished(copy.end(posts.map(tables.toCsv()).join('').replaceAll('\0', ''))); // texts in PostgreSQL have no NUL
+    await db.query(upsert);
+  },
+});
+const service = process.env.MILLRACE_URL ? undefined : createService();
+const acme = account(await service?.start());
+const query = { product: '30day', query: 'coffee OR rain', limit: 2_000, maxResults: 100 } as const;
+console.log(await pipeline(search(acme, query), dedupe(), intoPostgres));
+await service?.stop();

@@ -1,0 +1,162 @@
+import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { spawn } from '../child-processes.js';
+import { freePorts } from '../jetstream/free-ports.js';
+
+/** The folder of the server's programs; Debian does not put them into PATH. */
+const PROGRAMS = findPrograms();
+
+/** Whether this machine has PostgreSQL; tests skip without it. */
+export const hasPostgres = PROGRAMS !== undefined;
+
+/** What a skipped test says. */
+export const INSTALL_POSTGRES =
+  'needs PostgreSQL, which tests start themselves: apt-get install postgresql';
+
+if (!hasPostgres) console.warn(`test/databases ${INSTALL_POSTGRES}`);
+
+/** PostgreSQL refuses to run as root: a user that may do nothing else runs it then. */
+const USER = process.getuid?.() === 0 ? idsOf('nobody') : undefined;
+
+/** One server on a port of loopback, with a folder of its own. */
+export class PostgresServer {
+  readonly #folder: string;
+  readonly #port: number;
+  #child: ChildProcess | undefined;
+
+  /**
+   * Makes its files in a folder, and starts it.
+   *
+   * @param folder An empty folder that any user may use.
+   */
+  static async open(folder: string): Promise<PostgresServer> {
+    const data = path.join(folder, 'data');
+    await mkdir(data, { recursive: true });
+    if (USER !== undefined) {
+      await chmod(folder, 0o755);
+      chownSync(data, USER.uid, USER.gid);
+    }
+    const { command, args } = asUser('initdb', [
+      ...['-D', data, '-U', 'millrace', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+    ]);
+    execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: folder });
+    const [port = 0] = await freePorts(1);
+    const server = new PostgresServer(data, port);
+    await server.start();
+    return server;
+  }
+
+  private constructor(folder: string, port: number) {
+    this.#folder = folder;
+    this.#port = port;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** What clients read from the environment. */
+  env(port = this.#port): Readonly<Record<string, string>> {
+    return {
+      ...{ PGHOST: '127.0.0.1', PGPORT: String(port), PGUSER: 'millrace', PGDATABASE: 'postgres' },
+      PGCONNECT_TIMEOUT: '30',
+    };
+  }
+
+  /** Starts it, again on the same port and folder. Resolves when it accepts connections. */
+  async start(): Promise<void> {
+    const { command, args } = asUser('postgres', [
+      ...['-D', this.#folder, '-p', String(this.#port), '-c', 'listen_addresses=127.0.0.1'],
+      // Nothing is read after a power cut here.
+      ...['-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'shared_buffers=16MB'],
+    ]);
+    for (;;) {
+      const child = spawn(command, args, { stdio: 'ignore', cwd: this.#folder });
+      this.#child = child;
+      while (child.exitCode === null && child.signalCode === null) {
+        if (await this.#answers()) return;
+        await wait(20);
+      }
+      // After a kill, it refuses to start until the last process of the one before has ended.
+      await wait(50);
+    }
+  }
+
+  /** Ends it and all of its processes as a crash does: SIGKILL. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child?.pid === undefined || child.exitCode !== null) return;
+    const closed = once(child, 'close');
+    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(child.pid)], {
+      encoding: 'utf8',
+    });
+    child.kill('SIGKILL');
+    for (const pid of stdout.split('\n').map(Number)) {
+      if (pid === 0) continue;
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended by itself, as its parent is gone.
+      }
+    }
+    await closed;
+  }
+
+  async query<Row extends pg.QueryResultRow>(sql: string): Promise<Row[]> {
+    const client = new pg.Client({
+      host: '127.0.0.1',
+      port: this.#port,
+      user: 'millrace',
+      database: 'postgres',
+    });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      return (await client.query<Row>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+
+  async #answers(): Promise<boolean> {
+    return this.query('SELECT 1').then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+function asUser(program: string, args: readonly string[]): { command: string; args: string[] } {
+  const file = path.join(PROGRAMS ?? '', program);
+  if (USER === undefined) return { command: file, args: [...args] };
+  const ids = [`--reuid=${USER.uid}`, `--regid=${USER.gid}`, '--clear-groups'];
+  return { command: 'setpriv', args: [...ids, file, ...args] };
+}
+
+function findPrograms(): string | undefined {
+  const debian = '/usr/lib/postgresql';
+  const versions = existsSync(debian) ? readdirSync(debian) : [];
+  const folders = [
+    ...(process.env.PATH ?? '').split(path.delimiter),
+    ...versions
+      .toSorted((a, b) => Number(b) - Number(a))
+      .map(version => path.join(debian, version, 'bin')),
+  ];
+  return folders.find(folder => existsSync(path.join(folder, 'initdb')));
+}
+
+function idsOf(user: string): { readonly uid: number; readonly gid: number } {
+  const [, uid, gid] =
+    new RegExp(`^${user}:[^:]*:(\\d+):(\\d+):`, 'm').exec(readFileSync('/etc/passwd', 'utf8')) ??
+    [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
