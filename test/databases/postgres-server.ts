@@ -1,12 +1,14 @@
 import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { spawn } from '../child-processes.js';
 import { freePorts } from '../jetstream/free-ports.js';
+import { SmallDisk } from '../jetstream/small-disk.js';
 
 /** The folder of the server's programs; Debian does not put them into PATH. */
 const PROGRAMS = findPrograms();
@@ -23,37 +25,49 @@ if (!hasPostgres) console.warn(`test/databases ${INSTALL_POSTGRES}`);
 /** PostgreSQL refuses to run as root: a user that may do nothing else runs it then. */
 const USER = process.getuid?.() === 0 ? idsOf('nobody') : undefined;
 
+/** How a server differs from others. */
+export interface PostgresOptions {
+  /** The size of a disk of its own, see `canHaveDisk`. @default the disk of its folder */
+  readonly megabytes?: number;
+}
+
 /** One server on a port of loopback, with a folder of its own. */
 export class PostgresServer {
+  /** Whether a server can have a disk of its own here. */
+  static readonly canHaveDisk: boolean =
+    USER !== undefined && spawnSync('unshare', ['--mount', 'true']).status === 0;
+
+  readonly disk: SmallDisk | undefined;
   readonly #folder: string;
   readonly #port: number;
   #child: ChildProcess | undefined;
 
-  /**
-   * Makes its files in a folder, and starts it.
-   *
-   * @param folder An empty folder that any user may use.
-   */
-  static async open(folder: string): Promise<PostgresServer> {
-    const data = path.join(folder, 'data');
+  /** Makes its files, and starts it. */
+  static async open({ megabytes }: PostgresOptions = {}): Promise<PostgresServer> {
+    const disk = megabytes === undefined ? undefined : await SmallDisk.mount(megabytes, true);
+    // Its user must be able to enter all folders above.
+    const parent = disk?.folder ?? (await mkdtemp(path.join(os.tmpdir(), 'millrace-postgres-')));
+    const data = path.join(parent, 'data');
     await mkdir(data, { recursive: true });
     if (USER !== undefined) {
-      await chmod(folder, 0o755);
+      await chmod(parent, 0o755);
       chownSync(data, USER.uid, USER.gid);
     }
-    const { command, args } = asUser('initdb', [
-      ...['-D', data, '-U', 'millrace', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
-    ]);
-    execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: folder });
     const [port = 0] = await freePorts(1);
-    const server = new PostgresServer(data, port);
+    const server = new PostgresServer(disk === undefined ? data : '/mnt/data', port, disk);
+    const { command, args } = server.#asUser('initdb', [
+      ...['-U', 'millrace', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+      '--wal-segsize=1',
+    ]);
+    execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' });
     await server.start();
     return server;
   }
 
-  private constructor(folder: string, port: number) {
+  private constructor(folder: string, port: number, disk: SmallDisk | undefined) {
     this.#folder = folder;
     this.#port = port;
+    this.disk = disk;
   }
 
   get port(): number {
@@ -70,13 +84,13 @@ export class PostgresServer {
 
   /** Starts it, again on the same port and folder. Resolves when it accepts connections. */
   async start(): Promise<void> {
-    const { command, args } = asUser('postgres', [
-      ...['-D', this.#folder, '-p', String(this.#port), '-c', 'listen_addresses=127.0.0.1'],
+    const { command, args } = this.#asUser('postgres', [
+      ...['-p', String(this.#port), '-c', 'listen_addresses=127.0.0.1'],
       // Nothing is read after a power cut here.
       ...['-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'shared_buffers=16MB'],
     ]);
     for (;;) {
-      const child = spawn(command, args, { stdio: 'ignore', cwd: this.#folder });
+      const child = spawn(command, args, { stdio: 'ignore', cwd: '/' });
       this.#child = child;
       while (child.exitCode === null && child.signalCode === null) {
         if (await this.#answers()) return;
@@ -125,6 +139,15 @@ export class PostgresServer {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
+    if (this.disk !== undefined) await this.disk[Symbol.asyncDispose]();
+    else await rm(path.dirname(this.#folder), { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  #asUser(program: string, options: readonly string[]): { command: string; args: string[] } {
+    const run = [path.join(PROGRAMS ?? '', program), '-D', this.#folder, ...options];
+    const ids = USER && ['setpriv', `--reuid=${USER.uid}`, `--regid=${USER.gid}`, '--clear-groups'];
+    const [command = '', ...args] = [...(this.disk?.inside ?? []), ...(ids ?? []), ...run];
+    return { command, args };
   }
 
   async #answers(): Promise<boolean> {
@@ -133,13 +156,6 @@ export class PostgresServer {
       () => false,
     );
   }
-}
-
-function asUser(program: string, args: readonly string[]): { command: string; args: string[] } {
-  const file = path.join(PROGRAMS ?? '', program);
-  if (USER === undefined) return { command: file, args: [...args] };
-  const ids = [`--reuid=${USER.uid}`, `--regid=${USER.gid}`, '--clear-groups'];
-  return { command: 'setpriv', args: [...ids, file, ...args] };
 }
 
 function findPrograms(): string | undefined {

@@ -10,7 +10,6 @@ import { collect } from '../../src/sinks/collect.js';
 import { toRow } from '../../src/tables/to-row.js';
 import { killUntilDone, runScript } from '../kill/kill-until-done.js';
 import { bySuite } from '../slow-suite.js';
-import { temporaryFolder } from '../temporary-folder.js';
 import { hasPostgres, PostgresServer } from './postgres-server.js';
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../examples/21-into-postgres.ts');
@@ -26,7 +25,7 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
     service = createService({ limits: 'relaxed', duplicatesAtPageEdges: true });
     service.clock.freeze();
     const addresses = await service.start();
-    server = await PostgresServer.open(await temporaryFolder());
+    server = await PostgresServer.open();
     env = { ...process.env, ...environmentOf(addresses), ...server.env() };
     const query = {
       product: '30day',
@@ -39,7 +38,7 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
     expected = [...new Map(rows as [string, string][])].toSorted();
   });
   afterAll(async () => {
-    await server?.kill();
+    await server?.[Symbol.asyncDispose]();
     await service?.stop();
   });
 

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { calls } from './calls.js';
+import { databases } from './databases.js';
 import { disks } from './disks.js';
 import { flakes } from './flakes.js';
 import { fuzz } from './fuzz.js';
@@ -19,7 +20,7 @@ import { seedsOf, tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
 const PARTS: readonly Part[] = [
-  ...[matrix, disks, calls, jetstream, fuzz, mutants],
+  ...[matrix, disks, calls, jetstream, databases, fuzz, mutants],
   ...[long, tests, flakes],
 ];
 

@@ -17,9 +17,11 @@ export class SmallDisk {
   readonly folder: string;
   readonly #child: ChildProcess;
 
-  static async mount(megabytes: number): Promise<SmallDisk> {
+  /** @param ofRoot Whether it is that of root itself, so that files may belong to other users; only for root. */
+  static async mount(megabytes: number, ofRoot = false): Promise<SmallDisk> {
     const mount = `mount -t tmpfs -o size=${megabytes}m tmpfs /mnt && echo mounted && exec sleep infinity`;
-    const child = spawn('unshare', ['--map-root-user', '--mount', 'sh', '-c', mount], {
+    const user = ofRoot ? [] : ['--map-root-user'];
+    const child = spawn('unshare', [...user, '--mount', 'sh', '-c', mount], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const isMounted = await Promise.race([
@@ -36,8 +38,12 @@ export class SmallDisk {
     this.folder = `/proc/${child.pid}/root/mnt`;
   }
 
-  /** Writes until nothing more fits. Others may delete meanwhile: it goes on for a moment. */
-  async fill(): Promise<void> {
+  /**
+   * Writes until nothing more fits. Others may delete meanwhile: it goes on for a moment.
+   *
+   * @param leave Bytes to leave free.
+   */
+  async fill(leave = 0): Promise<void> {
     const file = await open(path.join(this.folder, 'filler'), 'a');
     try {
       for (const size of [1 << 20, 1 << 12, 1])
@@ -49,9 +55,16 @@ export class SmallDisk {
               throw error;
             },
           );
+      const { size } = await file.stat();
+      if (leave > 0) await file.truncate(Math.max(0, size - leave));
     } finally {
       await file.close();
     }
+  }
+
+  /** Begins a command that sees it as `/mnt`. */
+  get inside(): string[] {
+    return ['nsenter', '-t', String(this.#child.pid), '-m'];
   }
 
   async free(): Promise<void> {

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 function postsIn(cwd: string): { readonly id: string; readonly text: string }[] {
-  const db = new Database(path.join(cwd, 'posts.sqlite'));
+  const db = new Database(path.join(cwd, 'out/posts.sqlite'));
   try {
     return db.prepare('SELECT id, text FROM posts ORDER BY rowid').all() as never;
   } finally {
@@ -56,7 +56,7 @@ describe('posts into SQLite', () => {
     for (let kills = 0; kills < KILLS; ) {
       const cwd = await temporaryFolder();
       const begun = async (child: ChildProcess) => {
-        while (child.exitCode === null && !existsSync(path.join(cwd, 'posts.sqlite')))
+        while (child.exitCode === null && !existsSync(path.join(cwd, 'out/posts.sqlite')))
           await sleep(5);
       };
       const script = { script: EXAMPLE, args: [fromDate, toDate], cwd, env };

@@ -1,0 +1,314 @@
+import { cp } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { account } from '../../src/http/account.js';
+import { search } from '../../src/search/search.js';
+import { environmentOf } from '../../src/service/environment.js';
+import { createService, type Service } from '../../src/service/index.js';
+import { collect } from '../../src/sinks/collect.js';
+import { type Ended, outputOf, spawn } from '../child-processes.js';
+import { CommitCutter } from '../databases/commit-cutter.js';
+import { hasPostgres, INSTALL_POSTGRES, PostgresServer } from '../databases/postgres-server.js';
+import { type Contents, readDuckDb, readPostgres, readSqlite } from '../databases/stored-rows.js';
+import { SmallDisk } from '../jetstream/small-disk.js';
+import { eachWithHit } from './each-with-hit.js';
+import type { Cell, Counts, Part, Setting, Trial } from './part.js';
+import type { Random } from './random.js';
+
+const EXAMPLES = {
+  sqlite: '15-into-sqlite',
+  postgres: '21-into-postgres',
+  duckdb: '22-into-duckdb',
+} as const;
+type Database = keyof typeof EXAMPLES;
+
+/** Twice what a run without a fault takes, roughly: some kills come too late. */
+const RUN_MS = 1_500;
+
+const HOLDS =
+  'the run goes on by itself, or ends with a StorageError, and the same script completes it; each row is there once';
+const NO_DISK = 'needs root, for a disk of its own';
+
+type Attempt = (shared: Shared, trial: Trial) => Promise<Counts>;
+interface DatabaseCell extends Cell {
+  readonly attempt?: Attempt;
+}
+
+const CELLS: readonly DatabaseCell[] = [
+  ...(['sqlite', 'duckdb'] as const).flatMap((database): DatabaseCell[] => [
+    { name: `${database}/kill -9`, expects: 'recovers', attempt: killed(database) },
+    PostgresServer.canHaveDisk
+      ? { name: `${database}/disk full`, expects: 'holds', why: HOLDS, attempt: fullDisk(database) }
+      : { name: `${database}/disk full`, expects: 'none', why: NO_DISK },
+  ]),
+  ...onServer('kill -9', 'recovers', killed('postgres')),
+  ...onServer('server killed', 'recovers', serverKilled),
+  ...onServer('connection cut in a commit', 'recovers', cutInCommit),
+  ...onServer('disk full', 'holds', fullServer, HOLDS),
+];
+
+function onServer(name: string, expects: Cell['expects'], attempt: Attempt, why?: string) {
+  const cell = { name: `postgres/${name}` };
+  if (!hasPostgres) return [{ ...cell, expects: 'none', why: INSTALL_POSTGRES } as const];
+  if (attempt === fullServer && !PostgresServer.canHaveDisk)
+    return [{ ...cell, expects: 'none', why: NO_DISK } as const];
+  return [{ ...cell, expects, attempt, why }];
+}
+
+export const databases: Part = {
+  name: 'databases',
+  title: 'Posts into databases, by the recipes of the examples',
+  promise:
+    'SQLite, DuckDB and PostgreSQL have each post once, whatever is killed, cut or full meanwhile, and at any moment exactly the rows that the checkpoint counts.',
+  cells: CELLS.map(({ attempt: _, ...cell }) => cell),
+  seeds: 10,
+
+  async open(setting) {
+    const shared = await Shared.open(setting);
+    return {
+      run: (cell, trials) => {
+        const { attempt } = CELLS.find(({ name }) => name === cell.name) as DatabaseCell;
+        return eachWithHit(trials, 5, trial => (attempt as Attempt)(shared, trial));
+      },
+      close: () => shared.close(),
+    };
+  },
+};
+
+/** The service, the compiled examples, and what they must write. */
+class Shared {
+  readonly expected: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly #scripts: string;
+  readonly #service: Service;
+  #server: Promise<PostgresServer> | undefined;
+
+  static async open({ library }: Setting): Promise<Shared> {
+    // Inside of the project, where Node finds the packages.
+    const scripts = path.join(import.meta.dirname, '../../../examples');
+    const entry = (name: string) => fileURLToPath(new URL(name, library));
+    await build({
+      entryPoints: Object.values(EXAMPLES).map(name => `examples/${name}.ts`),
+      outdir: scripts,
+      alias: { millrace: entry('index.js'), 'millrace/service': entry('service/index.js') },
+      ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', logLevel: 'warning' },
+      external: ['lmdb', '@nats-io/*', 'pg', 'pg-copy-streams', 'libsql', '@duckdb/node-api'],
+      banner: {
+        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+      },
+    });
+    const service = createService({ limits: 'relaxed', duplicatesAtPageEdges: true });
+    service.clock.freeze();
+    const addresses = await service.start();
+    const query = { product: '30day', query: 'coffee OR rain', limit: 2_000 } as const;
+    const found = await pipeline(
+      search(account(addresses), { ...query, maxResults: 100 }),
+      collect(),
+    );
+    const expected = [...new Set(found.map(({ id }) => id))].toSorted();
+    return new Shared({ scripts, service, expected, env: environmentOf(addresses) });
+  }
+
+  private constructor(made: {
+    readonly scripts: string;
+    readonly service: Service;
+    readonly expected: readonly string[];
+    readonly env: Readonly<Record<string, string>>;
+  }) {
+    this.#scripts = made.scripts;
+    this.#service = made.service;
+    this.expected = made.expected;
+    this.env = { ...process.env, ...made.env };
+  }
+
+  /** An empty database server, which all trials share. */
+  async server(): Promise<PostgresServer> {
+    this.#server ??= PostgresServer.open();
+    const server = await this.#server;
+    await server.query('DROP TABLE IF EXISTS posts, checkpoints');
+    return server;
+  }
+
+  /** Starts the script of a database. */
+  start(database: Database, place: string | SmallDisk, env: Readonly<Record<string, string>> = {}) {
+    const script = path.join(this.#scripts, `${EXAMPLES[database]}.js`);
+    const onDisk = ['sh', '-c', 'cd /mnt && exec "$@"', 'sh'];
+    const inside = place instanceof SmallDisk ? [...place.inside, ...onDisk] : [];
+    const [command = '', ...args] = [...inside, process.execPath, script];
+    const cwd = typeof place === 'string' ? place : '/';
+    const child = spawn(command, args, { cwd, env: { ...this.env, ...env } });
+    return { child, ended: outputOf(child) };
+  }
+
+  /** Runs it until a run ends well; an error must be one of Millrace's. Resolves to the number of errors. */
+  async finish(
+    database: Database,
+    place: string | SmallDisk,
+    env?: Readonly<Record<string, string>>,
+  ): Promise<number> {
+    for (let errors = 0; ; errors++) {
+      const { code, stderr } = await this.start(database, place, env).ended;
+      if (code === 0) return errors;
+      mustBeTyped(stderr);
+      if (errors > 5) throw new Error(`It does not complete:\n${stderr}`);
+    }
+  }
+
+  /** Waits for longer than a run takes, makes room, and runs the script to its end. */
+  async whileFull(
+    {
+      database,
+      disk,
+      ended,
+      random,
+    }: { database: Database; disk: SmallDisk; ended: Promise<Ended>; random: Random },
+    place: string | SmallDisk,
+    server?: PostgresServer,
+  ): Promise<{ readonly isHit: boolean; readonly errors: number }> {
+    let isOver = false;
+    void ended.finally(() => {
+      isOver = true;
+    });
+    await sleep(random.whole(2_500, 4_000));
+    const isRunning = !isOver;
+    await disk.free();
+    if (server !== undefined) {
+      // Without room for its log, the server ends.
+      await server.kill();
+      await server.start();
+    }
+    const { code, stderr } = await ended;
+    if (code === 0) return { isHit: isRunning, errors: 0 };
+    // Making the tables is not a matter of Millrace.
+    if (!/full|No space|Invalidated|invalidated|not accept|refused|terminat/i.test(stderr))
+      throw new Error(stderr);
+    return { isHit: true, errors: 1 + (await this.finish(database, place, server?.env())) };
+  }
+
+  mustBeComplete({ ids }: Contents): Counts {
+    const found = [...ids].toSorted();
+    if (found.join() !== this.expected.join())
+      throw new Error(
+        `${found.length} rows, ${new Set(found).size} ids, of ${this.expected.length} posts`,
+      );
+    return { posts: found.length };
+  }
+
+  /** The rows are those that the checkpoint counts, each once. */
+  mustBeCommitted({ ids, saved }: Contents): number {
+    const rows = saved === undefined ? 0 : Number(JSON.parse(saved).rows);
+    const isExact = ids.length === rows && new Set(ids).size === rows;
+    if (!isExact || ids.some(id => !this.expected.includes(id)))
+      throw new Error(`${ids.length} rows, and the checkpoint counts ${rows}`);
+    return rows;
+  }
+
+  async close(): Promise<void> {
+    await (await this.#server)?.[Symbol.asyncDispose]();
+    await this.#service.stop();
+  }
+}
+
+function mustBeTyped(stderr: string): void {
+  if (!/^StorageError: /m.test(stderr)) throw new Error(`Not an error of Millrace:\n${stderr}`);
+}
+
+async function contentsOf(
+  database: Database,
+  cwd: string,
+  server?: PostgresServer,
+): Promise<Contents> {
+  if (database === 'sqlite') return readSqlite(path.join(cwd, 'out/posts.sqlite'));
+  if (database === 'duckdb') return readDuckDb(path.join(cwd, 'out/posts.duckdb'));
+  return readPostgres(server as PostgresServer);
+}
+
+function killed(database: Database): Attempt {
+  return async (shared, { random, folder }) => {
+    const server = database === 'postgres' ? await shared.server() : undefined;
+    const env = server?.env();
+    let hits = 0;
+    let committed = 0;
+    for (;;) {
+      const { child, ended } = shared.start(database, folder, env);
+      const killing = sleep(random.whole(100, RUN_MS)).then(() => child.kill('SIGKILL'));
+      const { signal, code, stderr } = await ended;
+      await killing;
+      if (signal !== 'SIGKILL') {
+        if (code !== 0) throw new Error(stderr);
+        break;
+      }
+      hits++;
+      committed += shared.mustBeCommitted(await contentsOf(database, folder, server));
+      if (hits > 8) {
+        await shared.finish(database, folder, env);
+        break;
+      }
+    }
+    return {
+      hits,
+      committed,
+      ...shared.mustBeComplete(await contentsOf(database, folder, server)),
+    };
+  };
+}
+
+async function serverKilled(shared: Shared, { random, folder }: Trial): Promise<Counts> {
+  const server = await shared.server();
+  const { ended } = shared.start('postgres', folder, server.env());
+  let isOver = false;
+  void ended.finally(() => {
+    isOver = true;
+  });
+  await sleep(random.whole(300, RUN_MS));
+  const isHit = !isOver;
+  await server.kill();
+  await sleep(random.whole(0, 1_000));
+  await server.start();
+  const { code, stderr } = await ended;
+  // The first call of a run is not tried again.
+  if (code !== 0) mustBeTyped(stderr);
+  const errors = code === 0 ? 0 : 1 + (await shared.finish('postgres', folder, server.env()));
+  return { hits: Number(isHit), errors, ...shared.mustBeComplete(await readPostgres(server)) };
+}
+
+async function cutInCommit(shared: Shared, { random, folder }: Trial): Promise<Counts> {
+  const server = await shared.server();
+  // The first commit is that of a run that begins, which is not tried again.
+  const cutter = await CommitCutter.open(server.port, {
+    at: random.whole(2, 5),
+    lost: random.pick(['request', 'answer'] as const),
+  });
+  try {
+    const { code, stderr } = await shared.start('postgres', folder, server.env(cutter.port)).ended;
+    if (code !== 0) throw new Error(stderr);
+  } finally {
+    await cutter.close();
+  }
+  return { hits: cutter.cuts, ...shared.mustBeComplete(await readPostgres(server)) };
+}
+
+function fullDisk(database: 'sqlite' | 'duckdb'): Attempt {
+  return async (shared, { random, folder }) => {
+    await using disk = await SmallDisk.mount(24, true);
+    await disk.fill(random.whole(50, database === 'sqlite' ? 500 : 900) << 10);
+    const { ended } = shared.start(database, disk);
+    const { isHit, errors } = await shared.whileFull({ database, disk, ended, random }, disk);
+    await cp(path.join(disk.folder, 'out'), path.join(folder, 'out'), { recursive: true });
+    const contents = await contentsOf(database, folder);
+    return { hits: Number(isHit), errors, ...shared.mustBeComplete(contents) };
+  };
+}
+
+async function fullServer(shared: Shared, { random, folder }: Trial): Promise<Counts> {
+  await using server = await PostgresServer.open({ megabytes: 80 });
+  const disk = server.disk as SmallDisk;
+  await disk.fill(random.whole(200, 3_000) << 10);
+  const { ended } = shared.start('postgres', folder, server.env());
+  const full = { database: 'postgres', disk, ended, random } as const;
+  const { isHit, errors } = await shared.whileFull(full, folder, server);
+  return { hits: Number(isHit), errors, ...shared.mustBeComplete(await readPostgres(server)) };
+}
