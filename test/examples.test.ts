@@ -282,7 +282,11 @@ describe('the examples work as described', () => {
     '15-into-sqlite: every post once, and nothing more to do when it is run again',
     async () => {
       const first = await run('15-into-sqlite.ts');
-      expect(first).toMatchObject({ code: 0, stdout: '2000 posts in out/posts.sqlite\n', stderr: '' });
+      expect(first).toMatchObject({
+        code: 0,
+        stdout: '2000 posts in out/posts.sqlite\n',
+        stderr: '',
+      });
       if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
     },
   );
