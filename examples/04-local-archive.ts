@@ -3,11 +3,11 @@
 import { existsSync } from 'node:fs';
 import { activities, dedupe, files, filter, gunzip, jsonLines, localFiles, pipeline } from 'millrace';
 
-const [folder = 'archive', out = 'out/authors'] = process.argv.slice(2);
+const [folder = 'out/archive', out = 'out/authors'] = process.argv.slice(2);
 if (!existsSync(folder)) {
   console.error(`There is no folder ${folder}. For one with a few files of sample posts, run:
   npx tsx examples/07-stored-files-by-tag.ts
-and then this example with out/archive. A folder of gzip files that you have downloaded does as well.`);
+and then this example again. A folder of gzip files that you have downloaded does as well.`);
   process.exit(1);
 }
 

@@ -1,13 +1,14 @@
 // Tests rules on stored posts before a job is paid for: shows the problems of each, or how many posts
-// it matches, and one of them. Arguments: a folder of gzip files, then the rules.
+// it matches, and one of them. Arguments: a folder of gzip files (out/archive), then the rules.
 import { existsSync } from 'node:fs';
 import { activities, gunzip, jsonLines, localFiles, pipeline, rules } from 'millrace';
 
-const [folder = 'archive', ...texts] = process.argv.slice(2);
+const [folder = 'out/archive', ...given] = process.argv.slice(2);
+const texts = given.length > 0 ? given : ['coffee has:links', '"music" (lang:en OR lang:es) -is:retweet'];
 if (!existsSync(folder)) {
   console.error(`There is no folder ${folder}. For one with a few files of sample posts, run:
   npx tsx examples/07-stored-files-by-tag.ts
-and then this example with out/archive. A folder of gzip files that you have downloaded does as well.`);
+and then this example again. A folder of gzip files that you have downloaded does as well.`);
   process.exit(1);
 }
 const good: string[] = [];

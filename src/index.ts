@@ -1,3 +1,9 @@
+/**
+ * Sources, operators and sinks for a social post data service, the `pipeline` that joins them, and its plain calls.
+ *
+ * @module millrace
+ */
+
 export {
   Activity,
   type Author,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build, type Format } from 'esbuild';
@@ -101,29 +101,58 @@ async function run(script: string, cwd = path.dirname(script)): Promise<unknown>
 }
 
 describe('the package', () => {
-  it('has its entry points, the worker script, types, the README and the license, and nothing else', async () => {
-    const installed = path.join(project, 'node_modules/millrace');
-    const entries = await readdir(installed, { recursive: true, withFileTypes: true });
-    const files = entries
-      .filter(entry => entry.isFile())
-      .map(({ parentPath, name }) => path.relative(installed, path.join(parentPath, name)))
+  it('has its entry points, the worker script, types, pages and examples, and nothing else', async () => {
+    const files = (await installedFiles())
       // What entry points share, or load at its first use.
-      .filter(name => !/^dist\/[a-z-]+-[0-9A-Z]{8}\.js$/.test(name));
+      .filter(name => !/^dist\/[a-z-]+-[0-9A-Z]{8}\.js$/.test(name))
+      .filter(name => !/\.md$|^examples\/|^bench\/(charts\/|results\.json$)/.test(name));
     expect(files.toSorted()).toEqual(
       [
-        ...[
-          'package.json',
-          'README.md',
-          'LICENSE',
-          'dist/engine-worker.cjs',
-          'dist/service/cli.js',
-        ],
+        ...['package.json', 'LICENSE', 'dist/engine-worker.cjs', 'dist/service/cli.js'],
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
         ...(isSlowSuite ? await sources() : []).map(name => `dist/${name}.d.ts`),
       ].toSorted(),
     );
   });
+
+  it('has every file that its pages link to', async () => {
+    const files = new Set(await installedFiles());
+    const folders = new Set([...files].flatMap(foldersOf));
+    // Those of the fault trials are for who works on the library; the package has only their texts.
+    const pages = [...files].filter(name => /\.md$/.test(name) && !/^test\//.test(name));
+    expect(pages).toEqual(
+      expect.arrayContaining(['README.md', 'CHANGELOG.md', 'src/jobs/README.md']),
+    );
+    const missing = await Promise.all(
+      pages.map(async page => {
+        const text = await readFile(path.join(installed(), page), 'utf8');
+        return [...text.matchAll(/\]\(([^)\s#]+)[^)\s]*\)/g)]
+          .map(match => match[1] as string)
+          .filter(link => !/^https?:/.test(link))
+          .filter(link => {
+            const target = path.posix.join(path.posix.dirname(page), link).replace(/\/$/, '');
+            return !files.has(target) && !folders.has(target);
+          })
+          .map(link => `${page}: ${link}`);
+      }),
+    );
+    expect(missing.flat()).toEqual([]);
+  });
 });
+
+const installed = () => path.join(project, 'node_modules/millrace');
+
+async function installedFiles(): Promise<readonly string[]> {
+  const entries = await readdir(installed(), { recursive: true, withFileTypes: true });
+  return entries
+    .filter(entry => entry.isFile())
+    .map(({ parentPath, name }) => path.relative(installed(), path.join(parentPath, name)));
+}
+
+function foldersOf(file: string): readonly string[] {
+  const folder = path.posix.dirname(file);
+  return folder === '.' ? [] : [folder, ...foldersOf(folder)];
+}
 
 describe('a project that installs the package', () => {
   it('has a command that says how to use it, and its version', async () => {
@@ -267,14 +296,19 @@ describe('a bundle that runs elsewhere', () => {
 
 describe('the page on bundlers and CommonJS', () => {
   const page = pageNamed('examples/bundling.md');
+  beforeAll(() =>
+    symlink(path.join(modules, '@rollup'), path.join(project, 'node_modules/@rollup')),
+  );
 
   // One bundler; the others in the slow suite.
   const commands = blocksOf(page, 'sh');
   it.each(isSlowSuite ? commands : commands.slice(0, 1))(
     'has a command whose bundle runs: %s',
     async command => {
-      const [config = ''] = blocksOf(page, 'mjs');
-      await writeFile(path.join(project, 'vite.config.mjs'), config);
+      for (const config of blocksOf(page, 'mjs')) {
+        const [, name = ''] = /^\/\/ (\S+)\n/.exec(config) ?? [];
+        await writeFile(path.join(project, name), config);
+      }
       const bin = path.join(modules, '.bin');
       const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
       await exec('bash', ['-c', command], { cwd: project, env });

@@ -45,9 +45,8 @@ type End<In, R> = [sink: FlowSink<In, R> | WritableSink<In>, options?: PipelineO
  * also those that were never opened.
  *
  * @param source A `Flow`, or anything else that `for await` can read.
- * @param sink The last argument but the options: a sink, or a stream to write to, which resolves to
- * `undefined` once it has finished.
- * @param options A `signal` that ends the run, and how to show `progress`.
+ * @param rest The operators, then a sink, or a stream to write to, which resolves to `undefined` once it has finished;
+ * last, options: a `signal` that ends the run, and how to show `progress`.
  * @throws OptionError When an argument does not fit its place; nothing has been read then. From the run, when
  * a stream or generator was used before.
  * @example

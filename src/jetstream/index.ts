@@ -1,3 +1,9 @@
+/**
+ * Posts through NATS JetStream: a log between machines.
+ *
+ * @module millrace/jetstream
+ */
+
 export { type FromJetStreamOptions, fromJetStream } from './from-jet-stream.js';
 export { JetStreamError, type JetStreamFailure, type JetStreamGap } from './jet-stream-errors.js';
 export type { BatchCompression, JetStreamBatchOptions } from './packer.js';

@@ -1,3 +1,9 @@
+/**
+ * The local service, for tests and scripts on one machine.
+ *
+ * @module millrace/service
+ */
+
 export type {
   Archive,
   ArchivedPost,

@@ -138,6 +138,8 @@ interface Summary {
   readonly anchored: boolean;
   /** The positive operator to name in the message if none may be used alone. */
   readonly operator: Leaf | undefined;
+  /** A positive clause that does not count as it is a stop word. */
+  readonly stopWord: Leaf | undefined;
 }
 
 class Check {
@@ -185,21 +187,32 @@ class Check {
           positive: holds(child => child.positive),
           anchored: holds(child => child.anchored),
           operator: found.find(leaf => NAMED.has(operatorOf(leaf) as string)) ?? found[0],
+          stopWord: inner.find(child => child.stopWord !== undefined)?.stopWord,
         };
       }
       case 'not': {
         if (this.visit(node.node, { ...context, negated: !context.negated }).negative)
           this.#refuseNegations(node.node);
-        return { negative: true, positive: false, anchored: false, operator: undefined };
+        return {
+          negative: true,
+          positive: false,
+          anchored: false,
+          operator: undefined,
+          stopWord: undefined,
+        };
       }
-      default:
+      default: {
         this.#visitLeaf(node, context);
+        const anchored = this.#isAnchor(node);
+        const isOperator = operatorOf(node) !== undefined;
         return {
           negative: false,
           positive: true,
-          anchored: this.#isAnchor(node),
-          operator: operatorOf(node) === undefined ? undefined : node,
+          anchored,
+          operator: isOperator ? node : undefined,
+          stopWord: isOperator || anchored ? undefined : node,
         };
+      }
     }
   }
 
@@ -212,14 +225,17 @@ class Check {
       for (const branch of node.nodes) this.requireAnchor(branch);
       return;
     }
-    const { anchored, positive, operator } = this.#summaries.get(node) as Summary;
+    const { anchored, positive, operator, stopWord } = this.#summaries.get(node) as Summary;
     if (anchored) return;
     if (!positive) this.#refuseNegations(node);
     else
       this.#problems.push(
         operator === undefined
           ? noPositive(node)
-          : notAlone(operator, operatorOf(operator) as string, this.#product),
+          : notAlone(operator, operatorOf(operator) as string, {
+              product: this.#product,
+              stopWord: stopWord && this.#text.slice(stopWord.start, stopWord.end),
+            }),
       );
   }
 

@@ -27,14 +27,24 @@ export function noPositive({ start, end }: Span): Problem {
   );
 }
 
-export function notAlone({ start, end }: Span, name: string, product: RuleProduct): Problem {
+/** @param where The product, and the text of a stop word in the rule, which does not count. */
+export function notAlone(
+  { start, end }: Span,
+  name: string,
+  where: { readonly product: RuleProduct; readonly stopWord: string | undefined },
+): Problem {
+  const { product, stopWord } = where;
   const named = ['is', 'has', 'lang'].includes(name) ? 'is/has/lang' : name;
   return error(
     'R012',
     { start, end },
     `${named} cannot be used as a standalone operator ${at(start)}`,
     `\`${name}:\` may not be used alone`,
-    { note: `${inProduct(product)} it needs a keyword or another operator` },
+    {
+      note: `${inProduct(product)} it needs a keyword or another operator${
+        stopWord === undefined ? '' : `; \`${stopWord}\` is a stop word, which does not count`
+      }`,
+    },
   );
 }
 

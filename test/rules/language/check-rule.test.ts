@@ -317,3 +317,12 @@ test('a rule is checked for historical jobs unless another product is given', ()
 test.each([42, undefined, null, {}])('a rule that is %j is an OptionError', rule => {
   expect(() => checkRule(rule as never)).toThrow(OptionError);
 });
+
+test('the note about operators that may not be used alone names a stop word, which does not count', () => {
+  const noteOf = (rule: string) => checkRule(rule, { product: 'search' }).problems[0]?.note;
+  const alone = 'in search it needs a keyword or another operator';
+  expect(noteOf('has:links lang:en')).toBe(alone);
+  expect(noteOf('has:symbols lang:en (day OR the)')).toBe(
+    `${alone}; \`the\` is a stop word, which does not count`,
+  );
+});
