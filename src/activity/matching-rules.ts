@@ -1,4 +1,5 @@
 import { OptionError } from '../errors.js';
+import { isRecord } from '../is-record.js';
 import { BytesMap } from '../json/bytes-map.js';
 import { parseExact } from '../json/exact-json.js';
 import { keyNearEnd, spanNearEnd } from '../json/json-object.js';
@@ -83,18 +84,12 @@ export function printMatchingRules(rules: readonly MatchingRule[]): string {
 
 function matchesOf(value: unknown): Matches {
   if (!Array.isArray(value)) return NO_MATCHES;
-  const rules = value.filter(isEntry).map(ruleOf);
+  const rules = value.filter(isRecord).map(ruleOf);
   const tags = new Set(rules.map(rule => rule.tag).filter(tag => tag !== null));
   return Object.freeze({ rules: Object.freeze(rules), tags: Object.freeze([...tags]) });
 }
 
-type Entry = Readonly<Record<'tag' | 'id' | 'id_str' | 'value', unknown>>;
-
-function isEntry(value: unknown): value is Entry {
-  return typeof value === 'object' && value !== null;
-}
-
-function ruleOf({ tag, id, id_str: twin, value }: Entry): MatchingRule {
+function ruleOf({ tag, id, id_str: twin, value }: Record<string, unknown>): MatchingRule {
   const exact = twin ?? id;
   return Object.freeze({
     tag: typeof tag === 'string' ? tag : null,

@@ -114,16 +114,17 @@ async function* read(
   const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
   const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
   const total = bytesOf(files);
-  const expect = (rest: readonly LocalFile[]) =>
+  const expect = (coming: readonly LocalFile[]) =>
     decoder?.expect({
-      count: rest.filter(({ size }) => size <= WHOLE).length,
-      bytes: bytesOf(rest),
+      count: coming.filter(({ size }) => size <= WHOLE).length,
+      bytes: bytesOf(coming),
     });
   // Threads start while the cursors are made, unless the cursor may say that few files are left.
   if (resume === undefined) expect(files);
   const cursors = cursorsOf(files, share);
   const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
-  if (resume !== undefined) expect(files.slice(first));
+  const rest = files.slice(first);
+  if (resume !== undefined) expect(rest);
   let done = bytesOf(files.slice(0, first));
 
   const begin = (file: LocalFile) => {
@@ -132,8 +133,8 @@ async function* read(
   };
   const ahead =
     decoder === undefined
-      ? workAhead(from(files, first), begin, AHEAD, weigh)
-      : workAhead(from(files, first), begin, decoder.ahead);
+      ? workAhead(rest, begin, AHEAD, ({ size }) => Math.max(1, size / (AHEAD_BYTES / AHEAD)))
+      : workAhead(rest, begin, decoder.ahead);
   let next = first;
   for await (const { item: file, result } of ahead) {
     const { path: origin } = file;
@@ -236,14 +237,6 @@ async function fileIn(
   // What cannot be opened ends the flow in its turn, after the files before it.
   const isLeftOut = !checkpoints && (await isCheckpointFile(path).catch(() => false));
   return isLeftOut ? undefined : { path, name, size: stats.size };
-}
-
-async function* from<T>(items: readonly T[], first: number): AsyncGenerator<T> {
-  yield* items.slice(first);
-}
-
-function weigh({ size }: LocalFile): number {
-  return Math.max(1, size / (AHEAD_BYTES / AHEAD));
 }
 
 function readFile({ path, size }: LocalFile): Promise<Buffer> {

@@ -4,6 +4,7 @@ import { checkOptions, checkValue, flag, type OptionTable, required, text } from
 import { StorageError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { isRecord } from '../is-record.js';
+import { isTexts } from '../json/json.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';
 import { anyStorageError } from '../storage/storage-error.js';
 import { absolutePath } from '../storage/working-folder.js';
@@ -338,8 +339,7 @@ function isState([name, value]: readonly [string, unknown]): boolean {
   if (name === 'scrubbedUpTo') return typeof value === 'string' && /^\d{1,20}$/.test(value);
   if (name === 'edited' || (name === 'deleted' && !Array.isArray(value))) return value === true;
   if (!Array.isArray(value) || value.length !== 2 || !Number.isSafeInteger(value[0])) return false;
-  if (name === 'withheld')
-    return Array.isArray(value[1]) && value[1].every(country => typeof country === 'string');
+  if (name === 'withheld') return isTexts(value[1]);
   return /^(?:deleted|dropped|protected|suspended)$/.test(name) && typeof value[1] === 'boolean';
 }
 

@@ -48,6 +48,7 @@ const OPTIONS = {
 } satisfies OptionTable<PipelineOptions>;
 
 const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';
+const UNREAD = `Nothing would read what it makes. ${END_WITH_SINK}`;
 
 /**
  * Splits the arguments of `pipeline` and checks them as far as possible without calling them.
@@ -96,7 +97,7 @@ export function checkSink(sink: Argument): void {
   const { value } = sink;
   if (isWebWritable(value)) checkUnlocked('sink', sink, value);
   else if (typeof value !== 'function' && !isWritable(value))
-    throw unfit('sink', sink, sinkHint(value));
+    throw unfit('sink', sink, isWebTransform(value) ? UNREAD : END_WITH_SINK);
 }
 
 function checkUnlocked(place: Place, argument: Argument, stream: { readonly locked: boolean }) {
@@ -228,11 +229,6 @@ function stageHint(value: unknown): string {
   if (isAsyncIterable(value) || isWebReadable(value))
     return 'It is a source, and only the first may be one';
   return 'Put stages between source and sink, and options last';
-}
-
-function sinkHint(value: unknown): string {
-  if (isWebTransform(value)) return `Nothing would read what it makes. ${END_WITH_SINK}`;
-  return END_WITH_SINK;
 }
 
 function describe(value: unknown): string {

@@ -27,7 +27,7 @@ export function serviceUrl(
   account: Account,
   base: UrlSettingName,
   path: string,
-  { purpose, given = {}, needs = loginFor(base) }: ServiceUrlOptions,
+  { purpose, given = {}, needs = BASIC_ADDRESSES.includes(base) ? LOGIN : [] }: ServiceUrlOptions,
 ): URL {
   checkAccount(account);
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as SettingName);
@@ -42,9 +42,8 @@ export function serviceUrl(
   return url;
 }
 
-function loginFor(base: UrlSettingName): readonly SettingName[] {
-  return BASIC_ADDRESSES.includes(base) ? ['email', 'password'] : [];
-}
+/** The settings that make Basic credentials. */
+const LOGIN: readonly SettingName[] = ['email', 'password'];
 
 /**
  * A name as a segment of a path.

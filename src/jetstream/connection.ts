@@ -4,13 +4,7 @@ import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { abortable } from '../abortable.js';
 import { realTime } from '../http/timing.js';
-import {
-  isMissing,
-  isRefusedLogin,
-  isUnanswered,
-  JetStreamError,
-  StaleAnswer,
-} from './jet-stream-errors.js';
+import { isMissing, isRefusedLogin, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import {
   type ConnectionRun,
   type RepeatedRequest,
@@ -235,7 +229,7 @@ export class JetStreamConnection {
    * @param deleted What was deleted and what to do about it, for the error.
    */
   async unstored(error: unknown, stream: string, deleted: string): Promise<never> {
-    if (!isUnanswered(error)) throw error;
+    if (!(error instanceof Error) || error.name !== 'JetStreamNotEnabled') throw error;
     // All messages on their way fail together: one request finds out for all of them.
     let check = this.#checks.get(stream);
     if (check === undefined) {

@@ -1,13 +1,11 @@
-import { isCount } from '../json/json.js';
+import { isCount, recordOf } from '../json/json.js';
 import { epochOf, HEADERS, type HeaderReader } from './headers.js';
 
 /** What a cursor keeps: the highest epoch of each publisher and subject. */
 export type EpochsJson = Readonly<Record<string, number>>;
 
 /** Whether a value of a cursor is an `EpochsJson`. */
-export function isEpochs(value: unknown): value is EpochsJson {
-  return typeof value === 'object' && value !== null && Object.values(value).every(isCount);
-}
+export const isEpochs = recordOf(isCount);
 
 /**
  * Leaves out messages that a replaced process sent too late. Each start of a publisher begins an epoch: before it

@@ -10,6 +10,7 @@ import {
   special,
 } from '../check.js';
 import { type Batches, type Cursor, type Flow, OwnFlow, type Run } from '../flow/flow.js';
+import { isCount } from '../json/json.js';
 import { SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
@@ -56,7 +57,7 @@ const OPTIONS = {
   until: special<'never' | 'caught up' | number, 'never'>(
     'where to end',
     "'never', 'caught up' or a sequence of the stream from 1",
-    value => value === 'never' || value === 'caught up' || isSequence(value),
+    value => value === 'never' || value === 'caught up' || (isCount(value) && value >= 1),
     'never',
   ),
   onGap: func('called for each gap'),
@@ -161,8 +162,4 @@ function subjectsFor(
       `is one of ${share.of}, and the stream ${name} has ${subjects.length} subjects: use at most as many shares`,
     );
   return subjects.filter((_, number) => number % share.of === share.index - 1);
-}
-
-function isSequence(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1;
 }

@@ -216,8 +216,3 @@ export function codeOf(error: unknown): unknown {
 export function isMissing(error: unknown): boolean {
   return codeOf(error) === 10059;
 }
-
-/** Whether nobody has answered a message to a stream: there is no JetStream, or no such stream. */
-export function isUnanswered(error: unknown): boolean {
-  return error instanceof Error && error.name === 'JetStreamNotEnabled';
-}

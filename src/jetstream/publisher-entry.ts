@@ -105,7 +105,8 @@ export class PublisherEntry {
         }
       }
       if (before === undefined) await mustNotDivideAgain(bucket, options);
-      const epoch = nextEpoch(before?.epoch ?? 0);
+      // From the clock: once an entry was deleted, messages still have its epochs, and a new one must be higher.
+      const epoch = Math.max((before?.epoch ?? 0) + 1, Date.now());
       const state: PublisherState = before
         ? { ...before, epoch, process: me, write: 0 }
         : {
@@ -251,11 +252,6 @@ function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean 
   const state = processState(by);
   const isHere = state === 'alive' && by.pid === process.pid;
   return isHere ? thread === threadId && !running.has(run) : state === 'dead';
-}
-
-/** The epoch of a new run. It is taken from the clock: once an entry was deleted, messages still have its epochs, and a new one must be higher. */
-function nextEpoch(before: number): number {
-  return Math.max(before + 1, Date.now());
 }
 
 /** @throws JetStreamError where the entry is damaged. */

@@ -1,4 +1,4 @@
-import { isCount } from '../json/json.js';
+import { isCount, isFlag, listOf, recordOf, shaped } from '../json/json.js';
 import { HEADERS, type HeaderReader, subjectPositionOf } from './headers.js';
 import { PositionSet, type PositionSetJson, type Range } from './ranges.js';
 
@@ -59,19 +59,21 @@ interface Followed {
 }
 
 /** Whether a value of a cursor is a `SubjectPositionsJson`. */
-export function isSubjectPositions(value: unknown): value is SubjectPositionsJson {
-  const { isWhole, followed } = (value ?? {}) as Partial<SubjectPositionsJson>;
-  if (typeof isWhole !== 'boolean' || typeof followed !== 'object' || followed === null)
-    return false;
-  return Object.values(followed).every(one => {
-    if (!Array.isArray(one)) return false;
-    const [series, acknowledged, checked, first, next, ...missing] = one as readonly unknown[];
-    return (
-      [series, acknowledged, checked ?? 0, first ?? 0, next].every(isCount) &&
-      missing.every(range => Array.isArray(range) && range.length === 2 && range.every(isCount))
-    );
-  });
+export const isSubjectPositions = shaped<SubjectPositionsJson>({
+  isWhole: isFlag,
+  followed: recordOf(isFollowed),
+});
+
+function isFollowed(value: unknown): value is FollowedJson {
+  if (!Array.isArray(value)) return false;
+  const [series, acknowledged, checked, first, next, ...missing] = value as readonly unknown[];
+  return (
+    [series, acknowledged, checked ?? 0, first ?? 0, next].every(isCount) &&
+    missing.every(range => isCounts(range) && range.length === 2)
+  );
 }
+
+const isCounts = listOf(isCount);
 
 /**
  * Finds out which messages servers have stored twice and which they have lost. Each message says its position among

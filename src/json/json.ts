@@ -27,6 +27,12 @@ export function listOf<T>(check: (value: unknown) => value is T) {
   return (value: unknown): value is readonly T[] => Array.isArray(value) && value.every(check);
 }
 
+/** Makes a check of objects whose members, of any name, all pass a check. */
+export function recordOf<T>(check: (value: unknown) => value is T) {
+  return (value: unknown): value is Readonly<Record<string, T>> =>
+    isRecord(value) && Object.values(value).every(check);
+}
+
 /** Makes a check that `undefined` passes, too. */
 export function optional(check: (value: unknown) => boolean): (value: unknown) => boolean {
   return value => value === undefined || check(value);

@@ -148,7 +148,12 @@ export class SeenIds {
     const minutes = [...this.#minutes].map(([minute, ids]) => [minute, ids.state()] as const);
     return {
       toJSON: () =>
-        Object.fromEntries(minutes.map(([minute, ids]) => [nameOf(minute), ids.toJSON()])),
+        Object.fromEntries(
+          minutes.map(([minute, ids]) => [
+            Number.isNaN(minute) ? 'none' : formatTimestamp(minute),
+            ids.toJSON(),
+          ]),
+        ),
     };
   }
 
@@ -167,8 +172,4 @@ export class SeenIds {
       throw cursorError('is damaged: it does not have the ids that were seen', { cause });
     }
   }
-}
-
-function nameOf(minute: number): string {
-  return Number.isNaN(minute) ? 'none' : formatTimestamp(minute);
 }

@@ -3,7 +3,7 @@ import { OptionError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
 import { isRecord } from '../is-record.js';
-import { isCount, type Json } from '../json/json.js';
+import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/json.js';
 import { parseTimestamp } from '../time.js';
 import type { EchoedWindow, Page } from './fetch-page.js';
 import type { Query } from './query.js';
@@ -99,8 +99,7 @@ export function cursorOf({ source, identity }: Query, position: QueryPosition): 
  * @throws OptionError If it is damaged or belongs to another request.
  */
 export function positionOf(query: Query, cursor: Cursor): QueryPosition {
-  const { source, request, window, slice, next, skip, items, pages, done, reached } =
-    cursor as Readonly<Record<string, Json>>;
+  const { source, request } = cursor as Readonly<Record<string, Json>>;
   if (source !== query.source || !isRecord(request))
     throw cursorError(`is not one of ${query.source}()`);
   const name = changedOption(request, query.identity);
@@ -115,27 +114,23 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
       `The cursor belongs to another request: its ${name} was ${was}, and now it is ${is}. ${advice}, or start afresh without the cursor`,
     );
   }
-  const numbers = [slice, skip, items, pages];
-  const dates = isRecord(window) ? [window.fromDate, window.toDate] : [0];
-  const at =
-    reached === undefined ? undefined : Date.parse(isTextOrNone(reached) ? String(reached) : '');
   const { slices = 1 } = query.identity;
-  if (
-    !numbers.every(isCount) ||
-    Number(slice) >= Number(slices) ||
-    !dates.every(isDateOrNone) ||
-    !isTextOrNone(next) ||
-    Number.isNaN(at) ||
-    typeof done !== 'boolean'
-  )
-    throw cursorError('is damaged');
-  return { slice, next, skip, items, pages, done, reached: at, window } as unknown as QueryPosition;
+  if (!isStored(cursor) || cursor.slice >= Number(slices)) throw cursorError('is damaged');
+  const { slice, next, skip, items, pages, done, reached, window } = cursor;
+  const at = reached === undefined ? undefined : Date.parse(reached);
+  return { slice, next, skip, items, pages, done, reached: at, window };
 }
 
-function isDateOrNone(value: Json | undefined): boolean {
-  return value === undefined || (typeof value === 'string' && parseTimestamp(value) !== undefined);
-}
+const isDate = (value: unknown) => isText(value) && parseTimestamp(value) !== undefined;
 
-function isTextOrNone(value: Json | undefined): boolean {
-  return value === undefined || typeof value === 'string';
-}
+/** Whether a cursor has a position. */
+const isStored = shaped<Omit<QueryPosition, 'reached'> & { readonly reached: string | undefined }>({
+  slice: isCount,
+  next: optional(isText),
+  skip: isCount,
+  items: isCount,
+  pages: isCount,
+  done: isFlag,
+  reached: optional(value => isText(value) && !Number.isNaN(Date.parse(value))),
+  window: shaped<EchoedWindow>({ fromDate: optional(isDate), toDate: optional(isDate) }),
+});

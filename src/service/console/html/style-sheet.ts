@@ -2,43 +2,23 @@
 export const STYLE_SHEET = `
 :root {
   color-scheme: light dark;
-  --ground: #f5f7f7;
-  --surface: #ffffff;
-  --sunken: #eef2f2;
-  --ink: #17201f;
-  --quiet: #53605f;
-  --line: #d7dedd;
-  --accent: #0a6a66;
-  --on-accent: #ffffff;
-  --good: #17683a;
-  --good-ground: #e0f3e7;
-  --busy: #0b5c8a;
-  --busy-ground: #e0effa;
-  --warn: #7a4f00;
-  --warn-ground: #fcf0d3;
-  --bad: #a3221b;
-  --bad-ground: #fce6e4;
+  --ground: light-dark(#f5f7f7, #101615);
+  --surface: light-dark(#ffffff, #182120);
+  --sunken: light-dark(#eef2f2, #0c1110);
+  --ink: light-dark(#17201f, #e4ebea);
+  --quiet: light-dark(#53605f, #9fb0ae);
+  --line: light-dark(#d7dedd, #2d3a38);
+  --accent: light-dark(#0a6a66, #5fd0c5);
+  --on-accent: light-dark(#ffffff, #05211f);
+  --good: light-dark(#17683a, #80d8a0);
+  --good-ground: light-dark(#e0f3e7, #143322);
+  --busy: light-dark(#0b5c8a, #86c7f3);
+  --busy-ground: light-dark(#e0effa, #10304a);
+  --warn: light-dark(#7a4f00, #f0c263);
+  --warn-ground: light-dark(#fcf0d3, #3a2c0b);
+  --bad: light-dark(#a3221b, #ffa49b);
+  --bad-ground: light-dark(#fce6e4, #46191a);
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --ground: #101615;
-    --surface: #182120;
-    --sunken: #0c1110;
-    --ink: #e4ebea;
-    --quiet: #9fb0ae;
-    --line: #2d3a38;
-    --accent: #5fd0c5;
-    --on-accent: #05211f;
-    --good: #80d8a0;
-    --good-ground: #143322;
-    --busy: #86c7f3;
-    --busy-ground: #10304a;
-    --warn: #f0c263;
-    --warn-ground: #3a2c0b;
-    --bad: #ffa49b;
-    --bad-ground: #46191a;
-  }
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
