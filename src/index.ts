@@ -137,7 +137,7 @@ export type { ReplayTimings } from './replay/replay-timings.js';
 export type { Gap } from './replay/run-replay.js';
 export * as rules from './rules/rules.js';
 export { type Bucket, type CountBucket, type CountsOptions, counts } from './search/counts.js';
-export type { Product } from './search/query.js';
+export type { Product, QueryGap } from './search/query.js';
 export { type SearchOptions, search } from './search/search.js';
 export { Secret } from './secret.js';
 export type { Share } from './share.js';

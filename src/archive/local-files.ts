@@ -2,13 +2,22 @@ import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { abortable } from '../abortable.js';
-import { checkOptions, type OptionTable, optionError, special } from '../check.js';
+import {
+  checkOptions,
+  cursorError,
+  flag,
+  type OptionTable,
+  optionError,
+  special,
+} from '../check.js';
 import type { DecodedFile } from '../engine/decoded-file.js';
 import type { Decoder, SourceFile } from '../engine/plan.js';
 import { fileFlow } from '../engine/planned.js';
 import { StorageError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
+import { isRecord } from '../is-record.js';
+import { isCount } from '../json/json.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { openToRead } from '../storage/regular-file.js';
 import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
@@ -37,6 +46,13 @@ export interface LocalFilesOptions {
    * @default `MILLRACE_SHARE`, such as 2/8, or all
    */
   readonly share?: Share | undefined;
+  /**
+   * For runs that follow each other, as by cron: each reads the files that no complete or resumed run has read, wherever
+   * they are among the others, and may find none. The checkpoint keeps the name and size of each file that was read. One
+   * that has grown since is an error; one that is smaller or gone is not.
+   * @default false
+   */
+  readonly incremental?: boolean | undefined;
 }
 
 const OPTIONS = {
@@ -47,6 +63,7 @@ const OPTIONS = {
     STORED_FILES,
   ),
   share: SHARE_OPTION,
+  incremental: flag('whether only files that are new are read'),
 } satisfies OptionTable<LocalFilesOptions>;
 
 /**
@@ -54,7 +71,7 @@ const OPTIONS = {
  * sorted by path, without hidden files and folders; a list is read in the given order.
  *
  * A resumed run continues with the file after the last finished one. Files that were added behind it
- * are read; if the files before it changed, by name or size, the cursor is refused.
+ * are read; if the files before it changed, by name or size, the cursor is refused, unless it is `incremental`.
  *
  * @param paths A folder, a file, or a list of them.
  * @throws OptionError Immediately, for invalid arguments.
@@ -70,9 +87,13 @@ export function localFiles(
   const roots = typeof paths === 'string' ? [paths] : Array.isArray(paths) ? [...paths] : [];
   if (roots.length === 0 || roots.some(path => typeof path !== 'string' || path === ''))
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
-  const { match, share = shareOf('localFiles') } = checkOptions('localFiles', OPTIONS, options);
+  const {
+    match,
+    share = shareOf('localFiles'),
+    incremental = false,
+  } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  const selection = { matches, checkpoints: match !== STORED_FILES, share };
+  const selection = { matches, checkpoints: match !== STORED_FILES, share, incremental };
   return fileFlow(
     (run, decoder) => read(roots, selection, run, decoder),
     [
@@ -81,6 +102,7 @@ export function localFiles(
         paths: roots,
         match: match instanceof RegExp ? `${match}` : '(a function)',
         ...(share !== undefined && { share: shareName(share) }),
+        ...(incremental && { incremental }),
       },
     ],
   );
@@ -102,6 +124,7 @@ interface Selection {
   /** Whether checkpoints that match are read, too. */
   readonly checkpoints: boolean;
   readonly share: Share | undefined;
+  readonly incremental: boolean;
 }
 
 async function* read(
@@ -110,9 +133,12 @@ async function* read(
   { resume, progress, signal }: Run,
   decoder: Decoder | undefined,
 ): AsyncGenerator<SourceFile, void, undefined> {
-  const { share } = selection;
+  const { share, incremental } = selection;
   const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
-  const files = found.filter(({ path }) => share === undefined || hasFile(share, path));
+  const before = incremental ? new FilesRead(resume) : undefined;
+  const files = found.filter(
+    file => (share === undefined || hasFile(share, file.path)) && before?.has(file) !== true,
+  );
   const total = bytesOf(files);
   const expect = (coming: readonly LocalFile[]) =>
     decoder?.expect({
@@ -120,11 +146,12 @@ async function* read(
       bytes: bytesOf(coming),
     });
   // Threads start while the cursors are made, unless the cursor may say that few files are left.
-  if (resume === undefined) expect(files);
-  const cursors = cursorsOf(files, share);
-  const first = resume === undefined ? 0 : placeOf(resume, cursors, roots);
+  const isKnown = resume === undefined || before !== undefined;
+  if (isKnown) expect(files);
+  const cursors = before?.cursorsOf(files) ?? cursorsOf(files, share);
+  const first = isKnown ? 0 : placeOf(resume, cursors, roots);
   const rest = files.slice(first);
-  if (resume !== undefined) expect(rest);
+  if (!isKnown) expect(rest);
   let done = bytesOf(files.slice(0, first));
 
   const begin = (file: LocalFile) => {
@@ -136,6 +163,8 @@ async function* read(
       ? workAhead(rest, begin, AHEAD, ({ size }) => Math.max(1, size / (AHEAD_BYTES / AHEAD)))
       : workAhead(rest, begin, decoder.ahead);
   let next = first;
+  if (before !== undefined && files.length === 0)
+    yield { origin: roots[0]!, cursor: before.cursor, blocks: none() };
   for await (const { item: file, result } of ahead) {
     const { path: origin } = file;
     const cursor = cursors[next++]!;
@@ -171,8 +200,53 @@ async function decodeOrRead(
   return (await abortable(decoded, signal)) ?? readFile(file);
 }
 
+async function* none(): AsyncGenerator<Uint8Array> {}
+
 async function* one(block: Uint8Array): AsyncGenerator<Uint8Array> {
   yield block;
+}
+
+/** The files that incremental runs have read, by name. */
+class FilesRead {
+  readonly #sizes: ReadonlyMap<string, number>;
+
+  /** @throws OptionError where the cursor is not one of these. */
+  constructor(resume: Cursor | undefined) {
+    const json = JSON.parse(JSON.stringify(resume ?? { source: 'local-files', read: {} }));
+    const isRead = isRecord(json.read) && Object.values(json.read).every(isCount);
+    if (json.source !== 'local-files' || !isRead)
+      throw cursorError('is not one of localFiles() with `incremental`, or is damaged');
+    this.#sizes = new Map(Object.entries(json.read as Record<string, number>));
+  }
+
+  /** Whether a file was read. @throws StorageError where it has grown since. */
+  has({ path, name, size }: LocalFile): boolean {
+    const before = this.#sizes.get(name);
+    if (before !== undefined && size > before)
+      throw new StorageError(
+        `${path} has grown since it was read, from ${before} to ${size} bytes: what was added would be missed. Read files once nothing is added to them, such as those of days that are over, see the option \`match\``,
+        { path },
+      );
+    return before !== undefined;
+  }
+
+  /** The cursor of a run that has read nothing new. */
+  get cursor(): Cursor {
+    return this.#cursorAfter([], 0);
+  }
+
+  /** The cursor after each file of a run. */
+  cursorsOf(files: readonly LocalFile[]): Cursor[] {
+    return files.map((_, index) => this.#cursorAfter(files, index + 1));
+  }
+
+  #cursorAfter(files: readonly LocalFile[], count: number): Cursor {
+    const read = () => {
+      const added = files.slice(0, count).map(({ name, size }) => [name, size] as const);
+      return Object.fromEntries([...this.#sizes, ...added]);
+    };
+    return { source: 'local-files', read: { toJSON: read } };
+  }
 }
 
 /** The cursor after each file. It names that file and covers all files up to it. */
@@ -195,7 +269,10 @@ function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly str
   return Number(resume.files);
 }
 
-async function filesAt(root: string, { matches, checkpoints }: Selection): Promise<LocalFile[]> {
+async function filesAt(
+  root: string,
+  { matches, checkpoints, incremental }: Selection,
+): Promise<LocalFile[]> {
   const stats = await failing(root, stat(root));
   if (stats.isFile()) return [{ path: root, name: root, size: stats.size }];
   if (!stats.isDirectory())
@@ -206,7 +283,7 @@ async function filesAt(root: string, { matches, checkpoints }: Selection): Promi
     const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name, checkpoints));
     for (const file of await Promise.all(some)) if (file !== undefined) regular.push(file);
   }
-  if (regular.length === 0)
+  if (regular.length === 0 && !incremental)
     throw new StorageError(`No file in ${root} matches; see the option \`match\``, {
       path: root,
     });

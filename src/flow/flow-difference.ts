@@ -52,6 +52,16 @@ export function changedOption(before: Options, now: Options): string | undefined
   );
 }
 
+/**
+ * Whether the next run of a flow goes on where a complete one ended: its source says so by `incremental`, or, where
+ * several are joined, one of them.
+ */
+export function isIncremental(flow: FlowIdentity): boolean {
+  return flow.some(
+    step => step.incremental === true || (joinedSources(step)?.some(isIncremental) ?? false),
+  );
+}
+
 /** The flows that a step of `merge` or `concat` joins. */
 function joinedSources({ step, sources }: FlowStep): readonly FlowIdentity[] | undefined {
   const isJoined = (step === 'merge' || step === 'concat') && Array.isArray(sources);

@@ -42,7 +42,9 @@ export class ProgressText {
   }
 
   done(): string {
-    return `done in ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
+    const { note } = this.#progress;
+    const told = note === undefined ? '' : `${note}, `;
+    return `done in ${duration(performance.now() - this.#started)}, ${told}${this.#counts()}`;
   }
 
   failed(): string {
@@ -133,6 +135,11 @@ function duration(ms: number): string {
     return `${ms < 10 * SECOND ? (ms / SECOND).toFixed(1) : Math.round(ms / SECOND)} s`;
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
   return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+}
+
+/** A time of the past, for messages. */
+export function shownTime(at: Date | undefined): string {
+  return at === undefined ? 'an earlier run' : minute(at.getTime());
 }
 
 function minute(ms: number): string {

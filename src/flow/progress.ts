@@ -20,6 +20,8 @@ export interface ProgressCounts {
   readonly wait: Wait | undefined;
   /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
   readonly branches: readonly ProgressCounts[];
+  /** What the run has to say besides its counts: that nothing was new, or that all was complete before. */
+  readonly note?: string | undefined;
 }
 
 /** The counters of one run. It is part of the pull, so that each stage can add to it. */
@@ -33,6 +35,7 @@ export class Progress {
   reached: number | undefined;
   /** When the source expects to end, by `performance.now()`. */
   endsAt: number | undefined;
+  note: string | undefined;
   readonly #waits = new Set<{ readonly wait: Wait; readonly endsAt: number }>();
 
   readonly #branches: Progress[] = [];
@@ -74,9 +77,14 @@ export class Progress {
     if (items > 0) this.dropped.set(by, (this.dropped.get(by) ?? 0) + items);
   }
 
+  /** Sets the note, unless there is one. */
+  tell(note: string): void {
+    this.note ??= note;
+  }
+
   /** A copy of the counts. */
   counts(): ProgressCounts {
-    const { received, receivedBytes, fraction, reached, leftMs, wait } = this;
+    const { received, receivedBytes, fraction, reached, leftMs, wait, note } = this;
     const branches = this.#branches.map(branch => branch.counts());
     const all: Pick<ProgressCounts, 'written' | 'writtenBytes' | 'dropped'>[] = [this, ...branches];
     const dropped = new Map<string, number>();
@@ -91,6 +99,7 @@ export class Progress {
       leftMs,
       wait,
       branches,
+      ...(note !== undefined && { note }),
       written: all.reduce((sum, { written }) => sum + written, 0),
       writtenBytes: all.reduce((sum, { writtenBytes }) => sum + writtenBytes, 0),
     };

@@ -9,8 +9,10 @@ import {
   required,
   whole,
 } from '../check.js';
+import { OptionError } from '../errors.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
+import { isIncremental } from '../flow/flow-difference.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { JetStreamConnection } from './connection.js';
 import {
@@ -176,6 +178,11 @@ async function publish<T>(
   { signal: ended, progress }: SinkRun,
 ): Promise<PublishedToJetStream> {
   const flow = identityOf(input);
+  if (isIncremental(flow))
+    throw new OptionError(
+      'source',
+      '`toJetStream` cannot take a source that is `incremental`: once a flow is complete, its readers end',
+    );
   const broken = new LinkedAbort(ended);
   const { signal } = broken;
   let publisher: Publisher | undefined;

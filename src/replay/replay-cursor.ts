@@ -9,18 +9,26 @@ import { floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '.
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 
 /** The request that a cursor belongs to. */
-export type ReplayIdentity = Readonly<Record<string, string>>;
+export type ReplayIdentity = Readonly<Record<string, string | boolean>>;
 
 const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];
 
 /**
  * The progress of a replay: minutes that are still to be confirmed or never will be, the times of
  * connections, and ids that may be received again.
+ *
+ * @param until Of an incremental replay, the end of the window so far.
  */
-export function replayCursor(request: ReplayIdentity, state: ReplayState, seen: SeenIds): Cursor {
+export function replayCursor(
+  request: ReplayIdentity,
+  state: ReplayState,
+  seen: SeenIds,
+  until?: number,
+): Cursor {
   return {
     source: 'replay',
     request,
+    ...(until !== undefined && { until: formatTimestamp(until) }),
     open: state.open.map(({ from, to, mismatches, failures, partial }) => ({
       fromDate: formatTimestamp(from),
       toDate: formatTimestamp(to),
@@ -43,7 +51,7 @@ export function replayCursor(request: ReplayIdentity, state: ReplayState, seen: 
 export function parseReplayCursor(
   request: ReplayIdentity,
   cursor: Cursor,
-): { readonly state: ReplayState; readonly ids: unknown } {
+): { readonly state: ReplayState; readonly ids: unknown; readonly until: number | undefined } {
   const json = JSON.parse(JSON.stringify(cursor)) as Json;
   if (!isRecord(json) || json.source !== 'replay' || !isRecord(json.request))
     throw cursorError('is not one of replay()');
@@ -53,7 +61,9 @@ export function parseReplayCursor(
       'resume',
       `The cursor belongs to another replay: its ${name} was ${shown(json.request[name])}, and now it is ${shown(request[name])}. Use the same options, or start afresh without the cursor`,
     );
-  if (!isStored(json)) throw cursorError('is damaged');
+  const until = request.incremental === true ? parseTimestamp(String(json.until)) : undefined;
+  const isDated = until !== undefined || request.incremental !== true;
+  if (!isStored(json) || !isDated) throw cursorError('is damaged');
   const open = json.open.map(({ fromDate, toDate, ...rest }) => ({
     ...windowOf(fromDate, toDate),
     ...rest,
@@ -64,7 +74,11 @@ export function parseReplayCursor(
   }));
   if ([...open, ...gaps].some(({ from, to }) => from >= to)) throw cursorError('is damaged');
   const connects = json.connects.map(at => Date.parse(at));
-  return { state: { open, gaps, chunk: json.chunkMinutes * MINUTE, connects }, ids: json.ids };
+  return {
+    state: { open, gaps, chunk: json.chunkMinutes * MINUTE, connects },
+    ids: json.ids,
+    until,
+  };
 }
 
 /** Dates of whole minutes, as a cursor has them. */

@@ -4,6 +4,7 @@ import { type ComplianceEvent, parseComplianceEvent } from '../activity/complian
 import {
   cursor,
   date,
+  flag,
   func,
   group,
   type OptionTable,
@@ -44,9 +45,18 @@ export interface ReplayOptions {
   readonly fromDate: Timestamp;
   /**
    * Last minute, exclusive. It may be up to 366 days ahead: the replay then waits until each minute is
-   * half an hour old, when the service has it. See `onWait`.
+   * half an hour old, when the service has it. See `onWait`. Required without `incremental`.
    */
-  readonly toDate: Timestamp;
+  readonly toDate?: Timestamp | undefined;
+  /**
+   * For runs that follow each other, as by cron: each goes on where the last complete one ended, and ends at the
+   * newest minute that can be replayed, 31 minutes ago. `fromDate` is where the first begins; later runs
+   * do not look at it. Needs a sink with a checkpoint, which adds to what it has written, and `onGap`, so
+   * that minutes which are gone are reported and do not end each run that follows. Cannot be combined
+   * with `toDate` or a `share`.
+   * @default false
+   */
+  readonly incremental?: boolean | undefined;
   /** The label of the stream. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
@@ -100,7 +110,8 @@ export interface ReplayOptions {
 const OPTIONS = {
   streamType: required(oneOf('the stream to replay', STREAM_TYPES)),
   fromDate: required(date('the first minute, inclusive')),
-  toDate: required(date('the last minute, exclusive')),
+  toDate: date('the last minute, exclusive'),
+  incremental: flag('whether runs go on where the last one ended'),
   streamLabel: text('the label of the stream'),
   folder: text('a folder for data that does not fit in memory'),
   maxMemory: whole('bytes of one connection in memory', { default: 32 * 1024 * 1024 }),
@@ -151,7 +162,13 @@ export function replay(
   options: ReplayOptions,
 ): Flow<Activity> | Flow<ComplianceEvent> {
   const whole = checkReplay('replay', account, options);
-  const { share = account.settings.share } = options;
+  const { share = account.settings.share, incremental } = options;
+  if (share !== undefined && incremental === true)
+    throw optionError(
+      'replay',
+      'share',
+      'cannot be combined with `incremental`: the next run begins where the whole window of this one ends',
+    );
   const part = share === undefined ? whole.window : partOf(whole.window, share);
   const identity =
     share === undefined ? whole.identity : { ...whole.identity, share: shareName(share) };
@@ -193,14 +210,34 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   const checked = checkAccountOptions(call, account, OPTIONS, options);
   const { streamType, streamLabel } = checked;
   const timings = checked.timings as ReplayTimings;
-  const window = { from: parseDate(checked.fromDate) ?? 0, to: parseDate(checked.toDate) ?? 0 };
+  const url = replayUrl(account, streamType, streamLabel);
+  const service = account.serviceAt(url);
+  const from = parseDate(checked.fromDate) ?? 0;
+  if (checked.incremental === true) {
+    if (checked.toDate !== undefined)
+      throw optionError(
+        call,
+        'toDate',
+        'must not be given with `incremental`: each run ends 31 minutes before it begins',
+      );
+    if (checked.onGap === undefined)
+      throw optionError(
+        call,
+        'onGap',
+        'is missing: `incremental` needs it, so that minutes that are gone do not end each run that follows',
+      );
+    const identity = { replay: url.pathname, incremental: true, ...service };
+    return { ...checked, account, url, identity, window: { from, to: from }, timings };
+  }
+  if (checked.toDate === undefined)
+    throw optionError(call, 'toDate', 'is missing: the last minute, exclusive');
+  const window = { from, to: parseDate(checked.toDate) ?? 0 };
   const [fromDate, toDate] = [formatTimestamp(window.from), formatTimestamp(window.to)];
   if (window.from >= window.to)
     throw optionError(call, 'toDate', `must be after \`fromDate\` ${fromDate}, got ${toDate}`);
-  const url = replayUrl(account, streamType, streamLabel);
   // Without the service's clock, the replay asks the service first.
   if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
-  const identity = { replay: url.pathname, fromDate, toDate, ...account.serviceAt(url) };
+  const identity = { replay: url.pathname, fromDate, toDate, ...service };
   return { ...checked, account, url, identity, window, timings };
 }
 

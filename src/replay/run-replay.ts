@@ -4,7 +4,7 @@ import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
-import { formatTimestamp, type Window } from '../time.js';
+import { floorTo, formatTimestamp, MINUTE, type Window } from '../time.js';
 import { replayFolder } from './connect-log.js';
 import { shownRange } from './minute-ranges.js';
 import { GaveUp, replayConnections } from './replay-connections.js';
@@ -40,6 +40,8 @@ export interface ReplayRun<T> {
   readonly maxMemory: number;
   readonly maxDisk: number;
   readonly resume: Cursor | undefined;
+  /** Whether the window begins where that of the last run ended, and ends now; `window` is then where the first begins. */
+  readonly incremental?: boolean | undefined;
   readonly onGap: ((gap: Gap) => unknown) | undefined;
   readonly onDamaged: OnDamaged | undefined;
   readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
@@ -61,13 +63,16 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
-  const machine = new ReplayMachine(start?.state ?? window, {
+  const until = job.incremental === true ? endOfRun(job, start?.until ?? window.from) : undefined;
+  const state = until === undefined ? (start?.state ?? window) : nextState(job, start, until);
+  const machine = new ReplayMachine(state, {
     timings,
     rates,
     maxRangeBytes: job.maxDisk,
   });
   const seen = new SeenIds();
   if (start !== undefined) seen.restore(start.ids);
+  const whole = minutesIn('open' in state ? state.open : [state]);
   let cursor = resume;
   let confirmed = machine.state;
   const skip = async (record: DamagedRecord, error: DataError) => {
@@ -108,11 +113,11 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
         yield { items, origin: job.url.href };
       }
       seen.keepOnly(state.open.filter(range => range.partial));
-      cursor = replayCursor(identity, state, seen);
+      cursor = replayCursor(identity, state, seen, until);
       confirmed = state;
       if (progress !== undefined) {
-        progress.fraction = 1 - minutesIn(state.open) / minutesIn([window]);
-        progress.reached = state.open[0]?.from ?? window.to;
+        progress.fraction = 1 - minutesIn(state.open) / whole;
+        progress.reached = state.open[0]?.from ?? until ?? window.to;
       }
       yield { items: [], cursor, origin: job.url.href };
       spools.delete(spool);
@@ -128,6 +133,36 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor, run.signal);
+  // The next run begins here, and need not report these gaps again.
+  if (until !== undefined) {
+    const { chunk, connects } = machine.state;
+    const done = { open: [], gaps: [], chunk, connects };
+    yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };
+  }
+}
+
+/** The end of an incremental run that begins now: its last minute can be replayed already. */
+function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
+  const { youngestFromMs, youngestToMs } = timings;
+  const newest = account.clock.now() - Math.max(youngestFromMs, youngestToMs);
+  return Math.max(from, floorTo(MINUTE, newest));
+}
+
+/** What an earlier run has left, and the minutes since its end. */
+function nextState<T>(
+  { window, timings }: ReplayRun<T>,
+  before: ReturnType<typeof parseReplayCursor> | undefined,
+  until: number,
+): ReplayState {
+  const fresh = { mismatches: 0, failures: 0, partial: false };
+  const next = { from: before?.until ?? window.from, to: until, ...fresh };
+  const { open, ...state } = before?.state ?? {
+    open: [],
+    gaps: [],
+    chunk: timings.firstChunkMs,
+    connects: [],
+  };
+  return { ...state, open: next.from < next.to ? [...open, next] : open };
 }
 
 /** The error of a replay whose connections confirmed no minute. */

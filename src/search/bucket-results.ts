@@ -17,7 +17,12 @@ export interface CountBucket {
   readonly count: number;
 }
 
-const LENGTHS_MS: Readonly<Record<Bucket, number>> = { day: DAY, hour: HOUR, minute: MINUTE };
+/** In milliseconds. */
+export const BUCKET_LENGTHS: Readonly<Record<Bucket, number>> = {
+  day: DAY,
+  hour: HOUR,
+  minute: MINUTE,
+};
 
 /** The buckets of one run of `counts`. The service sends every bucket of the window exactly once. */
 export class BucketResults implements Results<CountBucket> {
@@ -29,7 +34,7 @@ export class BucketResults implements Results<CountBucket> {
   /** @param isWhole Whether the run started at the first page. */
   constructor(bucket: Bucket, params: Params, isWhole: boolean) {
     this.#params = params;
-    this.#lengthMs = LENGTHS_MS[bucket];
+    this.#lengthMs = BUCKET_LENGTHS[bucket];
     this.#isWhole = isWhole;
     this.#coverage = new BucketCoverage(this.#lengthMs);
   }

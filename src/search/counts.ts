@@ -1,8 +1,8 @@
 import { type OptionTable, oneOf } from '../check.js';
 import { type Flow, OwnFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { type Bucket, BucketResults, type CountBucket } from './bucket-results.js';
-import { checkQuery, QUERY_OPTIONS, type QueryOptions } from './query.js';
+import { BUCKET_LENGTHS, type Bucket, BucketResults, type CountBucket } from './bucket-results.js';
+import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions } from './query.js';
 import { runQuery } from './run-query.js';
 
 export type { Bucket, CountBucket } from './bucket-results.js';
@@ -39,8 +39,16 @@ const OPTIONS = {
 export function counts(account: Account, options: CountsOptions): Flow<CountBucket> {
   const checked = checkAccountOptions('counts', account, OPTIONS, options);
   const { bucket } = checked;
-  const query = checkQuery('counts', account, checked, { bucket });
-  const makeResults = (isWhole: boolean) => new BucketResults(bucket, query.params, isWhole);
+  const query = checkQuery(
+    'counts',
+    account,
+    checked,
+    { bucket },
+    undefined,
+    BUCKET_LENGTHS[bucket],
+  );
+  const makeResults = (isWhole: boolean, params: Params) =>
+    new BucketResults(bucket, params, isWhole);
   return new OwnFlow(run => runQuery(query, makeResults, run), undefined, [
     { step: 'counts', ...query.identity },
   ]);

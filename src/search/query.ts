@@ -1,9 +1,19 @@
-import { cursor, date, lines, type OptionTable, oneOf, optionError, required } from '../check.js';
+import {
+  cursor,
+  date,
+  flag,
+  func,
+  lines,
+  type OptionTable,
+  oneOf,
+  optionError,
+  required,
+} from '../check.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { serviceUrl } from '../http/service-url.js';
 import { ruleErrors } from '../rules/language/render-problem.js';
-import { DAY, FIRST_POST, formatTimestamp, parseDate, type Timestamp } from '../time.js';
+import { DAY, FIRST_POST, formatTimestamp, MINUTE, parseDate, type Timestamp } from '../time.js';
 
 /** The search products: the last 30 days, or everything since 2006. */
 export type Product = '30day' | 'fullarchive';
@@ -25,6 +35,20 @@ export interface QueryOptions {
   readonly fromDate?: Timestamp | undefined;
   /** Newest minute, exclusive. @default now */
   readonly toDate?: Timestamp | undefined;
+  /**
+   * For runs that follow each other, as by cron: each goes on where the last complete one ended, and ends at the
+   * newest minute (of counts, the newest whole bucket) that is searchable for certain, so that
+   * nothing comes twice or is missed between two. `fromDate` is where the first begins; later runs do
+   * not look at it. Needs a sink with a checkpoint, which adds to what it has written, and cannot be
+   * combined with `toDate`, `next`, `limit`, `pages` or a `share`.
+   * @default false
+   */
+  readonly incremental?: boolean | undefined;
+  /**
+   * With `incremental` and `30day`: called with minutes that are older than 31 days, as no run came in time; the run
+   * covers the rest. Without it, they end the flow with an `IncompleteError`. It may return a promise.
+   */
+  readonly onGap?: ((gap: QueryGap) => unknown) | undefined;
   /** The label of the search endpoint, which the service assigns. @default the account's `label` */
   readonly label?: string | undefined;
   /** How the request is sent. @default 'POST' */
@@ -36,6 +60,15 @@ export interface QueryOptions {
    * it. All other options must be those of the first run.
    */
   readonly resume?: Cursor | undefined;
+}
+
+/** Minutes that an incremental search or count of `30day` came too late for. `fullarchive` has them. */
+export interface QueryGap {
+  /** First minute, inclusive: `YYYYMMDDHHMM`, UTC. */
+  readonly fromDate: string;
+  /** Last minute, exclusive. */
+  readonly toDate: string;
+  readonly reason: 'expired';
 }
 
 /** Parameters of a request as they are sent. */
@@ -63,9 +96,12 @@ export interface Query extends Bounds {
   readonly method: 'POST' | 'GET';
   readonly params: Params;
   /** What a cursor must have in common with this query. */
-  readonly identity: Params;
+  readonly identity: Readonly<Record<string, string | number | boolean>>;
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
+  /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
+  readonly runsEndAt: number | undefined;
+  readonly onGap: ((gap: QueryGap) => unknown) | undefined;
 }
 
 const MAX_CHARACTERS = 2048;
@@ -81,6 +117,8 @@ export const QUERY_OPTIONS = {
   fromDate: date('the oldest minute, inclusive'),
   toDate: date('the newest minute, exclusive'),
   label: lines('label of the search endpoint'),
+  incremental: flag('whether runs go on where the last one ended'),
+  onGap: func<(gap: QueryGap) => unknown>('called with minutes that are too old'),
   method: oneOf('how requests are sent', ['POST', 'GET'], 'POST'),
   next: lines('the `next` of an earlier response'),
   resume: cursor<Cursor & object>(),
@@ -99,22 +137,33 @@ export function checkQuery(
   options: QueryOptions,
   ownParams: Readonly<Record<string, string | number | undefined>>,
   { limit, pages, slices }: Bounds = UNBOUNDED,
+  runsEndAt: number = MINUTE,
 ): Query {
-  const { query, product, method = 'POST', next, resume, label } = options;
+  const { query, product, method = 'POST', next, resume, label, incremental, onGap } = options;
   checkRule(source, query);
   if (next !== undefined && resume !== undefined)
     throw optionError(source, 'next', 'and `resume` both say where to begin: pass one of them');
+  if (incremental === true)
+    for (const name of ['toDate', 'next'] as const)
+      if (options[name] !== undefined)
+        throw optionError(
+          source,
+          name,
+          'must not be given with `incremental`: each run ends at what is searchable then, and begins where the last one ended',
+        );
   const params = defined({ query, ...ownParams, ...checkWindow(source, options) });
   const file = source === 'search' ? '{label}.json' : '{label}/counts.json';
   const url = serviceUrl(account, 'baseUrl', `search/${product}/accounts/{account}/${file}`, {
     purpose: source === 'search' ? 'searches' : 'counts',
     given: { label },
   });
+  // Each incremental run has other dates.
+  const { fromDate: _, ...always } = params;
   const identity = {
     account: account.settings.account ?? '',
     label: label ?? account.settings.label ?? '',
     product,
-    ...params,
+    ...(incremental === true ? { ...always, incremental } : params),
     ...defined({ next, slices: slices === 1 ? undefined : slices }),
     ...account.serviceAt(url),
   };
@@ -131,6 +180,8 @@ export function checkQuery(
     limit,
     pages,
     slices,
+    runsEndAt: incremental === true ? runsEndAt : undefined,
+    onGap,
   };
 }
 

@@ -47,23 +47,134 @@ export interface Results<T> {
   missing(position: QueryPosition): string;
 }
 
+/** @param isWhole Whether the run starts at the first page. */
+type MakeResults<T> = (isWhole: boolean, params: Params) => Results<T>;
+
 /**
  * Runs a query: its pages, one batch each, with the cursor after it. While a page is consumed, the next
  * one is requested.
- *
- * @param makeResults Receives whether the run starts at the first page.
  */
 export async function* runQuery<T>(
   checked: Query,
-  makeResults: (isWhole: boolean) => Results<T>,
+  makeResults: MakeResults<T>,
   run: Run,
 ): Batches<T> {
   const query = { ...checked, account: checked.account.withWaits(run.progress?.onWait) };
   const resume = run.resume ?? query.resume;
-  let position = resume === undefined ? startOf(query) : positionOf(query, resume);
-  let cursor: Cursor | undefined = resume;
+  const position = resume === undefined ? startOf(query) : positionOf(query, resume);
+  if (query.runsEndAt === undefined)
+    yield* runWindow(query, { position, resume }, makeResults, run);
+  else if (resume === undefined || position.done)
+    yield* runNextWindow(query, { position, resume }, makeResults, run);
+  else {
+    // The run before has begun this window, and has not ended it.
+    let last = resume;
+    const started = withDates(query, position.window);
+    for await (const batch of runWindow(started, { position, resume }, makeResults, run)) {
+      last = batch.cursor ?? last;
+      yield batch;
+    }
+    const next = { position: positionOf(query, last), resume: last };
+    yield* runNextWindow(query, next, makeResults, run);
+  }
+}
+
+/** Where a run begins. */
+interface Start {
+  readonly position: QueryPosition;
+  /** The cursor that says so. */
+  readonly resume: Cursor | undefined;
+}
+
+/** Posts are searchable about 30 seconds after they are posted. */
+const SEARCHABLE_AFTER = MINUTE;
+
+/** The window from the end of the last one to what is searchable now. */
+async function* runNextWindow<T>(
+  query: Query,
+  { position: last, resume }: Start,
+  makeResults: MakeResults<T>,
+  run: Run,
+): Batches<T> {
+  const { clock } = query.account;
+  while (true) {
+    const isKnown = clock.isKnownSince(0);
+    const window = await nextWindow(query, last, resume, run.signal);
+    if (window.fromDate >= window.toDate) {
+      const nothing = { ...startOf(query), window: { toDate: window.fromDate }, done: true };
+      yield { items: [], cursor: resume ?? cursorOf(query, nothing), origin: query.url.href };
+      return;
+    }
+    const position = { ...startOf(query), window };
+    const cursor = cursorOf(query, position);
+    // This machine's clock may be ahead of the service's, which the first response shows.
+    const isTooNew = () => !isKnown && Number(window.toDate) > Number(endOfRun(query));
+    let isBegun = false;
+    try {
+      const start = { position, resume };
+      for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
+        if (!isBegun && isTooNew()) break;
+        // A run that goes on there has the same window, and delivers the same posts.
+        if (!isBegun) yield { items: [], cursor, origin: query.url.href };
+        isBegun = true;
+        yield batch;
+      }
+      if (isBegun) return;
+    } catch (error) {
+      run.signal.throwIfAborted();
+      if (isBegun || !isTooNew()) throw error;
+    }
+  }
+}
+
+/** The end of a run that begins now. */
+function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
+  return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));
+}
+
+async function nextWindow(
+  query: Query,
+  last: QueryPosition,
+  cursor: Cursor | undefined,
+  signal: AbortSignal,
+): Promise<Dates> {
+  const { params, product, account, runsEndAt = MINUTE, onGap } = query;
+  const toDate = endOfRun(query);
+  // Both dates are sent, as the pages of a run that goes on need the same request.
+  const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
+  if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
+  const fromDate = String(last.window.toDate);
+  if (product !== '30day') return { fromDate, toDate };
+  // The start of 30day moves with the time that passes until the last page is requested.
+  const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
+  const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
+  if (fromDate >= earliest) return { fromDate, toDate };
+  const gap = { fromDate, toDate: earliest, reason: 'expired' } as const;
+  if (onGap === undefined) {
+    const missing = [`${gap.fromDate} to ${gap.toDate}`];
+    throw new IncompleteError(
+      `The last complete run of this ${query.source} ended at ${fromDate}, and 30day no longer has the minutes from there to ${earliest}. Fetch them with product fullarchive, and pass \`onGap\` so that this goes on after them`,
+      { missing, cursor },
+    );
+  }
+  await answerOf(onGap(gap), signal);
+  return { fromDate: earliest, toDate };
+}
+
+function withDates(query: Query, { fromDate = '', toDate = '' }: EchoedWindow): Query {
+  return { ...query, params: { ...query.params, fromDate, toDate } };
+}
+
+async function* runWindow<T>(
+  query: Query,
+  start: Start,
+  makeResults: MakeResults<T>,
+  run: Run,
+): Batches<T> {
+  let { position, resume: cursor } = start;
   if (isOver(query, position)) return;
-  const results = makeResults(position.pages === 0 && position.next === undefined);
+  const isWhole = position.pages === 0 && position.next === undefined;
+  const results = makeResults(isWhole, query.params);
   const requests = await requestsOf(query, position.window, run.signal);
   if (position.slice >= requests.length) throw cursorError('is damaged');
   let isInCallback = false;

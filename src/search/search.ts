@@ -86,7 +86,8 @@ const OPTIONS = {
  */
 export function search(account: Account, options: SearchOptions): Flow<Activity> {
   const checked = checkAccountOptions('search', account, OPTIONS, options);
-  const { tag, slices, onDamaged, share = account.settings.share } = checked;
+  const { tag, slices, onDamaged, share = account.settings.share, incremental } = checked;
+  refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, share });
   for (const name of ['limit', 'pages', 'next'] as const)
     for (const [whole, isSet] of [
       ['slices', slices > 1],
@@ -115,6 +116,17 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
     undefined,
     [{ step: 'search', ...bounds, ...query.identity, share: shareName(share) }],
   );
+}
+
+/** Refuses what leaves some of the window to another run. */
+function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(parts))
+    if (incremental && value !== undefined)
+      throw optionError(
+        'search',
+        name,
+        'cannot be combined with `incremental`: the next run begins where the whole window of this one ends',
+      );
 }
 
 /**

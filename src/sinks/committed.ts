@@ -12,10 +12,12 @@ import {
 import { StorageError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
+import { isIncremental } from '../flow/flow-difference.js';
+import { shownTime } from '../flow/progress-text.js';
 import { TimedInput } from '../flow/timed-input.js';
 import { HeldRows, partsOf } from './committed/held-rows.js';
 import { cursorOf } from './committed/saved-text.js';
-import { jsonOf, Target, type TargetCalls, type WriteRange } from './committed/target.js';
+import { Target, type TargetCalls, type WriteRange } from './committed/target.js';
 
 export type { WriteRange };
 
@@ -68,6 +70,10 @@ export interface CommittedOptions<T, Tx = void> {
 /** What `committed` has written, including earlier runs that this one resumed. */
 export interface Committed {
   readonly rows: number;
+  /** Where the text said that all is written, so that nothing was asked: since when. */
+  readonly completeSince?: Date | undefined;
+  /** Of a flow with an `incremental` source: the rows of this run alone. 0 says that nothing was new. */
+  readonly added?: number | undefined;
 }
 
 const OPTIONS = {
@@ -128,6 +134,8 @@ class Run<T, Tx> {
   readonly #broken: LinkedAbort;
   readonly #target: Target<T, Tx>;
   readonly #held: HeldRows<T>;
+  /** Whether the next run goes on where this one ends. */
+  readonly #goesOn: boolean;
   #committing: Promise<void> = Promise.resolve();
   #parts: BatchQueue<readonly T[]> | undefined;
 
@@ -137,6 +145,7 @@ class Run<T, Tx> {
     this.#run = run;
     this.#broken = new LinkedAbort(run.signal);
     this.#held = new HeldRows(options);
+    this.#goesOn = isIncremental(identityOf(input));
     this.#target = new Target(options, options, {
       owner: { sink: { step: 'committed' }, flow: identityOf(input) },
       signal: this.#broken.signal,
@@ -147,8 +156,17 @@ class Run<T, Tx> {
   async result(): Promise<Committed> {
     try {
       await this.#target.open();
-      if (this.#target.saved.state !== 'complete') await this.#read();
-      return { rows: this.#target.saved.rows };
+      const { state, rows: before, completed } = this.#target.saved;
+      const { progress } = this.#run;
+      if (state === 'complete' && !this.#goesOn) {
+        progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
+        return { rows: before, completeSince: completed };
+      }
+      await this.#read();
+      const { rows } = this.#target.saved;
+      if (!this.#goesOn) return { rows };
+      if (rows === before) progress?.tell('nothing new');
+      return { rows, added: rows - before };
     } finally {
       this.#broken.unlink();
     }
@@ -184,14 +202,16 @@ class Run<T, Tx> {
       if (result.done === true) break;
       const { cursor } = result.value;
       held.add(result.value, performance.now());
-      const isThere = !pending.isLast && cursor !== undefined && jsonOf(cursor) === pending.cursor;
+      // Its cursor may have another text: tokens of pages depend on when they were requested. An incremental source
+      // goes on after what were the last rows.
+      const isThere = (this.#goesOn || !pending.isLast) && cursor !== undefined;
       if (held.size > pending.rows) throw this.#otherRows(pending.rows);
       if (!isThere || held.size !== pending.rows) continue;
       await this.#commit(held.take(), false);
       return false;
     }
     if (!pending.isLast || held.size !== pending.rows) throw this.#otherRows(pending.rows);
-    await this.#commit(held.takeAll(), true);
+    await this.#commit(this.#takeLast(), true);
     return true;
   }
 
@@ -204,7 +224,7 @@ class Run<T, Tx> {
         held.add(result.value, performance.now());
         if (await this.#goOnWithParts(result.value.cursor)) continue;
       }
-      if (held.isDue(performance.now())) {
+      if (held.isDue(performance.now()) || (!this.#target.hasTransactions && this.#fixesWindow())) {
         await this.#committing;
         this.#begin(this.#commit(held.take(), false));
       } else if (held.isFullWithoutCursor && this.#target.hasTransactions) {
@@ -212,9 +232,34 @@ class Run<T, Tx> {
         await this.#beginParts();
       }
     }
-    if (this.#parts !== undefined) return await this.#endParts(undefined, true);
+    if (this.#parts !== undefined) {
+      if (this.#goesOn) throw this.#withoutCursor();
+      return await this.#endParts(undefined, true);
+    }
     await this.#committing;
-    await this.#commit(held.takeAll(), true);
+    await this.#commit(this.#takeLast(), true);
+  }
+
+  /**
+   * Whether there is nothing but the cursor that an incremental run begins with: until it is saved, the next run may
+   * not deliver the same rows.
+   */
+  #fixesWindow(): boolean {
+    return this.#goesOn && this.#held.size === 0 && this.#held.dueAt !== undefined;
+  }
+
+  /** What is left at the end. */
+  #takeLast(): ReturnType<HeldRows<T>['takeAll']> {
+    if (this.#goesOn && this.#held.isBehind) throw this.#withoutCursor();
+    return this.#held.takeAll();
+  }
+
+  #withoutCursor(): StorageError {
+    const { name } = this.#options;
+    return new StorageError(
+      `The flow has ended with items that no cursor follows, so the next run could not go on after them: ${name} stays as it was. Use operators that forward cursors`,
+      { path: name },
+    );
   }
 
   async #commit(taken: Parameters<Target<T, Tx>['commit']>[0], isLast: boolean): Promise<void> {

@@ -192,6 +192,7 @@ class Tee {
         progress,
       })),
       checkpoint,
+      progress: this.#run.progress,
       owner: {
         sink: { step: 'tee', branches: files.length },
         flow: [...identityOf(this.#input), ...branches],
@@ -208,7 +209,7 @@ class Tee {
   }
 
   /** Reads the input to its end, or until all branches have ended. */
-  async read({ writers, signal, before, committer }: Opened): Promise<void> {
+  async read({ writers, signal, before, committer }: Opened): Promise<Cursor | undefined> {
     this.#started = true;
     const { resume, cursors } = cursorsOf(before?.cursor, this.#files.length);
     const ended = cursors.map(cursor => cursor === ENDED);
@@ -248,7 +249,7 @@ class Tee {
         });
         guard(
           branch,
-          write.then(() => commits?.ended(number)),
+          write.then(end => commits?.ended(number, end)),
         );
       }
       // All sinks are called, so all arguments are what they should be.
@@ -262,6 +263,7 @@ class Tee {
     await feed.close();
     failure ??= feed.failure;
     if (failure !== undefined) throw failure.error;
+    return commits?.end(before?.cursor);
   }
 
   /** Runs the other branches without items, where a checkpoint says that all is written. */
@@ -278,7 +280,7 @@ class Tee {
       resume,
       reached,
     }: Pull & { readonly signal: AbortSignal; reached(cursor: Cursor): Promise<void> },
-  ): Promise<void> {
+  ): Promise<Cursor | undefined> {
     const bound = boundFlow(output, { signal, progress });
     return writer.write(bound, { signal, resume, progress }, reached);
   }
@@ -308,7 +310,10 @@ function cursorsOf(cursor: Cursor | undefined, branches: number) {
     readonly tee?: readonly (Cursor | typeof ENDED)[];
     readonly inner?: Cursor;
   };
-  return { resume: inner, cursors: Array.from({ length: branches }, (_, index) => tee[index]) };
+  return {
+    resume: inner ?? undefined,
+    cursors: Array.from({ length: branches }, (_, index) => tee[index]),
+  };
 }
 
 function planOf(args: readonly unknown[]): TeePlan {

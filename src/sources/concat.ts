@@ -1,12 +1,15 @@
 import { cursorError } from '../check.js';
+import { OptionError } from '../errors.js';
 import {
   type Batches,
   batchesOf,
   type Cursor,
   type Flow,
+  identityOf,
   OwnFlow,
   type Run,
 } from '../flow/flow.js';
+import { isIncremental } from '../flow/flow-difference.js';
 import { hold } from '../flow/held-streams.js';
 import type { Source } from '../flow/pipeline.js';
 import { ProgressParts } from '../flow/progress-parts.js';
@@ -34,6 +37,11 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('concat', sources);
+  if (sources.some(source => isIncremental(identityOf(source as AsyncIterable<unknown>))))
+    throw new OptionError(
+      'source',
+      '`concat` cannot take a source that is `incremental`: it does not go back to a source that has ended. Use `merge`',
+    );
   const flow = new OwnFlow<ItemOf<Sources[number]>>(
     run => inTurn(sources as never, run),
     undefined,

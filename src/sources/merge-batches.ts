@@ -1,5 +1,13 @@
 import { cursorError } from '../check.js';
-import { type Batch, type Batches, batchesOf, type Cursor, type Run } from '../flow/flow.js';
+import {
+  type Batch,
+  type Batches,
+  batchesOf,
+  type Cursor,
+  identityOf,
+  type Run,
+} from '../flow/flow.js';
+import { isIncremental } from '../flow/flow-difference.js';
 import { ProgressParts } from '../flow/progress-parts.js';
 import { WakeUp } from '../wait.js';
 
@@ -10,7 +18,7 @@ const MAX_WAIT_MS = 50;
 /** Batches after which sources that wait for the event loop get to run. */
 const UNBROKEN = 16;
 
-/** Where a source stands: `null` at its beginning. */
+/** Where a source stands: `null` at its beginning. One that is incremental is never done. */
 type Stand = Cursor | 'done' | null;
 
 /** The batches of several sources as they come, see `merge`. */
@@ -20,7 +28,9 @@ export async function* mergeBatches<T>(sources: readonly AsyncIterable<T>[], run
     const resume = stand === null || stand === 'done' ? undefined : stand;
     const pull = { ...run, resume, progress: progress.of(index) };
     if (stand === 'done') progress.done(index);
-    return new Part(stand, batchesOf(sources[index] as AsyncIterable<T>, pull));
+    const source = sources[index] as AsyncIterable<T>;
+    const goesOn = isIncremental(identityOf(source));
+    return new Part(stand, batchesOf(source, pull), goesOn);
   });
   const turns = new Turns(parts);
   try {
@@ -45,6 +55,9 @@ export async function* mergeBatches<T>(sources: readonly AsyncIterable<T>[], run
 class Part<T> {
   /** Where the items that were delivered end, while `isBetween` is false. */
   stand: Stand;
+  /** Whether it has ended. */
+  isDone: boolean;
+  readonly #goesOn: boolean;
   /** Whether items without a cursor after them were delivered. */
   isBetween = false;
   /** Whether the others no longer wait for its next cursor. */
@@ -56,8 +69,11 @@ class Part<T> {
   #segment = 0;
   #isBytes = false;
 
-  constructor(stand: Stand, batches: Batches<T>) {
+  /** @param goesOn Whether the next run goes on where this one ends. */
+  constructor(stand: Stand, batches: Batches<T>, goesOn: boolean) {
     this.stand = stand;
+    this.isDone = stand === 'done';
+    this.#goesOn = goesOn;
     this.#iterator = batches[Symbol.asyncIterator]();
   }
 
@@ -83,8 +99,10 @@ class Part<T> {
     const batch = this.#next;
     this.#next = undefined;
     this.isReady = false;
-    if (batch === undefined) this.#standAt('done');
-    else if (batch.cursor !== undefined) this.#standAt(batch.cursor);
+    if (batch === undefined) {
+      this.isDone = true;
+      if (!this.#goesOn) this.#standAt('done');
+    } else if (batch.cursor !== undefined) this.#standAt(batch.cursor);
     else if (batch.items.length > 0) {
       this.isBetween = true;
       this.#isBytes = batch.items[0] instanceof Uint8Array;
@@ -123,7 +141,7 @@ class Turns<T> {
   }
 
   read(part: Part<T>): void {
-    if (part.stand === 'done') return;
+    if (part.isDone) return;
     part.read().then(() => {
       this.#ready.push(part);
       this.#wakeUp.wake();
@@ -138,7 +156,7 @@ class Turns<T> {
       while (true) {
         const picked = this.#pick();
         if (picked !== undefined) return this.#ready.splice(this.#ready.indexOf(picked), 1)[0];
-        if (this.#parts.every(({ stand }) => stand === 'done')) return undefined;
+        if (this.#parts.every(({ isDone }) => isDone)) return undefined;
         if (this.#ready.length > 0) patience ??= setTimeout(() => this.#giveUp(), MAX_WAIT_MS);
         await this.#wakeUp.next();
       }

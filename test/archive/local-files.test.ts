@@ -357,3 +357,79 @@ describe('localFiles', () => {
     expect(await contents(flow, all[0]!.cursor)).toEqual(['{"b":1}', '{"c":1}']);
   });
 });
+
+describe('localFiles of incremental runs', () => {
+  const ids = (...numbers: number[]) =>
+    numbers
+      .map(id => `{"id_str":"${id}","created_at":"Fri May 10 09:41:12 +0000 2024"}\n`)
+      .join('');
+  const run = (name = 'out', plain: 'pass' | 'refuse' = 'pass') =>
+    pipeline(
+      localFiles(join(folder, 'in'), { incremental: true }),
+      gunzip({ plain }),
+      jsonLines(),
+      activities(),
+      files({
+        path: join(folder, name, 'all.jsonl'),
+        checkpoint: join(folder, name, 'checkpoint.json'),
+      }),
+    );
+  const written = async (name = 'out') =>
+    (await readFile(join(folder, name, 'all.jsonl'), 'utf8')).match(/(?<="id_str":")\d+/g) ?? [];
+
+  it('read the files that are new, wherever they are among the others', async () => {
+    await write({ 'in/b/2.jsonl': ids(1, 2), 'in/b/3.jsonl.gz': gzipSync(ids(3)) });
+    expect(await run()).toMatchObject({ posts: 3, added: 3 });
+    await write({ 'in/a/9.jsonl': ids(4), 'in/b/1.jsonl': ids(5), 'in/c.jsonl': ids(6) });
+    expect(await run()).toMatchObject({ posts: 6, added: 3 });
+    expect(await run()).toMatchObject({ posts: 6, added: 0 });
+    expect(await written()).toEqual(['1', '2', '3', '4', '5', '6']);
+  });
+
+  it('find nothing new in a folder of gzip files', async () => {
+    await write({ 'in/1.jsonl.gz': gzipSync(ids(1)) });
+    expect(await run('out', 'refuse')).toMatchObject({ posts: 1, added: 1 });
+    expect(await run('out', 'refuse')).toMatchObject({ posts: 1, added: 0 });
+  });
+
+  it('go on after a run that failed between two files', async () => {
+    await write({ 'in/1.jsonl': ids(1), 'in/2.jsonl': ids(2) });
+    await run();
+    await write({ 'in/0.jsonl': ids(3), 'in/3.jsonl': 'damaged\n' });
+    await expect(run()).rejects.toThrow('3.jsonl');
+    await write({ 'in/3.jsonl': ids(4) });
+    expect(await run()).toMatchObject({ posts: 4 });
+    expect((await written()).sort()).toEqual(['1', '2', '3', '4']);
+  });
+
+  it('begin with an empty folder, and refuse a file that has grown, not one that was rewritten', async () => {
+    await mkdir(join(folder, 'in'));
+    expect(await run()).toMatchObject({ posts: 0, added: 0 });
+    await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
+    expect(await run()).toMatchObject({ posts: 3, added: 3 });
+    await write({ 'in/1.jsonl': ids(2) });
+    expect(await run()).toMatchObject({ posts: 3, added: 0 });
+    await write({ 'in/2.jsonl': ids(3, 4) });
+    await expect(run()).rejects.toThrow(/2\.jsonl has grown since it was read/);
+    await rm(join(folder, 'in/2.jsonl'));
+    expect(await run()).toMatchObject({ posts: 3, added: 0 });
+  });
+
+  it('refuse the checkpoint of runs that are not', async () => {
+    await write({ 'in/1.jsonl': ids(1) });
+    const once = (incremental: boolean) =>
+      pipeline(
+        localFiles(join(folder, 'in'), { incremental }),
+        jsonLines(),
+        activities(),
+        files({ path: join(folder, 'x.jsonl'), checkpoint: join(folder, 'checkpoint') }),
+      );
+    await once(false);
+    await expect(once(true)).rejects.toThrow(
+      '`incremental` of localFiles() was not given and is now true',
+    );
+    const cursor = { source: 'local-files', files: 1, last: 'x', done: 'y' };
+    const flow = localFiles(join(folder, 'in'), { incremental: true });
+    await expect(batchesOf(flow, cursor)).rejects.toThrow(OptionError);
+  });
+});

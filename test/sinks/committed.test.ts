@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { type CommittedOptions, committed } from '../../src/sinks/committed.js';
+import { type Committed, type CommittedOptions, committed } from '../../src/sinks/committed.js';
 import { places } from './cursors.js';
 import { type Ending, StandIn } from './stand-in.js';
 
@@ -35,7 +35,10 @@ describe('committed', () => {
         places(batchesOf([2, 2]), { onOpen: from => opened.push(from) }),
         committed({ ...quick, ...target.transactions }),
       );
-    expect([await run(), await run()]).toEqual([{ rows: 4 }, { rows: 4 }]);
+    expect([await run(), await run()]).toEqual([
+      { rows: 4 },
+      { rows: 4, completeSince: expect.any(Date) },
+    ]);
     expect(opened).toEqual([0]);
     expect(target.rows).toEqual(numbers(4));
   });
@@ -93,7 +96,10 @@ describe('each row comes once, however calls fail and whenever the run is killed
               committed(options),
             ).catch((error: unknown) => error);
             if (!(result instanceof Error)) {
-              expect(result).toEqual({ rows: total });
+              // Killed after its last commit: the next run finds that it is complete.
+              const { completeSince, ...written } = result as Committed;
+              expect(written).toEqual({ rows: total });
+              expect(completeSince === undefined || completeSince instanceof Date).toBe(true);
               break;
             }
             expect(result).toBeInstanceOf(StorageError);

@@ -17,6 +17,8 @@ interface BranchState {
   /** While it waits: its cursor as JSON, and the function that lets it go on. */
   waiting: { readonly json: string; readonly go: () => void } | undefined;
   ended: boolean;
+  /** Where it has ended: after all items, early, or behind the last cursor. */
+  end?: Cursor | typeof ENDED | undefined;
 }
 
 /**
@@ -42,7 +44,12 @@ export class BranchCommits {
     this.#committer = committer;
     this.#feed = feed;
     this.#signal = signal;
-    this.#branches = ended.map(ended => ({ reached: undefined, waiting: undefined, ended }));
+    this.#branches = ended.map(ended => ({
+      reached: undefined,
+      waiting: undefined,
+      ended,
+      end: ended ? ENDED : undefined,
+    }));
   }
 
   /** Called with each cursor that the sink of a branch has reached; the branch goes on when it resolves. */
@@ -74,9 +81,15 @@ export class BranchCommits {
     await abortable(waits, this.#signal);
   }
 
-  /** Called when a branch has written all of its items. */
-  async ended(index: number): Promise<void> {
-    (this.#branches[index] as BranchState).ended = true;
+  /**
+   * Called when a branch has written all of its items.
+   *
+   * @param end The cursor after them, if there is one.
+   */
+  async ended(index: number, end: Cursor | undefined): Promise<void> {
+    const branch = this.#branches[index] as BranchState;
+    branch.ended = true;
+    branch.end = this.#feed.tookAll(index) ? end : ENDED;
     await this.#commitIfAll();
   }
 
@@ -92,6 +105,26 @@ export class BranchCommits {
       this.#notBefore = performance.now() + PAUSE_MS;
       this.#release();
     }, STUCK_MS);
+  }
+
+  /**
+   * The cursor after all items, once all branches have ended; `undefined` where they do not stand at one cursor of
+   * their input.
+   *
+   * @param before The cursor that the run began at.
+   */
+  end(before: Cursor | undefined): Cursor | undefined {
+    const ends = this.#branches.map(({ end }) => end);
+    const inputs = ends.map(end => (end === ENDED ? ENDED : this.#feed.inputCursorIn(end)));
+    const reading = inputs.filter(input => input !== ENDED);
+    const [first] = reading;
+    // Without a cursor of the input, nothing came: the branches stand where they began.
+    if (this.#branches.every(({ reached, end }) => reached === undefined && end !== undefined))
+      return before;
+    if (reading.some(input => input === undefined || input.number !== first?.number))
+      return undefined;
+    // As `commitIfAll` prints it.
+    return { tee: ends as readonly Cursor[], inner: first?.cursor ?? null };
   }
 
   close(): void {

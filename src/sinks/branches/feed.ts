@@ -42,6 +42,7 @@ export class Feed<T> {
   #batches: Batch<T>[] = [];
   #first = 0;
   #number = 0;
+  readonly #atEnd = new Set<number>();
   #started = false;
   #reading = false;
   #ended = false;
@@ -103,6 +104,11 @@ export class Feed<T> {
     return this.#failure;
   }
 
+  /** Whether a branch has read the input to its end. */
+  tookAll(branch: number): boolean {
+    return this.#atEnd.has(branch);
+  }
+
   /** Whether this is the branch that the others wait for. */
   isSlowest(branch: number): boolean {
     return this.#readers.get(branch)?.position === this.#slowest;
@@ -153,7 +159,10 @@ export class Feed<T> {
         return batch;
       }
       if (this.#failure !== undefined) throw this.#failure.error;
-      if (this.#ended) return undefined;
+      if (this.#ended) {
+        this.#atEnd.add(branch);
+        return undefined;
+      }
       const woken = new Promise<void>(resolve => {
         reader.wake = resolve;
       });

@@ -62,6 +62,11 @@ export class HeldRows<T> {
     return this.#since === undefined && this.#rows.length >= this.#options.rows;
   }
 
+  /** Whether some came after the last cursor. */
+  get isBehind(): boolean {
+    return this.#rows.length > this.#reached;
+  }
+
   get size(): number {
     return this.#rows.length;
   }

@@ -7,6 +7,7 @@ import {
   type CheckpointPlace,
   checkedText,
   checkOf,
+  completedOf,
   headOf,
 } from '../output/checkpoint-text.js';
 
@@ -23,6 +24,8 @@ export interface Saved {
   readonly cursor: string;
   /** Rows that may have been written already, where the target has no transactions. */
   readonly pending?: Pending | undefined;
+  /** When all was written, where it is. */
+  readonly completed?: Date | undefined;
 }
 
 /** The rows between the cursor of a text and another. */
@@ -36,7 +39,7 @@ export interface Pending {
 
 /** Two texts are equal only where they say the same. */
 export function printSaved(
-  { state, id, commits, rows, cursor, pending }: Saved,
+  { state, id, commits, rows, cursor, pending, completed }: Saved,
   owner: CheckpointOwner,
 ): string {
   const members = [
@@ -49,17 +52,19 @@ export function printSaved(
     members.push(
       `"pending": {"rows":${pending.rows},"isLast":${pending.isLast},"cursor":${pending.cursor}}`,
     );
-  const body = headOf(state, owner) + members.map(member => `  ${member},\n`).join('');
+  const body = headOf(state, owner, completed) + members.map(member => `  ${member},\n`).join('');
   return body + checkOf(crc32(body));
 }
 
 /** @throws StorageError where the text is damaged, or belongs to another run. */
 export function parseSaved(text: string, place: CheckpointPlace, owner: CheckpointOwner): Saved {
-  const { state, id, commits, rows, cursor, pending } = checkedText(text, place, owner, isSaved);
+  const checked = checkedText(text, place, owner, isSaved);
+  const { state, id, commits, rows, cursor, pending } = checked;
   const json = (value: unknown) => JSON.stringify(value as Json);
   return {
     ...({ state, id, commits, rows } as Pick<Saved, 'state' | 'id' | 'commits' | 'rows'>),
     cursor: json(cursor),
+    completed: completedOf(checked),
     ...(isRecord(pending) && {
       pending: { ...(pending as Omit<Pending, 'cursor'>), cursor: json(pending.cursor) } as Pending,
     }),

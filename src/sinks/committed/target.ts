@@ -164,6 +164,7 @@ export class Target<T, Tx> {
     return {
       ...{ state: isLast ? 'complete' : 'running', id, commits: commits + 1, rows: before + rows },
       cursor: cursor === undefined ? last : jsonOf(cursor),
+      completed: isLast ? new Date() : undefined,
     };
   }
 

@@ -6,7 +6,13 @@ import { makeSyncedFolder } from '../../storage/folder.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
-import { type CheckpointOwner, checkedText, checkOf, headOf } from './checkpoint-text.js';
+import {
+  type CheckpointOwner,
+  checkedText,
+  checkOf,
+  completedOf,
+  headOf,
+} from './checkpoint-text.js';
 import { isCheckpoint } from './is-checkpoint.js';
 import type { FileCounts } from './output-file.js';
 
@@ -20,12 +26,16 @@ export interface Checkpoint {
   readonly state: CheckpointState;
   readonly cursor: Cursor | undefined;
   readonly files: readonly CommittedFile[];
+  /** When all was written. */
+  readonly completed?: Date | undefined;
 }
 
 /** A file in a checkpoint. */
 export interface CommittedFile extends FileCounts {
   /** Of several branches that commit together, the number of the one that writes it. */
   readonly branch?: number | undefined;
+  /** Whether an earlier run has finished it, and none has added to it since: others may have changed or moved it. */
+  readonly finished?: true | undefined;
 }
 
 /** The length of a block of the text, in UTF-16 units. */
@@ -57,6 +67,7 @@ export async function readCheckpoint(
     files: (checkpoint.files as (Omit<CommittedFile, 'lineBytes'> & { lineBytes?: number })[]).map(
       counts => ({ ...counts, lineBytes: counts.lineBytes ?? counts.bytes }),
     ),
+    completed: completedOf(checkpoint),
   };
 }
 
@@ -66,6 +77,7 @@ export interface CheckpointText {
   /** As JSON, or `null`. */
   readonly cursor: string;
   readonly files: readonly CommittedFile[];
+  readonly completed?: Date | undefined;
 }
 
 /** Replaces the checkpoint atomically. */
@@ -95,20 +107,22 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
 }
 
 /** Prints in blocks: the whole text, of many thousands of files, takes as much memory as all else that is kept of them. */
-function* print({ state, owner, cursor, files }: CheckpointText): Generator<Uint8Array> {
+function* print({ state, owner, cursor, files, completed }: CheckpointText): Generator<Uint8Array> {
   const total = (count: (file: FileCounts) => number) =>
     files.reduce((sum, file) => sum + count(file), 0);
   let sum = 0;
-  let text = `${headOf(state, owner)}  "posts": ${total(file => file.posts)},
+  let text = `${headOf(state, owner, completed)}  "posts": ${total(file => file.posts)},
   "bytes": ${total(file => file.bytes)},
   "cursor": ${cursor},
   "files": [`;
-  for (const [index, { path: name, posts, bytes, lineBytes, branch }] of files.entries()) {
+  for (const [index, { path: name, ...counted }] of files.entries()) {
+    const { posts, bytes, lineBytes, branch, finished } = counted;
     const counts = JSON.stringify({
       path: name,
       posts,
       bytes,
       branch,
+      finished,
       ...(lineBytes === bytes ? {} : { lineBytes }),
     });
     text += `${index === 0 ? '' : ','}\n    ${counts}`;

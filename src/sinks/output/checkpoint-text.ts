@@ -23,11 +23,20 @@ const VERSION = 1;
 /** The text, and the checksum of what is before it: a wrong count would truncate files in the wrong place. */
 const CHECK = /^([\s\S]*) {2}"check": "[0-9a-f]{8}"\n}\n$/;
 
-/** How the text of each checkpoint begins. Members follow, each with a comma at its end; `checkOf` ends it. */
-export function headOf(state: string, { sink, flow }: CheckpointOwner): string {
+/**
+ * How the text of each checkpoint begins. Members follow, each with a comma at its end; `checkOf` ends it.
+ *
+ * @param completed When all was written, where it is.
+ */
+export function headOf(
+  state: string,
+  { sink, flow }: CheckpointOwner,
+  completed: Date | undefined,
+): string {
+  const since = completed === undefined ? '' : `\n  "completed": "${completed.toISOString()}",`;
   return `{
   "version": ${VERSION},
-  "state": "${state}",
+  "state": "${state}",${since}
   "sink": ${JSON.stringify(sink)},
   "flow": ${JSON.stringify(flow)},
 `;
@@ -65,6 +74,12 @@ export function checkedText(
     owner,
   );
   return checkpoint;
+}
+
+/** The time that `headOf` printed. An older version did not. */
+export function completedOf({ completed }: Readonly<Record<string, unknown>>): Date | undefined {
+  const at = typeof completed === 'string' ? new Date(completed) : undefined;
+  return at === undefined || Number.isNaN(at.getTime()) ? undefined : at;
 }
 
 function mustBelongTo(

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { StorageError } from '../../errors.js';
+import type { Cursor } from '../../flow/flow.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { syncFolder } from '../../storage/folder.js';
 import { type Lock, recoveryLockPath } from '../../storage/lock.js';
@@ -110,9 +111,20 @@ export class Committer {
     await this.#pending?.catch(() => {});
   }
 
-  /** Commits the rest, gives the files their final names, and marks the checkpoint complete. */
-  async finish(): Promise<CommittedFile[]> {
+  /** Records where a run begins that adds to the files of earlier ones. */
+  async begin(cursor: Cursor | undefined): Promise<void> {
+    this.#cursor = JSON.stringify(cursor ?? null);
+    await this.#write('running');
+  }
+
+  /**
+   * Commits the rest, gives the files their final names, and marks the checkpoint complete.
+   *
+   * @param cursor After all items, as JSON, where another run goes on there.
+   */
+  async finish(cursor: string | undefined): Promise<CommittedFile[]> {
     await this.#pending;
+    if (cursor !== undefined) this.#cursor = cursor;
     await this.#commit('finishing');
     const { members } = this.#options;
     for (const { outputs } of members) await outputs.nameFiles();
@@ -147,6 +159,7 @@ export class Committer {
         owner,
         cursor: this.#cursor,
         files: [...this.#committed.values()],
+        completed: state === 'complete' ? new Date() : undefined,
       });
       this.#written = true;
     } catch (error) {
@@ -207,8 +220,33 @@ export async function checkOutputs(
 }
 
 /**
+ * The checkpoint that a run begins with which adds to the files of complete ones: files that none has added to
+ * since may have been changed, as by `applyCompliance`, or moved elsewhere.
+ */
+export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise<Checkpoint> {
+  const { cursor } = before;
+  const files: CommittedFile[] = [];
+  for (const file of before.files) {
+    const { finished, ...open } = file;
+    const isOpen = before.state !== 'complete' && finished !== true;
+    const size = isOpen ? undefined : (await regularStatus(fs, file.path))?.size;
+    // The run before had made it a part again.
+    const isPart = size === undefined && (await regularStatus(fs, file.path + PART)) !== undefined;
+    if (isOpen || isPart) {
+      files.push(open);
+      continue;
+    }
+    const bytes = size ?? file.bytes;
+    const isCompressed = file.lineBytes !== file.bytes;
+    const lineBytes = isCompressed ? file.lineBytes : bytes;
+    files.push({ ...file, bytes, lineBytes, finished: true });
+  }
+  return { state: 'running', cursor, files };
+}
+
+/**
  * Truncates the parts to the bytes that the checkpoint counts, and returns the files that have their final
- * names. Throws where a file is shorter or missing.
+ * names. Throws where a file is shorter or missing, unless an earlier run has finished it.
  *
  * @param endsFiles whether the sink that writes the file gives files their names at each commit.
  */
@@ -223,6 +261,10 @@ export async function restore(
   for (const counts of files) {
     const part = counts.path + PART;
     try {
+      if (counts.finished === true) {
+        named.add(counts);
+        continue;
+      }
       const size = (await regularStatus(fs, part))?.size;
       if (endsFiles(counts) ? size !== counts.bytes : size === undefined && state === 'finishing') {
         // A crash came after this file got its final name; the name may not be on disk yet.

@@ -29,7 +29,9 @@ export interface FileSinkOptions<T> {
   /**
    * A file that records the safely written output and the cursor after it. Running the same script
    * again after a crash resumes there, and each item is written exactly once. After a complete run,
-   * the same script opens nothing and returns the same result until the file is deleted. A checkpoint
+   * the same script opens nothing and returns the same result, with `completeSince`, until the file is
+   * deleted; where the source is `incremental`, it goes on and adds to the files, each of which is called
+   * `<name>.part` again until the run has ended. A checkpoint
    * belongs to one flow and one sink: it is refused with another query, other rules, another operator
    * that decides which items pass, or other options of the sink; the functions given to `map` and
    * `filter` may change. The source must deliver cursors.

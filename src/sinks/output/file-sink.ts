@@ -37,6 +37,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
     const [written] = await writeTogether<T>(fs, {
       sinks: [{ plan, progress }],
       checkpoint,
+      progress,
       signal: ended,
       owner: { sink: settings, flow: identityOf(input) },
       read: async ({ writers: [writer], signal, before, committer }) =>

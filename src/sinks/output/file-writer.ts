@@ -99,15 +99,17 @@ export class FileWriter<T> {
    *
    * @param reached Called with each cursor, once the items before it are collected. The next items come
    * when it has ended.
+   * @returns The cursor after the last item; `undefined` where items came after the last cursor.
    */
   async write(
     input: AsyncIterable<T>,
     pull: Pull,
     reached: (cursor: Cursor) => Promise<void>,
-  ): Promise<void> {
+  ): Promise<Cursor | undefined> {
     const { compression } = this.#plan;
     const { outputs } = this;
     const route = this.#route();
+    let end = pull.resume;
     // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
     const watched =
       compression === undefined && !isEncoded(this.#format)
@@ -126,9 +128,12 @@ export class FileWriter<T> {
           rows?.file.release();
         }
         await outputs.begin();
+        const isEmpty = rows === undefined && batch.items.length === 0;
+        if (cursor !== undefined || !isEmpty) end = cursor;
         if (cursor !== undefined) await reached(cursor);
         outputs.throwFailure();
       }
+      return end;
     } finally {
       clearInterval(watched);
     }

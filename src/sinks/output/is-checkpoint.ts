@@ -13,8 +13,11 @@ export function isCheckpoint({ state, cursor, files }: Record<string, unknown>):
 
 function isCommittedFile(file: unknown): boolean {
   if (!isRecord(file)) return false;
-  const { path, posts, bytes, lineBytes = bytes, branch = 0 } = file;
+  const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true } = file;
   return (
-    typeof path === 'string' && path !== '' && [posts, bytes, lineBytes, branch].every(isCount)
+    finished === true &&
+    typeof path === 'string' &&
+    path !== '' &&
+    [posts, bytes, lineBytes, branch].every(isCount)
   );
 }

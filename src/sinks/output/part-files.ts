@@ -47,6 +47,8 @@ export class PartFiles {
   readonly #folders: OutputFolders;
   readonly #limit;
   readonly #otherRuns: OtherRuns;
+  /** Finished files that become parts again. */
+  readonly #reopened = new Map<OutputFile, Promise<void>>();
 
   /** @param signal Ends all writing. */
   constructor(fs: FileSystem, names: OutputNames, options: PartFilesOptions, signal: AbortSignal) {
@@ -102,7 +104,8 @@ export class PartFiles {
     this.#signal.throwIfAborted();
     const files = ranges.map(({ file }) => file);
     for (const file of files)
-      if (file.fresh) await this.#guard('write', file.part, () => this.#prepare(file));
+      if (file.fresh || file.named)
+        await this.#guard('write', file.part, () => this.#prepare(file));
     await this.#openFiles.useAll(files, async open => {
       this.#signal.throwIfAborted();
       for (const file of files) this.#created(file);
@@ -163,9 +166,38 @@ export class PartFiles {
 
   async #prepare(file: OutputFile): Promise<void> {
     await this.lock();
+    if (file.named) await this.#reopen(file);
     if (!file.fresh) return;
     await this.#makeFolderOf(file.path);
     await regularStatus(this.#fs, file.path);
+  }
+
+  /** Makes a finished file a part again, so that more can be added. */
+  #reopen(file: OutputFile): Promise<void> {
+    let reopened = this.#reopened.get(file);
+    if (reopened === undefined) {
+      reopened = this.#takeBack(file).finally(() => this.#reopened.delete(file));
+      this.#reopened.set(file, reopened);
+    }
+    return reopened;
+  }
+
+  async #takeBack(file: OutputFile): Promise<void> {
+    const size = (await regularStatus(this.#fs, file.path))?.size;
+    if (size === undefined)
+      throw new StorageError(
+        `Cannot add to ${file.path}, which an earlier run has finished: it was moved or removed. Put it back, or choose a \`path\` whose files are over when they are moved, such as one with {hour}`,
+        { path: file.path },
+      );
+    if (size !== file.bytes)
+      throw new StorageError(
+        `Cannot add to ${file.path}, which an earlier run has finished: another process has changed it during this run. Run again once nothing writes to it`,
+        { path: file.path, retryable: true },
+      );
+    await this.#fs.rename(file.path, file.part);
+    // Before anything is added: after a power cut, the old name must not stand for more than was finished.
+    await syncFolder(this.#names.absolute(path.dirname(file.path)), this.#fs);
+    file.named = false;
   }
 
   #created(file: OutputFile): void {

@@ -1,6 +1,11 @@
 import path from 'node:path';
 import { LinkedAbort } from '../../abortable.js';
+import { optionError } from '../../check.js';
+import { StorageError } from '../../errors.js';
+import type { Cursor } from '../../flow/flow.js';
+import { isIncremental } from '../../flow/flow-difference.js';
 import type { Progress } from '../../flow/progress.js';
+import { shownTime } from '../../flow/progress-text.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
@@ -13,6 +18,7 @@ import {
 import type { CheckpointOwner } from './checkpoint-text.js';
 import {
   AGAIN,
+  adoptFinished,
   Committer,
   checkOutputs,
   checkpointPaths,
@@ -36,8 +42,13 @@ export interface TogetherOptions<T> {
   readonly checkpoint: string | undefined;
   readonly owner: CheckpointOwner;
   readonly signal: AbortSignal | undefined;
-  /** Reads the input to its end. Not called where a checkpoint says that all items are written. */
-  read(session: Session<T>): Promise<void>;
+  /**
+   * Reads the input to its end. Not called where a checkpoint says that all items are written.
+   *
+   * @returns The cursor after all items; `undefined` where some came after the last cursor.
+   */
+  read(session: Session<T>): Promise<Cursor | undefined>;
+  readonly progress: Progress | undefined;
 }
 
 export interface Session<T> {
@@ -63,25 +74,68 @@ export async function writeTogether<T>(
   const folder = workingFolder();
   const here = fileSystemIn(folder, fs);
   const { checkpoint } = options;
+  const goesOn = isIncremental(options.owner.flow);
+  if (goesOn && checkpoint === undefined)
+    throw optionError(
+      options.owner.sink.step,
+      'checkpoint',
+      'is missing: the source is `incremental`, and a checkpoint says where the last run ended',
+    );
   if (checkpoint === undefined) return writtenOf(options, await run(here, folder, options));
   await prepareFolder(here, path.resolve(folder, checkpoint));
   const lock = await takeLock(lockPath(checkpoint), { fs: here });
   try {
-    const before = await readCheckpoint(here, checkpoint, options.owner);
-    if (before?.state === 'complete') {
-      await checkOutputs(here, checkpoint, before);
-      return writtenOf(options, before.files);
+    const read = () => readCheckpoint(here, checkpoint, options.owner);
+    let before = await read();
+    if (before?.state === 'complete' && !goesOn)
+      return await complete(here, checkpoint, options, before);
+    const runFrom = (from: Checkpoint | undefined) =>
+      run(here, folder, options, { file: checkpoint, lock, before: from, goesOn });
+    if (before?.state === 'finishing' && goesOn) {
+      await runFrom(before);
+      before = await read();
     }
-    return writtenOf(options, await run(here, folder, options, { file: checkpoint, lock, before }));
+    if (before !== undefined && goesOn) before = await adoptFinished(here, before);
+    const written = writtenOf(options, await runFrom(before));
+    return goesOn ? withAdded(options, written, before?.files ?? []) : written;
   } finally {
     await lock.release();
   }
+}
+
+/** The result of a run whose checkpoint is complete: nothing is asked or opened. */
+async function complete<T>(
+  fs: FileSystem,
+  file: string,
+  options: TogetherOptions<T>,
+  before: Checkpoint,
+): Promise<Written[]> {
+  await checkOutputs(fs, file, before);
+  const { completed, files } = before;
+  options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
+  return writtenOf(options, files).map(written => ({ ...written, completeSince: completed }));
+}
+
+/** Adds to each result what this run has written. */
+function withAdded<T>(
+  { sinks, progress }: TogetherOptions<T>,
+  written: readonly Written[],
+  before: readonly CommittedFile[],
+): Written[] {
+  const all = written.map((result, index) => {
+    const own = before.filter(file => file.branch === sinks[index]?.branch);
+    return { ...result, added: result.posts - own.reduce((sum, { posts }) => sum + posts, 0) };
+  });
+  if (all.every(({ added }) => added === 0)) progress?.tell('nothing new');
+  return all;
 }
 
 interface Locked {
   readonly file: string;
   readonly lock: Lock;
   readonly before: Checkpoint | undefined;
+  /** Whether the next run goes on where this one ends. */
+  readonly goesOn: boolean;
 }
 
 async function run<T>(
@@ -121,9 +175,16 @@ async function run<T>(
       committer = new Committer(fs, { ...locked, owner, members, fail });
       if (before !== undefined) await resume(fs, locked.file, before, members);
     }
-    if (before?.state !== 'finishing')
-      await read({ writers, signal: broken.signal, before, committer });
-    return await (committer === undefined ? finish(members) : committer.finish());
+    const isWritten = before?.state === 'finishing';
+    if (before !== undefined && locked?.goesOn === true && !isWritten)
+      await committer?.begin(before.cursor);
+    const end = isWritten
+      ? before.cursor
+      : await read({ writers, signal: broken.signal, before, committer });
+    if (committer === undefined) return await finish(members);
+    if (locked?.goesOn !== true) return await committer.finish(undefined);
+    if (end === undefined && !isWritten) throw withoutCursor(locked.file);
+    return await committer.finish(JSON.stringify(end ?? null));
   } catch (error) {
     throw writers[0]?.outputs.failure ?? error;
   } finally {
@@ -131,6 +192,13 @@ async function run<T>(
     await committer?.idle();
     for (const writer of writers) await writer.close();
   }
+}
+
+function withoutCursor(file: string): StorageError {
+  return new StorageError(
+    `The flow has ended with items that no cursor follows, so the next run could not go on after them: the checkpoint ${file} stays as it was. Use operators that forward cursors`,
+    { path: file },
+  );
 }
 
 async function resume(

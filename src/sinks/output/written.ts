@@ -14,4 +14,8 @@ export interface Written {
   readonly bytes: number;
   /** In the order of their creation; empty for a stream. */
   readonly files: readonly WrittenFile[];
+  /** Where the checkpoint said that all is written, so that nothing was asked or opened: since when. */
+  readonly completeSince?: Date | undefined;
+  /** Of a flow with an `incremental` source: the lines of this run alone. 0 says that nothing was new. */
+  readonly added?: number | undefined;
 }

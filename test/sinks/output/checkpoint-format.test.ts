@@ -89,7 +89,10 @@ describe('a checkpoint', () => {
     const out = await temporaryFolder();
     const opened: number[] = [];
     const first = await finish(optionsIn(out), from => opened.push(from));
-    expect(await finish(optionsIn(out), from => opened.push(from))).toEqual(first);
+    expect(await finish(optionsIn(out), from => opened.push(from))).toEqual({
+      ...first,
+      completeSince: expect.any(Date),
+    });
     expect(opened).toEqual([0]);
     await rm(`${out}/run.json`);
     expect(await finish(optionsIn(out), from => opened.push(from))).toEqual(first);

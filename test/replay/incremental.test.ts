@@ -1,0 +1,121 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { account, collect, files, type Gap, OptionError, pipeline, replay, tap } from 'millrace';
+import { createService, type Service } from 'millrace/service';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+let service: Service;
+let folder: string;
+let addresses: Awaited<ReturnType<Service['start']>>;
+let start: number;
+const gaps: Gap[] = [];
+
+beforeEach(async () => {
+  service = createService({ limits: 'relaxed', postsPerMinute: 1, heartbeatMs: 50 });
+  addresses = await service.start(0);
+  service.clock.freeze();
+  folder = await temporaryFolder();
+  start = floorTo(MINUTE, service.clock.now()) - 2 * HOUR;
+  gaps.length = 0;
+});
+afterEach(() => service.stop());
+
+/** Uses the service's clock, which waits advance. */
+function acme() {
+  return account({
+    ...addresses,
+    timing: {
+      now: () => service.clock.now(),
+      elapsed: () => service.clock.now(),
+      random: () => 0.5,
+      async sleep(ms, signal) {
+        signal?.throwIfAborted();
+        service.clock.advance(ms);
+        await new Promise(resolve => setImmediate(resolve));
+      },
+    },
+  });
+}
+
+const common = () => ({ streamType: 'firehose', fromDate: new Date(start), folder }) as const;
+
+function run(failAfter = Number.POSITIVE_INFINITY) {
+  let left = failAfter;
+  return pipeline(
+    replay(acme(), { ...common(), incremental: true, onGap: gap => void gaps.push(gap) }),
+    tap(() => {
+      if (left-- <= 0) throw new Error('crash');
+    }),
+    files({
+      path: path.join(folder, 'out/{hour}.jsonl'),
+      checkpoint: path.join(folder, 'checkpoint.json'),
+      commitIntervalMs: 0,
+    }),
+  );
+}
+
+async function ids(): Promise<string[]> {
+  const names = (await readdir(path.join(folder, 'out'))).filter(name => name.includes('jsonl'));
+  const texts = await Promise.all(
+    names.map(name => readFile(path.join(folder, 'out', name), 'utf8')),
+  );
+  const lines = texts.flatMap(text => text.split('\n').filter(line => line !== ''));
+  return lines.map(line => JSON.parse(line).id_str).sort();
+}
+
+/** Of a replay of all minutes. */
+async function expected(): Promise<string[]> {
+  const toDate = new Date(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
+  const posts = await pipeline(replay(acme(), { ...common(), toDate }), collect());
+  return posts.map(({ id }) => id).sort();
+}
+
+describe('an incremental replay', () => {
+  it('goes on where the last complete run ended, after crashes too, up to 31 minutes ago', async () => {
+    const first = await run();
+    expect(first.added).toBeGreaterThan(60);
+    expect(await ids()).toEqual(await expected());
+    service.clock.advance(3 * HOUR + 17_000);
+    await expect(run(100)).rejects.toThrow('crash');
+    service.clock.advance(HOUR);
+    const { added, posts } = await run();
+    expect(await ids()).toEqual(await expected());
+    expect(posts).toBe((await ids()).length);
+    expect(added).toBeGreaterThan(100);
+    expect(gaps).toEqual([]);
+  });
+
+  it('has nothing new within the same minute, and connects to nothing', async () => {
+    await run();
+    let requests = 0;
+    service.on('request', () => requests++);
+    expect(await run()).toMatchObject({ added: 0 });
+    expect(requests).toBe(0);
+  });
+
+  it('reports minutes that are older than five days once, and goes on after them', async () => {
+    await run();
+    const end = formatTimestamp(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
+    service.clock.advance(5 * DAY + HOUR);
+    // Five days of posts are not needed to see where it begins.
+    await expect(run(1)).rejects.toThrow('crash');
+    service.clock.advance(5 * DAY - HOUR);
+    start = service.clock.now();
+    const { added } = await run();
+    expect(added).toBeGreaterThan(0);
+    expect(gaps).toEqual([{ fromDate: end, toDate: expect.any(String), reason: 'expired' }]);
+    await run();
+    expect(gaps.length).toBe(1);
+  }, 120_000);
+
+  it('refuses a wrong call', () => {
+    const refused = (options: object) => () => replay(acme(), { ...common(), ...options });
+    expect(refused({})).toThrow('`toDate` is missing');
+    expect(refused({ incremental: true })).toThrow('`onGap` is missing');
+    const onGap = () => {};
+    expect(refused({ incremental: true, onGap, toDate: new Date() })).toThrow(OptionError);
+    expect(refused({ incremental: true, onGap, share: { index: 0, of: 2 } })).toThrow(OptionError);
+  });
+});

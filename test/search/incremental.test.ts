@@ -1,0 +1,453 @@
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { IncompleteError, OptionError } from '../../src/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { ProgressCounts } from '../../src/flow/progress.js';
+import { type AccountOptions, account } from '../../src/http/account.js';
+import { toJetStream } from '../../src/jetstream/to-jet-stream.js';
+import { compose } from '../../src/operators/compose.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { take } from '../../src/operators/take.js';
+import { tap } from '../../src/operators/tap.js';
+import { type CountBucket, counts } from '../../src/search/counts.js';
+import type { QueryGap } from '../../src/search/query.js';
+import { type SearchOptions, search } from '../../src/search/search.js';
+import { createService, type Service } from '../../src/service/index.js';
+import { collect } from '../../src/sinks/collect.js';
+import { committed } from '../../src/sinks/committed.js';
+import { csv } from '../../src/sinks/csv.js';
+import { type FilesOptions, files } from '../../src/sinks/files.js';
+import { tee } from '../../src/sinks/tee.js';
+import { concat } from '../../src/sources/concat.js';
+import { merge } from '../../src/sources/merge.js';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../src/time.js';
+import { impatient } from '../http/virtual-time.js';
+import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+const START = Date.UTC(2024, 4, 10, 9, 41, 12);
+let service: Service;
+let addresses: Awaited<ReturnType<Service['start']>>;
+
+beforeAll(async () => {
+  service = createService({ postsPerMinute: 0.3, limits: 'relaxed' });
+  addresses = await service.start();
+  // The end of a window is compared below.
+  service.clock.change({ frozen: true });
+});
+afterAll(() => service.stop());
+
+const local = (options: AccountOptions = {}) =>
+  account(
+    {
+      ...addresses,
+      timing: impatient(),
+      limits: { search: [] },
+      ...options,
+    },
+    {},
+  );
+const QUERY = { query: 'good OR new OR day OR coffee OR rain', product: 'fullarchive' } as const;
+const FROM = formatTimestamp(floorTo(MINUTE, START) - 2 * DAY);
+const NIGHTLY = { ...QUERY, fromDate: FROM, incremental: true, maxResults: 25 } as const;
+
+function outputs<T>(folder: string, options: Partial<FilesOptions<T>> = {}): FilesOptions<T> {
+  return {
+    path: path.join(folder, '{day}.jsonl'),
+    checkpoint: path.join(folder, 'checkpoint.json'),
+    commitIntervalMs: 0,
+    ...options,
+  };
+}
+
+async function linesIn(folder: string): Promise<string[]> {
+  const names = (await readdir(folder)).filter(name => name.includes('.jsonl')).sort();
+  const texts = await Promise.all(names.map(name => readFile(path.join(folder, name))));
+  return texts.flatMap((bytes, index) => {
+    const text = String(names[index]?.endsWith('.gz') ? gunzipSync(bytes) : bytes);
+    return text.split('\n').filter(line => line !== '');
+  });
+}
+
+/** Short enough to be read where they differ. */
+const idsOf = (lines: readonly string[]) => lines.map(line => JSON.parse(line).id_str).sort();
+
+/** All posts of the window, by a search with both dates. */
+async function allPosts(toDate: string): Promise<string[]> {
+  const posts = await pipeline(search(local(), { ...QUERY, fromDate: FROM, toDate }), collect());
+  return posts.map(post => post.raw.toString());
+}
+
+/** The end of the window of a run that begins now. */
+const searchable = (unit = MINUTE) => formatTimestamp(floorTo(unit, service.clock.now() - MINUTE));
+
+class Crash extends Error {}
+
+/** Fails after some posts. */
+function crashAfter<T>(items: number | undefined) {
+  let left = items ?? Number.POSITIVE_INFINITY;
+  return tap<T>(() => {
+    if (left-- <= 0) throw new Crash();
+  });
+}
+
+describe('an incremental search', () => {
+  const run = (folder: string, options: Partial<SearchOptions> = {}, crash?: number) =>
+    pipeline(
+      search(local(), { ...NIGHTLY, ...options }),
+      crashAfter(crash),
+      files(outputs(folder)),
+    );
+
+  it('goes on where the last complete run ended, adds to files of days, and says how much', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const first = await run(folder);
+    expect(first.added).toBe(first.posts);
+    service.clock.advance(7 * HOUR);
+    const second = await run(folder);
+    expect(second.added).toBeGreaterThan(0);
+    expect(second.posts).toBe(first.posts + (second.added ?? 0));
+    const all = await allPosts(searchable());
+    expect(idsOf(await linesIn(folder))).toEqual(idsOf(all));
+    expect(await readdir(folder)).toEqual([
+      '2024-05-08.jsonl',
+      '2024-05-09.jsonl',
+      '2024-05-10.jsonl',
+      'checkpoint.json',
+    ]);
+    expect(second.files.map(({ path: name }) => path.basename(name)).sort()).toEqual([
+      '2024-05-08.jsonl',
+      '2024-05-09.jsonl',
+      '2024-05-10.jsonl',
+    ]);
+  });
+
+  it('delivers each post once over any runs: some crash, some come at once, some after a week', async () => {
+    const span = fc.oneof(
+      fc.integer({ min: 0, max: 90 * SECOND }),
+      fc.integer({ min: 0, max: 2 * DAY }),
+      fc.constant(7 * DAY),
+    );
+    const runs = fc.array(
+      fc.record({
+        later: span,
+        crash: fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
+        slices: fc.constantFrom(1, 1, 3),
+      }),
+      { minLength: 1, maxLength: 5 },
+    );
+    const sink = fc.record({
+      maxBytes: fc.option(fc.integer({ min: 1, max: 60_000 }), { nil: undefined }),
+      gzip: fc.constantFrom(false, false, true),
+      commitIntervalMs: fc.constantFrom(0, 1000),
+    });
+    await fc.assert(
+      fc.asyncProperty(runs, sink, fc.constantFrom(1, 3), async (list, { gzip, ...to }, slices) => {
+        const folder = await temporaryFolder();
+        service.clock.set(START);
+        const once = (crash?: number) =>
+          pipeline(
+            search(local(), { ...NIGHTLY, slices }),
+            dedupe(),
+            crashAfter(crash),
+            files(outputs(folder, to)),
+          );
+        for (const { later, crash } of list) {
+          service.clock.advance(later);
+          await once(crash).catch(error => expect(error).toBeInstanceOf(Crash));
+        }
+        await once();
+        service.clock.advance(MINUTE);
+        const last = await once();
+        const all = await allPosts(searchable());
+        expect(idsOf(await linesIn(folder))).toEqual(idsOf(all));
+        expect(last.posts).toBe(all.length);
+        for (const { path: name, bytes } of last.files)
+          expect((await readFile(name)).length).toBe(bytes);
+      }),
+      { numRuns: bySuite(6, 150) },
+    );
+  }, 120_000);
+
+  it('says that nothing is new, in progress and result, and asks nothing within the same minute', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(floorTo(MINUTE, START));
+    await run(folder);
+    const before = await readFile(path.join(folder, '2024-05-09.jsonl'));
+    const told: ProgressCounts[] = [];
+    service.clock.advance(20 * SECOND);
+    let requests = 0;
+    service.on('request', () => requests++);
+    const again = await pipeline(search(local(), NIGHTLY), files(outputs(folder)), {
+      progress: counts => told.push(counts),
+    });
+    expect(again.added).toBe(0);
+    expect(told.at(-1)).toMatchObject({ note: 'nothing new', received: 0, written: 0 });
+    expect(requests).toBe(0);
+    expect(await readFile(path.join(folder, '2024-05-09.jsonl'))).toEqual(before);
+  });
+
+  it('refuses what leaves some of the window to another run', () => {
+    const refused = (options: Partial<SearchOptions>) => () =>
+      search(local(), { ...NIGHTLY, ...options });
+    for (const [name, value] of Object.entries({
+      toDate: '202405100000',
+      next: 'abc',
+      limit: 5,
+      pages: 1,
+      share: { index: 1, of: 2 },
+    }))
+      expect(refused({ [name]: value })).toThrow(OptionError);
+    expect(() => concat(search(local(), NIGHTLY), search(local(), NIGHTLY))).toThrow(
+      /concat.*incremental.*merge/s,
+    );
+  });
+
+  it('refuses a sink that cannot go on', async () => {
+    const folder = await temporaryFolder();
+    const to = path.join(folder, '{day}.jsonl');
+    const message = '`checkpoint` is missing: the source is `incremental`';
+    const source = search(local(), NIGHTLY);
+    await expect(pipeline(source, files({ path: to }))).rejects.toThrow(message);
+    await expect(pipeline(source, tee(files({ path: to })))).rejects.toThrow(message);
+    const nats = toJetStream<Activity>({ servers: 'localhost:1', stream: 'x', subject: 'y' });
+    await expect(pipeline(search(local(), NIGHTLY), nats)).rejects.toThrow(
+      '`toJetStream` cannot take a source that is `incremental`',
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('asks no minutes that are in the future for the service, where this clock is ahead', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const ahead = () => {
+      const { serviceTime: _, ...others } = addresses;
+      const timing = { ...impatient(), now: () => service.clock.now() + 3 * HOUR };
+      return account({ ...others, timing, limits: { search: [] } }, {});
+    };
+    const once = () => pipeline(search(ahead(), NIGHTLY), dedupe(), files(outputs(folder)));
+    await once();
+    service.clock.advance(5 * HOUR);
+    await once();
+    service.clock.advance(MINUTE);
+    await pipeline(search(local(), NIGHTLY), dedupe(), files(outputs(folder)));
+    expect(idsOf(await linesIn(folder))).toEqual(idsOf(await allPosts(searchable())));
+  });
+
+  it('reports minutes that 30day no longer has, and goes on after them', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const common = { ...NIGHTLY, product: '30day', maxResults: 500 } as const;
+    const once = (options: Partial<SearchOptions> = {}) =>
+      pipeline(search(local(), { ...common, ...options }), files(outputs(folder)));
+    const first = await once();
+    const end = searchable();
+    service.clock.advance(40 * DAY);
+    const error = await once().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    const gaps: QueryGap[] = [];
+    const second = await once({ onGap: gap => void gaps.push(gap) });
+    expect(gaps).toEqual([{ fromDate: end, toDate: expect.any(String), reason: 'expired' }]);
+    expect(error.missing).toEqual([`${end} to ${gaps[0]?.toDate}`]);
+    expect(second.added).toBeGreaterThan(0);
+    expect(second.posts).toBe(first.posts + (second.added ?? 0));
+  });
+
+  it('finds the posts of a file that was rewritten between two runs, and adds to it', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    await run(folder);
+    const today = path.join(folder, '2024-05-10.jsonl');
+    const kept = (await readFile(today, 'utf8')).split('\n').slice(2).join('\n');
+    await writeFile(today, kept);
+    service.clock.advance(HOUR);
+    await run(folder, {}, 1).catch(error => expect(error).toBeInstanceOf(Crash));
+    const { added } = await run(folder);
+    const text = await readFile(today, 'utf8');
+    expect(text.startsWith(kept)).toBe(true);
+    expect(text.split('\n').length).toBe(kept.split('\n').length + (added ?? 0));
+  });
+
+  it('does not miss a finished file that was moved away, unless it has to add to it', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    await run(folder);
+    await rename(path.join(folder, '2024-05-08.jsonl'), path.join(folder, 'loaded'));
+    service.clock.advance(HOUR);
+    const { added } = await run(folder);
+    expect(added).toBeGreaterThan(0);
+    await rename(path.join(folder, '2024-05-10.jsonl'), path.join(folder, 'loaded'));
+    service.clock.advance(HOUR);
+    await expect(run(folder)).rejects.toThrow(/2024-05-10.*was moved or removed/s);
+    await rename(path.join(folder, 'loaded'), path.join(folder, '2024-05-10.jsonl'));
+    await run(folder);
+    expect((await linesIn(folder)).length).toBeGreaterThan(0);
+  });
+
+  it('goes on in merge, where several are one, and in the branches of tee', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const both = () =>
+      merge(
+        ...['good OR new', 'coffee OR rain'].map(query => search(local(), { ...NIGHTLY, query })),
+      );
+    const tags = (name: string) => path.join(folder, name, '{day}.jsonl');
+    const once = (crash?: number) =>
+      pipeline(
+        both(),
+        dedupe(),
+        crashAfter(crash),
+        tee(
+          files({ path: tags('all'), commitIntervalMs: 0 }),
+          compose(take<Activity>(30), files({ path: tags('some'), commitIntervalMs: 0 })),
+          csv({
+            path: path.join(folder, 'table', '{day}.csv'),
+            columns: ['id'],
+            commitIntervalMs: 0,
+          }),
+          { checkpoint: path.join(folder, 'checkpoint.json') },
+        ),
+      );
+    for (const crash of [undefined, 5, undefined, undefined]) {
+      await once(crash).catch(error => expect(error).toBeInstanceOf(Crash));
+      service.clock.advance(6 * HOUR);
+    }
+    const [all, some, table] = await once();
+    const expected = await pipeline(
+      search(local(), {
+        ...QUERY,
+        query: 'good OR new OR coffee OR rain',
+        fromDate: FROM,
+        toDate: searchable(),
+      }),
+      collect(),
+    );
+    expect(idsOf(await linesIn(path.join(folder, 'all')))).toEqual(
+      expected.map(({ id }) => id).sort(),
+    );
+    expect(all).toMatchObject({ posts: expected.length, added: expect.any(Number) });
+    expect(all?.added).toBeGreaterThan(0);
+    expect(some).toMatchObject({ posts: 30, added: 0 });
+    expect(table).toMatchObject({ posts: expected.length, added: all?.added });
+  });
+
+  it('commits every row once to a target of the caller, with transactions and without', async () => {
+    for (const isAtomic of [true, false]) {
+      service.clock.set(START);
+      const rows: string[] = [];
+      const tokens = new Set<string>();
+      let saved: string | undefined;
+      let crashes = 0;
+      const once = (crash?: number) => {
+        let left = crash ?? Number.POSITIVE_INFINITY;
+        return pipeline(
+          search(local(), NIGHTLY),
+          dedupe(),
+          committed<Activity>({
+            ...(isAtomic && {
+              transaction: async (work: (tx: undefined) => Promise<void>) => work(undefined),
+            }),
+            load: () => saved,
+            write: (posts, _, { token }) => {
+              if (isAtomic || !tokens.has(token)) rows.push(...posts.map(({ id }) => id));
+              tokens.add(token);
+            },
+            save: text => {
+              if (left-- <= 0) throw new TypeError('crash');
+              saved = text;
+            },
+            rows: 20,
+          }),
+        );
+      };
+      for (const crash of isAtomic ? [undefined] : [3, 2, undefined, 2, undefined]) {
+        await once(crash).catch(error => {
+          expect(error).toMatchObject({ message: 'crash' });
+          crashes++;
+        });
+        service.clock.advance(5 * HOUR);
+      }
+      expect(crashes).toBe(isAtomic ? 0 : 3);
+      const { added, rows: total } = await once();
+      expect(added).toBeGreaterThan(0);
+      const all = await allPosts(searchable());
+      expect(total).toBe(all.length);
+      expect(rows.sort()).toEqual(idsOf(all));
+      expect(await once()).toEqual({ rows: total, added: 0 });
+    }
+  });
+});
+
+describe('incremental counts', () => {
+  it('deliver each whole bucket once, however the runs come', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('day', 'hour', 'minute'),
+        fc.array(fc.integer({ min: 0, max: 3 * DAY }), { minLength: 1, maxLength: 4 }),
+        fc.option(fc.integer({ min: 0, max: 30 }), { nil: undefined }),
+        async (bucket, spans, crash) => {
+          const folder = await temporaryFolder();
+          service.clock.set(START);
+          const options = {
+            query: 'coffee',
+            product: 'fullarchive',
+            bucket,
+            fromDate: FROM,
+          } as const;
+          const once = (crash?: number) =>
+            pipeline(
+              counts(local(), { ...options, incremental: true }),
+              crashAfter(crash),
+              files<CountBucket>({
+                ...outputs(folder),
+                path: path.join(folder, 'counts.jsonl'),
+              }),
+            );
+          for (const later of spans) {
+            service.clock.advance(later);
+            await once(crash).catch(error => expect(error).toBeInstanceOf(Crash));
+          }
+          await once();
+          const unit = { day: DAY, hour: HOUR, minute: MINUTE }[bucket];
+          const whole = await pipeline(
+            counts(local(), { ...options, toDate: searchable(unit) }),
+            collect(),
+          );
+          const lines = (await linesIn(folder)).map(line => JSON.parse(line));
+          expect(lines.map(({ timePeriod, count }) => `${timePeriod} ${count}`).sort()).toEqual(
+            whole.map(({ timePeriod, count }) => `${timePeriod} ${count}`).sort(),
+          );
+        },
+      ),
+      { numRuns: bySuite(5, 100) },
+    );
+  }, 120_000);
+});
+
+describe('a complete checkpoint', () => {
+  it('says since when it is complete, and that nothing was asked', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const told: ProgressCounts[] = [];
+    const once = () =>
+      pipeline(
+        search(local(), { ...QUERY, fromDate: FROM, toDate: '202405090000' }),
+        files(outputs(folder)),
+        { progress: counts => told.push(counts) },
+      );
+    const began = Date.now();
+    const first = await once();
+    expect(first.completeSince).toBeUndefined();
+    expect(told.at(-1)?.note).toBeUndefined();
+    const second = await once();
+    expect(second).toEqual({ ...first, completeSince: expect.any(Date) });
+    expect(second.completeSince?.getTime()).toBeGreaterThanOrEqual(began);
+    const at = second.completeSince?.toISOString().slice(0, 16).replace('T', ' ');
+    expect(told.at(-1)?.note).toBe(`complete since ${at} UTC, nothing asked`);
+  });
+});
