@@ -14,6 +14,7 @@ import { liveLatency } from './live-latency.js';
 import { liveSlow } from './live-slow.js';
 import { measure } from './measure.js';
 import { parsedPath } from './parsed-path.js';
+import { postgres } from './postgres.js';
 import type { Places, Question, Study } from './question.js';
 import { MACHINE, type Recorded, raceChart, readRecord, record } from './record.js';
 import { ONE_RUN, report } from './report.js';
@@ -43,6 +44,7 @@ const STUDIES: readonly Study[] = [
   tombstones,
   jetstream,
   tables,
+  postgres,
   cost,
   cores,
 ];

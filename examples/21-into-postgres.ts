@@ -36,5 +36,4 @@ const intoPostgres = committed({
 const service = process.env.MILLRACE_URL ? undefined : createService();
 const acme = account(await service?.start());
 const query = { product: '30day', query: 'coffee OR rain', limit: 2_000, maxResults: 100 } as const;
-console.log(await pipeline(search(acme, query), dedupe(), intoPostgres));
-await service?.stop();
+console.log(await pipeline(search(acme, query), dedupe(), intoPostgres).finally(() => service?.stop()));

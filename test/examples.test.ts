@@ -299,7 +299,12 @@ describe('the examples work as described', () => {
     async () => {
       const first = await run('22-into-duckdb.ts');
       expect(first).toMatchObject({ code: 0, stdout: '{ rows: 2000 }\n', stderr: '' });
-      if (runsTwice) expect(await run('22-into-duckdb.ts')).toEqual(first);
+      if (!runsTwice) return;
+      const again = await run('22-into-duckdb.ts');
+      expect(again).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/rows: 2000,\s+completeSince: /),
+      });
     },
   );
 

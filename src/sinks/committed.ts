@@ -48,7 +48,7 @@ export interface CommittedOptions<T, Tx = void> {
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /** What it writes to, for messages: `posts.sqlite`. @default 'the target of committed()' */
   readonly name?: string | undefined;
-  /** From this number of rows on, they are committed at the next cursor; `write` gets no more at a time. @default 10_000 */
+  /** From this number of rows on, they are committed at the next cursor; `write` gets no more at a time. @default 2_000 */
   readonly rows?: number | undefined;
   /** The longest time that rows with a cursor wait for their commit, in milliseconds. @default 1000 */
   readonly waitMs?: number | undefined;
@@ -82,7 +82,7 @@ const OPTIONS = {
   save: required(func('what saves the text that `load` reads')),
   transaction: func('what runs a function in a transaction'),
   name: text('what it writes to, for messages', 'the target of committed()'),
-  rows: whole('rows in a commit', { min: 1, default: 10_000 }),
+  rows: whole('rows in a commit', { min: 1, default: 2_000 }),
   waitMs: milliseconds('until rows are committed', { min: 0, default: 1_000 }),
   retries: whole('tries of a commit after the first', { default: 5 }),
   retryWaitMs: milliseconds('before the first of them', { min: 0, default: 1_000 }),
@@ -120,7 +120,16 @@ export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<
     OPTIONS,
     options as CommittedOptions<unknown, unknown>,
   ) as CheckedOptions<T, Tx>;
-  return (input, run = {}) => new Run(checked, input, run).result();
+  const sink: Sink<T, Committed> = (input, run = {}) => new Run(checked, input, run).result();
+  sinks.add(sink);
+  return sink;
+}
+
+const sinks = new WeakSet<object>();
+
+/** Whether a sink keeps a cursor of its own in a target of the caller. */
+export function isCommitted(sink: unknown): boolean {
+  return typeof sink === 'function' && sinks.has(sink);
 }
 
 type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;

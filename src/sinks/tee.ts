@@ -22,6 +22,7 @@ import { type Argument, applyStage, checkSink, isPlainObject } from '../flow/pip
 import type { Progress } from '../flow/progress.js';
 import { BranchCommits, ENDED } from './branches/branch-commits.js';
 import { Feed } from './branches/feed.js';
+import { isCommitted } from './committed.js';
 import { type FileSink, fileSinkOf } from './output/file-sink.js';
 import { mustDiffer } from './output/file-sink-options.js';
 import type { FileWriter } from './output/file-writer.js';
@@ -347,6 +348,12 @@ function planOf(args: readonly unknown[]): TeePlan {
 function branchOf(argument: Argument): BranchPlan | FileBranch {
   checkSink(argument);
   const { stages, last } = partsOf(argument);
+  if (isCommitted(last.value))
+    throw optionError(
+      'committed',
+      'committed',
+      `must not be in branch ${argument.position} of tee(): it keeps a cursor of its own, and the branches of tee go on from one. Write to both in its \`write\`, or write files first and read them by localFiles`,
+    );
   const file = typeof last.value === 'function' ? fileSinkOf(last.value) : undefined;
   const branch = { position: argument.position, stages, sink: last };
   return file === undefined ? branch : { ...branch, file };

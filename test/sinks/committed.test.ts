@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { compose } from '../../src/operators/compose.js';
+import { take } from '../../src/operators/take.js';
+import { collect } from '../../src/sinks/collect.js';
 import { type Committed, type CommittedOptions, committed } from '../../src/sinks/committed.js';
+import { tee } from '../../src/sinks/tee.js';
 import { places } from './cursors.js';
 import { type Ending, StandIn } from './stand-in.js';
 
@@ -65,6 +69,165 @@ describe('committed', () => {
   });
 });
 
+describe('a commit of committed', () => {
+  const oneBatch = (items: readonly number[], wait?: Promise<unknown>) =>
+    new Flow<number>(async function* () {
+      yield { items, cursor: { next: 1 } };
+      await wait;
+    });
+
+  it('comes after `waitMs`, while the source delivers nothing more', async () => {
+    const target = new StandIn<number>();
+    const { transactions } = target;
+    const committedRows = new Promise<void>(resolve => {
+      const save = (text: string) => {
+        transactions.save(text);
+        if (text.includes('"rows": 2')) resolve();
+      };
+      void pipeline(
+        oneBatch([0, 1], new Promise(() => {})),
+        committed({ waitMs: 5, ...transactions, save }),
+        { signal: ended.signal },
+      ).catch(() => {});
+    });
+    await committedRows;
+    ended.abort();
+  });
+
+  it('waits for `rows` of them where `waitMs` is long', async () => {
+    const target = new StandIn<number>();
+    const batches = batchesOf([4, 4, 4, 4, 4, 1]);
+    await pipeline(places(batches), committed({ rows: 8, waitMs: 60_000, ...target.transactions }));
+    expect(target.writes.map(({ rows }) => rows.length)).toEqual([8, 8, 5]);
+  });
+
+  it('has bounded memory where the source has no cursor before its end: parts of one transaction', async () => {
+    const target = new StandIn<number>();
+    const texts: string[] = [];
+    const { save, ...rest } = target.transactions;
+    const source = new Flow<number>(async function* () {
+      for (const items of batchesOf(numbers(40).map(() => 5))) {
+        yield { items };
+        // Rows that were delivered long ago are written already.
+        const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
+        delivered.push((items.at(-1) as number) + 1 - written);
+      }
+    });
+    const delivered: number[] = [];
+    const result = await pipeline(
+      source,
+      committed({
+        rows: 10,
+        ...rest,
+        save: text => {
+          texts.push(text);
+          return save(text);
+        },
+      }),
+    );
+    expect(result).toEqual({ rows: 200 });
+    expect(target.rows).toEqual(numbers(200));
+    expect(Math.max(...delivered)).toBeLessThanOrEqual(30);
+    expect(texts.length).toBe(2);
+  });
+
+  it('is rolled back, and not tried again, where its source fails between its parts', async () => {
+    const target = new StandIn<number>();
+    const source = new Flow<number>(async function* () {
+      yield { items: numbers(20) };
+      yield { items: numbers(20) };
+      throw new Error('the source is broken');
+    });
+    const run = pipeline(source, committed({ ...quick, rows: 10, ...target.transactions }));
+    await expect(run).rejects.toThrow('the source is broken');
+    expect(target.rows).toEqual([]);
+    expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 0, state: 'running' });
+  });
+
+  it('ends the run when another run has committed meanwhile', async () => {
+    const target = new StandIn<number>();
+    const source = new Flow<number>(async function* () {
+      yield { items: [0], cursor: { next: 1 } };
+      // Another run of the same script does all of it.
+      await pipeline(places(batchesOf([1, 1, 1])), committed({ ...quick, ...target.transactions }));
+      yield { items: [1], cursor: { next: 2 } };
+    });
+    const run = pipeline(
+      source,
+      committed({ waitMs: 60_000, ...target.transactions, name: 'posts' }),
+    );
+    await expect(run).rejects.toThrow(/Another run has committed to posts/);
+    expect(target.rows).toEqual([0, 1, 2]);
+  });
+
+  it('is tried again as often as `retries` says, then fails with what to do', async () => {
+    const target = new StandIn<number>(['ok', ...numbers(9).map((): Ending => 'fails before')]);
+    const run = pipeline(
+      oneBatch([0]),
+      committed({ waitMs: 0, retries: 2, retryWaitMs: 20, ...target.transactions, name: 'posts' }),
+    );
+    await expect(run).rejects.toBeInstanceOf(StorageError);
+    await expect(run).rejects.toThrow(
+      'Could not commit to posts: fails before. See the cause, then run the same again: it goes on after the last commit',
+    );
+    expect(target.tries).toBe(4);
+  });
+
+  it.each([
+    ['an error of code', new TypeError('x is not a function')],
+    ['a constraint, by its SQLSTATE', Object.assign(new Error('duplicate key'), { code: '23505' })],
+    ['what isRetryable refuses', new Error('no')],
+  ])('is not tried again after %s', async (name, error) => {
+    const target = new StandIn<number>();
+    let tries = 0;
+    const run = pipeline(
+      oneBatch([0]),
+      committed({
+        ...target.transactions,
+        ...(name.startsWith('what') && { isRetryable: () => false }),
+        write() {
+          tries++;
+          throw error;
+        },
+      }),
+    );
+    const thrown: unknown = await run.catch((reason: unknown) => reason);
+    expect(error instanceof TypeError ? thrown : (thrown as Error).cause).toBe(error);
+    expect(tries).toBe(1);
+  });
+
+  it('is not begun after an abort, whose reason rejects, and none is under way then', async () => {
+    const target = new StandIn<number>();
+    const reason = new Error('enough');
+    const run = pipeline(
+      oneBatch([0], new Promise(() => {})),
+      committed({ waitMs: 60_000, ...target.transactions }),
+      { signal: abortedSoon(reason) },
+    );
+    await expect(run).rejects.toBe(reason);
+    expect(target.rows).toEqual([]);
+  });
+
+  it('names the range that is tried again where the source does not deliver the same rows', async () => {
+    const target = new StandIn<number>(['ok', 'ok', 'killed after']);
+    const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
+    await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
+    expect(JSON.parse(target.text ?? '')).toMatchObject({ pending: { rows: 3 } });
+    target.revive();
+    await expect(pipeline(places(batchesOf([2, 2, 2])), committed(options))).rejects.toThrow(
+      /has begun to write 3 rows to posts, and the source does not deliver the same rows again/,
+    );
+  });
+});
+
+const ended = new AbortController();
+
+function abortedSoon(reason: Error): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(reason), 5);
+  return controller.signal;
+}
+
 /** How each attempt of a transaction or call ends, in turn; after these, all succeed. */
 const endings = fc.array(
   fc.constantFrom<Ending>(
@@ -113,6 +276,14 @@ describe('each row comes once, however calls fail and whenever the run is killed
 });
 
 describe('wrong functions', () => {
+  it('as a branch of tee, which would go on from another cursor, are refused at once', () => {
+    const sink = committed({ ...new StandIn<number>().transactions });
+    expect(() => tee(collect<number>(), compose(take<number>(1), sink))).toThrow(OptionError);
+    expect(() => tee(collect<number>(), sink)).toThrow(
+      /committed: `committed` must not be in branch 2 of tee\(\): it keeps a cursor of its own/,
+    );
+  });
+
   it.each<[string, Partial<CommittedOptions<number>>, RegExp]>([
     [
       'a transaction that does not call its function',

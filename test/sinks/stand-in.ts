@@ -17,6 +17,8 @@ export class StandIn<T> {
   rows: T[] = [];
   text: string | undefined;
   readonly writes: { readonly rows: readonly T[]; readonly range: WriteRange }[] = [];
+  /** Calls that may fail. */
+  tries = 0;
   readonly #endings: Ending[];
   /** What is written under each token. */
   readonly #ranges = new Map<string, readonly T[]>();
@@ -81,6 +83,7 @@ export class StandIn<T> {
   }
 
   async #call(work: () => Promise<void>): Promise<void> {
+    this.tries++;
     if (this.#killed) throw new Error('killed');
     const ending = this.#endings.shift() ?? 'ok';
     if (ending.startsWith('killed')) this.#killed = true;

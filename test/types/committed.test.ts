@@ -1,0 +1,47 @@
+import { describe, expectTypeOf, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { tables } from '../../src/index.js';
+import { map } from '../../src/operators/map.js';
+import { type Committed, committed } from '../../src/sinks/committed.js';
+
+const posts = new Flow<Activity>(async function* () {});
+interface Client {
+  query(sql: string, values: readonly unknown[]): Promise<readonly { saved: string }[]>;
+}
+declare const transaction: (work: (client: Client) => Promise<void>) => Promise<void>;
+
+describe('types of committed', () => {
+  it('are those of the items that come, and of what a transaction passes on', () => {
+    const run = () =>
+      pipeline(
+        posts,
+        map(tables.toRow(['id', 'lang'])),
+        committed({
+          transaction: (work: (client: Client) => Promise<void>) => transaction(work),
+          load: async client => (await client.query('SELECT', []))[0]?.saved,
+          save: (text, client) => client.query('UPDATE', [text]),
+          write: (rows: readonly { readonly id: string | null }[], client, { token, again }) => {
+            expectTypeOf(client).toEqualTypeOf<Client>();
+            expectTypeOf(token).toEqualTypeOf<string>();
+            expectTypeOf(again).toEqualTypeOf<boolean>();
+            return client.query('INSERT', [rows[0]?.id]);
+          },
+        }),
+      );
+    expectTypeOf(run).returns.resolves.toEqualTypeOf<Committed>();
+  });
+
+  it('refuse rows of another kind, and a text that is none', () => {
+    const calls = { load: () => undefined, save: () => {} };
+    const wrong = () =>
+      // @ts-expect-error The posts are no numbers.
+      pipeline(posts, committed({ ...calls, write: (_: readonly number[]) => {} }));
+    const noText = () =>
+      // @ts-expect-error What was saved is a text.
+      committed<Activity>({ ...calls, write() {}, load: () => 5 });
+    expectTypeOf(wrong).toBeFunction();
+    expectTypeOf(noText).toBeFunction();
+  });
+});
