@@ -1,10 +1,14 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import fc from 'fast-check';
-import { collect, pipeline } from 'millrace';
+import { collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bySuite } from '../slow-suite.js';
+import { HeldAcks } from './held-acks.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
-import { numberedId, numberedSource } from './numbered-posts.js';
+import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const TOTAL = 400;
 
@@ -70,4 +74,68 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
       { numRuns: bySuite(12, 100) },
     );
   });
+
+  it('finds a message that was acknowledged while a commit waited for the one before it', async () => {
+    const subject = `posts-${++streams}`;
+    const to = { servers: node.url, stream: subject, subject };
+    const create = { maxBytes: 4 << 20, shares: 1, duplicateWindowMs: 1000 };
+    const options = { ...to, create, commitIntervalMs: 0 };
+    const stop = new AbortController();
+    {
+      await using acks = await HeldAcks.start(node.port, subject, 1);
+      const running = pipeline(
+        twoPosts(async () => {
+          // The commit of the cursor behind the first post waits for its acknowledgement.
+          await acks.laterPassed;
+          acks.release();
+          await committed(subject, 1);
+          // Nothing that the publisher writes from now on gets through, as if it was killed.
+          await acks[Symbol.asyncDispose]();
+          stop.abort(new Error('killed'));
+        }),
+        toJetStream({ ...options, servers: acks.url }),
+        { signal: stop.signal },
+      );
+      await expect(running).rejects.toThrow('killed');
+    }
+    // The servers no longer know the second message as a repeated one.
+    await wait(1500);
+    await pipeline(
+      twoPosts(() => {}),
+      toJetStream(options),
+    );
+    const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
+    expect(read.map(({ id }) => id)).toEqual([numberedId(0), numberedId(1)]);
+  });
 });
+
+/** Two posts, of which only the first has a cursor behind it until `sent` has resolved. */
+function twoPosts(sent: () => unknown) {
+  return new Flow(
+    async function* ({ resume }) {
+      if (resume === undefined) yield { items: numberedPosts(0, 1), cursor: { at: 1 } };
+      yield { items: numberedPosts(1, 2) };
+      await sent();
+      yield { items: [], cursor: { at: 2 } };
+    },
+    undefined,
+    [{ step: 'two posts' }],
+  );
+}
+
+/** Resolves once the only publisher to a subject has committed a cursor. */
+async function committed(subject: string, at: number): Promise<void> {
+  const connection = await connect({ servers: node.url });
+  try {
+    const { streams: all } = await jetstreamManager(connection);
+    while (true) {
+      const entry = await all.getMessage('KV_millrace', {
+        last_by_subj: `$KV.millrace.${subject}`,
+      });
+      if (entry?.json<{ cursor: { at: number } | null }>().cursor?.at === at) return;
+      await wait(5);
+    }
+  } finally {
+    await connection.close();
+  }
+}
