@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { calls } from './faults/calls.js';
@@ -39,6 +39,18 @@ describe('the page of the tests', () => {
     expect(files.filter(name => !existsSync(path.resolve(SOURCE, '..', name)))).toEqual([]);
   });
 
+  it('names each test that has no file of src, unless it tests a helper beside it', () => {
+    const root = path.resolve(SOURCE, '..');
+    const listed = names.filter(name => name.startsWith('test/'));
+    const others = readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
+      .map(name => `test/${name.replaceAll('\\', '/')}`)
+      .filter(name => name.endsWith('.test.ts') && !hasSource(root, name))
+      .filter(
+        name => !listed.some(one => name === one || (one.endsWith('/') && name.startsWith(one))),
+      );
+    expect(others).toEqual([]);
+  });
+
   it('names only cells of faults that exist and have trials', () => {
     const cells = [matrix, disks, calls, jetstream, fuzz, long].flatMap(part =>
       part.cells
@@ -56,3 +68,16 @@ describe('the page of the tests', () => {
     expect(named.filter(name => !matches(name))).toEqual([]);
   });
 });
+
+/** Whether a test has the name of a file of src, alone or before a topic, or of a helper beside it. */
+function hasSource(root: string, test: string): boolean {
+  const { dir, base } = path.posix.parse(test.slice(0, -'.test.ts'.length));
+  const words = base.split('-');
+  const starts = words.map((_, count) => words.slice(0, count + 1).join('-'));
+  return [
+    path.join(root, dir, `${base}.ts`),
+    ...starts.flatMap(start =>
+      ['ts', 'as'].map(end => path.join(SOURCE, dir.slice('test/'.length), `${start}.${end}`)),
+    ),
+  ].some(existsSync);
+}

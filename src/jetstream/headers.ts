@@ -8,7 +8,7 @@ export const HEADERS = {
   epoch: 'Millrace-Epoch',
   /** How many posts the publisher had sent before: 0 for the first one. */
   position: 'Millrace-Position',
-  /** The position of the message among those of its publisher and subject, see `subject-positions.ts`. */
+  /** The position of the message among those of its publisher and subject, see `lost-and-repeated.ts`. */
   subjectPosition: 'Millrace-Subject-Position',
   /** The format of the posts, where it is the same for all. */
   format: 'Millrace-Format',

@@ -42,7 +42,7 @@ export interface PublisherState {
   readonly begun: number;
   /** The sequence of the stream behind which all posts are that `cursor` does not cover. */
   readonly seq: number;
-  /** The epoch in which the positions on each subject began, see `subject-positions.ts`. */
+  /** The epoch in which the positions on each subject began, see `lost-and-repeated.ts`. */
   readonly series: number;
   /** By the number of the subject: the stream has all positions below this one, and those from it on are behind `seq`. */
   readonly positions: readonly number[];

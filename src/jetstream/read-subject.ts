@@ -15,15 +15,15 @@ import {
   JetStreamError,
   type JetStreamGap,
 } from './jet-stream-errors.js';
+import {
+  inBoth,
+  isLostAndRepeated,
+  LostAndRepeated,
+  type LostPositions,
+} from './lost-and-repeated.js';
 import { NodeLacksZstd, postOf, postsOf } from './posts-of.js';
 import { type MessageGroup, readMessages, remade } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
-import {
-  inBoth,
-  isSubjectPositions,
-  type LostPositions,
-  SubjectPositions,
-} from './subject-positions.js';
 
 /**
  * How many sequences before and behind the place where a lost message should be are searched: replicas may have it at
@@ -71,7 +71,7 @@ class SubjectReader<T> {
   readonly #progress: Progress | undefined;
   readonly #signal: AbortSignal;
   readonly #epochs: Epochs;
-  readonly #positions: SubjectPositions;
+  readonly #positions: LostAndRepeated;
   /** The last sequence to read; `undefined` where the reader never ends. */
   readonly #end: number | undefined;
   /** All messages up to this sequence are delivered or reported. */
@@ -237,7 +237,7 @@ class SubjectReader<T> {
     const { open } = this.#positions;
     if (open.length === 0) return [];
     const epochs = new Epochs(this.#epochs.toJSON());
-    const positions = new SubjectPositions(this.#positions.toJSON());
+    const positions = new LostAndRepeated(this.#positions.toJSON());
     const { state } = await this.#connection.streamInfo(this.#stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
@@ -263,7 +263,7 @@ class SubjectReader<T> {
 interface Start {
   readonly after: number;
   readonly epochs: Epochs;
-  readonly positions: SubjectPositions;
+  readonly positions: LostAndRepeated;
 }
 
 /**
@@ -272,19 +272,19 @@ interface Start {
  */
 function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string): Start {
   if (resume === undefined)
-    return { after: 0, epochs: new Epochs(), positions: new SubjectPositions({ isWhole: true }) };
+    return { after: 0, epochs: new Epochs(), positions: new LostAndRepeated({ isWhole: true }) };
   const { source, created, seq, epochs, positions } = resume;
   if (source !== 'jetstream' || resume.stream !== stream.name || resume.subject !== subject)
     throw cursorError(
       `is not one of fromJetStream() for the stream ${stream.name} and the subject ${subject}`,
     );
   if (created !== stream.created) throw remade(stream.name, String(created), stream.created);
-  if (!isCount(seq) || !isEpochs(epochs) || !isSubjectPositions(positions))
+  if (!isCount(seq) || !isEpochs(epochs) || !isLostAndRepeated(positions))
     throw cursorError('is damaged');
   return {
     after: seq,
     epochs: new Epochs(epochs),
-    positions: new SubjectPositions(positions),
+    positions: new LostAndRepeated(positions),
   };
 }
 

@@ -50,7 +50,7 @@ interface Attempt {
 
 /**
  * Sends messages, each until the servers acknowledge it. The position of a message on its subject is the same in all
- * tries, so readers leave out messages that the stream has twice and notice lost ones (`subject-positions.ts`).
+ * tries, so readers leave out messages that the stream has twice and notice lost ones (`lost-and-repeated.ts`).
  */
 export class Sender {
   readonly #connection: JetStreamConnection;

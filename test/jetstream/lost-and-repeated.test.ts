@@ -9,9 +9,9 @@ import {
 } from '../../src/jetstream/headers.js';
 import {
   inBoth,
+  LostAndRepeated,
   type LostPositions,
-  SubjectPositions,
-} from '../../src/jetstream/subject-positions.js';
+} from '../../src/jetstream/lost-and-repeated.js';
 
 interface Message extends SubjectPosition {
   readonly publisher: string;
@@ -26,10 +26,10 @@ const headersFor = (message: Message) =>
     [HEADERS.publisher]: message.publisher,
     [HEADERS.subjectPosition]: shownPosition(message),
   });
-const admits = (positions: SubjectPositions, message: Message) =>
+const admits = (positions: LostAndRepeated, message: Message) =>
   positions.admits(message.subject, headersFor(message));
-const copyOf = (positions: SubjectPositions) =>
-  new SubjectPositions(JSON.parse(JSON.stringify(positions)));
+const copyOf = (positions: LostAndRepeated) =>
+  new LostAndRepeated(JSON.parse(JSON.stringify(positions)));
 
 /** What happens to a message after it was sent. */
 interface Sent {
@@ -115,7 +115,7 @@ describe('positions within subjects', () => {
     fc.assert(
       fc.property(sent, fc.array(fc.boolean(), { minLength: 60 }), (all, resumed) => {
         const { stream } = streamOf(all);
-        let positions = new SubjectPositions({ isWhole: true });
+        let positions = new LostAndRepeated({ isWhole: true });
         const admitted: string[] = [];
         for (const [index, message] of stream.entries()) {
           if (admits(positions, message)) admitted.push(shown(message));
@@ -134,7 +134,7 @@ describe('positions within subjects', () => {
         fc.array(fc.boolean(), { minLength: 60 }),
         (all, resumed) => {
           const { stream, stored } = streamOf(all);
-          let positions = new SubjectPositions({ isWhole: true });
+          let positions = new LostAndRepeated({ isWhole: true });
           const reported: string[] = [];
           for (const [index, message] of stream.entries()) {
             admits(positions, message);
@@ -168,7 +168,7 @@ describe('positions within subjects', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), (all, start) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false })));
-        const positions = new SubjectPositions({ isWhole: false });
+        const positions = new LostAndRepeated({ isWhole: false });
         const rest = stream.slice(start);
         const admitted = rest.filter(message => {
           const isNew = admits(positions, message);
@@ -184,7 +184,7 @@ describe('positions within subjects', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), fc.nat(10), (all, from, count) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false, copies: 1 })));
-        const positions = new SubjectPositions({ isWhole: true });
+        const positions = new LostAndRepeated({ isWhole: true });
         for (const message of stream.slice(0, from)) admits(positions, message);
         positions.skip();
         for (const message of stream.slice(from + count)) {
@@ -196,7 +196,7 @@ describe('positions within subjects', () => {
   });
 
   it('admit a message that was reported as lost and comes after all', () => {
-    const positions = new SubjectPositions({ isWhole: true });
+    const positions = new LostAndRepeated({ isWhole: true });
     const at = { publisher: 'one', subject: 'posts.0', series: 1 };
     admits(positions, { ...at, position: 2, acknowledged: 2 });
     expect(positions.takeLost()).toEqual([
@@ -207,7 +207,7 @@ describe('positions within subjects', () => {
   });
 
   it('leave messages of other programs alone', () => {
-    const positions = new SubjectPositions({ isWhole: true });
+    const positions = new LostAndRepeated({ isWhole: true });
     expect(positions.admits('posts.0', undefined)).toBe(true);
     expect(positions.admits('posts.0', headersOf({}))).toBe(true);
     expect(positions.toJSON().followed).toEqual({});

@@ -35,7 +35,7 @@ export function inBoth(
 }
 
 /** What a cursor keeps of all publishers and subjects. */
-export type SubjectPositionsJson = {
+export type LostAndRepeatedJson = {
   /** Whether the reader has all messages of the stream, so that a publisher it has not met yet begins at position 0. */
   readonly isWhole: boolean;
   /** By publisher and subject. */
@@ -58,8 +58,8 @@ interface Followed {
   first: number | null;
 }
 
-/** Whether a value of a cursor is a `SubjectPositionsJson`. */
-export const isSubjectPositions = shaped<SubjectPositionsJson>({
+/** Whether a value of a cursor is a `LostAndRepeatedJson`. */
+export const isLostAndRepeated = shaped<LostAndRepeatedJson>({
   isWhole: isFlag,
   followed: recordOf(isFollowed),
 });
@@ -81,12 +81,12 @@ const isCounts = listOf(isCount);
  * whose position has come before is a repeat. A position that was acknowledged, and whose message did not come before
  * this one, is lost; one that was not acknowledged may still come.
  */
-export class SubjectPositions {
+export class LostAndRepeated {
   readonly #followed: Map<string, Followed>;
   #isWhole: boolean;
 
   /** @param json What a cursor has kept, or for a new reader whether it gets all messages from the first one on. */
-  constructor(json: SubjectPositionsJson | { readonly isWhole: boolean }) {
+  constructor(json: LostAndRepeatedJson | { readonly isWhole: boolean }) {
     this.#isWhole = json.isWhole;
     const followed = 'followed' in json ? Object.entries(json.followed) : [];
     this.#followed = new Map(
@@ -169,7 +169,7 @@ export class SubjectPositions {
   }
 
   /** A copy for the cursor of a batch: later changes do not reach it. */
-  toJSON(): SubjectPositionsJson {
+  toJSON(): LostAndRepeatedJson {
     const followed: Record<string, FollowedJson> = {};
     for (const [key, { series, acknowledged, checked, first, seen }] of this.#followed)
       followed[key] = [series, acknowledged, checked, first, ...seen.toJSON()];
