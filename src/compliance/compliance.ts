@@ -1,5 +1,15 @@
 import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { cursor, date, flag, func, group, type OptionTable, special, text } from '../check.js';
+import {
+  cursor,
+  date,
+  flag,
+  func,
+  group,
+  type OptionTable,
+  oneOf,
+  special,
+  text,
+} from '../check.js';
 import { type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
@@ -52,6 +62,13 @@ export interface ComplianceOptions {
   readonly folder?: string | undefined;
   /** Overrides times and limits of that replay, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
+  /**
+   * `'caught up'` ends the flow once every partition has delivered all events up to its first connection of this run,
+   * and the time since the run before is filled. For nightly runs: each goes on where the last one ended. A
+   * replay has minutes after half an hour, so all runs but the first take that long.
+   * @default the flow does not end by itself
+   */
+  readonly until?: 'caught up' | undefined;
   /** Where to resume: the cursor of a batch or an error. */
   readonly resume?: Cursor | undefined;
 }
@@ -72,12 +89,13 @@ const OPTIONS = {
   onDamaged: func('called for each damaged record'),
   folder: text('the folder of that replay'),
   timings: group<Partial<ReplayTimings>>('other times of that replay', TIMING_OPTIONS),
+  until: oneOf('when the flow ends', ['caught up']),
   resume: cursor(),
 } satisfies OptionTable<ComplianceOptions>;
 
 /**
- * Compliance events as they happen, typed: deletions, withheld content and so on. The flow does not
- * end by itself. It connects again when a connection breaks, within 10 connections in 60 seconds.
+ * Compliance events as they happen, typed: deletions, withheld content and so on. Without `until`, the
+ * flow does not end by itself. It connects again when a connection breaks, within 10 connections in 60 seconds.
  * Events from times without a connection, also between two runs if the second resumes from a cursor,
  * are fetched by a replay of type `compliance`, which has them half an hour later. So every event of
  * the last five days is delivered at least once, and some are repeated or out of order. `Tombstones`
@@ -97,7 +115,7 @@ export function compliance(
 ): Flow<ComplianceEvent> {
   const checked = checkAccountOptions('compliance', account, OPTIONS, options);
   const { complianceLabel, partitions = [undefined], streamLabel, folder, timings } = checked;
-  const { onDamaged, onGap = warn, resume } = checked;
+  const { onDamaged, onGap = warn, resume, until } = checked;
   const backfill = checked.backfill ?? account.settings.replayStreamUrl !== undefined;
   const urls = partitions.map(partition => complianceUrl(account, complianceLabel, partition));
   const [first] = urls;
@@ -124,6 +142,7 @@ export function compliance(
           since: checked.fromDate === undefined ? undefined : parseDate(checked.fromDate),
           replayOf: backfill ? replayOf : undefined,
           resume,
+          untilCaughtUp: until !== undefined,
           onGap,
           onDamaged,
         },
@@ -135,6 +154,8 @@ export function compliance(
         step: 'compliance',
         streams: urls.map(({ pathname, search }) => pathname + search),
         ...service,
+        // The next run goes on where this one ends.
+        ...(until !== undefined && { incremental: true }),
       },
     ],
   );

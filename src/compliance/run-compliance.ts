@@ -37,6 +37,8 @@ export interface ComplianceRun {
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
   readonly resume: Cursor | undefined;
+  /** Whether it ends once it has all events up to the first connections. */
+  readonly untilCaughtUp: boolean;
   readonly onGap: (gap: ComplianceGap) => unknown;
   readonly onDamaged: OnDamaged | undefined;
 }
@@ -63,6 +65,17 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   // Each connection listens several times: Node would warn of a leak.
   setMaxListeners(0, signal);
   const gapFound = new WakeUp();
+  /** When each connection was first established. */
+  const begun: (number | undefined)[] = urls.map(() => undefined);
+  const isCaughtUp = ({ until, gaps: open }: ConnectionGapsState) => {
+    if (!job.untilCaughtUp || until === undefined) return false;
+    const known = begun.filter(at => at !== undefined);
+    const all = Math.max(...known);
+    return known.length === begun.length && until >= all && open.every(({ from }) => from >= all);
+  };
+  const checkEnd = () => {
+    if (isCaughtUp(gaps.state)) queue.poke();
+  };
 
   const fail = (error: unknown) => {
     queue.fail(error);
@@ -85,11 +98,14 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     maintainConnection(account, url, signal, {
       connected: at => {
         gaps.connected(index, at);
+        begun[index] ??= at;
         gapFound.wake();
+        checkEnd();
       },
       delivered: until => {
         gaps.delivered(index, until);
         if (timing.elapsed() - told >= QUIET_MS) queue.poke();
+        checkEnd();
       },
       damaged,
       events: events => queue.add(events),
@@ -97,7 +113,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   );
   const work = [
     ...connections,
-    fillGaps({ ...job, onDamaged: damaged }, gaps, queue, gapFound, signal),
+    fillGaps({ ...job, onDamaged: damaged }, gaps, queue, { gapFound, checkEnd, signal }),
   ];
   for (const one of work) one.catch(fail);
   try {
@@ -109,6 +125,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
       }
       const cursor = cursorOf(job, state);
       yield { items, origin: urls[0]?.href, ...(cursor === undefined ? {} : { cursor }) };
+      if (isCaughtUp(state)) return;
     }
   } finally {
     ours.abort(new Error('The compliance stream is no longer read'));
@@ -122,8 +139,11 @@ async function fillGaps(
   { account, replayOf, onGap, onDamaged }: ComplianceRun,
   gaps: ConnectionGaps,
   queue: BatchQueue<ComplianceEvent>,
-  gapFound: WakeUp,
-  signal: AbortSignal,
+  {
+    gapFound,
+    checkEnd,
+    signal,
+  }: { readonly gapFound: WakeUp; readonly checkEnd: () => void; readonly signal: AbortSignal },
 ): Promise<void> {
   while (true) {
     signal.throwIfAborted();
@@ -135,6 +155,7 @@ async function fillGaps(
     if (replayOf === undefined) {
       await answerOf(onGap({ ...datesOf(gap), reason: 'not filled' }), signal);
       gaps.filled(gap);
+      checkEnd();
       continue;
     }
     const replay = { ...replayOf(gap), ...EVENT_PARSER, onGap, onDamaged };
@@ -147,6 +168,7 @@ async function fillGaps(
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
       gaps.filled(gap);
+      checkEnd();
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof IncompleteError && error.retryable)) throw error;

@@ -220,6 +220,41 @@ describe('compliance', () => {
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
 
+  it("until 'caught up' ends with all that happened before, on every partition, and the next run goes on there", async () => {
+    const options = { until: 'caught up', partitions: [1, 2] } as const;
+    const first = reading(options);
+    await first.done;
+    expect(first.ids).toEqual([]);
+    service.happened.push({ id: 1, at: timing.now() + 10 });
+    await timing.sleep(26 * HOUR);
+    service.happened.push({ id: 2, at: timing.now() - MINUTE });
+    const second = reading({ ...options, resume: first.cursor() });
+    await second.done;
+    // Each partition has its own gap, and events may be repeated.
+    expect(new Set(second.ids)).toEqual(new Set(['1', '2']));
+    expect(second.cursor()).toMatchObject({ gaps: [] });
+    const third = reading({ ...options, resume: second.cursor() });
+    await third.done;
+    await service.until(0);
+  });
+
+  it("until 'caught up' reads fromDate first, and does not end while a partition has no connection", async () => {
+    service.happened.push({ id: 1, at: timing.now() - HOUR });
+    const options = { until: 'caught up', fromDate: new Date(timing.now() - 2 * HOUR) } as const;
+    const first = reading(options);
+    await first.done;
+    expect(first.ids).toEqual(['1']);
+    const { otherwise } = server;
+    let refused = 0;
+    server.otherwise = (response, request) => {
+      if (request.url.includes('partition=2') && refused++ < 3)
+        return status(503)(response, request);
+      return otherwise(response, request);
+    };
+    await reading({ until: 'caught up', partitions: [1, 2] }).done;
+    expect(refused).toBeGreaterThan(3);
+  });
+
   it('is not resumed from a cursor of another service, but from one of an older version', async () => {
     const first = reading({}, acme({ localService: 'one' }));
     await service.until(1);
