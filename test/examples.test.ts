@@ -221,6 +221,22 @@ describe('the examples work as described', () => {
     }
   });
 
+  it('23-nightly: adds to the files of the night before, removes what was withdrawn, and writes the tables that change', async () => {
+    const { code, stdout, stderr } = await run('23-nightly.ts');
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^([1-9]\d* posts added; [1-9]\d* events; [1-9] files rewritten; [1-9] tables written\n){2}$/,
+    );
+    const posts = await readdir(path.join(folder, 'out/nightly/posts'));
+    const tables = await readdir(path.join(folder, 'out/nightly/tables'));
+    expect(posts.map(name => name.replace('.jsonl.gz', '.parquet'))).toEqual(tables);
+    const ids = (await linesIn(...posts.map(name => `out/nightly/posts/${name}`))).map(
+      line => JSON.parse(line).id_str,
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
   it('10-sync-rules: prints the difference, changes the rules, then finds no difference', async () => {
     const first = await run('10-sync-rules.ts');
     expect(first.stdout).toContain('3 added, 0 deleted, 0 retagged, 0 unchanged (dry run');
