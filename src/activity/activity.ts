@@ -251,7 +251,7 @@ export class Activity {
 
   get #history(): Pick<Edits, 'initialId' | 'ids'> | undefined {
     const root = this.#root;
-    // What lacks the time is no post, and read as usual.
+    // What lacks the time is not a post, and read as usual.
     if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');

@@ -126,7 +126,7 @@ export class SpannedPost {
   #end = 0;
   #activity: Activity | undefined;
 
-  /** @throws RangeError where there is no memory for WebAssembly. */
+  /** @throws RangeError where WebAssembly gets no memory. */
   constructor() {
     this.spans = new MemberSpans(POST_MEMBERS);
     this.#root = this.#objectOf(POST_MEMBERS, '', true);

@@ -4,7 +4,7 @@ import { type InStreamMessage, parseInStreamMessage } from '../activity/in-strea
 import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
-import { connectLive, isFinalStatus } from '../http/live-connection.js';
+import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-connection.js';
 import { backoffMs, jittered } from '../http/timing.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
@@ -41,64 +41,23 @@ export async function maintainConnection(
   listener: ConnectionListener,
 ): Promise<never> {
   const { timing, clock, onRetry, retry } = account;
-  let everConnected = false;
-  let refused: { readonly error: unknown } | undefined;
-  const onDamaged = async (record: DamagedRecord, error: DataError) => {
-    try {
-      await listener.damaged(record, error);
-    } catch (thrown) {
-      refused = { error: thrown };
-      throw thrown;
-    }
-  };
-  let failures = 0;
+  const state: ConnectionState = { everConnected: false, failures: 0, refused: undefined };
   while (true) {
     const permit = await account.acquire('compliance', url, signal);
     let failure: MillraceError;
     try {
       const connection = await connectLive(account, url, permit, signal);
-      everConnected = true;
+      state.everConnected = true;
       listener.connected(clock.now());
-      let reason = 'without a reason';
-      try {
-        const time = new DeliveredTime();
-        const delivered = (until: number | undefined) => {
-          if (until !== undefined) listener.delivered(until);
-        };
-        const onBytes = (isHeartbeat: boolean) =>
-          delivered(time.afterBytes(isHeartbeat, { now: clock.now(), elapsed: timing.elapsed() }));
-        const records = liveRecords(connection, { onBytes, onDamaged });
-        for await (const { items } of records) {
-          failures = 0;
-          const events: ComplianceEvent[] = [];
-          for (const record of items) {
-            const message = readRecord(record);
-            if (message instanceof DataError)
-              await onDamaged({ raw: Buffer.from(record), origin: connection.url }, message);
-            else if ('raw' in message) events.push(message);
-            else reason = `with the words: ${message.message}`;
-          }
-          if (events.length === 0) continue;
-          await listener.events(events);
-          delivered(time.afterEvents(events, clock.now()));
-        }
-      } finally {
-        connection.close();
-      }
-      failure = new ConnectionError(`The compliance stream of ${connection.url} ended ${reason}`, {
-        failure: 'cut',
-        url: connection.url,
-      });
+      failure = await readConnection(connection, account, listener, state);
     } catch (error) {
       signal.throwIfAborted();
-      if (refused !== undefined) throw refused.error;
-      if (!(error instanceof MillraceError)) throw error;
-      if (error instanceof HttpError ? isFinalStatus(error) : !isTransient(error, everConnected))
-        throw error;
+      if (state.refused !== undefined) throw state.refused.error;
+      if (!(error instanceof MillraceError) || isFinal(error, state)) throw error;
       failure = error;
     }
-    failures++;
-    if (!everConnected && failures >= retry.attempts) throw failure;
+    const failures = ++state.failures;
+    if (!state.everConnected && failures >= retry.attempts) throw failure;
     if (failure instanceof HttpError && (failure.retryAfterMs ?? 0) > retry.maxRetryAfterMs)
       throw failure;
     const waitMs = waitAfter(failure, failures, timing.random());
@@ -106,6 +65,59 @@ export async function maintainConnection(
     const end = account.beginWait({ reason: 'retry', waitMs, error: failure, retry: failures });
     await timing.sleep(waitMs, signal).finally(end);
   }
+}
+
+/** What the connections to a stream have in common. */
+interface ConnectionState {
+  everConnected: boolean;
+  /** Failures in a row: a record ends the row. */
+  failures: number;
+  /** What `listener.damaged` has rejected with. */
+  refused: { readonly error: unknown } | undefined;
+}
+
+/** Reads a connection until the service ends it, and returns the error that says so. */
+async function readConnection(
+  connection: LiveConnection,
+  { timing, clock }: Account,
+  listener: ConnectionListener,
+  state: ConnectionState,
+): Promise<ConnectionError> {
+  const { url } = connection;
+  const time = new DeliveredTime();
+  const delivered = (until: number | undefined) => {
+    if (until !== undefined) listener.delivered(until);
+  };
+  const onBytes = (isHeartbeat: boolean) =>
+    delivered(time.afterBytes(isHeartbeat, { now: clock.now(), elapsed: timing.elapsed() }));
+  const onDamaged = (record: DamagedRecord, error: DataError) =>
+    listener.damaged(record, error).catch(thrown => {
+      state.refused = { error: thrown };
+      throw thrown;
+    });
+  let reason = 'without a reason';
+  try {
+    for await (const { items } of liveRecords(connection, { onBytes, onDamaged })) {
+      state.failures = 0;
+      const events: ComplianceEvent[] = [];
+      for (const record of items) {
+        const message = readRecord(record);
+        if (message instanceof DataError)
+          await onDamaged({ raw: Buffer.from(record), origin: url }, message);
+        else if ('raw' in message) events.push(message);
+        else reason = `with the words: ${message.message}`;
+      }
+      if (events.length === 0) continue;
+      await listener.events(events);
+      delivered(time.afterEvents(events, clock.now()));
+    }
+  } finally {
+    connection.close();
+  }
+  return new ConnectionError(`The compliance stream of ${url} ended ${reason}`, {
+    failure: 'cut',
+    url,
+  });
 }
 
 function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataError {
@@ -117,9 +129,11 @@ function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataErr
   }
 }
 
-/** After a good connection, invalid bytes were probably damaged in transit. */
-function isTransient({ code, retryable }: MillraceError, everConnected: boolean): boolean {
-  return retryable || (everConnected && (code === 'ERR_DATA' || code === 'ERR_CONNECTION'));
+/** Whether a retry cannot help. After a good connection, invalid bytes were probably damaged in transit. */
+function isFinal(error: MillraceError, { everConnected }: ConnectionState): boolean {
+  if (error instanceof HttpError) return isFinalStatus(error);
+  const mayPass = everConnected && (error.code === 'ERR_DATA' || error.code === 'ERR_CONNECTION');
+  return !error.retryable && !mayPass;
 }
 
 function waitAfter(failure: MillraceError, failures: number, random: number): number {

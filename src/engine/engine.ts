@@ -41,8 +41,8 @@ export type EngineBatch =
   | (Batch<unknown> & { readonly rows?: undefined });
 
 /**
- * Runs plans. Whole files are decoded in threads, or on the main thread where the input is small or there are no
- * threads; then the steps of the plan decide on the main thread, in the order of the files, which posts pass. A
+ * Runs plans. Whole files are decoded in threads, or on the main thread where the input is small or threads
+ * are not available; then the steps of the plan decide on the main thread, in the order of the files, which posts pass. A
  * file that cannot be decoded as a whole, such as a damaged one, goes through the stages of the plan, which give
  * the exact error.
  */
@@ -60,7 +60,7 @@ export class Engine {
     return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
   }
 
-  /** Encodes columns of a row group of a file in a thread; `undefined` where there are no threads. */
+  /** Encodes columns of a row group of a file in a thread; `undefined` without threads. */
   encodeChunks(task: ChunkTask, path: string): Promise<readonly ColumnChunk[]> | undefined {
     return this.#threads?.encodeChunks(task, path);
   }

@@ -44,7 +44,7 @@ export class RowFields implements RowFieldsData {
   readonly keyNames: readonly PostKey[];
   /**
    * Where they are wanted, the ids of each post, of the posts within it, and of their authors, in the order of the
-   * posts: the row, 1 for a user, and two halves, in the first `shownCount` numbers. Ids that are no 64-bit integers
+   * posts: the row, 1 for a user, and two halves, in the first `shownCount` numbers. Ids that are not 64-bit integers
    * are left out.
    */
   shownIds: Uint32Array;

@@ -59,7 +59,7 @@ declare const WebAssembly: {
 // Places in the memory of the module. Address 0 is none.
 const SPANS = 1024;
 const DOCUMENT = 64 * 1024;
-/** Free memory for whoever writes by `decodeText`. */
+/** Free memory for those who write by `decodeText`. */
 export const FREE = 6 * 64 * 1024;
 export const FREE_END = 14 * 64 * 1024;
 /** Entries of a table of keys, by their hash. */
@@ -93,7 +93,7 @@ export class MemberSpans {
   #count = 0;
   #free: number;
 
-  /** @throws RangeError where there is no memory for the module. */
+  /** @throws RangeError where the module gets no memory. */
   constructor(wanted: WantedMembers) {
     this.#finder = newFinder();
     this.decodeText = this.#finder.decodeText;
@@ -104,7 +104,7 @@ export class MemberSpans {
   }
 
   /**
-   * Finds the members of the document between two positions. `false` where it is too large, is no object, has a wanted
+   * Finds the members of the document between two positions. `false` where it is too large, not an object, has a wanted
    * key twice or escapes in keys, or is not JSON.
    */
   find(content: Buffer, start: number, end: number): boolean {
@@ -174,7 +174,7 @@ export class MemberSpans {
   }
 }
 
-/** @throws RangeError where there is no memory for the module. */
+/** @throws RangeError where the module gets no memory. */
 export function newFinder(): Finder {
   const module = new WebAssembly.Module(Buffer.from(FIND_MEMBERS, 'base64'));
   return new WebAssembly.Instance(module).exports as Finder;

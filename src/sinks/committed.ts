@@ -289,7 +289,7 @@ class Run<T, Tx> {
     isLast: false,
   };
 
-  /** Begins a transaction whose rows come in parts, as there is no cursor yet. */
+  /** Begins a transaction whose rows come in parts, before there is a cursor. */
   async #beginParts(): Promise<void> {
     const parts = new BatchQueue<readonly T[]>(1);
     const { rows } = this.#options;

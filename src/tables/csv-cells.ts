@@ -7,7 +7,7 @@ import { csvField, csvRow, printTime } from './csv-row.js';
 
 /** Rows are copied from the memory of the spans at this size; a row has the rest of it. */
 const BLOCK_BYTES = 128 * 1024;
-/** A character of JSON has at most so many bytes in CSV. */
+/** A character of JSON has at most this number of bytes in CSV. */
 const MAX_GROWTH = 3;
 const [DASH, DOT, LETTER_T, LETTER_Z] = [0x2d, 0x2e, 0x54, 0x5a];
 /** Later years are printed with more digits. */
@@ -177,7 +177,7 @@ export class CsvCells implements Cells {
     this.undoRow();
   }
 
-  /** @throws RangeError where there is no space for it. */
+  /** @throws RangeError where it has no space. */
   #write(field: string): void {
     if (!this.#fits(field.length)) throw new RangeError('The row is too long');
     const { length } = field;

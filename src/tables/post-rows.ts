@@ -43,7 +43,7 @@ export function itemReader(
   };
 }
 
-/** One for all readers of a thread; absent where there is no memory for WebAssembly. */
+/** One for all readers of a thread; absent where WebAssembly gets no memory. */
 let spannedPost: SpannedPost | undefined;
 
 /**
@@ -109,7 +109,7 @@ function readerOf(name: PostColumnName): (view: PostView) => RowValue {
   };
 }
 
-/** Absent where there is no memory for WebAssembly. */
+/** Absent where WebAssembly gets no memory. */
 export function sharedPost(): SpannedPost | undefined {
   try {
     spannedPost ??= new SpannedPost();

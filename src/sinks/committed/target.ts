@@ -124,7 +124,7 @@ export class Target<T, Tx> {
   }
 
   /**
-   * Commits rows that come in parts, more of them than are kept in memory: there is no second try.
+   * Commits rows that come in parts, more of them than are kept in memory: they cannot be tried again.
    *
    * @param parts Ends after the last part.
    * @param end Called then: the cursor after the rows, and whether all items are written.

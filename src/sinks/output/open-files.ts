@@ -25,7 +25,7 @@ export class OpenFiles {
   readonly #guard: Guard;
   /** In order of use, the latest last. */
   readonly #entries = new Map<string, Entry>();
-  /** Uses that wait until other files are no longer in use. */
+  /** Uses that wait until those of other files have ended. */
   #waiting: (() => void)[] = [];
 
   constructor(fs: FileSystem, limit: number, guard: Guard) {

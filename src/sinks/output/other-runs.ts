@@ -5,7 +5,7 @@ import { type OutputFile, PART } from './output-file.js';
 
 /**
  * Keeps two runs from writing the same outputs. A single output is locked, as a checkpoint is by its own lock: the
- * second run is refused. Where the items decide the paths and there is no checkpoint, both runs write, and
+ * second run is refused. Without a checkpoint, where the items decide the paths, both runs write, and
  * `checkUnchanged` ends the run whose part the other has replaced.
  */
 export class OtherRuns {

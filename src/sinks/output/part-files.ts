@@ -158,7 +158,7 @@ export class PartFiles {
     await this.#syncFolders();
   }
 
-  /** Closes all files, which are no longer written, and ignores errors. */
+  /** Closes all files, to which nothing more is written, and ignores errors. */
   async close(): Promise<void> {
     await this.#openFiles.abandon();
     await this.#otherRuns.close();

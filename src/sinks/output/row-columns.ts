@@ -34,7 +34,7 @@ export class RowColumns<T> {
   }
 
   /**
-   * Adds posts, and releases their file once it is no longer needed. Returns `false`, and has done nothing, where
+   * Adds posts, and releases their file once nothing needs it. Returns `false`, and has done nothing, where
    * that does not pay, or the posts cannot be partitioned by numbers.
    */
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
@@ -58,7 +58,7 @@ export class RowColumns<T> {
     const blocks = writer
       .columns({ rows, tags, tagNames: posts.tagNames }, ends)
       .then(async made => made ?? Promise.reject(await this.#errorOf(posts)));
-    // The content is no longer needed.
+    // Nothing needs the content from here on.
     const release = () => posts.file.release();
     blocks.then(release, release);
     this.#outputs.check(blocks);
