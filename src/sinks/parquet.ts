@@ -44,7 +44,7 @@ export interface ParquetOptions<T>
   /**
    * The time after which all open files end and are committed, in milliseconds, for endless sources: a
    * crash costs what came since. Short times make small files.
-   * @default files end only when one of them is full
+   * @default files end when one of them is full, or those that still get rows have a row group each
    */
   readonly commitIntervalMs?: number | undefined;
 }
@@ -68,7 +68,8 @@ const OPTIONS = {
  * its name only when it is complete. Without items, no file is written.
  *
  * With a checkpoint, files are numbered, and all open ones end and are committed together whenever one is
- * full: a crash costs only the files under way, which the same script writes again from the cursor.
+ * full, or those that still get rows have a row group each: a crash costs only the files under way, which
+ * the same script writes again from the cursor.
  * Partition by the path, `out/month={month}/tag={tag}/posts.parquet`, and DuckDB and others read the folder
  * as one dataset.
  *
@@ -114,6 +115,7 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
       encoder: inThread => new ParquetEncoder(format, inThread),
       maxHeldBytes,
       committedBytes: DEFAULT_FILE_BYTES,
+      committedItems: rowGroup,
       rows: postColumns && { kind: 'parquet', columns: postColumns, invalidValues },
     }),
     settings: { columns: settingsOf(list) },

@@ -495,6 +495,46 @@ describe('parquet with a checkpoint', () => {
     expect(failed).toBeGreaterThan(5);
   });
 
+  it('commits once the files that still get rows have a row group each, so that a killed run does not begin anew', async () => {
+    const days = (counts: readonly number[]) =>
+      counts.flatMap((count, day) =>
+        Array.from({ length: count / 5 }, (_, page) =>
+          Array.from({ length: 5 }, (_, i) => ({ to: `day=${day}`, n: day * 1000 + page * 5 + i })),
+        ),
+      );
+    const batches = days([60, 30, 10, 10, 200]);
+    const disk = new SimulatedDisk();
+    const stop = new AbortController();
+    const killed = new Flow<Item>(async function* ({ signal }) {
+      for (const [at, items] of batches.entries()) {
+        // A commit has ended before the next page is asked for.
+        await new Promise(resolve => setTimeout(resolve, 1));
+        yield { items: items as readonly Item[], cursor: { next: at + 1 } };
+      }
+      stop.abort(new Error('killed'));
+      signal.throwIfAborted();
+    });
+    const sink = () => parquetOn(disk, { ...options, maxBytes: undefined, rowGroup: 50 });
+    await expect(pipeline(killed, sink(), { signal: stop.signal })).rejects.toThrow('killed');
+    const committed = await itemsOf(disk);
+    expect(committed.length).toBeGreaterThanOrEqual(250);
+    expect(Object.keys(filesOf(disk)).length).toBeLessThanOrEqual(12);
+    const opened: number[] = [];
+    await pipeline(places(batches as Item[][], { onOpen: from => opened.push(from) }), sink());
+    expect(opened).toEqual([committed.length / 5]);
+    expect(await itemsOf(disk)).toEqual(batches.flat().map(({ n }) => n));
+  });
+
+  it('does not commit small files of many partitions before they have rows', async () => {
+    const disk = new SimulatedDisk();
+    const pages = Array.from({ length: 60 }, (_, page) =>
+      Array.from({ length: 5 }, (_, i) => ({ to: `tag=${(page * 5 + i) % 20}`, n: page * 5 + i })),
+    );
+    const sink = parquetOn(disk, { ...options, maxBytes: undefined, rowGroup: 50 });
+    await pipeline(places(pages as Item[][]), sink);
+    expect(Object.keys(filesOf(disk)).length).toBe(20);
+  });
+
   it('commits by time, for a source without an end', async () => {
     const disk = new SimulatedDisk();
     const stop = new AbortController();

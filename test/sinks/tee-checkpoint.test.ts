@@ -84,6 +84,7 @@ function sumsOn(
       {
         format: () => ({
           ...{ encoder: () => new Sum(), maxHeldBytes: 1_000, committedBytes: 1 << 20 },
+          committedItems: 1_000,
         }),
         settings: {},
         takesFunctions: false,

@@ -5,6 +5,8 @@ import { type FileCounts, OutputFile, type Writer } from './output-file.js';
 /** What the files of encoders share. */
 export interface EncodedWriter extends Writer {
   encodeInThread(path: string): EncodeInThread;
+  /** Counts items that were added, and returns how many there are since the last commit. */
+  counted(items: number): number;
   /** Called when memory is held for a block that another thread has made. */
   blockArrived(): void;
 }
@@ -24,6 +26,8 @@ export class EncodedFile<T> extends OutputFile {
   /** Of all blocks that are not encoded yet. */
   #blockBytes = 0;
   #added = 0;
+  /** How many items all files had when it got its last. */
+  lastItem = 0;
 
   constructor(path: string, writer: EncodedWriter, format: EncodedFormat<T>, before?: FileCounts) {
     super(path, writer, before);
@@ -105,6 +109,7 @@ export class EncodedFile<T> extends OutputFile {
   #count(items: number): void {
     if (this.#added === 0) this.writer.changed(this);
     this.#added += items;
+    this.lastItem = this.#encodedWriter.counted(items);
   }
 
   #hold(bytes: number): void {

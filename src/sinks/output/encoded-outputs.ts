@@ -6,6 +6,9 @@ import type { FileCounts, OutputFile } from './output-file.js';
 import { numberedName } from './output-names.js';
 import { type Output, Outputs, type OutputsOptions } from './outputs.js';
 
+/** A file that got none of the last items, this part of a commit's, is over. */
+const RECENT = 5;
+
 /** Outputs of files that encoders build. */
 export class EncodedOutputs<T> extends Outputs<T, EncodedFile<T>> implements EncodedWriter {
   readonly endsFiles = true;
@@ -17,6 +20,9 @@ export class EncodedOutputs<T> extends Outputs<T, EncodedFile<T>> implements Enc
   /** All blocks so far: whether they were made is known in their order. */
   #checked: Promise<void> = Promise.resolve();
   #filled = false;
+  /** Items since the last commit, and from which number on it is looked again whether one is due. */
+  #items = 0;
+  #lookAt: number;
 
   constructor(
     fs: FileSystem,
@@ -28,6 +34,7 @@ export class EncodedOutputs<T> extends Outputs<T, EncodedFile<T>> implements Enc
     this.#format = format;
     this.#maxBytes = options.maxBytes;
     this.#engine = engine;
+    this.#lookAt = format.committedItems;
   }
 
   open(path: string): EncodedOutput<T> {
@@ -62,12 +69,31 @@ export class EncodedOutputs<T> extends Outputs<T, EncodedFile<T>> implements Enc
       );
   }
 
+  counted(items: number): number {
+    this.#items += items;
+    return this.#items;
+  }
+
   override get filled(): boolean {
-    return this.#filled;
+    return this.#filled || this.#haveItems();
+  }
+
+  /** Whether the files that still get items, and would be cut, have enough of them. The others are over: ending them costs nothing. */
+  #haveItems(): boolean {
+    const { committedItems } = this.#format;
+    if (this.#items < this.#lookAt) return false;
+    const since = this.#items - committedItems / RECENT;
+    this.#lookAt = this.#items + committedItems / RECENT;
+    let growing = 0;
+    for (const file of this.changedFiles as ReadonlySet<EncodedFile<T>>)
+      if (file.lastItem > since) growing++;
+    return this.#items >= committedItems * growing;
   }
 
   override settle(): Promise<FileCounts[]> {
     this.#filled = false;
+    this.#items = 0;
+    this.#lookAt = this.#format.committedItems;
     return super.settle();
   }
 

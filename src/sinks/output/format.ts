@@ -33,6 +33,8 @@ export interface EncodedFormat<T> {
   readonly maxHeldBytes: number;
   /** With a checkpoint, a file ends at this size where `maxBytes` is not given: a crash costs the files under way. */
   readonly committedBytes: number;
+  /** With a checkpoint, files are committed once those that still get items have this number of them on average. */
+  readonly committedItems: number;
   /** How a thread makes blocks of posts, where it can: then encoders have `addBlock`. */
   readonly rows?: RowEncoding | undefined;
 }

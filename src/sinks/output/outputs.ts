@@ -85,6 +85,11 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
     return this.#changed.size > 0;
   }
 
+  /** The files with items that were added since the last `settle`. */
+  protected get changedFiles(): ReadonlySet<OutputFile> {
+    return this.#changed;
+  }
+
   /** Whether a file has ended since the last `settle` because it was full. */
   get filled(): boolean {
     return false;

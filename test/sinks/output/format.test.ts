@@ -81,6 +81,7 @@ const GROUPS: Format<string> = {
   encoder: () => new Groups(),
   maxHeldBytes: 50,
   committedBytes: 1 << 20,
+  committedItems: 1_000,
 };
 
 function contentOf(disk: SimulatedDisk): Record<string, string> {
