@@ -116,13 +116,14 @@ function* print({ state, owner, cursor, files, completed }: CheckpointText): Gen
   "cursor": ${cursor},
   "files": [`;
   for (const [index, { path: name, ...counted }] of files.entries()) {
-    const { posts, bytes, lineBytes, branch, finished } = counted;
+    const { posts, bytes, lineBytes, branch, finished, handedOn } = counted;
     const counts = JSON.stringify({
       path: name,
       posts,
       bytes,
       branch,
       finished,
+      handedOn,
       ...(lineBytes === bytes ? {} : { lineBytes }),
     });
     text += `${index === 0 ? '' : ','}\n    ${counts}`;

@@ -14,6 +14,7 @@ import {
   writeCheckpoint,
 } from './checkpoint-format.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
+import type { HandOn } from './hand-on.js';
 import { type FileCounts, PART } from './output-file.js';
 import type { Outputs } from './outputs.js';
 
@@ -34,6 +35,7 @@ type Committed = Pick<
   | 'endsFiles'
   | 'filled'
   | 'hasChanges'
+  | 'isNamed'
   | 'lock'
   | 'nameFiles'
   | 'resume'
@@ -49,6 +51,7 @@ export interface Member {
   readonly everyMs: number | undefined;
   /** Its number in the checkpoint, where several sinks commit together. */
   readonly branch: number | undefined;
+  readonly handOn?: HandOn | undefined;
 }
 
 export interface CommitterOptions {
@@ -57,6 +60,8 @@ export interface CommitterOptions {
   readonly members: readonly Member[];
   readonly lock: Lock;
   readonly before: Checkpoint | undefined;
+  /** Ends calls of `onFile`. */
+  readonly signal?: AbortSignal | undefined;
   /** Called with the error of a commit, which ends the run. */
   fail(error: unknown): void;
 }
@@ -70,6 +75,10 @@ export class Committer {
   readonly #options: CommitterOptions;
   readonly #committed: Map<string, CommittedFile>;
   #cursor = 'null';
+  /** The last write of the checkpoint that recorded files that were handed on. */
+  #recording: Promise<void> | undefined;
+  /** Files that this run has tried to hand on. */
+  readonly #tried = new WeakSet<CommittedFile>();
   #pending: Promise<void> | undefined;
   /** Whether there is a checkpoint to resume from. */
   #written: boolean;
@@ -128,6 +137,7 @@ export class Committer {
     await this.#commit('finishing');
     const { members } = this.#options;
     for (const { outputs } of members) await outputs.nameFiles();
+    await this.#handOn('finishing');
     // A run that finds the checkpoint complete touches no output, and would leave the lock of a killed one.
     for (const { outputs } of members) await outputs.unlock();
     await this.#write('complete');
@@ -148,6 +158,37 @@ export class Committer {
     const now = performance.now();
     this.#last = started;
     this.#notBefore = this.#atEach ? now : started + 4 * (now - started);
+    if (state === 'running') await this.#handOn(state);
+  }
+
+  /** Hands on the files that have their names, and records each. */
+  async #handOn(state: CheckpointState): Promise<void> {
+    let writing: Promise<void> | undefined;
+    // One write of the checkpoint records all calls that have ended before it begins.
+    const write = () => {
+      writing ??= (this.#recording ?? Promise.resolve()).then(() => {
+        writing = undefined;
+        this.#recording = this.#write(state);
+        return this.#recording;
+      });
+      return writing;
+    };
+    for (const { outputs, branch, handOn } of this.#options.members) {
+      if (handOn === undefined) continue;
+      const files = [...this.#committed.values()].filter(
+        file =>
+          file.branch === branch &&
+          file.handedOn === undefined &&
+          !this.#tried.has(file) &&
+          outputs.isNamed(file.path),
+      );
+      for (const file of files) this.#tried.add(file);
+      await handOn.each(files, this.#options.signal, (file, handedOn) => {
+        const entry = this.#committed.get(file) as CommittedFile;
+        this.#committed.set(file, { ...entry, handedOn });
+        return write();
+      });
+    }
   }
 
   async #write(state: CheckpointState): Promise<void> {
@@ -209,8 +250,10 @@ export async function checkOutputs(
   { files }: Checkpoint,
 ): Promise<void> {
   const missing: string[] = [];
-  for (const { path: output } of files)
-    if ((await regularStatus(fs, output)) === undefined) missing.push(output);
+  // Who has handed a file on may move or delete it.
+  for (const { path: output, handedOn } of files)
+    if (handedOn === undefined && (await regularStatus(fs, output)) === undefined)
+      missing.push(output);
   const [first] = missing;
   if (first !== undefined)
     throw new StorageError(
@@ -227,13 +270,13 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
   const { cursor } = before;
   const files: CommittedFile[] = [];
   for (const file of before.files) {
-    const { finished, ...open } = file;
+    const { finished, handedOn, ...open } = file;
     const isOpen = before.state !== 'complete' && finished !== true;
     const size = isOpen ? undefined : (await regularStatus(fs, file.path))?.size;
     // The run before had made it a part again.
     const isPart = size === undefined && (await regularStatus(fs, file.path + PART)) !== undefined;
     if (isOpen || isPart) {
-      files.push(open);
+      files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });
       continue;
     }
     const bytes = size ?? file.bytes;
@@ -261,7 +304,7 @@ export async function restore(
   for (const counts of files) {
     const part = counts.path + PART;
     try {
-      if (counts.finished === true) {
+      if (counts.finished === true || counts.handedOn !== undefined) {
         named.add(counts);
         continue;
       }

@@ -14,10 +14,11 @@ import type { FlowStep } from '../../flow/flow.js';
 import { writesZstd } from '../../gzip/compress-block.js';
 import { checkpointPaths } from './committer.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
+import { HAND_ON_OPTIONS, HandOn, type HandOnOptions } from './hand-on.js';
 import { parsePathTemplate } from './path-template.js';
 
 /** The options that all sinks that write files share. */
-export interface FileSinkOptions<T> {
+export interface FileSinkOptions<T> extends HandOnOptions {
   /**
    * The file of each item: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
    * handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`, `segment` (ten minutes) and
@@ -91,6 +92,7 @@ export const FILE_SINK_OPTIONS = {
   maxOutputs: whole('files in one run', { min: 1 }),
   commitIntervalMs: milliseconds('between two commits', { min: 0, default: 1000 }),
   workers: whole('threads that read stored files', { min: 0, max: 64 }),
+  ...HAND_ON_OPTIONS,
 } satisfies OptionTable<FileSinkOptions<unknown>>;
 
 /** The options of `FileSinkOptions`, checked; a sink that has no `gzip` leaves it out. */
@@ -167,6 +169,7 @@ export function planOf<T>(
     compression:
       level === undefined ? (isZstd ? { kind: 'zstd' } : undefined) : { kind: 'gzip', level },
     maxOutputs: options.maxOutputs ?? outputsThatFit(),
+    handOn: handOnOf(call, options),
     keepsItems: takesFunctions || typeof target === 'function',
   };
   if (checkpoint !== undefined) mustDiffer(call, plan, checkpoint);
@@ -184,6 +187,13 @@ export function mustDiffer<T>(call: string, plan: FileSinkPlan<T>, checkpoint: s
       'path',
       `must differ from the checkpoint and its temporary and lock files, got ${JSON.stringify(file)}`,
     );
+}
+
+function handOnOf(
+  call: string,
+  { onFile, onFileConcurrency, onFileError }: CheckedOptions<never>,
+): HandOn | undefined {
+  return onFile && new HandOn(call, { onFile, onFileConcurrency, onFileError });
 }
 
 function levelOf(gzip: boolean | { readonly level: number }): number | undefined {

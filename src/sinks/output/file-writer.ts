@@ -9,6 +9,7 @@ import type { Compression } from '../../gzip/compress-block.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { EncodedOutputs } from './encoded-outputs.js';
 import { type Format, isEncoded } from './format.js';
+import type { HandOn } from './hand-on.js';
 import type { Output, Outputs } from './outputs.js';
 import type { PathField, PathTemplate } from './path-template.js';
 import { RecordOutputs } from './record-outputs.js';
@@ -37,6 +38,8 @@ export interface FileSinkPlan<T> {
   readonly keepsItems: boolean;
   /** The maximum number of threads that decode stored files. */
   readonly workers?: number | undefined;
+  /** What happens to finished files. */
+  readonly handOn?: HandOn | undefined;
 }
 
 /** What all writers of a run share. */

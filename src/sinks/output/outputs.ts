@@ -72,6 +72,11 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
     return this.#files.has(this.#names.absolute(this.#names.unreserved(file)));
   }
 
+  /** Whether a file has its final name. */
+  isNamed(file: string): boolean {
+    return this.#files.get(this.#names.absolute(file))?.named === true;
+  }
+
   /** Waits until the folders of new files are there. */
   async begin(): Promise<void> {
     if (this.#begun.size === 0) return;

@@ -87,8 +87,10 @@ export async function writeTogether<T>(
   try {
     const read = () => readCheckpoint(here, checkpoint, options.owner);
     let before = await read();
-    if (before?.state === 'complete' && !goesOn)
-      return await complete(here, checkpoint, options, before);
+    if (before?.state === 'complete' && !goesOn) {
+      if (!hasToHandOn(options, before)) return await complete(here, checkpoint, options, before);
+      before = { ...before, state: 'finishing' };
+    }
     const runFrom = (from: Checkpoint | undefined) =>
       run(here, folder, options, { file: checkpoint, lock, before: from, goesOn });
     if (before?.state === 'finishing' && goesOn) {
@@ -101,6 +103,15 @@ export async function writeTogether<T>(
   } finally {
     await lock.release();
   }
+}
+
+/** Whether the checkpoint has files that an earlier run has not handed on. */
+function hasToHandOn<T>({ sinks }: TogetherOptions<T>, { files }: Checkpoint): boolean {
+  return sinks.some(
+    ({ plan, branch }) =>
+      plan.handOn !== undefined &&
+      files.some(file => file.branch === branch && file.handedOn === undefined),
+  );
 }
 
 /** The result of a run whose checkpoint is complete: nothing is asked or opened. */
@@ -167,12 +178,13 @@ async function run<T>(
   const members = sinks.map(({ plan, branch }, index) => ({
     branch,
     everyMs: plan.commitIntervalMs,
+    handOn: plan.handOn,
     outputs: (writers[index] as FileWriter<T>).outputs,
   }));
   try {
     const before = locked?.before;
     if (locked !== undefined) {
-      committer = new Committer(fs, { ...locked, owner, members, fail });
+      committer = new Committer(fs, { ...locked, owner, members, fail, signal: broken.signal });
       if (before !== undefined) await resume(fs, locked.file, before, members);
     }
     const isWritten = before?.state === 'finishing';
@@ -181,7 +193,7 @@ async function run<T>(
     const end = isWritten
       ? before.cursor
       : await read({ writers, signal: broken.signal, before, committer });
-    if (committer === undefined) return await finish(members);
+    if (committer === undefined) return await finish(members, broken.signal);
     if (locked?.goesOn !== true) return await committer.finish(undefined);
     if (end === undefined && !isWritten) throw withoutCursor(locked.file);
     return await committer.finish(JSON.stringify(end ?? null));
@@ -221,10 +233,16 @@ async function resume(
 }
 
 /** Ends a run without a checkpoint. */
-async function finish(members: readonly Member[]): Promise<CommittedFile[]> {
-  const files = await settleAndSync(members);
+async function finish(members: readonly Member[], signal: AbortSignal): Promise<CommittedFile[]> {
+  const files = new Map((await settleAndSync(members)).map(file => [file.path, file]));
   for (const { outputs } of members) await outputs.nameFiles();
-  return files;
+  for (const { branch, handOn } of members) {
+    const own = [...files.values()].filter(file => file.branch === branch);
+    await handOn?.each(own, signal, async (file, handedOn) => {
+      files.set(file, { ...(files.get(file) as CommittedFile), handedOn });
+    });
+  }
+  return [...files.values()];
 }
 
 function writtenOf<T>(
@@ -236,7 +254,10 @@ function writtenOf<T>(
     return {
       posts: files.reduce((sum, { posts }) => sum + posts, 0),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-      files: files.map(({ path: file, posts, bytes }) => ({ path: file, posts, bytes })),
+      files: files.map(({ path: file, posts, bytes, handedOn }) => ({
+        ...{ path: file, posts, bytes },
+        ...(handedOn !== undefined && { handedOn }),
+      })),
     };
   });
 }

@@ -1,9 +1,13 @@
+import type { Json } from '../../json/json.js';
+
 /** A finished file of `files`, under its final name. */
 export interface WrittenFile {
   readonly path: string;
   readonly posts: number;
   /** Size on disk, after compression. */
   readonly bytes: number;
+  /** What `onFile` resolved to, `null` for nothing; absent where it was not called, or has failed. */
+  readonly handedOn?: Json | undefined;
 }
 
 /** What `files` or `stdout` has written, including earlier runs that this one resumed. */

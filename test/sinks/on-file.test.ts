@@ -1,0 +1,180 @@
+import { existsSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { OptionError } from '../../src/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { files } from '../../src/sinks/files.js';
+import type { WrittenFile } from '../../src/sinks/output/written.js';
+import { parquet } from '../../src/sinks/parquet.js';
+import { tee } from '../../src/sinks/tee.js';
+import { temporaryFolder } from '../temporary-folder.js';
+import { places } from './cursors.js';
+import { pages } from './pages.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+const at = (...names: string[]) => path.join(folder, ...names);
+const letters = () => places([['a1', 'b1'], ['c1', 'a2'], ['d1']]);
+const options = () => ({
+  path: (item: string) => at(`${item[0]}.txt`),
+  checkpoint: at('checkpoint.json'),
+});
+const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
+
+describe('onFile', () => {
+  it('gets each file once it has its name, a few at a time, and what it resolves to is in result and checkpoint', async () => {
+    let [running, most] = [0, 0];
+    const run = () =>
+      pipeline(
+        letters(),
+        files({
+          ...options(),
+          onFileConcurrency: 2,
+          async onFile(file) {
+            most = Math.max(most, ++running);
+            const text = await readFile(file.path, 'utf8');
+            running--;
+            return {
+              etag: text
+                .trim()
+                .split('\n')
+                .map(line => JSON.parse(line))
+                .join(),
+            };
+          },
+        }),
+      );
+    const written = await run();
+    expect(written.files.map(({ handedOn }) => handedOn)).toEqual(
+      ['a1,a2', 'b1', 'c1', 'd1'].map(etag => ({ etag })),
+    );
+    expect(most).toBe(2);
+    const { files: kept } = JSON.parse(await readFile(at('checkpoint.json'), 'utf8'));
+    expect(kept[0]).toMatchObject({ handedOn: { etag: 'a1,a2' } });
+    // Who has uploaded a file may delete it.
+    for (const file of written.files) await rm(file.path);
+    expect((await run()).files).toEqual(written.files);
+  });
+
+  it('is called by the next run only for files whose call was not recorded', async () => {
+    const called: string[] = [];
+    const run = (fails: string) =>
+      pipeline(
+        letters(),
+        files({
+          ...options(),
+          onFileConcurrency: 1,
+          async onFile(file) {
+            called.push(nameOf(file));
+            if (nameOf(file) === fails) throw new Error('no network');
+            await rm(file.path);
+          },
+        }),
+      );
+    await expect(run('c.txt')).rejects.toThrow('no network');
+    expect(called).toEqual(['a.txt', 'b.txt', 'c.txt']);
+    const { files: written } = await run('');
+    expect(called.slice(3)).toEqual(['c.txt', 'd.txt']);
+    expect(written.map(({ handedOn }) => handedOn)).toEqual([null, null, null, null]);
+    await run('');
+    expect(called.length).toBe(5);
+  });
+
+  it('may fail without an end of the run: the file is listed as not handed on, and the next run tries again', async () => {
+    const called: string[] = [];
+    const run = (fails: string) =>
+      pipeline(
+        letters(),
+        files({
+          ...options(),
+          onFileError: 'keep',
+          async onFile(file) {
+            called.push(nameOf(file));
+            if (nameOf(file) === fails) throw new Error('no network');
+            return 'there';
+          },
+        }),
+      );
+    const first = await run('b.txt');
+    expect(first.files.map(({ handedOn }) => handedOn)).toEqual([
+      'there',
+      undefined,
+      'there',
+      'there',
+    ]);
+    expect(called.length).toBe(4);
+    const second = await run('');
+    expect(called.slice(4)).toEqual(['b.txt']);
+    expect(second.files.map(({ handedOn }) => handedOn)).toEqual(Array(4).fill('there'));
+    await run('');
+    expect(called.length).toBe(5);
+  });
+
+  it('is called for Parquet files while the run goes on, and a run after an error does not call it again for them', async () => {
+    const called: string[] = [];
+    const run = (max: number) =>
+      pipeline(
+        pages(),
+        parquet({
+          path: at('posts.parquet'),
+          checkpoint: at('checkpoint.json'),
+          columns: ['id'],
+          commitIntervalMs: 0,
+          async onFile(file) {
+            if (called.length >= max) throw new Error('no network');
+            const number = called.push(nameOf(file));
+            await rm(file.path);
+            return number;
+          },
+        }),
+      );
+    await expect(run(2)).rejects.toThrow('no network');
+    expect(JSON.parse(await readFile(at('checkpoint.json'), 'utf8')).state).toBe('running');
+    const { files: written } = await run(Number.POSITIVE_INFINITY);
+    expect(new Set(called).size).toBe(called.length);
+    expect(written.map(({ handedOn }) => handedOn)).toEqual(written.map((_, index) => index + 1));
+    expect(written.length).toBeGreaterThan(3);
+  });
+
+  it('is that of each branch of tee, and works without a checkpoint', async () => {
+    const called: string[] = [];
+    const branch = (name: string) =>
+      files<Activity>({ path: at(name), onFile: file => void called.push(nameOf(file)) });
+    await pipeline(
+      pages(),
+      tee(branch('a.jsonl'), branch('b.jsonl'), { checkpoint: at('tee.json') }),
+    );
+    await pipeline(pages(), branch('c.jsonl'));
+    expect(called).toEqual(['a.jsonl', 'b.jsonl', 'c.jsonl']);
+  });
+
+  it('must resolve to JSON', async () => {
+    const run = pipeline(letters(), files({ ...options(), onFile: () => 1n }));
+    await expect(run).rejects.toThrow(/files: `onFile` must resolve to what JSON can hold/);
+    await expect(run).rejects.toBeInstanceOf(OptionError);
+  });
+
+  it('does not hold up an abort', async () => {
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const run = pipeline(
+      letters(),
+      files({
+        ...options(),
+        onFileError: 'keep',
+        onFile: () => {
+          controller.abort(reason);
+          return new Promise(() => {});
+        },
+      }),
+      { signal: controller.signal },
+    );
+    await expect(run).rejects.toBe(reason);
+    expect(existsSync(at('a.txt'))).toBe(true);
+    expect(JSON.parse(await readFile(at('checkpoint.json'), 'utf8')).state).toBe('finishing');
+  });
+});
