@@ -95,6 +95,7 @@ const OPTION_TABLES = [
   ],
   ['src/users/README.md', 'Engagement totals', 'Option of `engagement`', 'EngagementOptions'],
   ['src/sinks/README.md', 'The `files` sink', 'Option', 'FilesOptions'],
+  ['src/sinks/README.md', 'A target of your own', 'Option', 'CommittedOptions'],
   ['src/tables/README.md', 'CSV', 'Option', 'CsvOptions'],
   ['src/tables/README.md', 'Parquet', 'Option', 'ParquetOptions'],
   ['src/jetstream/README.md', 'Servers', 'Option', 'jetstream:JetStreamServers'],

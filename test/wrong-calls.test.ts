@@ -286,7 +286,13 @@ const SINKS: Stages = {
   },
   files: {
     needs: 'options',
-    wrong: [...OPTIONS, [[{}], 'path']],
+    wrong: [
+      ...OPTIONS,
+      [[{}], 'path'],
+      [[{ path: 'x', onFile: 5 }], 'onFile'],
+      [[{ path: 'x', onFileError: 'skip' }], 'onFileError'],
+      [[{ path: 'x', onFileConcurrency: 0 }], 'onFileConcurrency'],
+    ],
     right: file('{day}.jsonl'),
     reads: CARRIERS.slice(0, 2),
     or: 'pass a function as `path`',
