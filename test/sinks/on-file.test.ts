@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
@@ -138,6 +138,43 @@ describe('onFile', () => {
     expect(new Set(called).size).toBe(called.length);
     expect(written.map(({ handedOn }) => handedOn)).toEqual(written.map((_, index) => index + 1));
     expect(written.length).toBeGreaterThan(3);
+  });
+
+  it.each(['txt', 'parquet'])(
+    'is called again for a file that the call before had deleted before it failed: %s',
+    async kind => {
+      const called: string[] = [];
+      const onFile = async (file: WrittenFile) => {
+        await rm(file.path, { force: true });
+        if (called.push(nameOf(file)) === 2) throw new Error('no network');
+        return 'gone';
+      };
+      const of = { checkpoint: at('checkpoint.json'), onFile, onFileConcurrency: 1 };
+      const run = () =>
+        kind === 'txt'
+          ? pipeline(letters(), files({ ...options(), ...of }))
+          : pipeline(
+              pages(),
+              parquet({ path: at('x.parquet'), columns: ['id'], commitIntervalMs: 0, ...of }),
+            );
+      await expect(run()).rejects.toThrow('no network');
+      const { files: written } = await run();
+      expect(called[2]).toBe(called[1]);
+      expect(called.length).toBe(written.length + 1);
+      expect(written.map(({ handedOn }) => handedOn)).toEqual(written.map(() => 'gone'));
+    },
+  );
+
+  it('gets files that were changed after the run that finished them, in their present size', async () => {
+    const run = (onFile?: (file: WrittenFile) => unknown) =>
+      pipeline(letters(), files({ ...options(), onFile, onFileError: 'keep' }));
+    await run(() => {
+      throw new Error('no network');
+    });
+    await writeFile(at('a.txt'), 'short');
+    const sizes: number[] = [];
+    await run(({ bytes }) => void sizes.push(bytes));
+    expect(sizes).toEqual([5, 5, 5, 5]);
   });
 
   it('is that of each branch of tee, and works without a checkpoint', async () => {

@@ -291,13 +291,13 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
  * Truncates the parts to the bytes that the checkpoint counts, and returns the files that have their final
  * names. Throws where a file is shorter or missing, unless an earlier run has finished it.
  *
- * @param endsFiles whether the sink that writes the file gives files their names at each commit.
+ * @param memberOf the member whose file it is.
  */
 export async function restore(
   fs: FileSystem,
   file: string,
   { state, files }: Checkpoint,
-  endsFiles: (file: CommittedFile) => boolean,
+  memberOf: (file: CommittedFile) => Member | undefined,
 ): Promise<Set<CommittedFile>> {
   const named = new Set<CommittedFile>();
   const folders = new Set<string>();
@@ -309,10 +309,15 @@ export async function restore(
         continue;
       }
       const size = (await regularStatus(fs, part))?.size;
-      if (endsFiles(counts) ? size !== counts.bytes : size === undefined && state === 'finishing') {
+      const { outputs, handOn } = memberOf(counts) ?? {};
+      const isNamed =
+        outputs?.endsFiles === true
+          ? size !== counts.bytes
+          : size === undefined && state === 'finishing';
+      if (isNamed) {
         // A crash came after this file got its final name; the name may not be on disk yet.
-        await checkFinished(fs, file, counts);
-        folders.add(path.dirname(counts.path));
+        const size = await finishedSize(fs, file, counts, handOn !== undefined);
+        if (size !== undefined) folders.add(path.dirname(counts.path));
         named.add(counts);
         continue;
       }
@@ -326,9 +331,17 @@ export async function restore(
   return named;
 }
 
-async function checkFinished(fs: FileSystem, file: string, counts: FileCounts): Promise<void> {
+async function finishedSize(
+  fs: FileSystem,
+  file: string,
+  counts: FileCounts,
+  isHandedOn: boolean,
+): Promise<number | undefined> {
   const size = (await regularStatus(fs, counts.path))?.size;
-  if (size !== counts.bytes) throw lost(file, counts.path, size, counts.bytes);
+  // The call of `onFile` that was under way may have moved or deleted it: the next call finds out.
+  const mayLack = size === undefined && isHandedOn;
+  if (size !== counts.bytes && !mayLack) throw lost(file, counts.path, size, counts.bytes);
+  return size;
 }
 
 async function cutBack(fs: FileSystem, part: string, bytes: number): Promise<void> {

@@ -89,7 +89,7 @@ export async function writeTogether<T>(
     let before = await read();
     if (before?.state === 'complete' && !goesOn) {
       if (!hasToHandOn(options, before)) return await complete(here, checkpoint, options, before);
-      before = { ...before, state: 'finishing' };
+      before = { ...(await adoptFinished(here, before)), state: 'finishing' };
     }
     const runFrom = (from: Checkpoint | undefined) =>
       run(here, folder, options, { file: checkpoint, lock, before: from, goesOn });
@@ -221,8 +221,7 @@ async function resume(
 ): Promise<void> {
   for (const { outputs } of members) await outputs.lock();
   const ofBranch = new Map(members.map(member => [member.branch, member]));
-  const endsFiles = (of: CommittedFile) => ofBranch.get(of.branch)?.outputs.endsFiles ?? false;
-  const named = await restore(fs, file, before, endsFiles);
+  const named = await restore(fs, file, before, of => ofBranch.get(of.branch));
   for (const { outputs, branch } of members) {
     outputs.resume(
       before.files.filter(of => of.branch === branch),

@@ -150,7 +150,7 @@ it('a part that is one byte shorter than its checkpoint says is refused', async 
   const file = path.join(await temporaryFolder(), 'out.jsonl');
   const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
   const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
-  const restored = () => restore(nodeFileSystem, 'run.json', checkpoint, () => false);
+  const restored = () => restore(nodeFileSystem, 'run.json', checkpoint, () => undefined);
   await writeFile(`${file}.part`, '{"id":1}');
   await expect(restored()).rejects.toThrow('has only 8 bytes');
   await writeFile(`${file}.part`, '{"id":1}\n');
