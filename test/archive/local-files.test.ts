@@ -9,7 +9,7 @@ import promises, {
   writeFile,
 } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -384,6 +384,30 @@ describe('localFiles of incremental runs', () => {
     expect(await run()).toMatchObject({ posts: 6, added: 3 });
     expect(await run()).toMatchObject({ posts: 6, added: 0 });
     expect(await written()).toEqual(['1', '2', '3', '4', '5', '6']);
+  });
+
+  it('hand a file on again that was added to, and no other', async () => {
+    const called: string[] = [];
+    const hand = () =>
+      pipeline(
+        localFiles(join(folder, 'in'), { incremental: true }),
+        jsonLines(),
+        activities(),
+        files({
+          path: () => join(folder, 'out', called.length === 0 ? 'a.txt' : 'b.txt'),
+          checkpoint: join(folder, 'out', 'checkpoint.json'),
+          onFile: ({ path }) => called.push(basename(path)),
+        }),
+      );
+    await write({ 'in/1.jsonl': ids(1) });
+    await hand();
+    await hand();
+    expect(called).toEqual(['a.txt']);
+    await write({ 'in/2.jsonl': ids(2) });
+    await hand();
+    await write({ 'in/3.jsonl': ids(3) });
+    expect((await hand()).files.map(({ handedOn }) => handedOn)).toEqual([1, 3]);
+    expect(called).toEqual(['a.txt', 'b.txt', 'b.txt']);
   });
 
   it('find nothing new in a folder of gzip files', async () => {
