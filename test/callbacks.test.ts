@@ -23,6 +23,7 @@ import { replay } from '../src/replay/replay.js';
 import { search } from '../src/search/search.js';
 import { createService } from '../src/service/index.js';
 import { collect } from '../src/sinks/collect.js';
+import { files } from '../src/sinks/files.js';
 import { DAY, floorTo, HOUR, MINUTE } from '../src/time.js';
 import { signIn } from '../src/users/sign-in.js';
 import { begin, COMPLETED, info, stream } from './http/live-wire.js';
@@ -122,6 +123,29 @@ const RUNS: Readonly<
     );
     return collect()(search(acme(), { ...query, onDamaged }), { signal });
   },
+  'search/query.ts onGap': async (onGap, signal) => {
+    server.otherwise = json({ results: [post] });
+    let now = Date.now();
+    const of = acme({ serviceTime: () => now });
+    const incremental = { query: 'snow', product: '30day', incremental: true } as const;
+    const sink = () =>
+      files({ path: path.join(folder, 'out.jsonl'), checkpoint: path.join(folder, 'c.json') });
+    await pipeline(search(of, incremental), sink());
+    // No run came for longer than the product reaches back.
+    now += 60 * DAY;
+    return pipeline(search(of, { ...incremental, onGap }), sink(), { signal });
+  },
+  'sinks/output/hand-on.ts onFile': async (onFile, signal) =>
+    pipeline(
+      await linesOf('{"id":1}'),
+      jsonLines(),
+      files({
+        path: path.join(folder, 'out.jsonl'),
+        checkpoint: path.join(folder, 'c.json'),
+        onFile,
+      }),
+      { signal },
+    ),
   'operators/json-lines.ts onDamaged': async (onDamaged, signal) =>
     pipeline(await linesOf('{"id":1}', 'not JSON'), jsonLines({ onDamaged }), collect(), {
       signal,

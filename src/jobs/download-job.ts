@@ -199,7 +199,8 @@ async function storeFiles(
   } catch (error) {
     ended?.throwIfAborted();
     if (thrown !== undefined) throw thrown.error;
-    lastError = error;
+    // A file that was stopped by the failure of another may be the first to end.
+    lastError = signal.aborted ? signal.reason : error;
   }
   return lastError;
 }

@@ -84,7 +84,7 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
     text
       .replaceAll(out, 'OUT')
       .replaceAll(served.server.url, 'URL')
-      .replace(/"check": "\w+"/, '');
+      .replace(/"(check|completed)": "[^"]+"/g, '');
   const result = await pipeline(
     jobFiles(served.account(), UUID, { concurrency, onVerdict: told => verdicts.push(told) }),
     gunzip(),

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { PAGES, pageOf } from './pages.js';
 
 const KILLS = bySuite(2, 50);
-const SCRIPT = path.join(import.meta.dirname, 'posts-handed-on.ts');
+const SCRIPT = path.join(import.meta.dirname, 'hand-posts-to-child.ts');
 const CONCURRENCY = 3;
 
 /** Each post once for each of its tags. */
