@@ -43,10 +43,7 @@ async function writeJob(folder: string, job: Job): Promise<void> {
   if (before === undefined) {
     const { uuid, title, fromDate, toDate } = job;
     const content = `${JSON.stringify({ job: uuid, title, fromDate, toDate }, null, 2)}\n`;
-    await withStorageError('write', file, () =>
-      replaceFile(file, content, { aside: `${file}.part` }),
-    );
-    return;
+    return write(file, content);
   }
   const [, uuid = 'unknown'] = /"job":\s*"([^"]*)"/.exec(before) ?? [];
   if (uuid !== job.uuid)
@@ -77,9 +74,12 @@ export interface DownloadRecord {
 
 /** Replaces the record of a folder. */
 export async function writeRecord(folder: string, record: DownloadRecord): Promise<void> {
-  const file = path.join(folder, RECORD_NAME);
+  await write(path.join(folder, RECORD_NAME), `${JSON.stringify(record, null, 1)}\n`);
+}
+
+async function write(file: string, content: string): Promise<void> {
   await withStorageError('write', file, () =>
-    replaceFile(file, `${JSON.stringify(record, null, 1)}\n`, { aside: `${file}.part` }),
+    replaceFile(file, content, { aside: `${file}.part` }),
   );
 }
 

@@ -99,11 +99,10 @@ export class ByteWriter {
 /** Reads varints in sequence. */
 export class VarintReader {
   readonly #bytes: Uint8Array;
-  at: number;
+  at = 0;
 
-  constructor(bytes: Uint8Array, at = 0) {
+  constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.at = at;
   }
 
   get atEnd(): boolean {
