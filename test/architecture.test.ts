@@ -103,6 +103,21 @@ const ARROWS: Record<string, readonly string[]> = {
   compliance: [...MACHINERY, 'replay'],
   // Stored files are read, checked and rewritten.
   archive: [...MACHINERY, 'operators', 'compliance'],
+  // The command reads the tables of options, loads the library, and starts the service.
+  command: [
+    ...MACHINERY,
+    'index',
+    'search',
+    'jobs',
+    'replay',
+    'usage',
+    'users',
+    'compliance',
+    'archive',
+    'sinks',
+    'tables',
+    'service/cli',
+  ],
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['errors', 'time'],

@@ -27,6 +27,7 @@ const root = path.resolve(import.meta.dirname, '..');
 /** What tests start, and what its scripts import from the library. */
 const ENTRIES = [
   ...['src/index.ts', 'src/service/index.ts', 'src/jetstream/index.ts', 'src/service/cli.ts'],
+  'src/command/millrace.ts',
   ...['src/http/account.ts', 'src/http/request.ts', 'src/engine/threads.ts'],
 ];
 

@@ -109,6 +109,7 @@ describe('the package', () => {
     expect(files.toSorted()).toEqual(
       [
         ...['package.json', 'LICENSE', 'dist/engine-worker.cjs', 'dist/service/cli.js'],
+        'dist/command/millrace.js',
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
         ...(isSlowSuite ? await sources() : []).map(name => `dist/${name}.d.ts`),
       ].toSorted(),
@@ -161,6 +162,8 @@ describe('a project that installs the package', () => {
     expect(stdout).toContain('eval "$(npx millrace-service --port ');
     const command = path.join(project, 'node_modules/.bin/millrace-service');
     expect((await exec(command, ['--version'])).stdout).toBe(`${manifest.version}\n`);
+    const millrace = await exec('npx', ['millrace', '--version'], { cwd: project });
+    expect(millrace.stdout).toBe(`${manifest.version}\n`);
   });
 
   it('can import it in an ES module', async () => {

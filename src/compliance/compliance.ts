@@ -75,7 +75,7 @@ export interface ComplianceOptions {
 
 const MAX_PARTITION = 8;
 
-const OPTIONS = {
+export const COMPLIANCE_OPTIONS = {
   complianceLabel: text('the label of the compliance stream'),
   partitions: special<readonly number[]>(
     'the partitions to connect to',
@@ -113,7 +113,7 @@ export function compliance(
   account: Account,
   options: ComplianceOptions = {},
 ): Flow<ComplianceEvent> {
-  const checked = checkAccountOptions('compliance', account, OPTIONS, options);
+  const checked = checkAccountOptions('compliance', account, COMPLIANCE_OPTIONS, options);
   const { complianceLabel, partitions = [undefined], streamLabel, folder, timings } = checked;
   const { onDamaged, onGap = warn, resume, until } = checked;
   const backfill = checked.backfill ?? account.settings.replayStreamUrl !== undefined;

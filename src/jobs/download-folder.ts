@@ -43,7 +43,10 @@ async function writeJob(folder: string, job: Job): Promise<void> {
   if (before === undefined) {
     const { uuid, title, fromDate, toDate } = job;
     const content = `${JSON.stringify({ job: uuid, title, fromDate, toDate }, null, 2)}\n`;
-    return write(file, content);
+    await withStorageError('write', file, () =>
+      replaceFile(file, content, { aside: `${file}.part` }),
+    );
+    return;
   }
   const [, uuid = 'unknown'] = /"job":\s*"([^"]*)"/.exec(before) ?? [];
   if (uuid !== job.uuid)
@@ -74,12 +77,9 @@ export interface DownloadRecord {
 
 /** Replaces the record of a folder. */
 export async function writeRecord(folder: string, record: DownloadRecord): Promise<void> {
-  await write(path.join(folder, RECORD_NAME), `${JSON.stringify(record, null, 1)}\n`);
-}
-
-async function write(file: string, content: string): Promise<void> {
+  const file = path.join(folder, RECORD_NAME);
   await withStorageError('write', file, () =>
-    replaceFile(file, content, { aside: `${file}.part` }),
+    replaceFile(file, `${JSON.stringify(record, null, 1)}\n`, { aside: `${file}.part` }),
   );
 }
 

@@ -107,7 +107,7 @@ export interface ReplayOptions {
   readonly resume?: Cursor | undefined;
 }
 
-const OPTIONS = {
+export const REPLAY_OPTIONS = {
   streamType: required(oneOf('the stream to replay', STREAM_TYPES)),
   fromDate: required(date('the first minute, inclusive')),
   toDate: date('the last minute, exclusive'),
@@ -207,7 +207,7 @@ export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
 
 /** The options of a replay, checked. @throws OptionError */
 export function checkReplay(call: string, account: Account, options: ReplayOptions) {
-  const checked = checkAccountOptions(call, account, OPTIONS, options);
+  const checked = checkAccountOptions(call, account, REPLAY_OPTIONS, options);
   const { streamType, streamLabel } = checked;
   const timings = checked.timings as ReplayTimings;
   const url = replayUrl(account, streamType, streamLabel);

@@ -139,18 +139,18 @@ export function parseReplayRule(rule: Fields): ReplayRule {
 }
 
 /** @throws OptionError unless each is a rule that can be sent. */
-export function checkRules(call: string, rules: readonly NewRule[]): readonly NewRule[] {
+export function checkRules(
+  call: string,
+  rules: readonly NewRule[],
+  option = 'rules',
+): readonly NewRule[] {
   const isList = Array.isArray(rules) && (rules as readonly unknown[]).every(isObject);
   if (!isList)
-    throw optionError(
-      call,
-      'rules',
-      textRuleProblem(rules) ?? 'must be an array of { value, tag }',
-    );
+    throw optionError(call, option, textRuleProblem(rules) ?? 'must be an array of { value, tag }');
   for (const { value, tag = null } of rules) {
-    checkRuleValue(call, 'rules', value);
+    checkRuleValue(call, option, value);
     if (tag !== null && typeof tag !== 'string')
-      throw optionError(call, 'rules', 'must have a `tag` that is a string or null');
+      throw optionError(call, option, 'must have a `tag` that is a string or null');
   }
   return rules;
 }

@@ -44,7 +44,7 @@ export interface RuleChanges {
   readonly applied: boolean;
 }
 
-const OPTIONS = {
+export const SYNC_OPTIONS = {
   ...REPLAY_RULES_OPTIONS,
   dryRun: flag('change nothing', false),
 } satisfies OptionTable<SyncRulesOptions>;
@@ -71,7 +71,7 @@ export async function syncRules(
   rules: readonly NewRule[],
   syncOptions: SyncRulesOptions = {},
 ): Promise<RuleChanges> {
-  const { dryRun, ...options } = checkOptions('replayRules.sync', OPTIONS, syncOptions);
+  const { dryRun, ...options } = checkOptions('replayRules.sync', SYNC_OPTIONS, syncOptions);
   const missing = byValue(rules);
   const deleted: ReplayRule[] = [];
   const retagged: (ReplayRule & { readonly from: string | null })[] = [];

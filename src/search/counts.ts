@@ -13,7 +13,7 @@ export interface CountsOptions extends QueryOptions {
   readonly bucket?: Bucket | undefined;
 }
 
-const OPTIONS = {
+export const COUNTS_OPTIONS = {
   ...QUERY_OPTIONS,
   bucket: oneOf('the length of a bucket', ['day', 'hour', 'minute'], 'hour'),
 } satisfies OptionTable<CountsOptions>;
@@ -37,7 +37,7 @@ const OPTIONS = {
  *   posts += count;
  */
 export function counts(account: Account, options: CountsOptions): Flow<CountBucket> {
-  const checked = checkAccountOptions('counts', account, OPTIONS, options);
+  const checked = checkAccountOptions('counts', account, COUNTS_OPTIONS, options);
   const { bucket } = checked;
   const query = checkQuery(
     'counts',

@@ -55,7 +55,7 @@ export interface SearchOptions extends QueryOptions {
 
 const MAX_RESULTS = 500;
 
-const OPTIONS = {
+export const SEARCH_OPTIONS = {
   ...QUERY_OPTIONS,
   tag: lines('comes back in the `matching_rules` of each post'),
   maxResults: whole('posts of a page', { min: MIN_RESULTS, max: MAX_RESULTS }),
@@ -85,7 +85,7 @@ const OPTIONS = {
  * for await (const post of posts) console.log(post.id, post.text);
  */
 export function search(account: Account, options: SearchOptions): Flow<Activity> {
-  const checked = checkAccountOptions('search', account, OPTIONS, options);
+  const checked = checkAccountOptions('search', account, SEARCH_OPTIONS, options);
   const { tag, slices, onDamaged, share = account.settings.share, incremental } = checked;
   refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, share });
   for (const name of ['limit', 'pages', 'next'] as const)

@@ -81,7 +81,7 @@ export interface UsageReport {
   readonly publishers: readonly PublisherUsage[];
 }
 
-const OPTIONS = {
+export const USAGE_OPTIONS = {
   bucket: oneOf('the length of a period', ['month', 'day']),
   fromDate: date('the first day'),
   toDate: date('the day after the last'),
@@ -111,7 +111,7 @@ export async function usage(account: Account, options: UsageOptions = {}): Promi
 
 /** The URL of a report. Checks all options before anything is sent. */
 export function usageUrl(call: string, account: Account, options: UsageOptions): URL {
-  const { bucket, fromDate, toDate } = checkAccountOptions(call, account, OPTIONS, options);
+  const { bucket, fromDate, toDate } = checkAccountOptions(call, account, USAGE_OPTIONS, options);
   const url = serviceUrl(account, 'accountApiUrl', 'accounts/{account}/usage.json', {
     purpose: 'usage reports',
   });

@@ -26,7 +26,7 @@ export interface CheckOptions {
   readonly tag?: string | null | undefined;
 }
 
-const OPTIONS = {
+export const CHECK_OPTIONS = {
   product: oneOf('the product that the rule is for', RULE_PRODUCTS, 'historical'),
   tag: special<string | null>(
     'the tag of the rule',
@@ -49,7 +49,7 @@ const OPTIONS = {
  */
 export function checkRule(text: string, options: CheckOptions = {}): ParsedRule {
   checkValue('rules.check', 'rule', RULE_TEXT, text);
-  const { product, tag } = checkOptions('rules.check', OPTIONS, options);
+  const { product, tag } = checkOptions('rules.check', CHECK_OPTIONS, options);
   const { tree, problems } = check(text, product, tag);
   return leadsToRule(text, problems, product)
     ? { tree, problems }

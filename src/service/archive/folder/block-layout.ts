@@ -99,10 +99,11 @@ export class ByteWriter {
 /** Reads varints in sequence. */
 export class VarintReader {
   readonly #bytes: Uint8Array;
-  at = 0;
+  at: number;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, at = 0) {
     this.#bytes = bytes;
+    this.at = at;
   }
 
   get atEnd(): boolean {

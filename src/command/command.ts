@@ -1,0 +1,110 @@
+import { flag, type Option, text } from '../check.js';
+import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
+import { TABLE_OPTIONS } from '../tables/table-options.js';
+import { type Flags, flagsOf } from './flags.js';
+import { Call, Code, exportNamed, Name, quoted, type Script } from './script.js';
+
+/** What a command was called with. */
+export interface Given {
+  readonly positionals: readonly string[];
+  /** The options of a flag table of the command. */
+  readonly options: (flags: Flags) => Record<string, unknown>;
+  readonly isTerminal: boolean;
+}
+
+/** One command of `millrace`. */
+export interface Command {
+  /** Its arguments, for the help: `QUERY`. */
+  readonly usage: string;
+  readonly flags: Flags;
+  /** How many arguments it takes. @default 0 of each */
+  readonly positionals?: { readonly min: number; readonly max: number } | undefined;
+  /** Whether it may cost money: it asks on a terminal, and needs `--yes` elsewhere. */
+  readonly costs?: boolean | undefined;
+  build(given: Given): Script | Promise<Script>;
+}
+
+/** The account in scripts. */
+export const ACCOUNT = new Name('acme');
+export const WITH_ACCOUNT = { acme: new Call('account', []) };
+
+const OWN = {
+  out: text(
+    'the file or files to write, .jsonl, .csv or .parquet, also with .gz; {day} and {tag} are filled in',
+  ),
+} satisfies Record<string, Option<unknown>>;
+
+/** Flags of every command. */
+export const SHARED_FLAGS: Flags = flagsOf(
+  {
+    envFile: text('a file of variables, such as MILLRACE_URL'),
+    printScript: flag('print the script that does the same, and run nothing'),
+    json: flag('report results and errors as JSON'),
+    quiet: flag('show no progress'),
+    yes: flag('accept what it costs, without a question'),
+    help: flag('print this'),
+  },
+  ['envFile', 'printScript', 'json', 'quiet', 'yes', 'help'],
+);
+
+/** The flags of a sink: where posts go. */
+export const SINK_FLAGS: Flags = [
+  ...flagsOf(OWN, ['out']),
+  ...flagsOf(FILE_SINK_OPTIONS, ['checkpoint', 'maxBytes']),
+  ...flagsOf(TABLE_OPTIONS, ['columns']),
+];
+
+/** The stages that write items where `--out` says, as its end says, or to standard output. */
+export function sinkCalls(
+  given: Given,
+  { routed = true, table }: { readonly routed?: boolean; readonly table?: string } = {},
+): readonly Call[] {
+  const { out, columns = undefined, ...options } = given.options(SINK_FLAGS);
+  if (typeof out !== 'string') return [new Call('stdout', [])];
+  const sink = /\.csv(\.gz)?$/.test(out) ? 'csv' : /\.parquet$/.test(out) ? 'parquet' : 'files';
+  const isTable = sink !== 'files';
+  const ofTable =
+    table === undefined ? undefined : new Code(table, ({ library }) => exportNamed(library, table));
+  const sinkOptions = {
+    path: out,
+    ...(isTable && { columns: columns ?? ofTable }),
+    ...(!isTable && columns !== undefined && { columns }),
+    ...options,
+  };
+  const routes = routed && out.includes('{tag}') ? [new Call('routeByTag', [])] : [];
+  return [...routes, new Call(sink, [defined(sinkOptions)])];
+}
+
+/** Aborted by Ctrl+C: a script needs none. */
+export const SIGNAL = { signal: new Code(undefined, ({ signal }) => signal) };
+const PROGRESS = { progress: new Code("'auto'", ({ progress }) => progress) };
+
+/** A script that runs a pipeline of these stages. Its progress says what was written. */
+export function pipelineScript(
+  constants: Script['constants'],
+  stages: readonly unknown[],
+  report: Script['report'] = () => '',
+): Script {
+  const isOnStdout = stages.some(
+    stage => stage instanceof Call && ['stdout', 'chart'].includes(stage.name),
+  );
+  const call = new Call('pipeline', [...stages, { ...PROGRESS, ...SIGNAL }]);
+  return { constants, call, report, isOnStdout };
+}
+
+/** The posts that standard input has, a line each. */
+export const STANDARD_INPUT: readonly unknown[] = [
+  new Code('process.stdin', () => process.stdin),
+  new Call('jsonLines', []),
+  new Call('activities', []),
+];
+
+/** JSON that a file holds, read when the script runs. */
+export function jsonIn(file: string, read: (file: string) => unknown): Code {
+  return new Code(`JSON.parse(readFileSync(${quoted(file)}, 'utf8'))`, () => read(file));
+}
+
+/** Without the options that are not given. */
+export function defined(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,45 @@
+import { OptionError } from '../errors.js';
+import { SHARED_FLAGS } from './command.js';
+import { COMMANDS } from './commands.js';
+
+/**
+ * What a shell needs to complete commands and their flags: `eval "$(millrace completion bash)"`.
+ *
+ * @throws OptionError for another shell than bash and zsh.
+ */
+export async function completionFor(shell: string | undefined): Promise<string> {
+  if (shell !== 'bash' && shell !== 'zsh')
+    throw new OptionError('arguments', 'millrace completion needs the shell: bash or zsh');
+  const names = Object.keys(COMMANDS);
+  const first = [...new Set(names.map(name => name.split(' ')[0])), 'service', 'completion'];
+  const families = [
+    ...new Set(names.filter(name => name.includes(' ')).map(name => name.split(' ')[0])),
+  ];
+  const cases = await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, { load }]) => {
+      const { flags } = await load();
+      const words = [...flags, ...SHARED_FLAGS].map(flag => flag.name);
+      return `    '${name}') words='${words.map(word => `--${word}`).join(' ')}' ;;\n`;
+    }),
+  );
+  const nested = families.map(family => {
+    const parts = names
+      .filter(name => name.startsWith(`${family} `))
+      .map(name => name.split(' ')[1]);
+    return `    '${family}') [ "$COMP_CWORD" -eq 2 ] && words='${parts.join(' ')}' ;;\n`;
+  });
+  return `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_millrace() {
+  local words='' name="\${COMP_WORDS[1]}"
+  case "$name" in
+${nested.join('')}  esac
+  case "$name" in
+    ${families.join('|')}) name="$name \${COMP_WORDS[2]}" ;;
+  esac
+  [ "$COMP_CWORD" -eq 1 ] && words='${first.join(' ')}'
+  [ -z "$words" ] && case "$name" in
+${cases.join('')}  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _millrace millrace
+`;
+}

@@ -1,0 +1,121 @@
+import { required, text } from '../check.js';
+import type { Job, JobQuote } from '../jobs/job.js';
+import { JOB_REQUEST } from '../jobs/job-request.js';
+import type { JobVerdict } from '../jobs/job-verdict.js';
+import { ACCOUNT, type Command, jsonIn, SIGNAL, WITH_ACCOUNT } from './command.js';
+import { flagsOf } from './flags.js';
+import { Call, Code, Name, quoted } from './script.js';
+import { rulesIn } from './stored-posts-commands.js';
+
+const REQUEST = flagsOf(JOB_REQUEST, ['title', 'fromDate', 'toDate', 'dataFormat']);
+const FILES = flagsOf(
+  {
+    rules: required(text('the file of the rules: an array of { value, tag }')),
+    out: required(text('the folder for the files')),
+  },
+  ['rules', 'out'],
+);
+const RULES = FILES.slice(0, 1);
+const OUT = FILES.slice(1);
+const JOB = { min: 1, max: 1 };
+
+/** A call of one job by its id. */
+const callOf = (name: string): Command => ({
+  usage: 'JOB',
+  flags: [],
+  positionals: JOB,
+  build: ({ positionals: [job] }) => ({
+    constants: WITH_ACCOUNT,
+    call: new Call(`jobs.${name}`, [ACCOUNT, job, SIGNAL]),
+  }),
+});
+
+export const get = callOf('get');
+export const reject = callOf('reject');
+
+/** Accepts the quote of a job. */
+export const accept: Command = {
+  usage: 'JOB',
+  flags: [],
+  positionals: JOB,
+  costs: true,
+  build: ({ positionals: [job = ''] }) => ({
+    constants: WITH_ACCOUNT,
+    call: new Call('jobs.accept', [
+      ACCOUNT,
+      new Code(quoted(job), async ({ confirm }) => {
+        await confirm(`Job ${job} costs what its quote says, and cannot be stopped.`);
+        return job;
+      }),
+      SIGNAL,
+    ]),
+  }),
+};
+
+/** Lists the jobs of the account. */
+export const list: Command = {
+  usage: '',
+  flags: [],
+  build: () => ({ constants: WITH_ACCOUNT, call: new Call('jobs.list', [ACCOUNT, SIGNAL]) }),
+};
+
+/** Creates a job, which is not charged before its quote is accepted. */
+export const create: Command = {
+  usage: '',
+  flags: [...REQUEST, ...RULES],
+  build: ({ options }) => ({
+    constants: WITH_ACCOUNT,
+    call: new Call('jobs.create', [ACCOUNT, requestOf(options), SIGNAL]),
+  }),
+};
+
+/** Runs a job to its files, and joins one of the same title and rules. */
+export const run: Command = {
+  usage: '',
+  flags: [...REQUEST, ...FILES],
+  costs: true,
+  build: ({ options }) => ({
+    constants: {
+      ...WITH_ACCOUNT,
+      job: new Call('jobs.run', [
+        ACCOUNT,
+        { ...requestOf(options), decide: ACCEPTED, onStatus: SHOWN, ...SIGNAL },
+      ]),
+    },
+    ...downloading(new Name('job'), options(OUT).out),
+  }),
+};
+
+const ACCEPTED = new Code('() => true', ({ confirm }) => (quote: JobQuote) => {
+  const { costDollars, estimatedActivityCount: posts } = quote;
+  const cost = costDollars === undefined ? 'no more than the contract' : `$${costDollars}`;
+  return confirm(`The job costs ${cost} for about ${posts} posts, and cannot be stopped.`);
+});
+const SHOWN = new Code('({ status }) => console.error(status)', () => (job: Job) => {
+  const { status, percentComplete } = job;
+  process.stderr.write(
+    `${status}${percentComplete === undefined ? '' : ` ${percentComplete} %`}\n`,
+  );
+});
+
+/** Downloads the files of a delivered job. */
+export const download: Command = {
+  usage: 'JOB',
+  flags: OUT,
+  positionals: JOB,
+  build: ({ positionals: [job], options }) => ({
+    constants: WITH_ACCOUNT,
+    ...downloading(job, options(OUT).out),
+  }),
+};
+
+const downloading = (job: unknown, folder: unknown) => ({
+  call: new Call('jobs.download', [ACCOUNT, job, { folder, ...SIGNAL }]),
+  report: (verdict: unknown) => (verdict as JobVerdict).summary,
+});
+
+function requestOf(options: (flags: typeof REQUEST) => Record<string, unknown>) {
+  const { rules } = options(RULES);
+  const read = typeof rules === 'string' ? jsonIn(rules, rulesIn) : undefined;
+  return { dataFormat: 'original', ...options(REQUEST), rules: read };
+}

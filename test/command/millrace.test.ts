@@ -1,0 +1,300 @@
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { SETTINGS, type SettingName } from '../../src/http/settings.js';
+import { createService, type Service } from '../../src/service/index.js';
+import { formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
+import { outputOf, spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+const COMMAND = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
+
+let service: Service;
+let env: NodeJS.ProcessEnv;
+let folder: string;
+let window: readonly string[];
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  service = createService({ limits: 'relaxed', postsPerMinute: 20, jobDwellMs: 20 });
+  const addresses: Partial<Record<string, unknown>> = { ...(await service.start()) };
+  const variables = (Object.keys(SETTINGS) as SettingName[])
+    .filter(name => name in addresses)
+    .map(name => [SETTINGS[name].env, String(addresses[name])]);
+  env = { ...process.env, ...Object.fromEntries(variables) };
+  const now = service.clock.now();
+  const [from, to] = [now - 4 * HOUR, now - 3 * HOUR].map(formatTimestamp) as [string, string];
+  window = ['--from-date', from, '--to-date', to];
+  const rules = [
+    { value: 'coffee', tag: 'coffee' },
+    { value: 'coffee lang:en', tag: 'english' },
+  ];
+  await writeFile(path.join(folder, 'rules.json'), JSON.stringify(rules));
+});
+afterAll(() => service.stop());
+
+function start(...args: string[]) {
+  return spawn(process.execPath, [COMMAND, ...args], { env, cwd: folder });
+}
+
+function millrace(...args: string[]) {
+  return outputOf(start(...args));
+}
+
+/** Commands of a shell, in which `millrace` is the command. */
+function shell(script: string) {
+  const head = `set -o pipefail; millrace() { ${process.execPath} ${COMMAND} "$@"; }`;
+  return outputOf(spawn('bash', ['-c', `${head}\n${script}`], { env, cwd: folder }));
+}
+
+const linesOf = (text: string) => text.split('\n').filter(line => line !== '');
+const idsOf = (text: string) => linesOf(text).map(line => String(JSON.parse(line).id_str));
+
+describe('millrace', () => {
+  it.concurrent('writes posts of a search to standard output, and progress elsewhere', async () => {
+    const { code, stdout, stderr } = await millrace('search', 'coffee', ...window);
+    expect(code).toBe(0);
+    const ids = idsOf(stdout);
+    expect(ids.length).toBeGreaterThan(0);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(stderr).toMatch(`written ${ids.length} `);
+    const quiet = await millrace('search', 'coffee', ...window, '--quiet');
+    expect(idsOf(quiet.stdout).toSorted()).toEqual(ids.toSorted());
+    expect(quiet.stderr).toBe('');
+  });
+
+  it.concurrent('writes the files that --out names, and goes on at a checkpoint', async () => {
+    const args = ['search', 'coffee OR tea', ...window, '--checkpoint', 'search.json', '--json'];
+    const first = await millrace(...args, '--out', 'search/{day}.jsonl.gz');
+    expect(first.code).toBe(0);
+    const written = JSON.parse(first.stdout);
+    expect(written).toMatchObject({ posts: expect.any(Number), files: expect.any(Array) });
+    const again = await millrace(...args, '--out', 'search/{day}.jsonl.gz');
+    expect(again.stderr).toContain('nothing asked');
+    expect(JSON.parse(again.stdout)).toMatchObject({ posts: written.posts });
+  });
+
+  it.concurrent('writes CSV and Parquet by the end of --out', async () => {
+    await millrace(
+      'search',
+      'coffee OR tea',
+      ...window,
+      '--out',
+      'columns.csv',
+      '--columns',
+      'id,text',
+    );
+    const [header] = (await readFile(path.join(folder, 'columns.csv'), 'utf8')).split('\n');
+    expect(header?.trim()).toBe('id,text');
+    await millrace('search', 'coffee OR tea', ...window, '--out', 'posts.parquet');
+    const bytes = await readFile(path.join(folder, 'posts.parquet'));
+    expect(bytes.toString('latin1', 0, 4)).toBe('PAR1');
+  });
+
+  it.concurrent('counts a search with --dry-run, and fetches nothing', async () => {
+    const { stderr, stdout } = await millrace('search', 'coffee OR tea', ...window, '--dry-run');
+    const posts = idsOf((await millrace('search', 'coffee OR tea', ...window)).stdout).length;
+    expect(stderr).toContain(`${posts.toLocaleString('en')} posts, at least `);
+    expect(stdout).toBe('');
+  });
+
+  it.concurrent('passes posts from command to command, and ends quietly with the pipe', async () => {
+    const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
+    const chain = await shell(
+      `${search} | millrace match rules.json --quiet | millrace write 'chain/{tag}/{day}.jsonl' --quiet`,
+    );
+    expect(chain).toMatchObject({ code: 0, stderr: '', stdout: '' });
+    expect((await readdir(path.join(folder, 'chain'))).toSorted()).toEqual(['coffee', 'english']);
+    const closed = await shell(`${search} | head -n 1`);
+    expect(closed).toMatchObject({ code: 0, stderr: '' });
+    expect(idsOf(closed.stdout)).toHaveLength(1);
+    await shell(`${search} > stored.jsonl`);
+    const converted = await millrace('convert', 'stored.jsonl', '--out', 'stored.csv', '--json');
+    const posts = linesOf(await readFile(path.join(folder, 'stored.jsonl'), 'utf8')).length;
+    expect(JSON.parse(converted.stdout)).toMatchObject({ posts });
+    expect(await shell('echo "{" | millrace write broken.jsonl --quiet')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('record'),
+    });
+  });
+
+  it.concurrent('counts as JSON lines in a pipe, and as rows of a file', async () => {
+    const { stdout } = await millrace('counts', 'coffee', ...window, '--bucket', 'hour');
+    const total = linesOf(stdout).reduce((sum, line) => sum + JSON.parse(line).count, 0);
+    const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
+    expect(total).toBe(ids.length);
+    await millrace('counts', 'coffee', ...window, '--out', 'counts.csv');
+    expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
+  });
+
+  it.concurrent('lists, adds, compares and deletes the rules of the replay stream', async () => {
+    expect((await millrace('rules', 'validate', 'rules.json')).stdout).toContain('"valid":true');
+    expect((await millrace('rules', 'add', 'rules.json')).code).toBe(0);
+    const listed = linesOf((await millrace('rules', 'list', '--quiet')).stdout);
+    expect(listed.map(line => JSON.parse(line).tag).toSorted()).toEqual(['coffee', 'english']);
+    const same = await millrace('rules', 'sync', 'rules.json', '--dry-run');
+    expect(JSON.parse(same.stdout)).toMatchObject({ unchanged: 2, applied: false });
+    expect((await millrace('rules', 'delete', 'rules.json')).code).toBe(0);
+    expect((await millrace('rules', 'list', '--quiet')).stdout).toBe('');
+  });
+
+  it.concurrent('shows where a rule is wrong, and ends with 1', async () => {
+    const wrong = await millrace('rules', 'check', 'coffee (tea OR');
+    expect(wrong.code).toBe(1);
+    expect(wrong.stderr).toContain('a group is not closed');
+    expect(wrong.stderr).toContain('       -      ^');
+    expect(await millrace('rules', 'check', 'coffee lang:en')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+  });
+
+  it.concurrent('runs a job to its files, once it may cost something', async () => {
+    const args = ['job', 'run', '--title', 'a day', '--rules', 'rules.json', '--out', 'job'];
+    const asked = await millrace(...args, ...window);
+    expect(asked).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('confirm it with --yes'),
+    });
+    expect(JSON.parse((await millrace('job', 'list')).stdout).jobs).toEqual([]);
+    const run = await millrace(...args, ...window, '--yes');
+    expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing is missing') });
+    const [job] = JSON.parse((await millrace('job', 'list')).stdout).jobs;
+    expect(job).toMatchObject({ status: 'delivered' });
+    const quote = await millrace('job', 'quote', job.uuid);
+    expect(JSON.parse(quote.stdout)).toMatchObject({ uuid: job.uuid, quote: expect.anything() });
+    const again = await millrace('job', 'download', job.uuid, '--out', 'job', '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ summary: expect.stringContaining('nothing') });
+    expect(await millrace('job', 'accept', job.uuid)).toMatchObject({ code: 2 });
+  });
+
+  it.concurrent('replays a stream, stores compliance events, and applies them', async () => {
+    const now = service.clock.now();
+    const [from, to] = [now - 60 * MINUTE, now - 40 * MINUTE].map(formatTimestamp) as [
+      string,
+      string,
+    ];
+    const replay = await millrace(
+      ...['replay', '--stream-type', 'firehose', '--from-date', from, '--to-date', to],
+      ...['--out', 'replay/{day}.jsonl', '--json'],
+    );
+    expect(JSON.parse(replay.stdout).posts).toBeGreaterThan(0);
+    const events = await millrace('compliance', '--into', 'tombstones', '--until', 'caught up');
+    expect(events).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('events in tombstones'),
+    });
+    const applied = await millrace('apply', 'tombstones', 'replay');
+    expect(applied.stderr).toMatch(/^Of \d+ posts in 1 files, 0 removed and 0 changed\n$/);
+  });
+
+  it.concurrent('ends with 130 on an interrupt, and says how to go on', async () => {
+    const child = start('compliance', '--checkpoint', 'none');
+    const ended = outputOf(child);
+    expect(await ended).toMatchObject({ code: 2 });
+    const live = start('compliance');
+    const output = outputOf(live);
+    // A line of progress says that it is connected.
+    await once(live.stderr, 'data');
+    live.kill('SIGINT');
+    expect(await output).toMatchObject({
+      code: 130,
+      stderr: expect.stringContaining('Interrupted. '),
+    });
+  });
+
+  it.concurrent('refuses a wrong call with 2, and says what was meant', async () => {
+    const wrong: readonly (readonly [readonly string[], string])[] = [
+      [['serach', 'x'], 'did you mean millrace search?'],
+      [['job'], 'needs one of: job run'],
+      [['search'], 'lacks an argument. Usage: millrace search QUERY'],
+      [['search', 'a', 'b'], 'one argument too many: b'],
+      [['search', 'a', '--form-date', 'x'], 'did you mean --from-date?'],
+      [['search', 'a', '--product', '31day'], "`product` must be '30day' or 'fullarchive'"],
+      [['search', 'a', '--limit', 'many'], '`limit`'],
+      [['match', 'none.json'], 'none.json'],
+      [['completion', 'fish'], 'bash or zsh'],
+    ];
+    for (const [args, message] of wrong) {
+      const { code, stderr, stdout } = await millrace(...args);
+      expect([args, code, stdout]).toEqual([args, 2, '']);
+      expect(stderr).toContain(message);
+    }
+    const json = await millrace('search', 'a', '--product', '31day', '--json');
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'ERR_OPTION' } });
+  });
+
+  it('ends with 3 if something is missing, and names the command that goes on', async () => {
+    service.faults.plant({ kind: 'status', status: 401, times: 1, skip: 1, endpoint: 'search' });
+    const args = ['search', 'coffee OR tea', ...window, '--max-results', '10', '--quiet'];
+    const { code, stderr } = await millrace(
+      ...args,
+      '--checkpoint',
+      'part.json',
+      '--out',
+      'part.jsonl',
+    );
+    expect(stderr).toContain('missing: ');
+    expect(stderr).toContain("To go on: millrace search 'coffee OR tea' --from-date 20");
+    expect(code).toBe(3);
+    expect((await millrace(...args, '--checkpoint', 'part.json', '--out', 'part.jsonl')).code).toBe(
+      0,
+    );
+    const all = idsOf((await millrace(...args)).stdout);
+    const part = idsOf(await readFile(path.join(folder, 'part.jsonl'), 'utf8'));
+    expect(part.toSorted()).toEqual(all.toSorted());
+  });
+
+  it.concurrent('prints its version, commands, flags and completions', async () => {
+    expect((await millrace('--version')).stdout).toBe(`${manifest.version}\n`);
+    const { stdout } = await millrace();
+    expect(stdout).toContain('  rules check      Checks a rule');
+    const names = [...stdout.matchAll(/^ {2}((?:job |rules )?[a-z]+) +[A-Z]/gm)].map(
+      ([, name]) => name as string,
+    );
+    expect(names.length).toBeGreaterThan(20);
+    const helps = await Promise.all(
+      names
+        .filter(name => name !== 'service' && name !== 'completion')
+        .map(async name => (await millrace(...name.split(' '), '--help')).stdout),
+    );
+    for (const help of helps) expect(help.split('\n').length).toBeLessThanOrEqual(26);
+    const service = await millrace('service', '--help');
+    expect(service.stdout).toContain('--posts-per-minute');
+    const completed = await shell(`eval "$(millrace completion bash)"
+      COMP_WORDS=(millrace rules ch); COMP_CWORD=2; _millrace; echo "\${COMPREPLY[@]}"
+      COMP_WORDS=(millrace search x --fr); COMP_CWORD=3; _millrace; echo "\${COMPREPLY[@]}"`);
+    expect(completed.stdout).toBe('check\n--from-date\n');
+  });
+
+  it.concurrent('prints a script that does the same', async () => {
+    const modules = path.join(folder, 'node_modules');
+    await mkdir(modules);
+    await symlink(path.resolve(COMMAND, '../../..'), path.join(modules, 'millrace'));
+    const calls = [
+      ['search', 'coffee', ...window, '--quiet'],
+      ['rules', 'validate', 'rules.json'],
+      ['job', 'list'],
+      [
+        'search',
+        "coffee -from:o'hara",
+        ...window,
+        '--out',
+        'script/{tag}.csv',
+        '--columns',
+        'id,text',
+      ],
+    ];
+    for (const [index, args] of calls.entries()) {
+      const script = path.join(folder, `script-${index}.mjs`);
+      await writeFile(script, (await millrace(...args, '--print-script')).stdout);
+      const ran = await outputOf(spawn(process.execPath, [script], { env, cwd: folder }));
+      expect([args, ran.code]).toEqual([args, 0]);
+      if (index === 0) expect(ran.stdout).toBe((await millrace(...args)).stdout);
+    }
+    expect(await readFile(path.join(folder, 'script-3.mjs'), 'utf8')).toContain('routeByTag(),');
+  });
+});
