@@ -117,7 +117,7 @@ describe('millrace', () => {
     expect(JSON.parse(converted.stdout)).toMatchObject({ posts });
     expect(await shell('echo "{" | millrace write broken.jsonl --quiet')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('record'),
+      stderr: expect.stringContaining('Expected a JSON object'),
     });
   });
 
