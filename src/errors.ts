@@ -215,18 +215,27 @@ export class IncompleteError extends MillraceError {
   readonly missing: readonly string[];
   /** Where a new run can start; pass it as `resume`. */
   override readonly cursor: unknown;
+  /** `'budget'` where nothing failed: the run has spent its `budget`. */
+  readonly reason: 'budget' | undefined;
 
   constructor(
     message: string,
     details: MillraceErrorOptions & {
       readonly missing: readonly string[];
       readonly cursor?: unknown;
+      readonly reason?: 'budget' | undefined;
     },
   ) {
     super(message, details);
     this.missing = details.missing.map(redact);
     this.cursor = details.cursor;
+    this.reason = details.reason;
   }
+}
+
+/** Whether a run has ended because its budget is spent: what it has delivered was paid for, and sinks commit it. */
+export function isBudgetSpent(error: unknown): boolean {
+  return error instanceof IncompleteError && error.reason === 'budget';
 }
 
 /** A historical job that will never deliver: failed, rejected, expired, or not what was asked for. */

@@ -123,6 +123,11 @@ const RUNS: Readonly<
     );
     return collect()(search(acme(), { ...query, onDamaged }), { signal });
   },
+  'search/search.ts onPlan': async (onPlan, signal) => {
+    server.otherwise = json({ results: [post] });
+    const rules = { product: '30day', rules: [{ value: 'snow' }] } as const;
+    return collect()(search(acme(), { ...rules, onPlan }), { signal });
+  },
   'search/query.ts onGap': async (onGap, signal) => {
     server.otherwise = json({ results: [post] });
     let now = Date.now();

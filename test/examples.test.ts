@@ -393,6 +393,28 @@ describe('the examples work as described', () => {
     });
   });
 
+  it('24-many-rules: each post once in the files of its tags, within the budget', async () => {
+    const { code, stdout, stderr } = await run('24-many-rules.ts');
+    expect(stderr).not.toContain('Error');
+    expect(code).toBe(0);
+    const [, posts = 0, requests = 0] = (
+      /^4 rules in 1 query: (\d+) posts, (\d+) requests$/m.exec(stdout) ?? []
+    ).map(Number);
+    expect(requests).toBe(Math.ceil(posts / 100));
+    expect(requests).toBeGreaterThan(3);
+    expect(stdout.match(/^3 requests are spent$/gm)?.length ?? 0).toBe(Math.ceil(requests / 3) - 1);
+    const tags = ['drinks', 'sports', 'weather'];
+    const ids = await Promise.all(
+      tags.map(async tag => {
+        const lines = await linesIn(`out/rules/${tag}.jsonl`);
+        return lines.map(line => JSON.parse(line).id_str as string);
+      }),
+    );
+    for (const of of ids) expect(new Set(of).size).toBe(of.length);
+    expect(new Set(ids.flat()).size).toBe(posts);
+    expect(stdout).toContain(`complete: ${ids.flat().length} lines in 3 files`);
+  });
+
   it('19-replay-to-three-sinks: files, table and count have the same posts', async () => {
     const first = await run('19-replay-to-three-sinks.ts');
     expect(first.code).toBe(0);

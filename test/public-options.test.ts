@@ -139,6 +139,8 @@ const CALLS: readonly Row[] = [
     'pollIntervalMs',
     { ...job, decide: () => true },
   ],
+  ['preview', o => millrace.preview(acme, query as millrace.SearchOptions, o), 'singal', 'signal'],
+  ['rules.pack', o => millrace.rules.pack([], o), 'charcters', 'characters'],
   ['search', o => millrace.search(acme, o), 'maxResult', 'maxResults', query],
   ['users.signIn', o => millrace.users.signIn(acme, o), 'stor', 'store'],
   [

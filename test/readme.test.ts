@@ -30,7 +30,15 @@ describe('the README', () => {
   it('lists every source, operator and sink', () => {
     const table = tableOf(readme, 'Sources, operators, sinks', '');
     const stages = table.flatMap(row => namesIn(row[1]).map(name => name.replace(/\(.*/, '')));
-    const calls = ['account', 'safeName', 'pipeline', 'operator', 'perBatch', 'openTombstones'];
+    const calls = [
+      'account',
+      'preview',
+      'safeName',
+      'pipeline',
+      'operator',
+      'perBatch',
+      'openTombstones',
+    ];
     const others = [...calls, 'applyCompliance', 'parseComplianceEvent'];
     const exported = Object.entries(millrace)
       .filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name))
@@ -82,6 +90,7 @@ function anchorOf(heading: string): string {
 /** Page, heading, first column, and the type with these members. */
 const OPTION_TABLES = [
   ['src/search/README.md', 'Search and counts', 'Option', 'SearchOptions'],
+  ['src/search/README.md', 'Many rules', 'Limit', 'rules.PackOptions'],
   ['src/jobs/README.md', 'Historical jobs', 'Option of `jobs.run`', 'jobs.RunJobOptions'],
   ['src/replay/README.md', 'Replay', 'Option', 'ReplayOptions'],
   ['src/compliance/README.md', 'Compliance', 'Option', 'ComplianceOptions'],
@@ -117,6 +126,17 @@ describe('the tables of options are those of the code', () => {
     const named = rows.flatMap(row => namesIn(row[0]));
     const servers = membersOf('jetstream:JetStreamServers');
     expect([...named, ...servers].toSorted()).toEqual(membersOf(type).toSorted());
+  });
+
+  it('search: the options of a search for rules, besides those of a search', () => {
+    const page = pageNamed('src/search/README.md');
+    const own = tableOf(page, 'Many rules', 'Option').flatMap(row => namesIn(row[0]));
+    const all = membersOf('SearchRulesOptions');
+    expect(own).toEqual(all.filter(name => !membersOf('SearchOptions').includes(name)).toSorted());
+    const left = ['query', 'tag', 'limit', 'pages', 'next'];
+    expect([...all, ...left].toSorted()).toEqual(
+      [...own, ...membersOf('SearchOptions')].toSorted(),
+    );
   });
 
   it('account: settings with their environment variables, and the other options', () => {

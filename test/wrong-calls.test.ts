@@ -337,7 +337,7 @@ const STAGES: Stages = { ...SOURCES, ...OPERATORS, ...SINKS };
 /** Exports that are not stages: classes, plain calls, and tables. */
 const OTHERS = new Set([
   ...['account', 'applyCompliance', 'openTombstones', 'parseComplianceEvent', 'parseExact'],
-  ...['parseInStreamMessage', 'pipeline', 'rules.operators', 'safeName'],
+  ...['parseInStreamMessage', 'pipeline', 'preview', 'rules.operators', 'safeName'],
   ...['accept', 'countDays', 'create', 'download', 'find', 'get', 'list', 'reject', 'results'].map(
     name => `jobs.${name}`,
   ),
@@ -345,9 +345,16 @@ const OTHERS = new Set([
   ...['add', 'delete', 'get', 'renderChanges', 'sync', 'validate'].map(
     name => `replayRules.${name}`,
   ),
-  ...['applySuggestions', 'check', 'compile', 'compileAll', 'explain', 'parse', 'print'].map(
-    name => `rules.${name}`,
-  ),
+  ...[
+    'applySuggestions',
+    'check',
+    'compile',
+    'compileAll',
+    'explain',
+    'pack',
+    'parse',
+    'print',
+  ].map(name => `rules.${name}`),
   ...['rules.renderExplanation', 'rules.renderProblem'],
   ...['complianceEvents', 'counts', 'engagement', 'posts', 'toCsv', 'toRow', 'usage'].map(
     name => `tables.${name}`,
@@ -410,6 +417,8 @@ describe('rules that are only texts', () => {
   const calls: [string, (rules: never) => unknown][] = [
     ['matchRules', rules => millrace.matchRules(rules)],
     ['rules.compileAll', rules => millrace.rules.compileAll(rules)],
+    ['rules.pack', rules => millrace.rules.pack(rules)],
+    ['search', rules => millrace.search(acme, { rules, product: '30day' })],
     ['replayRules.add', rules => millrace.replayRules.add(acme, rules)],
     ['replayRules.delete', rules => millrace.replayRules.delete(acme, rules)],
     ['replayRules.validate', rules => millrace.replayRules.validate(acme, rules)],

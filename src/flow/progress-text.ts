@@ -29,10 +29,11 @@ export class ProgressText {
   /** The most important part comes first, as a narrow terminal has no room for the rest. */
   running(): string {
     const now = performance.now();
-    const { fraction } = this.#progress;
+    const { fraction, note } = this.#progress;
     const wait = this.#wait();
     const left = this.#left(now);
     return [
+      ...(note === undefined ? [] : [note]),
       ...(wait === undefined ? [] : [wait]),
       ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
       ...(left === undefined ? [] : [`${duration(left)} left`]),

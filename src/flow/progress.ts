@@ -20,7 +20,8 @@ export interface ProgressCounts {
   readonly wait: Wait | undefined;
   /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
   readonly branches: readonly ProgressCounts[];
-  /** What the run has to say besides its counts: that nothing was new, or that all was complete before. */
+  /** What the run has to say besides its counts: that nothing was new, that all was complete before, or, until the first
+   * page of a search for rules, how many requests it needs. */
   readonly note?: string | undefined;
 }
 

@@ -12,6 +12,8 @@ export interface AccountRequest extends HttpRequest {
   readonly kind?: string | undefined;
   /** Sends it once, without a retry: it may take effect although no response comes. */
   readonly once?: boolean | undefined;
+  /** Called before each try. What it throws ends the call. */
+  readonly onTry?: (() => void) | undefined;
 }
 
 /**
@@ -36,6 +38,7 @@ async function attempt<T>(
   call: AccountRequest,
   read: (response: HttpResponse) => Promise<T>,
 ): Promise<T> {
+  call.onTry?.();
   const permit = await account.acquire(call.family, call.url, call.signal, call.kind);
   const response = await sendRequest(account, { ...call, permit });
   try {

@@ -5,6 +5,7 @@ export {
   type Rule,
   RuleMatcher,
 } from './index/compile-rules.js';
+export { type PackedQuery, type PackOptions, packRules as pack } from './index/pack-rules.js';
 export { applySuggestions } from './language/apply-suggestions.js';
 export { type CheckOptions, checkRule as check } from './language/check-rule.js';
 export { type ParsedRule, parseRule as parse } from './language/parse-rule.js';

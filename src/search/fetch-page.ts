@@ -46,7 +46,7 @@ const START_BYTES = 512;
  * @param params The parameters to send, `next` included.
  */
 export function fetchPage<T>(
-  { account, url, method }: Query,
+  { account, url, method, spending }: Query,
   params: Params,
   parse: ParseElement<T>,
   signal: AbortSignal,
@@ -63,9 +63,9 @@ export function fetchPage<T>(
           body: JSON.stringify(params),
           headers: { 'content-type': 'application/json; charset=utf-8' },
         };
-  return request(account, { method, url: address, family: 'search', signal, ...sent }, response =>
-    readPage(response, params, parse),
-  );
+  const onTry = spending && (() => spending.request());
+  const call = { method, url: address, family: 'search', signal, onTry, ...sent } as const;
+  return request(account, call, response => readPage(response, params, parse));
 }
 
 async function readPage<T>(

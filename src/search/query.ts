@@ -14,6 +14,7 @@ import type { Account } from '../http/account.js';
 import { serviceUrl } from '../http/service-url.js';
 import { ruleErrors } from '../rules/language/render-problem.js';
 import { DAY, FIRST_POST, formatTimestamp, MINUTE, parseDate, type Timestamp } from '../time.js';
+import type { Spending } from './budget.js';
 
 /** The search products: the last 30 days, or everything since 2006. */
 export type Product = '30day' | 'fullarchive';
@@ -102,6 +103,8 @@ export interface Query extends Bounds {
   /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
   readonly runsEndAt: number | undefined;
   readonly onGap: ((gap: QueryGap) => unknown) | undefined;
+  /** What this run may still spend. */
+  readonly spending?: Spending | undefined;
 }
 
 const MAX_CHARACTERS = 2048;

@@ -161,7 +161,8 @@ async function nextWindow(
   return { fromDate: earliest, toDate };
 }
 
-function withDates(query: Query, { fromDate = '', toDate = '' }: EchoedWindow): Query {
+/** A query with the dates of a window that was resolved before. */
+export function withDates(query: Query, { fromDate = '', toDate = '' }: EchoedWindow): Query {
   return { ...query, params: { ...query.params, fromDate, toDate } };
 }
 
@@ -206,7 +207,13 @@ async function* runWindow<T>(
     const missing = results.missing(position);
     throw new IncompleteError(
       `The ${query.source} stopped after ${position.pages} pages; missing: ${missing}. ${error.message}. To go on, pass the cursor of this error as \`resume\``,
-      { cause: error, retryable: error.retryable, missing: [missing], cursor },
+      {
+        cause: error,
+        retryable: error.retryable,
+        missing: [missing],
+        cursor,
+        reason: error instanceof IncompleteError ? error.reason : undefined,
+      },
     );
   }
 }
@@ -324,6 +331,7 @@ async function* pagesOf<T>(
   while (true) {
     const sent = token === undefined ? params : { ...params, next: token };
     const page = await fetchPage(query, sent, parse, signal);
+    query.spending?.received(page.items.length + page.damaged.length);
     fixed = fixWindow(fixed, page.window, origin);
     token = page.next;
     if (token !== undefined && tokens.has(token))

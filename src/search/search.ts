@@ -1,40 +1,57 @@
 import { Activity } from '../activity/activity.js';
-import { func, lines, type OptionTable, optionError, whole } from '../check.js';
+import {
+  func,
+  group,
+  lines,
+  type OptionTable,
+  optionError,
+  required,
+  special,
+  whole,
+} from '../check.js';
 import { DataError } from '../errors.js';
 import { type Batches, type Flow, OwnFlow } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
+import { isRecord } from '../is-record.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { excerpt } from '../json/excerpt.js';
 import { isDeeperThan } from '../json/json-depth.js';
 import { recordLimits } from '../json/record-limits.js';
+import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compile-rules.js';
+import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/index/pack-rules.js';
+import { textRuleProblem } from '../rules/language/render-problem.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
 import { formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
+import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 import { type Results, runQuery } from './run-query.js';
+import { type OnPlan, planName, runPacked } from './search-rules.js';
 
-/** The query and window of `search`, where it ends, and how fast it fetches. */
-export interface SearchOptions extends QueryOptions {
-  /** Appears in the `matching_rules` of each post. */
-  readonly tag?: string | undefined;
+/** What searches for a query and for rules have in common. */
+interface FetchOptions {
   /**
    * The maximum number of posts in a page, 10 to 500. Large pages need fewer requests, which count
    * towards the contract.
    * @default 500, or `limit` if it is lower
    */
   readonly maxResults?: number | undefined;
-  /** Ends the search after this number of posts, without requesting more. */
-  readonly limit?: number | undefined;
-  /** Ends the search after this number of pages. */
-  readonly pages?: number | undefined;
+  /**
+   * What this run may spend: `{ requests, posts }`. Before a request that could exceed it, the flow ends with an
+   * `IncompleteError` whose `reason` is `'budget'`; a run from its cursor, or from the checkpoint, goes on with a budget
+   * of its own. A request counts with each of its tries. A page counts before it is requested as one of `maxResults` posts, so `posts` must be
+   * at least that. Cannot be combined with `slices`.
+   * @default no limit
+   */
+  readonly budget?: Budget | undefined;
   /**
    * Splits the window into this number of parts of equal length, at most 10,000, and fetches up to
    * twelve of them at a time, within 20 requests a second. Posts are still newest first. A part
    * buffers at most four pages until its turn, so parts of a few pages work best: `counts` shows how
    * many posts there are. If a date is omitted, one more small request finds the window that the
    * service uses; because `30day` starts later every minute, its oldest minute is then omitted.
-   * Cannot be combined with `limit`, `pages` or `next`.
+   * Cannot be combined with `limit`, `pages`, `next` or `budget`.
    * @default 1
    */
   readonly slices?: number | undefined;
@@ -53,18 +70,65 @@ export interface SearchOptions extends QueryOptions {
   readonly onDamaged?: OnDamaged | undefined;
 }
 
+/** The query and window of `search`, where it ends, and how fast it fetches. */
+export interface SearchOptions extends QueryOptions, FetchOptions {
+  /** Appears in the `matching_rules` of each post. */
+  readonly tag?: string | undefined;
+  /** Ends the search after this number of posts, without requesting more. */
+  readonly limit?: number | undefined;
+  /** Ends the search after this number of pages. */
+  readonly pages?: number | undefined;
+}
+
+/** The rules and window of `search` for many rules, and how fast it fetches. */
+export interface SearchRulesOptions extends Omit<QueryOptions, 'query' | 'next'>, FetchOptions {
+  /**
+   * The rules, each with its tag: at least one. They are packed into few queries, as `rules.pack` does. Each post comes
+   * once, and its `matching_rules` are those of the rules that it matches, as `matchRules` does it.
+   */
+  readonly rules: readonly Rule[];
+  /** How large a query may be. @default as `rules.pack` */
+  readonly queryLimits?: PackOptions | undefined;
+  /**
+   * Called before the first request of a run, with the queries and the number of requests that they need at least. It
+   * may return a promise; what it throws ends the run.
+   */
+  readonly onPlan?: OnPlan | undefined;
+}
+
 const MAX_RESULTS = 500;
 
-export const SEARCH_OPTIONS = {
-  ...QUERY_OPTIONS,
-  tag: lines('comes back in the `matching_rules` of each post'),
+const FETCH_OPTIONS = {
   maxResults: whole('posts of a page', { min: MIN_RESULTS, max: MAX_RESULTS }),
-  limit: whole('posts in all', { min: 1 }),
-  pages: whole('pages in all', { min: 1 }),
+  budget: BUDGET_OPTION,
   slices: whole('parts of the window', { min: 1, max: 10_000, default: 1 }),
   share: SHARE_OPTION,
   onDamaged: func<OnDamaged>('told of damaged results'),
+} satisfies OptionTable<FetchOptions>;
+
+export const SEARCH_OPTIONS = {
+  ...QUERY_OPTIONS,
+  ...FETCH_OPTIONS,
+  tag: lines('comes back in the `matching_rules` of each post'),
+  limit: whole('posts in all', { min: 1 }),
+  pages: whole('pages in all', { min: 1 }),
 } satisfies OptionTable<SearchOptions>;
+
+const { query: _query, next: _next, ...WINDOW_OPTIONS } = QUERY_OPTIONS;
+const RULES_OPTIONS = {
+  ...WINDOW_OPTIONS,
+  ...FETCH_OPTIONS,
+  rules: required({
+    ...special<readonly Rule[]>(
+      'the rules that posts match',
+      'an array of at least one rule, each an object with a `value`',
+      rules => Array.isArray(rules) && rules.length > 0 && rules.every(isRecord),
+    ),
+    explain: textRuleProblem,
+  }),
+  queryLimits: group<PackOptions>('how large a query may be', PACK_OPTIONS),
+  onPlan: func<OnPlan>('told of the queries before the first request'),
+} satisfies OptionTable<SearchRulesOptions>;
 
 /**
  * The posts that match a query, newest first. Each page is a batch with a cursor; while one is
@@ -84,9 +148,32 @@ export const SEARCH_OPTIONS = {
  * });
  * for await (const post of posts) console.log(post.id, post.text);
  */
-export function search(account: Account, options: SearchOptions): Flow<Activity> {
+export function search(
+  account: Account,
+  options: SearchOptions | SearchRulesOptions,
+): Flow<Activity> {
+  return isRecord(options) && 'rules' in options
+    ? searchRules(account, options as SearchRulesOptions)
+    : searchQuery(account, options as SearchOptions);
+}
+
+function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
+  const { query, budget, share, onDamaged, bounds } = prepareQuery(account, options);
+  const makeResults = () => new PostResults(onDamaged);
+  const step = { step: 'search', ...bounds, ...query.identity };
+  const part = share === undefined ? query : shareOfQuery(query, share);
+  return new OwnFlow(
+    run => (part === undefined ? none() : runQuery(spendingOf(part, budget), makeResults, run)),
+    undefined,
+    [share === undefined ? step : { ...step, share: shareName(share) }],
+  );
+}
+
+/** Checks the options of a search for one query. */
+export function prepareQuery(account: Account, options: SearchOptions) {
   const checked = checkAccountOptions('search', account, SEARCH_OPTIONS, options);
-  const { tag, slices, onDamaged, share = account.settings.share, incremental } = checked;
+  const { tag, slices, budget = {}, onDamaged, incremental } = checked;
+  const { share = account.settings.share } = checked;
   refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, share });
   for (const name of ['limit', 'pages', 'next'] as const)
     for (const [whole, isSet] of [
@@ -97,25 +184,75 @@ export function search(account: Account, options: SearchOptions): Flow<Activity>
         throw optionError('search', whole, `fetches a whole window: leave out \`${name}\``);
   const { limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY } = checked;
   const { maxResults = Math.min(Math.max(limit, MIN_RESULTS), MAX_RESULTS) } = checked;
-  const query = checkQuery(
-    'search',
-    account,
-    checked,
-    { tag, maxResults },
-    { limit, pages, slices },
-  );
+  checkBudget(budget, { maxResults, slices });
+  const ownParams = { tag, maxResults };
+  const query = checkQuery('search', account, checked, ownParams, { limit, pages, slices });
   // Before what follows from them, as the first difference is the one that is reported.
   const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
-  if (share === undefined)
-    return new OwnFlow(run => runQuery(query, () => new PostResults(onDamaged), run), undefined, [
-      { step: 'search', ...bounds, ...query.identity },
-    ]);
-  const part = shareOfQuery(query, share);
+  return { query, budget, share, onDamaged, bounds };
+}
+
+function searchRules(account: Account, options: SearchRulesOptions): Flow<Activity> {
+  const prepared = prepareRules(account, options);
+  const { queries, packed, rules, matcher, budget, share, onDamaged, onPlan, resume } = prepared;
+  const plan = planName(rules, packed);
+  const { query: _, ...identity } = queries[0].identity;
+  const step = { step: 'search', rules: plan, ...identity };
+  const parts =
+    share === undefined ? queries : queries.flatMap(one => shareOfQuery(one, share) ?? []);
+  const makeResults = () => new PostResults(onDamaged, matcher);
   return new OwnFlow(
-    run => (part === undefined ? none() : runQuery(part, () => new PostResults(onDamaged), run)),
+    run => {
+      const [first, ...others] = spendingOf(parts, budget);
+      if (first === undefined) return none();
+      return runPacked(
+        { packed, queries: [first, ...others], plan, matcher, onPlan, resume, makeResults },
+        run,
+      );
+    },
     undefined,
-    [{ step: 'search', ...bounds, ...query.identity, share: shareName(share) }],
+    [share === undefined ? step : { ...step, share: shareName(share) }],
   );
+}
+
+/** Checks the options of a search for rules, and packs them. */
+export function prepareRules(account: Account, options: SearchRulesOptions) {
+  for (const name of ['query', 'tag', 'next', 'limit', 'pages'])
+    if (name in options && options[name as keyof SearchRulesOptions] !== undefined)
+      throw optionError('search', name, RULES_HAVE_NO[name as keyof typeof RULES_HAVE_NO]);
+  const checked = checkAccountOptions('search', account, RULES_OPTIONS, options);
+  const { rules, queryLimits, slices, budget = {}, onDamaged, onPlan, incremental } = checked;
+  const { maxResults = MAX_RESULTS, share = account.settings.share } = checked;
+  refuseParts(incremental === true, { share });
+  checkBudget(budget, { maxResults, slices });
+  const packed = packRules(rules, queryLimits);
+  const bounds = { limit: Number.POSITIVE_INFINITY, pages: Number.POSITIVE_INFINITY, slices };
+  const [first, ...others] = packed.map(({ query }) =>
+    checkQuery('search', account, { ...checked, query, resume: undefined }, { maxResults }, bounds),
+  );
+  const queries = [first as Query, ...others] as const;
+  const matcher = compileRules(rules, { product: 'search' });
+  const { resume } = checked;
+  return { queries, packed, rules, matcher, budget, share, onDamaged, onPlan, resume };
+}
+
+const RULES_HAVE_NO = {
+  query: 'and `rules` both say what posts match: pass one of them',
+  tag: 'cannot be combined with `rules`: each rule has its own',
+  next: 'cannot be combined with `rules`: it belongs to one query',
+  limit:
+    'cannot be combined with `rules`, whose queries come one after the other: use `take`, or `budget`',
+  pages: 'cannot be combined with `rules`, whose queries come one after the other: use `budget`',
+};
+
+/** Queries of one run, which spend one budget. */
+function spendingOf(query: Query, budget: Budget): Query;
+function spendingOf(queries: readonly Query[], budget: Budget): Query[];
+function spendingOf(given: Query | readonly Query[], budget: Budget): Query | Query[] {
+  const queries = Array.isArray(given) ? given : [given];
+  const spending = new Spending(budget, Number(queries[0]?.params.maxResults));
+  const all = queries.map(query => ({ ...query, spending }));
+  return Array.isArray(given) ? all : all[0];
 }
 
 /** Refuses what leaves some of the window to another run. */
@@ -133,7 +270,7 @@ function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknow
  * The part of a query that a share has; `undefined` where its window has fewer minutes than there are
  * shares, and this one has none.
  */
-function shareOfQuery(query: Query, share: Share): Query | undefined {
+export function shareOfQuery(query: Query, share: Share): Query | undefined {
   const [from, to] = [query.params.fromDate, query.params.toDate].map(date =>
     date === undefined ? undefined : parseTimestamp(String(date)),
   );
@@ -158,13 +295,20 @@ const POST_LIMITS = recordLimits('search');
 /** The posts of one run of a search, newest first. */
 class PostResults implements Results<Activity> {
   readonly onDamaged: OnDamaged | undefined;
+  readonly #matcher: RuleMatcher | undefined;
 
-  constructor(onDamaged: OnDamaged | undefined) {
+  /** @param matcher Of the rules that posts are tagged with; the service's tag by default. */
+  constructor(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher) {
     this.onDamaged = onDamaged;
+    this.#matcher = matcher;
   }
 
   parse(bytes: Buffer, origin: string): Activity {
-    return withOrigin(origin, () => parsePost(bytes));
+    return withOrigin(origin, () => {
+      const post = parsePost(bytes);
+      const matching = this.#matcher?.match(post);
+      return matching === undefined ? post : post.withMatchingRules(matching);
+    });
   }
 
   /** Progress ignores a post without a time; the consumer gets the error when it reads the time. */

@@ -9,7 +9,7 @@ import {
   text,
   whole,
 } from '../check.js';
-import { StorageError } from '../errors.js';
+import { isBudgetSpent, StorageError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
@@ -186,14 +186,23 @@ class Run<T, Tx> {
     const { signal } = this.#broken;
     const resume = cursorOf(this.#target.saved.cursor);
     const input = new TimedInput(batchesOf(this.#input, { signal, resume, progress }));
+    let isRepeating = true;
     try {
       const isComplete = await this.#repeatPending(input);
+      isRepeating = false;
       if (!isComplete) await this.#commitAll(input);
       await this.#committing;
     } catch (error) {
       this.#parts?.fail(error);
       // Its failure is the one that ended the run, or the second.
-      await this.#committing.catch(() => {});
+      const isCommitted = await this.#committing.then(
+        () => true,
+        () => false,
+      );
+      // What is held was paid for. Rows that may be in the target already are not told apart before all of them came.
+      const isWhole = isCommitted && !isRepeating && this.#parts === undefined;
+      if (isBudgetSpent(error) && isWhole && this.#held.dueAt !== undefined)
+        await this.#commit(this.#held.take(), false);
       throw error;
     } finally {
       await input.close();

@@ -115,6 +115,13 @@ export class Committer {
     if (this.#atEach) await this.#pending;
   }
 
+  /** Commits all items so far, due or not, and waits until it has. */
+  async commitLast(cursor: string): Promise<void> {
+    await this.#pending;
+    await this.commit(cursor);
+    await this.#pending;
+  }
+
   /** Waits for a running commit. Its failure is reported elsewhere. */
   async idle(): Promise<void> {
     await this.#pending?.catch(() => {});

@@ -41,10 +41,15 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
       signal: ended,
       owner: { sink: settings, flow: identityOf(input) },
       read: async ({ writers: [writer], signal, before, committer }) =>
-        writer?.write(input, { signal, progress, resume: before?.cursor }, async cursor => {
-          // `toJSON` of a cursor is called for the few that are committed.
-          if (await committer?.due()) await committer?.commit(JSON.stringify(cursor));
-        }),
+        writer?.write(
+          input,
+          { signal, progress, resume: before?.cursor },
+          async cursor => {
+            // `toJSON` of a cursor is called for the few that are committed.
+            if (await committer?.due()) await committer?.commit(JSON.stringify(cursor));
+          },
+          async cursor => committer?.commitLast(JSON.stringify(cursor)),
+        ),
     });
     return written as Written;
   };

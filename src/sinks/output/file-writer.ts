@@ -2,6 +2,7 @@ import type { RowEncoding } from '../../engine/encode-rows.js';
 import { Engine, type EngineBatch } from '../../engine/engine.js';
 import { Plan } from '../../engine/plan.js';
 import { itemsOf } from '../../engine/rows.js';
+import { isBudgetSpent } from '../../errors.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
 import { batchesOf } from '../../flow/flow.js';
 import type { Progress } from '../../flow/progress.js';
@@ -102,12 +103,14 @@ export class FileWriter<T> {
    *
    * @param reached Called with each cursor, once the items before it are collected. The next items come
    * when it has ended.
+   * @param spent Called with the last cursor where the budget of the source is spent.
    * @returns The cursor after the last item; `undefined` where items came after the last cursor.
    */
   async write(
     input: AsyncIterable<T>,
     pull: Pull,
     reached: (cursor: Cursor) => Promise<void>,
+    spent?: (cursor: Cursor) => Promise<void>,
   ): Promise<Cursor | undefined> {
     const { compression } = this.#plan;
     const { outputs } = this;
@@ -137,6 +140,9 @@ export class FileWriter<T> {
         outputs.throwFailure();
       }
       return end;
+    } catch (error) {
+      if (isBudgetSpent(error) && end !== undefined) await spent?.(end);
+      throw error;
     } finally {
       clearInterval(watched);
     }

@@ -1,0 +1,168 @@
+import { checkOptions, type OptionTable, optionError, whole } from '../../check.js';
+import { checkRule } from '../language/check-rule.js';
+import { printRule } from '../language/print-rule.js';
+import type { RuleNode } from '../tree.js';
+import { compileRules, type Rule } from './compile-rules.js';
+
+/** How large a packed query may be. */
+export interface PackOptions {
+  /** The maximum number of characters of a query, by code points. @default 2048 */
+  readonly characters?: number | undefined;
+  /**
+   * The maximum number of phrases and proximities in a query: with too many, the service refuses it as
+   * too complex. Its documentation does not say how many. A rule that has more by itself is a query of its own.
+   * @default 100
+   */
+  readonly phrases?: number | undefined;
+  /**
+   * The maximum number of clauses in a query, negated ones included, for contracts that limit them. A rule that has
+   * more by itself is a query of its own.
+   * @default Infinity
+   */
+  readonly clauses?: number | undefined;
+}
+
+/** A query that matches what any of its rules matches. */
+export interface PackedQuery {
+  readonly query: string;
+  /** The rules that it fetches posts for, in the order of the query. Several may have the same text. */
+  readonly rules: readonly Rule[];
+}
+
+const MAX_CHARACTERS = 2048;
+
+export const PACK_OPTIONS = {
+  characters: whole('characters of a query', {
+    min: 1,
+    max: MAX_CHARACTERS,
+    default: MAX_CHARACTERS,
+  }),
+  phrases: whole('phrases of a query', { min: 1, orInfinity: true, default: 100 }),
+  clauses: whole('clauses of a query', {
+    min: 1,
+    orInfinity: true,
+    default: Number.POSITIVE_INFINITY,
+  }),
+} satisfies OptionTable<PackOptions>;
+
+/**
+ * Joins rules by `OR` into few queries of the search product, each within limits. Together the queries match exactly
+ * what the rules match. Each rule is in one query, in parentheses where it has several clauses; a rule that is not
+ * accepted as an alternative, such as one with `-is:nullcast`, is a query of its own. The same rules and limits always
+ * give the same queries.
+ *
+ * @throws OptionError If the product refuses any of the rules, or one is longer than a query may be.
+ * @example
+ * rules.pack([{ value: 'snow lang:en' }, { value: 'rain' }])[0]?.query // '(snow lang:en) OR rain'
+ */
+export function packRules(rules: readonly Rule[], options: PackOptions = {}): PackedQuery[] {
+  const limits = checkOptions('rules.pack', PACK_OPTIONS, options);
+  // Names all rules that the product refuses.
+  compileRules(rules, { product: 'search' });
+  const parts = partsOf(rules);
+  for (const { value, size } of parts)
+    if (size.characters > limits.characters)
+      throw optionError(
+        'rules.pack',
+        'rules',
+        `has one of ${size.characters} characters, and a query may have ${limits.characters}: ${value.slice(0, 60)}...`,
+      );
+  // First fit decreasing: long parts first, each into the first query that has room for it.
+  const queries: Part[][] = [];
+  const sizes: Size[] = [];
+  for (const part of parts.toSorted((a, b) => b.grouped - a.grouped)) {
+    const index = part.isAlternative ? queries.findIndex((_, i) => fits(i, part)) : -1;
+    if (index === -1) {
+      queries.push([part]);
+      sizes.push({ ...part.size, characters: part.grouped });
+    } else {
+      queries[index]?.push(part);
+      sizes[index] = sum(sizes[index] as Size, part);
+    }
+  }
+  return queries.map(([first, ...others]) => {
+    const all = [first as Part, ...others];
+    const [only] = others.length === 0 ? all : [];
+    return {
+      query: only?.value ?? all.map(grouped).join(OR),
+      rules: all.flatMap(part => part.rules),
+    };
+  });
+
+  function fits(index: number, part: Part): boolean {
+    if (queries[index]?.[0]?.isAlternative !== true) return false;
+    const { characters, phrases, clauses } = sum(sizes[index] as Size, part);
+    return (
+      characters <= limits.characters && phrases <= limits.phrases && clauses <= limits.clauses
+    );
+  }
+}
+
+const OR = ' OR ';
+
+interface Size {
+  readonly characters: number;
+  readonly phrases: number;
+  readonly clauses: number;
+}
+
+/** A text of a rule, and the rules that have it. */
+interface Part {
+  readonly value: string;
+  readonly rules: Rule[];
+  /** Of the rule alone. */
+  readonly size: Size;
+  /** Its characters among others. */
+  readonly grouped: number;
+  readonly isSingle: boolean;
+  /** Whether it may be joined with others. */
+  readonly isAlternative: boolean;
+}
+
+function partsOf(rules: readonly Rule[]): Part[] {
+  const parts = new Map<string, Part>();
+  for (const rule of rules) {
+    const value = rule.value.trim();
+    const part = parts.get(value) ?? partOf(value);
+    parts.set(value, part);
+    part.rules.push(rule);
+  }
+  return [...parts.values()];
+}
+
+function partOf(value: string): Part {
+  const tree = checkRule(value, { product: 'search' }).tree as RuleNode;
+  const isSingle = tree.kind !== 'and' && tree.kind !== 'or' && printRule(tree) === value;
+  const [characters, clauses] = [[...value].length, countClauses(tree, () => true)];
+  const phrases = countClauses(tree, ({ kind }) => kind === 'phrase' || kind === 'proximity');
+  const part = { value, rules: [], isSingle, grouped: characters + (isSingle ? 0 : 2) };
+  return {
+    ...part,
+    size: { characters, clauses, phrases },
+    isAlternative: checkRule(`${grouped(part)}${OR}x`, { product: 'search' }).tree !== undefined,
+  };
+}
+
+function grouped({ value, isSingle }: Pick<Part, 'value' | 'isSingle'>): string {
+  return isSingle ? value : `(${value})`;
+}
+
+function sum(size: Size, part: Part): Size {
+  return {
+    characters: size.characters + OR.length + part.grouped,
+    phrases: size.phrases + part.size.phrases,
+    clauses: size.clauses + part.size.clauses,
+  };
+}
+
+function countClauses(tree: RuleNode, counts: (clause: RuleNode) => boolean): number {
+  switch (tree.kind) {
+    case 'not':
+      return countClauses(tree.node, counts);
+    case 'and':
+    case 'or':
+      return tree.nodes.reduce((all, node) => all + countClauses(node, counts), 0);
+    default:
+      return counts(tree) ? 1 : 0;
+  }
+}

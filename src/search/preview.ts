@@ -1,0 +1,111 @@
+import { checkOptions, type OptionTable, signal } from '../check.js';
+import type { Account } from '../http/account.js';
+import { isRecord } from '../is-record.js';
+import { counts } from './counts.js';
+import type { Query } from './query.js';
+import {
+  prepareQuery,
+  prepareRules,
+  type SearchOptions,
+  type SearchRulesOptions,
+  shareOfQuery,
+} from './search.js';
+
+/** What a search would take, from counts of the same window. */
+export interface Preview {
+  /** The posts that the service would send. A post that several queries of a search for rules match is in it several times. */
+  readonly posts: number;
+  /** The pages that these posts fill. */
+  readonly pages: number;
+  /** The requests that are needed at least: one a page, unless the service sends pages that are not full. */
+  readonly requests: number;
+  /** The same for each query: one, or those that rules were packed into. */
+  readonly queries: readonly QueryPreview[];
+}
+
+/** What one query of a search would take. */
+interface QueryPreview {
+  readonly query: string;
+  readonly posts: number;
+  readonly pages: number;
+  readonly requests: number;
+}
+
+/** How a preview is ended. */
+export interface PreviewOptions {
+  /** Ends the call with its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const OPTIONS = { signal: signal() } satisfies OptionTable<PreviewOptions>;
+
+/**
+ * Says what a search would take, from the counts of its window by day: one request for each 31 days of each query, and
+ * no posts. It heeds `limit`, `pages`, `maxResults`, `slices` and `share`. Of a search that is `incremental`, it is
+ * about a first run. Posts that come or are deleted meanwhile change the numbers.
+ *
+ * @param options Those of the search.
+ * @throws OptionError As a rejection, for options that `search` refuses.
+ * @throws HttpError, ConnectionError, DataError, IncompleteError As `counts` does.
+ * @example
+ * const { posts, requests } = await preview(account(), { query: 'snow', product: '30day' });
+ * console.log(`${posts} posts in ${requests} requests`);
+ */
+export async function preview(
+  account: Account,
+  options: SearchOptions | SearchRulesOptions,
+  previewOptions: PreviewOptions = {},
+): Promise<Preview> {
+  const { signal } = checkOptions('preview', OPTIONS, previewOptions);
+  const { queries, share } =
+    isRecord(options) && 'rules' in options
+      ? prepareRules(account, options as SearchRulesOptions)
+      : inList(prepareQuery(account, options as SearchOptions));
+  const previews: QueryPreview[] = [];
+  for (const query of queries) {
+    const part = share === undefined ? query : shareOfQuery(query, share);
+    previews.push(await previewOf(account, query, part, options, signal));
+  }
+  const sum = (name: 'posts' | 'pages' | 'requests') =>
+    previews.reduce((all, one) => all + one[name], 0);
+  return {
+    posts: sum('posts'),
+    pages: sum('pages'),
+    requests: sum('requests'),
+    queries: previews,
+  };
+}
+
+function inList({ query, share }: ReturnType<typeof prepareQuery>) {
+  return { queries: [query], share };
+}
+
+/** @param part The query over the part of the window that this process has; `undefined` for none. */
+async function previewOf(
+  account: Account,
+  { params }: Query,
+  part: Query | undefined,
+  { product, label, method }: SearchOptions | SearchRulesOptions,
+  signal: AbortSignal | undefined,
+): Promise<QueryPreview> {
+  const query = String(params.query);
+  if (part === undefined) return { query, posts: 0, pages: 0, requests: 0 };
+  const { fromDate, toDate, maxResults } = part.params;
+  const dates = {
+    ...(fromDate !== undefined && { fromDate: String(fromDate) }),
+    ...(toDate !== undefined && { toDate: String(toDate) }),
+  };
+  const flow = counts(account, { query, product, label, method, ...dates, bucket: 'day' });
+  let found = 0;
+  for await (const { items } of flow.batches({ signal }))
+    for (const { count } of items) found += count;
+  const { limit, pages: maxPages, slices } = part;
+  const pages = Math.min(
+    Math.max(1, Math.ceil(Math.min(found, limit) / Number(maxResults))),
+    maxPages,
+  );
+  const posts = Math.min(found, limit, pages * Number(maxResults));
+  // Slices need the window, which one more request finds out.
+  const isOpen = slices > 1 && (fromDate === undefined || toDate === undefined);
+  return { query, posts, pages, requests: Math.max(pages, slices) + (isOpen ? 1 : 0) };
+}

@@ -1,0 +1,245 @@
+import { createHash } from 'node:crypto';
+import { answerOf } from '../abortable.js';
+import type { Activity } from '../activity/activity.js';
+import { IdWindow } from '../activity/id-window.js';
+import { cursorError } from '../check.js';
+import { IncompleteError, MillraceError, OptionError } from '../errors.js';
+import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
+import { ProgressParts } from '../flow/progress-parts.js';
+import { isRecord } from '../is-record.js';
+import { isCount } from '../json/json.js';
+import type { Rule, RuleMatcher } from '../rules/index/compile-rules.js';
+import type { PackedQuery } from '../rules/index/pack-rules.js';
+import type { Query } from './query.js';
+import { positionOf } from './query-cursor.js';
+import { type Results, runQuery, withDates } from './run-query.js';
+
+/** The queries that rules were packed into, told before the first request. */
+export interface SearchPlan {
+  readonly queries: readonly PackedQuery[];
+  /**
+   * The requests that the run needs at least: one for each query that is not complete yet. `preview` says how many
+   * pages they have.
+   */
+  readonly requests: number;
+}
+
+/** Called with the plan of a run before its first request. */
+export type OnPlan = (plan: SearchPlan) => unknown;
+
+/** A search for rules that has passed all checks. */
+export interface PackedSearch {
+  readonly packed: readonly PackedQuery[];
+  /** One for each of them. */
+  readonly queries: readonly [Query, ...Query[]];
+  /** Names rules and packing: a cursor belongs to both. */
+  readonly plan: string;
+  readonly matcher: RuleMatcher;
+  readonly onPlan: OnPlan | undefined;
+  readonly resume: Cursor | undefined;
+  readonly makeResults: () => Results<Activity>;
+}
+
+/** What identifies rules and the queries that they were packed into. */
+export function planName(rules: readonly Rule[], packed: readonly PackedQuery[]): string {
+  const hash = createHash('sha256');
+  for (const { value, tag = null, id = null } of rules)
+    hash.update(`${JSON.stringify([value, tag, id])}\n`);
+  for (const { query } of packed) hash.update(`${JSON.stringify(query)}\n`);
+  return `${sizes(rules.length, packed.length)}, sha256 ${hash.digest('hex').slice(0, 16)}`;
+}
+
+function sizes(rules: number, queries: number): string {
+  return `${rules} ${rules === 1 ? 'rule' : 'rules'} in ${queries} ${queries === 1 ? 'query' : 'queries'}`;
+}
+
+/** How far a search for rules has come. */
+interface State {
+  /** The query that is being fetched; their number when all are complete. */
+  readonly query: number;
+  /** Where in it; `undefined` at its start. */
+  readonly at: Cursor | undefined;
+  /** The last cursor of the first query, which fixes the window for all others. */
+  readonly first: Cursor | undefined;
+}
+
+const START: State = { query: 0, at: undefined, first: undefined };
+
+/** The posts that a page may repeat of those before it, where no other query can repeat more. */
+const REPEATED_BY_PAGES = 100_000;
+
+/**
+ * Runs the queries one after the other over the same window, and delivers each post once. A complete run of an incremental
+ * search is followed by one over the window after it.
+ */
+export async function* runPacked(search: PackedSearch, run: Run): Batches<Activity> {
+  const { queries } = search;
+  const resume = run.resume ?? search.resume;
+  const { state, ids } = resume === undefined ? { state: START, ids: [] } : stateOf(search, resume);
+  const isDone = state.query === queries.length;
+  const isIncremental = queries[0].runsEndAt !== undefined;
+  if (isDone && !isIncremental) return;
+  await tell(search, isDone ? queries.length : queries.length - state.query, run);
+  if (!isIncremental || (resume !== undefined && !isDone)) {
+    const first = yield* runWindow(search, state, ids, run);
+    if (isIncremental) yield* runWindow(search, { ...START, at: first, first }, [], run);
+  } else {
+    const { first } = state;
+    yield* runWindow(search, { ...START, at: first, first }, [], run);
+  }
+}
+
+/** @returns The last cursor of the first query. */
+async function* runWindow(
+  search: PackedSearch,
+  start: State,
+  before: readonly unknown[],
+  run: Run,
+): AsyncGenerator<Batch<Activity>, Cursor | undefined, undefined> {
+  const { queries, makeResults } = search;
+  const ids = new IdWindow(queries.length === 1 ? REPEATED_BY_PAGES : Number.POSITIVE_INFINITY);
+  restore(ids, before);
+  const parts = new ProgressParts(run.progress, queries.length);
+  const note = run.progress?.note;
+  for (let index = 0; index < start.query; index++) parts.done(index);
+  let state = start;
+  while (state.query < queries.length) {
+    const { query: index, at: resume, first } = state;
+    const query = inWindow(search, index, state);
+    const progress = parts.of(index);
+    try {
+      for await (const batch of runQuery(query, makeResults, { ...run, resume, progress })) {
+        state = stateAfter(search, index, batch.cursor as Cursor, first, start.first);
+        const items = batch.items.filter(post => ids.add(post.id));
+        progress?.drop('dedupe', batch.items.length - items.length);
+        if (run.progress !== undefined && run.progress.note === note) run.progress.note = undefined;
+        yield { ...batch, items, cursor: cursorOf(search, state, ids) };
+      }
+    } catch (error) {
+      run.signal.throwIfAborted();
+      throw stopped(search, { index, start, state, ids }, error);
+    }
+    parts.done(index);
+    // A share without a minute, or a query that was complete before.
+    if (state.query === index) state = { query: index + 1, at: undefined, first: state.first };
+  }
+  return state.first;
+}
+
+/** A query with the window that the first one has. */
+function inWindow({ queries }: PackedSearch, index: number, { at, first }: State): Query {
+  const [firstQuery] = queries;
+  const query = queries[index] as Query;
+  const fixing = index === 0 ? at : first;
+  if (fixing === undefined) return query;
+  const { done, window } = positionOf(firstQuery, fixing);
+  // The first query of an incremental search decides the next window.
+  if (index === 0 && (done || query.runsEndAt === undefined)) return query;
+  const isKnown = window.fromDate !== undefined && window.toDate !== undefined;
+  return isKnown ? { ...withDates(query, window), runsEndAt: undefined } : query;
+}
+
+/** @param before The last cursor of the first query in the run before. */
+function stateAfter(
+  { queries }: PackedSearch,
+  index: number,
+  at: Cursor,
+  first: Cursor | undefined,
+  before: Cursor | undefined,
+): State {
+  const { done, window } = positionOf(queries[index] as Query, at);
+  const state = { query: index, at, first: index === 0 ? at : first };
+  if (!done) return state;
+  const isIncremental = index === 0 && queries[0].runsEndAt !== undefined;
+  const ended = before && positionOf(queries[0], before);
+  const isNothing =
+    window.fromDate === undefined ||
+    (ended?.done === true && ended.window.toDate === window.toDate);
+  const next = isIncremental && isNothing ? queries.length : index + 1;
+  return { ...state, query: next, at: undefined };
+}
+
+interface Stop {
+  readonly index: number;
+  readonly start: State;
+  readonly state: State;
+  readonly ids: IdWindow;
+}
+
+/** The error of a query as that of the whole search. */
+function stopped(
+  search: PackedSearch,
+  { index, start, state, ids }: Stop,
+  error: unknown,
+): unknown {
+  if (!(error instanceof MillraceError) || error instanceof OptionError) return error;
+  const isIncomplete = error instanceof IncompleteError;
+  // As of any search, the first page fails with its own error.
+  if (!isIncomplete && index === 0 && state === start) return error;
+  const { queries } = search;
+  const inner = isIncomplete ? (error.cursor as Cursor | undefined) : undefined;
+  const reached =
+    inner === undefined ? state : stateAfter(search, index, inner, state.first, start.first);
+  const waiting = queries.length - index - 1;
+  const missing = [
+    ...(isIncomplete ? error.missing : [`posts of query ${index + 1}`]),
+    ...(waiting === 0 ? [] : [`posts of ${waiting} more of the ${queries.length} queries`]),
+  ];
+  return new IncompleteError(
+    `Query ${index + 1} of ${queries.length} did not end. ${error.message}${inner === undefined ? '. To go on, pass the cursor of this error as `resume`' : ''}`,
+    {
+      cause: isIncomplete ? (error.cause ?? error) : error,
+      retryable: error.retryable,
+      missing,
+      cursor: reached === START ? undefined : cursorOf(search, reached, ids),
+      reason: isIncomplete ? error.reason : undefined,
+    },
+  );
+}
+
+function cursorOf({ plan }: PackedSearch, { query, at, first }: State, ids: IdWindow): Cursor {
+  return {
+    source: 'search',
+    rules: plan,
+    query,
+    ...(at !== undefined && { at }),
+    ...(first !== undefined && { first }),
+    ids: ids.state(),
+  };
+}
+
+function stateOf(search: PackedSearch, cursor: Cursor) {
+  const { source, rules, query, at, first, ids } = cursor as Readonly<Record<string, unknown>>;
+  if (source !== 'search' || typeof rules !== 'string')
+    throw cursorError('is not one of search() for rules');
+  if (rules !== search.plan)
+    throw new OptionError(
+      'resume',
+      `The cursor belongs to another request: its rules were ${rules}, and now they are ${search.plan}. Use the same rules and limits, or start afresh without the cursor`,
+    );
+  const texts = isRecord(ids) && typeof ids.toJSON === 'function' ? ids.toJSON() : ids;
+  const isCursor = (value: unknown) => value === undefined || isRecord(value);
+  if (!isCount(query) || query > search.queries.length || !isCursor(at) || !isCursor(first))
+    throw cursorError('is damaged');
+  if (!Array.isArray(texts) || (query > 0 && first === undefined)) throw cursorError('is damaged');
+  return {
+    state: { query, at: at as Cursor | undefined, first: first as Cursor | undefined },
+    ids: texts as readonly unknown[],
+  };
+}
+
+function restore(ids: IdWindow, texts: readonly unknown[]): void {
+  try {
+    ids.restore(texts);
+  } catch (cause) {
+    throw cursorError('is damaged: it does not have the ids of its posts', { cause });
+  }
+}
+
+async function tell(search: PackedSearch, requests: number, run: Run): Promise<void> {
+  const { packed, matcher, onPlan } = search;
+  const { progress } = run;
+  if (progress !== undefined)
+    progress.note = `${sizes(matcher.size, packed.length)}, at least ${requests} ${requests === 1 ? 'request' : 'requests'}`;
+  await answerOf(onPlan?.({ queries: packed, requests }), run.signal);
+}

@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../../src/activity/activity.js';
+import { OptionError } from '../../../src/errors.js';
+import { packRules } from '../../../src/rules/index/pack-rules.js';
+import { checkRule } from '../../../src/rules/language/check-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
+import type { RuleNode } from '../../../src/rules/tree.js';
+import { samplePosts } from '../../../src/service/index.js';
+import { bySuite } from '../../slow-suite.js';
+import { acceptedRule } from '../arbitrary-rule.js';
+
+const queriesOf = (values: readonly string[], options = {}) =>
+  packRules(
+    values.map(value => ({ value })),
+    options,
+  ).map(({ query }) => query);
+
+/** Whether a query matches a post, by the rule language. */
+function testOf(query: string) {
+  const { tree, problems } = checkRule(query, { product: 'search' });
+  expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+  return compileRule(tree as RuleNode, { product: 'search' });
+}
+
+const WORDS = ['coffee', 'rain', 'good', 'day', 'new', 'the', 'music', 'OR', 'and'];
+const posts = samplePosts(Date.UTC(2022, 9, 3, 12), { postsPerMinute: 150 }).map(
+  ({ raw }) => new Activity(Buffer.from(raw)),
+);
+
+describe('packed rules', () => {
+  it('are joined by OR, in parentheses where they have several clauses, the longest first', () => {
+    expect(queriesOf(['rain', 'snow lang:en', 'a1 OR b1', 'x1 -y1'])).toEqual([
+      '(snow lang:en) OR (a1 OR b1) OR (x1 -y1) OR rain',
+    ]);
+  });
+
+  it('keep a single rule as it was written, without white space around it', () => {
+    expect(queriesOf([' a1  OR b1 '])).toEqual(['a1  OR b1']);
+    expect(packRules([])).toEqual([]);
+  });
+
+  it('have each text once, with all rules of that text', () => {
+    const given = [
+      { value: 'rain', tag: 'a' },
+      { value: 'rain ', tag: 'b' },
+      { value: 'snow', tag: 'c' },
+    ];
+    const [packed, ...more] = packRules(given);
+    expect(more).toEqual([]);
+    expect(packed).toEqual({ query: 'rain OR snow', rules: given });
+  });
+
+  it('fill a query up to its last character, which is a code point', () => {
+    // An emoji is one character of two UTF-16 units; parts are joined by four characters.
+    const emoji = (n: number) => String.fromCodePoint(0x1f300 + n);
+    const values = Array.from({ length: 410 }, (_, n) => emoji(n));
+    const [query = '', ...more] = queriesOf(values, { characters: 410 + 409 * 4 });
+    expect([...query].length).toBe(410 + 409 * 4);
+    expect(more).toEqual([]);
+    expect(queriesOf(values, { characters: 410 + 409 * 4 - 1 }).length).toBe(2);
+    expect(queriesOf(['abc', 'de'], { characters: 9 })).toEqual(['abc OR de']);
+    expect(queriesOf(['abc', 'de'], { characters: 8 })).toEqual(['abc', 'de']);
+    expect(queriesOf(['abc d', 'de'], { characters: 13 })).toEqual(['(abc d) OR de']);
+    expect(queriesOf(['abc d', 'de'], { characters: 12 })).toEqual(['abc d', 'de']);
+  });
+
+  it('take a rule of the maximum length by itself, and refuse a longer one by name', () => {
+    expect(queriesOf(['abc d', 'rain'], { characters: 5 })).toEqual(['abc d', 'rain']);
+    expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(OptionError);
+    expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(
+      /has one of 6 characters, and a query may have 5: abc de/,
+    );
+    expect(queriesOf(['x'.repeat(2048), 'rain']).length).toBe(2);
+  });
+
+  it('have no more phrases and clauses than the limits say, unless a rule alone has more', () => {
+    const phrases = ['"a b"', '"c d"~2', '"e f"', 'rain'];
+    expect(queriesOf(phrases, { phrases: 2 })).toEqual(['"c d"~2 OR "a b" OR rain', '"e f"']);
+    const clauses = ['a1 -(b1 OR c1)', 'd1 e1', 'f1'];
+    expect(queriesOf(clauses, { clauses: 3 })).toEqual(['a1 -(b1 OR c1)', '(d1 e1) OR f1']);
+    expect(queriesOf(clauses, { clauses: 2 })).toEqual(['a1 -(b1 OR c1)', 'd1 e1', 'f1']);
+    const many = Array.from({ length: 201 }, (_, n) => `"a${n}"`);
+    expect(queriesOf(many).length).toBe(3);
+  });
+
+  it('leave alone what is not accepted as an alternative', () => {
+    expect(queriesOf(['rain -is:nullcast', 'snow', 'ice'])).toEqual([
+      'rain -is:nullcast',
+      'snow OR ice',
+    ]);
+  });
+
+  it('are refused with all rules that the service refuses', () => {
+    expect(() => queriesOf(['rain', '-snow', 'lang:en'])).toThrow(OptionError);
+    expect(() => queriesOf(['rain', '-snow', 'lang:en'])).toThrow(
+      /^2 of 3 rules[\s\S]*"-snow"[\s\S]*"lang:en"/,
+    );
+  });
+
+  it('match exactly what their rules match one by one, within all limits', () => {
+    const rule = acceptedRule('search', { words: WORDS, users: ['karl', '17'] });
+    const limits = fc.record({
+      characters: fc.constantFrom(undefined, 300),
+      phrases: fc.constantFrom(undefined, 2, 5),
+      clauses: fc.constantFrom(undefined, 3, 12),
+    });
+    fc.assert(
+      fc.property(fc.array(rule, { minLength: 1, maxLength: 8 }), limits, (given, options) => {
+        const values = given
+          .map(({ text }) => text)
+          .filter(text => [...text].length <= (options.characters ?? 2048));
+        const packed = packRules(
+          values.map(value => ({ value })),
+          options,
+        );
+        expect(packed.flatMap(({ rules }) => rules.map(({ value }) => value)).toSorted()).toEqual(
+          values.toSorted(),
+        );
+        for (const { query, rules } of packed) {
+          expect([...query].length).toBeLessThanOrEqual(options.characters ?? 2048);
+          const matches = testOf(query);
+          const each = rules.map(({ value }) => testOf(value));
+          for (const post of posts)
+            expect(matches(post)).toBe(each.some(matchesOne => matchesOne(post)));
+        }
+      }),
+      { numRuns: bySuite(60, 1_000) },
+    );
+  });
+});

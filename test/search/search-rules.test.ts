@@ -1,0 +1,401 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { HttpError, IncompleteError, OptionError } from '../../src/errors.js';
+import type { Cursor } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { Progress } from '../../src/flow/progress.js';
+import { type AccountOptions, account } from '../../src/http/account.js';
+import { tap } from '../../src/operators/tap.js';
+import { packRules } from '../../src/rules/index/pack-rules.js';
+import { type SearchRulesOptions, search } from '../../src/search/search.js';
+import type { SearchPlan } from '../../src/search/search-rules.js';
+import { createService, type Service } from '../../src/service/index.js';
+import { collect } from '../../src/sinks/collect.js';
+import { files } from '../../src/sinks/files.js';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
+import { impatient } from '../http/virtual-time.js';
+import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+let service: Service;
+let addresses: Awaited<ReturnType<Service['start']>>;
+const START = Date.UTC(2024, 4, 10, 9, 41, 12);
+
+beforeAll(async () => {
+  service = createService({ postsPerMinute: 0.2, limits: 'relaxed' });
+  addresses = await service.start();
+  service.clock.change({ frozen: true });
+  service.clock.set(START);
+});
+afterAll(() => service.stop());
+
+const local = (options: AccountOptions = {}) =>
+  account({ ...addresses, timing: impatient(), limits: { search: [] }, ...options }, {});
+
+const TO = floorTo(DAY, START - DAY);
+const WINDOW = {
+  product: 'fullarchive',
+  fromDate: formatTimestamp(TO - 3 * DAY),
+  toDate: formatTimestamp(TO),
+} as const;
+const RULES = [
+  { value: 'coffee OR good', tag: 'a' },
+  { value: 'rain -is:retweet', tag: 'b' },
+  { value: 'new', tag: 'c' },
+  { value: 'day (lang:en OR lang:es)', tag: 'd' },
+];
+/** Three queries, of which one has two rules. */
+const THREE = { rules: RULES, queryLimits: { clauses: 3 }, maxResults: 10, ...WINDOW } as const;
+const PACKED = packRules(RULES, THREE.queryLimits);
+
+/** What each rule matches, by one search a rule: the ids with their tags. */
+async function oneByOne(
+  rules: readonly { readonly value: string; readonly tag: string }[],
+): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  for (const { value, tag } of rules) {
+    const posts = await pipeline(search(local(), { query: value, ...WINDOW }), collect());
+    for (const { id } of posts) found.set(id, [...(found.get(id) ?? []), tag]);
+  }
+  return found;
+}
+
+function tagged(posts: readonly Activity[]): Map<string, string[]> {
+  expect(new Set(posts.map(({ id }) => id)).size).toBe(posts.length);
+  return new Map(posts.map(({ id, tags }) => [id, [...tags]]));
+}
+
+const sorted = (found: ReadonlyMap<string, readonly string[]>) =>
+  [...found].map(([id, tags]) => `${id} ${tags.toSorted().join(' ')}`).toSorted();
+
+const run = (options: SearchRulesOptions, acme = local()) =>
+  pipeline(search(acme, options), collect());
+
+const stored = (cursor: unknown): Cursor => JSON.parse(JSON.stringify(cursor));
+
+describe('a search for rules', () => {
+  it('finds what one search a rule finds, each post once, with the tags of its rules', async () => {
+    const values = [
+      'coffee',
+      'good OR new',
+      'rain -coffee',
+      'day lang:en',
+      '"good day"',
+      '-is:retweet new',
+      'rain -is:nullcast',
+      '(coffee OR rain) -(good OR day)',
+    ].map((value, n) => ({ value, tag: `t${n}` }));
+    const single = await oneByOne(values);
+    expect(single.size).toBeGreaterThan(60);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.subarray(values, { minLength: 1 }),
+        fc.constantFrom(undefined, 2, 4, 7),
+        fc.constantFrom(1, 3),
+        async (rules, clauses, slices) => {
+          const tags = new Set(rules.map(({ tag }) => tag));
+          const expected = new Map(
+            [...single]
+              .map(([id, all]) => [id, all.filter(tag => tags.has(tag))] as const)
+              .filter(([, all]) => all.length > 0),
+          );
+          const found = await run({ rules, queryLimits: { clauses }, slices, ...WINDOW });
+          expect(sorted(tagged(found))).toEqual(sorted(expected));
+        },
+      ),
+      { numRuns: bySuite(10, 60) },
+    );
+  });
+
+  it('asks each query once, and says before the first request how many there are at least', async () => {
+    const plans: SearchPlan[] = [];
+    const progress = new Progress();
+    const notes = new Set<string | undefined>();
+    const requests = await requestsDuring(async () => {
+      const onPlan = (plan: SearchPlan) => {
+        plans.push(plan);
+        notes.add(progress.note);
+      };
+      const flow = search(local(), { ...THREE, maxResults: 500, onPlan });
+      for await (const _ of flow.batches({ progress })) notes.add(progress.note);
+    });
+    expect(PACKED.length).toBe(3);
+    expect(plans).toEqual([{ queries: PACKED, requests: 3 }]);
+    expect([...notes]).toEqual(['4 rules in 3 queries, at least 3 requests', undefined]);
+    expect(requests).toBe(3);
+    expect(progress.fraction).toBe(1);
+    expect(progress.dropped.get('dedupe')).toBeGreaterThan(0);
+  });
+
+  it('sends no request where onPlan throws', async () => {
+    const failure = new Error('too many');
+    const requests = await requestsDuring(() =>
+      expect(
+        run({
+          ...THREE,
+          onPlan: async () => {
+            throw failure;
+          },
+        }),
+      ).rejects.toBe(failure),
+    );
+    expect(requests).toBe(0);
+  });
+
+  it('goes on from every cursor: in any query, nothing twice and nothing lost', async () => {
+    const found: string[] = [];
+    const at: { readonly cursor: Cursor; readonly seen: number }[] = [];
+    for await (const { items, cursor } of search(local(), THREE).batches()) {
+      found.push(...items.map(({ id }) => id));
+      at.push({ cursor: stored(cursor), seen: found.length });
+    }
+    const queries = new Set(at.map(({ cursor }) => cursor.query));
+    expect([...queries]).toEqual([0, 1, 2, 3]);
+    expect(found.length).toBeGreaterThan(40);
+    for (const { cursor, seen } of at) {
+      const rest = await run({ ...THREE, resume: cursor });
+      expect(rest.map(({ id }) => id)).toEqual(found.slice(seen));
+    }
+  });
+
+  it('says in a resumed run how many queries are left', async () => {
+    const cursors: Cursor[] = [];
+    for await (const { cursor } of search(local(), THREE).batches()) cursors.push(stored(cursor));
+    const inLast = cursors.find(({ query }) => query === 2) as Cursor;
+    const plans: number[] = [];
+    await run({ ...THREE, resume: inLast, onPlan: ({ requests }) => void plans.push(requests) });
+    expect(plans).toEqual([1]);
+    await run({ ...THREE, resume: cursors.at(-1), onPlan: () => plans.push(0) });
+    expect(plans).toEqual([1]);
+  });
+
+  it('covers one window with all queries, however late the later ones begin', async () => {
+    service.clock.set(START);
+    const options = { ...THREE, fromDate: undefined, toDate: undefined } as const;
+    const posts: Activity[] = [];
+    for await (const post of search(local(), options)) {
+      posts.push(post);
+      service.clock.advance(5 * MINUTE);
+    }
+    const end = floorTo(MINUTE, START);
+    expect(service.clock.now() - START).toBeGreaterThan(6 * HOUR);
+    for (const { postedAt } of posts) expect(postedAt.getTime()).toBeLessThan(end);
+    service.clock.set(START);
+    expect(sorted(tagged(posts))).toEqual(sorted(tagged(await run(options))));
+  });
+
+  it('takes its share of the window in each query', async () => {
+    const whole = await run(THREE);
+    const shares = [1, 2].map(index => run({ ...THREE, share: { index, of: 2 } }));
+    const parts = (await Promise.all(shares)).flat();
+    expect(sorted(tagged(parts))).toEqual(sorted(tagged(whole)));
+  });
+
+  it('ends with what is missing when a later query fails, and goes on from that error', async () => {
+    const whole = (await run(THREE)).map(({ id }) => id);
+    const seen: string[] = [];
+    // A password is not asked for again: whatever the first queries need, the last page fails.
+    const total = await requestsDuring(() => run(THREE));
+    const perQuery: number[] = [];
+    for (const { query } of PACKED) perQuery.push(await requestsDuring(() => one(query)));
+    expect(perQuery.reduce((sum, n) => sum + n, 0)).toBe(total);
+    const [first = 0, second = 0] = perQuery;
+    // The first page of the second query, and a later page of it.
+    for (const skip of [first, first + second - 1]) {
+      seen.length = 0;
+      service.faults.plant({ kind: 'status', status: 401, skip, times: 'always' });
+      const error = await pipeline(
+        search(local(), THREE),
+        tap(({ id }) => seen.push(id)),
+        collect(),
+      ).catch((caught: unknown) => caught);
+      service.faults.clear();
+      expect(error).toBeInstanceOf(IncompleteError);
+      const { cursor, missing, cause, message, reason } = error as IncompleteError;
+      expect(message).toMatch(
+        /^Query 2 of 3 did not end\. .*pass the cursor of this error as `resume`$/s,
+      );
+      expect(missing.length).toBe(2);
+      expect(missing[1]).toBe('posts of 1 more of the 3 queries');
+      expect(cause).toBeInstanceOf(HttpError);
+      expect(reason).toBe(undefined);
+      const rest = await run({ ...THREE, resume: stored(cursor) });
+      expect([...seen, ...rest.map(({ id }) => id)]).toEqual(whole);
+    }
+    service.faults.plant({ kind: 'status', status: 401, times: 'always' });
+    await expect(run(THREE)).rejects.toThrow(HttpError);
+    service.faults.clear();
+  });
+
+  it('writes each post once into files, with a crash in the second query', async () => {
+    const folder = await temporaryFolder();
+    const sink = () =>
+      files({
+        path: path.join(folder, 'posts.jsonl'),
+        checkpoint: path.join(folder, 'checkpoint.json'),
+        commitIntervalMs: 0,
+      });
+    const whole = await run(THREE);
+    const crash = new Error('crash');
+    let count = 0;
+    await expect(
+      pipeline(
+        search(local(), THREE),
+        tap(() => {
+          if (++count === whole.length - 3) throw crash;
+        }),
+        sink(),
+      ),
+    ).rejects.toBe(crash);
+    await expect(
+      pipeline(search(local(), { ...THREE, queryLimits: { clauses: 4 } }), sink()),
+    ).rejects.toThrow(/`rules` of search\(\) was "4 rules in 3 queries/);
+    await pipeline(search(local(), THREE), sink());
+    const lines = (await readFile(path.join(folder, 'posts.jsonl'), 'utf8')).trim().split('\n');
+    expect(lines).toEqual(whole.map(({ raw }) => String(raw)));
+  });
+
+  it('refuses cursors of other rules, of one query, and damaged ones', async () => {
+    const [cursor] = await cursorsOf(search(local(), THREE));
+    const resumed = (resume: Cursor, options = {}) => run({ ...THREE, ...options, resume });
+    await expect(resumed(cursor as Cursor, { rules: RULES.slice(1) })).rejects.toThrow(
+      /its rules were 4 rules in 3 queries, .* and now they are 3 rules in/,
+    );
+    await expect(resumed(cursor as Cursor, { maxResults: 20 })).rejects.toThrow(
+      /its maxResults was 10, and now it is 20/,
+    );
+    const [ofOne] = await cursorsOf(search(local(), { ...WINDOW, query: 'rain' }));
+    await expect(resumed(ofOne as Cursor)).rejects.toThrow(/is not one of search\(\) for rules/);
+    const asOne = { ...WINDOW, query: 'rain', resume: cursor } as const;
+    await expect(pipeline(search(local(), asOne), collect())).rejects.toThrow(OptionError);
+    for (const damage of [
+      { query: 4 },
+      { query: 2, first: undefined },
+      { at: 5 },
+      { ids: 'x' },
+      { ids: ['%'] },
+    ])
+      await expect(resumed(stored({ ...(cursor as Cursor), ...damage } as Cursor))).rejects.toThrow(
+        /is damaged/,
+      );
+  });
+
+  it('refuses options that belong to one query, and rules that no query can have', () => {
+    const refused = (options: object) => () => search(local(), { ...THREE, ...options });
+    for (const [name, value] of Object.entries({
+      query: 'x',
+      tag: 'x',
+      next: 'x',
+      limit: 5,
+      pages: 1,
+    })) {
+      expect(refused({ [name]: value })).toThrow(OptionError);
+      expect(refused({ [name]: value })).toThrow(new RegExp(`\`${name}\`.*\`rules\``));
+    }
+    expect(refused({ rules: [] })).toThrow(/`rules` must be an array of at least one rule/);
+    expect(refused({ rules: ['rain'] })).toThrow(OptionError);
+    expect(refused({ rules: [{ value: '-rain' }] })).toThrow(
+      /1 of 1 rules cannot be used for search/,
+    );
+    expect(refused({ queryLimits: { characters: 5 } })).toThrow(/a query may have 5/);
+    expect(refused({ queryLimits: { words: 5 } })).toThrow(/unknown option `queryLimits.words`/);
+  });
+
+  it('goes on where the last run ended with `incremental`, over runs that crash in any query', async () => {
+    const times = fc.array(
+      fc.record({
+        later: fc.constantFrom(0, 90_000, 6 * HOUR, 2 * DAY),
+        crash: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
+      }),
+      { minLength: 1, maxLength: 5 },
+    );
+    await fc.assert(
+      fc.asyncProperty(times, async list => {
+        const folder = await temporaryFolder();
+        service.clock.set(START);
+        const crash = new Error('crash');
+        const { toDate: _, ...nightly } = { ...THREE, fromDate: formatTimestamp(TO) };
+        const once = (after = 0) => {
+          let count = 0;
+          return pipeline(
+            search(local(), { ...nightly, incremental: true }),
+            tap(() => {
+              // Later queries of a run must not see posts that are newer than its window.
+              service.clock.advance(1_000);
+              if (++count === after) throw crash;
+            }),
+            files({
+              path: path.join(folder, 'posts.jsonl'),
+              checkpoint: path.join(folder, 'checkpoint.json'),
+              commitIntervalMs: 0,
+            }),
+          );
+        };
+        for (const { later, crash: after } of list) {
+          service.clock.advance(later);
+          await once(after).catch(error => expect(error).toBe(crash));
+        }
+        await once();
+        const end = searchable();
+        await once();
+        const lines = (await readFile(path.join(folder, 'posts.jsonl'), 'utf8')).trim().split('\n');
+        const ids = lines.map(line => JSON.parse(line).id_str as string);
+        expect(new Set(ids).size).toBe(ids.length);
+        const whole = await run({ ...nightly, toDate: end });
+        const expected = whole.map(({ id }) => id);
+        expect(ids.filter(id => !expected.includes(id) && isBefore(id, lines, end))).toEqual([]);
+        expect(expected.filter(id => !ids.includes(id))).toEqual([]);
+      }),
+      { numRuns: bySuite(6, 80) },
+    );
+  }, 120_000);
+
+  it('asks nothing within the same minute with `incremental`', async () => {
+    service.clock.set(START);
+    const { toDate: _, ...nightly } = { ...THREE, incremental: true };
+    const cursors = await cursorsOf(search(local(), nightly));
+    const requests = await requestsDuring(async () => {
+      const flow = search(local(), { ...nightly, resume: cursors.at(-1) });
+      for await (const { items, cursor } of flow.batches()) {
+        expect(items).toEqual([]);
+        expect(cursor?.query).toBe(3);
+      }
+    });
+    expect(requests).toBe(0);
+  });
+});
+
+const one = (query: string) =>
+  pipeline(search(local(), { query, ...WINDOW, maxResults: 10 }), collect());
+
+async function cursorsOf(flow: ReturnType<typeof search>): Promise<Cursor[]> {
+  const cursors: Cursor[] = [];
+  for await (const { cursor } of flow.batches()) cursors.push(stored(cursor));
+  return cursors;
+}
+
+/** The end of a run that begins now. */
+function searchable(): string {
+  return formatTimestamp(floorTo(MINUTE, service.clock.now() - MINUTE));
+}
+
+/** Whether a post is older than a minute of the service. */
+function isBefore(id: string, lines: readonly string[], end: string): boolean {
+  const line = lines.find(one => JSON.parse(one).id_str === id) ?? '{}';
+  return formatTimestamp(Date.parse(JSON.parse(line).created_at)) < end;
+}
+
+async function requestsDuring(work: () => unknown): Promise<number> {
+  let requests = 0;
+  const count = () => requests++;
+  service.on('request', count);
+  try {
+    await work();
+  } finally {
+    service.off('request', count);
+  }
+  return requests;
+}
