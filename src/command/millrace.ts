@@ -121,8 +121,7 @@ async function confirm(question: string): Promise<true> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await asking.question(`${question} Go on? (y/N) `, interrupted);
   asking.close();
-  if (!/^y(es)?$/i.test(answer.trim()))
-    throw new OptionError('yes', 'Not confirmed: nothing was accepted');
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('Not confirmed: nothing was accepted');
   return true;
 }
 
@@ -188,16 +187,21 @@ function overview(): string {
 ${lines.join('')}  ${'service'.padEnd(16)} The whole service on this machine, as millrace-service
   ${'completion'.padEnd(16)} What bash or zsh need to complete commands and flags
 
-millrace COMMAND --help shows its options. The account's settings are variables such as MILLRACE_URL.
+Of all commands:
+${helpOf(SHARED_FLAGS)}
+millrace COMMAND --help shows its own. The account's settings are variables such as MILLRACE_URL.
 `;
 }
 
 function helpFor(name: string, command: Command): string {
+  const shared = SHARED_FLAGS.filter(({ name: of }) => of !== 'yes' || command.costs);
   return `Usage: ${usageOf(name, command)}
 
 ${COMMANDS[name]?.summary}.
 
-${helpOf(command.flags)}${command.flags.length > 0 ? '\n' : ''}${helpOf(SHARED_FLAGS.filter(({ name: of }) => of !== 'yes' || command.costs))}`;
+${helpOf(command.flags)}
+Also: ${shared.map(({ name }) => `--${name}`).join(' ')} (see millrace --help)
+`;
 }
 
 function usageOf(name: string, { usage }: Command): string {

@@ -1,58 +1,74 @@
-import { flag } from '../check.js';
+import { flag, text, whole } from '../check.js';
+import { OptionError } from '../errors.js';
+import type { Preview } from '../search/preview.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
 import {
   ACCOUNT,
   type Command,
+  defined,
+  jsonIn,
   pipelineScript,
+  SIGNAL,
   SINK_FLAGS,
   sinkCalls,
   WITH_ACCOUNT,
 } from './command.js';
 import { flagsOf } from './flags.js';
-import { Call, type Script } from './script.js';
+import { Call } from './script.js';
+import { rulesIn } from './stored-posts-commands.js';
 
 const QUERY = flagsOf(SEARCH_OPTIONS, [
-  'product',
-  'fromDate',
-  'toDate',
-  'incremental',
-  'limit',
-  'maxResults',
-  'slices',
-  'tag',
+  ...(['product', 'fromDate', 'toDate', 'incremental', 'limit'] as const),
+  ...(['maxResults', 'slices', 'tag'] as const),
 ]);
+const RULES = flagsOf(
+  { rules: text('a file of rules in place of the query: an array of { value, tag }') },
+  ['rules'],
+);
+const BUDGET = flagsOf(
+  {
+    budgetPosts: whole('ends before the request that could fetch more posts', { min: 1 }),
+    budgetRequests: whole('ends before more requests than these', { min: 1 }),
+  },
+  ['budgetPosts', 'budgetRequests'],
+);
 const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') }, [
   'dryRun',
 ]);
-const DEFAULT_PAGE = 500;
 
-/** Posts that match a query, into files or to standard output. */
+/** Posts that match a query, or many rules, into files or to standard output. */
 export const search: Command = {
   usage: 'QUERY',
-  flags: [...QUERY, ...SINK_FLAGS, ...DRY_RUN],
-  positionals: { min: 1, max: 1 },
+  flags: [...QUERY, ...RULES, ...BUDGET, ...SINK_FLAGS, ...DRY_RUN],
+  positionals: { min: 0, max: 1 },
   build({ positionals: [query], options, ...given }) {
-    const asked = { query, product: '30day', ...options(QUERY) };
-    if (options(DRY_RUN).dryRun === true) return dryRun(asked);
+    const { rules } = options(RULES);
+    if ((query === undefined) === (rules === undefined))
+      throw new OptionError('query', 'millrace search needs a query, or --rules and a file');
+    const { budgetPosts: posts, budgetRequests: requests } = options(BUDGET);
+    const budget = defined({ posts, requests });
+    const asked = {
+      ...(typeof rules === 'string' ? { rules: jsonIn(rules, rulesIn) } : { query }),
+      product: '30day',
+      ...options(QUERY),
+      ...(Object.keys(budget).length > 0 && { budget }),
+    };
+    if (options(DRY_RUN).dryRun === true)
+      return {
+        constants: WITH_ACCOUNT,
+        call: new Call('preview', [ACCOUNT, asked, SIGNAL]),
+        report: result => {
+          const { posts, requests } = result as Preview;
+          return `${plural(posts, 'post')}, at least ${plural(requests, 'request')}`;
+        },
+      };
+    const found = [new Call('search', [ACCOUNT, asked]), new Call('dedupe', [])];
     return pipelineScript(WITH_ACCOUNT, [
-      new Call('search', [ACCOUNT, asked]),
-      new Call('dedupe', []),
+      ...found,
       ...sinkCalls({ positionals: [], options, ...given }),
     ]);
   },
 };
-
-function dryRun(asked: Readonly<Record<string, unknown>>): Script {
-  const { query, product, fromDate, toDate, maxResults = DEFAULT_PAGE } = asked;
-  const counted = { query, product, bucket: 'day', fromDate, toDate };
-  const stages = [new Call('counts', [ACCOUNT, counted]), new Call('collect', [])];
-  return pipelineScript(WITH_ACCOUNT, stages, buckets => {
-    let posts = 0;
-    for (const { count } of buckets as readonly { readonly count: number }[]) posts += count;
-    const requests = Math.max(1, Math.ceil(posts / Number(maxResults)));
-    return `${plural(posts, 'post')}, at least ${plural(requests, 'request')}`;
-  });
-}
 
 function plural(count: number, unit: string): string {
   return `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
