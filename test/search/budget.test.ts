@@ -200,6 +200,39 @@ describe('the budget of a search', () => {
     expect(rows).toEqual(idsOf(posts));
   });
 
+  it('commits no part of rows that may be in the target of committed() already', async () => {
+    let saved: string | undefined;
+    let rows: string[] = [];
+    let fails = true;
+    const { posts } = await ended(search(acme, QUERY));
+    const once = (budget: Budget) =>
+      pipeline(
+        search(acme, { ...QUERY, budget }),
+        committed<Activity>({
+          load: () => saved,
+          write: items => {
+            if (fails) throw new TypeError('broken');
+            rows = [...rows, ...idsOf(items)];
+          },
+          save: state => {
+            saved = state;
+          },
+          waitMs: 60_000,
+        }),
+      ).catch((error: unknown) => error);
+    expect(await once({ requests: 4 })).toBeInstanceOf(TypeError);
+    fails = false;
+    const before = saved;
+    expect(before).toContain('"pending"');
+    expect(await once({ requests: 2 })).toMatchObject({ reason: 'budget' });
+    expect(saved).toBe(before);
+    expect(rows).toEqual([]);
+    expect(await once({ requests: 4 })).toMatchObject({ reason: 'budget' });
+    expect(rows).toEqual(idsOf(posts).slice(0, 40));
+    await once({});
+    expect(rows).toEqual(idsOf(posts));
+  });
+
   it('is refused where it cannot be kept', () => {
     const refused = (options: object) => () => search(acme, { ...QUERY, ...options });
     expect(refused({ budget: { posts: 9 } })).toThrow(OptionError);

@@ -63,6 +63,8 @@ describe('packed rules', () => {
     expect(queriesOf(['abc', 'de'], { characters: 8 })).toEqual(['abc', 'de']);
     expect(queriesOf(['abc d', 'de'], { characters: 13 })).toEqual(['(abc d) OR de']);
     expect(queriesOf(['abc d', 'de'], { characters: 12 })).toEqual(['abc d', 'de']);
+    expect(queriesOf(['abc d', 'e f'], { characters: 16 })).toEqual(['(abc d) OR (e f)']);
+    expect(queriesOf(['abc d', 'e f'], { characters: 15 })).toEqual(['abc d', 'e f']);
   });
 
   it('take a rule of the maximum length by itself, and refuse a longer one by name', () => {
