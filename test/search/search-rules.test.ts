@@ -174,7 +174,7 @@ describe('a search for rules', () => {
 
   it('covers one window with all queries, however late the later ones begin', async () => {
     service.clock.set(START);
-    const options = { ...THREE, fromDate: undefined, toDate: undefined } as const;
+    const options = { ...THREE, maxResults: 100, fromDate: undefined, toDate: undefined } as const;
     const posts: Activity[] = [];
     for await (const post of search(local(), options)) {
       posts.push(post);
