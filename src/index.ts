@@ -57,6 +57,14 @@ export {
   type UserTombstone,
 } from './compliance/tombstones.js';
 export { withoutDeleted } from './compliance/without-deleted.js';
+export type {
+  BatchMessage,
+  CommitMessage,
+  FileMessage,
+  RequestMessage,
+  RetryMessage,
+  WaitMessage,
+} from './diagnostics.js';
 export {
   AuthorizationError,
   type AuthorizationFailure,
@@ -96,7 +104,7 @@ export {
 export type { MinipassStream } from './flow/minipass-streams.js';
 export { pipeline, type Source, type WritableSink } from './flow/pipeline.js';
 export type { PipelineOptions } from './flow/pipeline-arguments.js';
-export type { ProgressCounts } from './flow/progress.js';
+export type { ProgressCounts, RunMessage, RunSummary } from './flow/progress.js';
 export type { Stage } from './flow/stage.js';
 export type { StageStream } from './flow/stream-stage.js';
 export type { WebReadable, WebTransform, WebWritable, WebWriter } from './flow/web-streams.js';

@@ -7,6 +7,7 @@ const SOURCE = path.resolve(import.meta.dirname, '../src');
 const FOUNDATIONS = [
   ...[
     'secret',
+    'diagnostics',
     'errors',
     'time',
     'check',
@@ -45,6 +46,7 @@ const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
  */
 const ARROWS: Record<string, readonly string[]> = {
   secret: [],
+  diagnostics: [],
   errors: ['secret'],
   abortable: [],
   wait: ['errors'],
@@ -71,7 +73,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/match': [...RULE_BASE, 'rules/language', 'errors', 'check', 'json'],
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
   flow: [
-    ...['errors', 'time', 'check', 'is-record', 'is-thenable', 'wait', 'abortable'],
+    ...['diagnostics', 'errors', 'time', 'check', 'is-record', 'is-thenable', 'wait', 'abortable'],
     ...['json', 'gzip', 'activity'],
   ],
   operators: ['flow', 'engine', 'rules', 'activity', ...FOUNDATIONS],

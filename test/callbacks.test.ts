@@ -186,6 +186,8 @@ const RUNS: Readonly<
     const of = account(await service.start(), {});
     return await runJob(of, { ...JOB, decide: () => true, onStatus, signal });
   },
+  'flow/pipeline-arguments.ts onSummary': async (onSummary, signal) =>
+    pipeline(await linesOf('{"id":1}'), collect(), { onSummary, signal }),
   'jetstream/from-jet-stream.ts onGap': async (onGap, signal) => {
     await using node = await startNode();
     const to = { servers: node.url, stream: 'posts', subject: 'posts' };

@@ -1,6 +1,9 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import http from 'node:http';
 import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { samplePosts } from 'millrace/service';
@@ -219,6 +222,31 @@ describe('the examples work as described', () => {
       expect(stdout).toMatch(/Removed: \{.*deleted: [1-9]/s);
       expect(stdout).toContain('Files rewritten the second time: 0');
     }
+  });
+
+  it('25-observed: exports a span of each request, and metrics, to a collector', async () => {
+    const received: { readonly url: string; readonly body: string }[] = [];
+    const collector = http.createServer(async (request, response) => {
+      received.push({ url: request.url ?? '', body: await text(request) });
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+    await new Promise<void>(resolve => collector.listen(0, '127.0.0.1', resolve));
+    const { port } = collector.address() as AddressInfo;
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` };
+    const { code, stdout, stderr } = await run('25-observed.ts', [], '', env);
+    collector.close();
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    const [, posts, requests] = /^(\d+) posts in (\d+) requests\n$/.exec(stdout) ?? [];
+    expect(Number(posts)).toBeGreaterThan(900);
+    const spans = received
+      .filter(({ url }) => url === '/v1/traces')
+      .flatMap(({ body }) => JSON.parse(body).resourceSpans[0].scopeSpans[0].spans);
+    expect(spans).toHaveLength(Number(requests));
+    expect(spans[0].name).toMatch(/^POST \/.*\.json$/);
+    const [metrics] = received.filter(({ url }) => url === '/v1/metrics');
+    expect(metrics?.body).toContain('millrace.request.duration');
+    expect(metrics?.body).toContain(`"asDouble":${posts}`);
   });
 
   it('23-nightly: adds to the files of the night before, removes what was withdrawn, and writes the tables that change', async () => {

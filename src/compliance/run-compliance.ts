@@ -54,7 +54,7 @@ const RETRY_WAIT_MS = 5 * MINUTE;
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
   // The replays that fill gaps do not report their waits: events continue to arrive meanwhile.
-  const account = job.account.withWaits(run.progress?.onWait);
+  const account = job.account.withProgress(run.progress);
   const { timing } = account;
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);

@@ -1,8 +1,9 @@
 import { isWritable } from 'minipass';
-import { checkOptions, type OptionTable, signal, special } from '../check.js';
+import { checkOptions, func, type OptionTable, signal, special } from '../check.js';
 import { OptionError } from '../errors.js';
 import { isStrayPromise, isThenable } from '../is-thenable.js';
 import { Flow, type Operator, type Sink, type SinkRun } from './flow.js';
+import type { RunSummary } from './progress.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
 import { isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
@@ -16,11 +17,16 @@ export interface PipelineOptions {
   readonly signal?: AbortSignal | undefined;
   /**
    * How to show progress, on stderr: `'auto'` or `'bar'` (a bar if stderr is a terminal, otherwise lines),
-   * `'lines'` (a line every 5 s), `'off'`, or a function that is called with the counts about 4 times a
+   * `'lines'` (a line every 5 s), `'json'` (the same as one line of JSON, for logs), `'off'`, or a function that is called with the counts about 4 times a
    * second.
    * @default 'off'
    */
   readonly progress?: ProgressDisplay | undefined;
+  /**
+   * Called once the run is over, complete or failed, with what it has done. A promise is awaited. What it throws
+   * rejects the pipeline, unless the run has failed itself.
+   */
+  readonly onSummary?: ((summary: RunSummary) => unknown) | undefined;
 }
 
 /** An argument of `pipeline`, `compose`, `merge`, `concat` or `tee`, and its position, from 1. */
@@ -38,13 +44,15 @@ export interface PipelineArguments {
   readonly options: PipelineOptions;
 }
 
+const DISPLAYS = ['auto', 'bar', 'lines', 'json', 'off'];
 const OPTIONS = {
   signal: signal(),
   progress: special<ProgressDisplay>(
     'how to show what the run has done',
-    "'auto', 'bar', 'lines', 'off' or a function",
-    value => typeof value === 'function' || ['auto', 'bar', 'lines', 'off'].includes(String(value)),
+    "'auto', 'bar', 'lines', 'json', 'off' or a function",
+    value => typeof value === 'function' || DISPLAYS.includes(String(value)),
   ),
+  onSummary: func<(summary: RunSummary) => unknown>('called once the run is over'),
 } satisfies OptionTable<PipelineOptions>;
 
 const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';

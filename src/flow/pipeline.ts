@@ -1,8 +1,9 @@
 import type { Writable } from 'node:stream';
-import { abortable } from '../abortable.js';
+import { abortable, answerOf } from '../abortable.js';
+import { isWatched, publish } from '../diagnostics.js';
 import { boundFlow } from './bound-flow.js';
 import { drain } from './drain.js';
-import { batchesOf, type FlowSink, identityOf } from './flow.js';
+import { type Batches, batchesOf, type FlowSink, identityOf } from './flow.js';
 import { closeHeld, hold } from './held-streams.js';
 import {
   applyStage,
@@ -11,7 +12,7 @@ import {
   readArguments,
 } from './pipeline-arguments.js';
 import { PlannedFlow, planOf } from './planned-flow.js';
-import { Progress } from './progress.js';
+import { Progress, type RunMessage, summaryOf } from './progress.js';
 import { showProgress } from './progress-display.js';
 import type * as rows from './stage.js';
 import type { WebReadable, WebWritable } from './web-streams.js';
@@ -119,7 +120,8 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const gated = new PlannedFlow(
     run => {
       check();
-      return batchesOf(source, run);
+      const batches = batchesOf(source, run);
+      return isWatched('batch') ? watchedBatches(batches) : batches;
     },
     { plan: planOf(source)?.guarded(check), identity: identityOf(source) },
   );
@@ -127,6 +129,16 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   checked = true;
 
   const progress = new Progress();
+  const startedAt = performance.now();
+  const message: RunMessage = {};
+  publish('runStart', () => message);
+  let isSummarized = false;
+  const summarize = async (end: { readonly result: unknown } | { readonly error: unknown }) => {
+    isSummarized = true;
+    const summary = summaryOf(progress, startedAt, end);
+    publish('result' in end ? 'runEnd' : 'runError', () => Object.assign(message, summary));
+    await answerOf(options.onSummary?.(summary), controller.signal);
+  };
   const controller = new AbortController();
   const abort = (error: unknown) => controller.abort(error);
   const display = showProgress(progress, options.progress ?? 'off', { abort });
@@ -138,13 +150,24 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
     const result = await drain(boundFlow(last, run), sink, run);
     // A progress function that does not end must not hold up an abort.
     await abortable(Promise.resolve(display.finish()), controller.signal);
+    await summarize({ result });
     return result;
   } catch (error) {
     display.fail();
-    if (signal?.aborted) throw signal.reason;
-    throw error;
+    const failure = signal?.aborted ? signal.reason : error;
+    // The error of the run matters more than one of a callback about it.
+    if (!isSummarized) await summarize({ error: failure }).catch(() => {});
+    throw failure;
   } finally {
     signal?.removeEventListener('abort', onAbort);
     controller.abort();
+  }
+}
+
+/** Publishes each batch of the source. */
+async function* watchedBatches<T>(batches: Batches<T>): Batches<T> {
+  for await (const batch of batches) {
+    publish('batch', () => ({ items: batch.items.length, hasCursor: batch.cursor !== undefined }));
+    yield batch;
   }
 }

@@ -14,6 +14,7 @@ export type ProgressDisplay =
   | 'auto'
   | 'bar'
   | 'lines'
+  | 'json'
   | 'off'
   | ((counts: ProgressCounts) => unknown);
 
@@ -53,6 +54,8 @@ export function showProgress(
       return { finish() {}, fail() {} };
     case 'lines':
       return lines(progress, stream);
+    case 'json':
+      return lines(progress, stream, new ProgressJson(progress));
     case 'bar':
     case 'auto':
       return stream.isTTY === true && process.env.TERM !== 'dumb'
@@ -96,8 +99,11 @@ function calls(
   };
 }
 
-function lines(progress: Progress, stream: Writable): Display {
-  const text = new ProgressText(progress);
+function lines(
+  progress: Progress,
+  stream: Writable,
+  text: Pick<ProgressText, 'running' | 'done' | 'failed'> = new ProgressText(progress),
+): Display {
   stream.on('error', ignore);
   const timer = setInterval(() => stream.write(`${text.running()}\n`), LINE_EVERY_MS).unref();
   const end = (last: string) => {
@@ -105,6 +111,42 @@ function lines(progress: Progress, stream: Writable): Display {
     write(stream, `${last}\n`);
   };
   return { finish: () => end(text.done()), fail: () => end(text.failed()) };
+}
+
+/** The counts of a run as JSON. */
+class ProgressJson {
+  readonly #progress: Progress;
+  readonly #started = performance.now();
+
+  constructor(progress: Progress) {
+    this.#progress = progress;
+  }
+
+  running(): string {
+    return this.#line('running');
+  }
+
+  done(): string {
+    return this.#line('complete');
+  }
+
+  failed(): string {
+    return this.#line('failed');
+  }
+
+  #line(state: 'running' | 'complete' | 'failed'): string {
+    const { dropped, reached, wait, branches: _, ...counts } = this.#progress.counts();
+    const waiting = wait && { reason: wait.reason, until: wait.until, waitMs: wait.waitMs };
+    return JSON.stringify({
+      time: new Date(),
+      state,
+      durationMs: Math.round(performance.now() - this.#started),
+      ...counts,
+      dropped: Object.fromEntries(dropped),
+      reached: reached === undefined ? undefined : new Date(reached),
+      wait: waiting,
+    });
+  }
 }
 
 function bar(progress: Progress, stream: Terminal): Display {

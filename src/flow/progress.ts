@@ -20,6 +20,13 @@ export interface ProgressCounts {
   readonly wait: Wait | undefined;
   /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
   readonly branches: readonly ProgressCounts[];
+  /** Requests that were sent, retries among them. */
+  readonly requests: number;
+  readonly retries: number;
+  /** Waits for limits of the service, retries and `throttle` that have begun. */
+  readonly waits: number;
+  /** Milliseconds of the waits that are over; of several at a time, each counts. */
+  readonly waitedMs: number;
   /** What the run has to say besides its counts: that nothing was new, that all was complete before, or, until the first
    * page of a search for rules, how many requests it needs. */
   readonly note?: string | undefined;
@@ -37,6 +44,10 @@ export class Progress {
   /** When the source expects to end, by `performance.now()`. */
   endsAt: number | undefined;
   note: string | undefined;
+  requests = 0;
+  retries = 0;
+  waits = 0;
+  waitedMs = 0;
   readonly #waits = new Set<{ readonly wait: Wait; readonly endsAt: number }>();
 
   readonly #branches: Progress[] = [];
@@ -69,9 +80,19 @@ export class Progress {
 
   /** Takes a wait, and returns the function that ends it. */
   readonly onWait: OnWait = wait => {
+    const began = performance.now();
+    this.waits++;
+    if (wait.reason === 'retry') this.retries++;
     const entry = { wait, endsAt: performance.now() + wait.waitMs };
     this.#waits.add(entry);
-    return () => this.#waits.delete(entry);
+    return () => {
+      if (this.#waits.delete(entry)) this.waitedMs += performance.now() - began;
+    };
+  };
+
+  /** Counts a request. */
+  readonly onRequest = () => {
+    this.requests++;
   };
 
   drop(by: string, items: number): void {
@@ -87,7 +108,7 @@ export class Progress {
   counts(): ProgressCounts {
     const { received, receivedBytes, fraction, reached, leftMs, wait, note } = this;
     const branches = this.#branches.map(branch => branch.counts());
-    const all: Pick<ProgressCounts, 'written' | 'writtenBytes' | 'dropped'>[] = [this, ...branches];
+    const all: Pick<ProgressCounts, Sums | 'dropped'>[] = [this, ...branches];
     const dropped = new Map<string, number>();
     for (const [name, items] of all.flatMap(counts => [...counts.dropped]))
       dropped.set(name, (dropped.get(name) ?? 0) + items);
@@ -101,8 +122,56 @@ export class Progress {
       wait,
       branches,
       ...(note !== undefined && { note }),
-      written: all.reduce((sum, { written }) => sum + written, 0),
-      writtenBytes: all.reduce((sum, { writtenBytes }) => sum + writtenBytes, 0),
+      ...sumsOf(all),
     };
   }
+}
+
+/** Counts of a run that include those of its branches. */
+const SUMS = ['written', 'writtenBytes', 'requests', 'retries', 'waits', 'waitedMs'] as const;
+type Sums = (typeof SUMS)[number];
+
+function sumsOf(all: readonly Pick<ProgressCounts, Sums>[]): Record<Sums, number> {
+  const sums = { written: 0, writtenBytes: 0, requests: 0, retries: 0, waits: 0, waitedMs: 0 };
+  for (const counts of all) for (const name of SUMS) sums[name] += counts[name];
+  return sums;
+}
+
+/** What a run has done, once it is over. */
+export interface RunSummary
+  extends Pick<ProgressCounts, 'received' | 'receivedBytes' | 'dropped' | Sums> {
+  /** `failed` also for a run that was aborted. */
+  readonly state: 'complete' | 'failed';
+  /** What a failed run rejects with. */
+  readonly error?: unknown;
+  /** The files of its result, also those that earlier runs wrote. */
+  readonly files: number;
+  readonly durationMs: number;
+}
+
+/** The object of one run, on `millrace:run:start`, and then, with its summary, on `:end` or `:error`. */
+export interface RunMessage extends Partial<RunSummary> {}
+
+/** The summary of a run that has ended now with this result, or with an error. */
+export function summaryOf(
+  progress: Progress,
+  startedAt: number,
+  end: { readonly result: unknown } | { readonly error: unknown },
+): RunSummary {
+  const { received, receivedBytes, dropped, ...counts } = progress.counts();
+  const isComplete = 'result' in end;
+  return {
+    state: isComplete ? 'complete' : 'failed',
+    ...(isComplete ? {} : { error: end.error }),
+    ...{ received, receivedBytes, dropped, ...sumsOf([counts]) },
+    files: isComplete ? filesOf(end.result) : 0,
+    durationMs: performance.now() - startedAt,
+  };
+}
+
+/** The files of the result of a sink, or of those of `tee`. */
+function filesOf(result: unknown): number {
+  if (Array.isArray(result)) return result.reduce((sum: number, one) => sum + filesOf(one), 0);
+  const { files } = Object(result) as { readonly files?: unknown };
+  return Array.isArray(files) ? files.length : 0;
 }

@@ -10,6 +10,7 @@ import {
   refuseAny,
   special,
 } from '../check.js';
+import { publish } from '../diagnostics.js';
 import { OptionError } from '../errors.js';
 import { isLoopback } from '../is-loopback.js';
 import { Secret } from '../secret.js';
@@ -105,11 +106,13 @@ export class Account {
   readonly timing: Timing;
   /** The service's time. */
   readonly clock: ServiceClock;
-  readonly onRetry: ((retrying: Retrying) => unknown) | undefined;
+  readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
-  /** Receives the waits of calls; see `withWaits`. */
+  /** Receives the waits of calls; see `withProgress`. */
   readonly onWait: OnWait | undefined = undefined;
-  // Private to the compiler only: `withWaits` makes objects that inherit them.
+  /** Called for each request; see `withProgress`. */
+  readonly onRequest: (() => void) | undefined = undefined;
+  // Private to the compiler only: `withProgress` makes objects that inherit them.
   private readonly limits: Limits;
   /** The limits at loopback addresses. */
   private readonly localLimits: Limits;
@@ -129,7 +132,11 @@ export class Account {
     this.retry = checked.retry as RetryPolicy;
     this.timing = options.timing ?? realTime;
     this.clock = new ServiceClock(this.timing, options.serviceTime);
-    this.onRetry = options.onRetry;
+    const { onRetry } = options;
+    this.onRetry = retrying => {
+      publish('retry', () => retrying);
+      return onRetry?.(retrying);
+    };
     this.connections = new Connections(this.timeouts, environment);
     const { email, password } = this.settings;
     const own = withoutUndefined(options.limits);
@@ -194,16 +201,20 @@ export class Account {
     return `Basic ${Buffer.from(this.login?.reveal() ?? '').toString('base64')}`;
   }
 
-  /** The same account, with all its state, that also reports its waits to `onWait`. */
-  withWaits(onWait: OnWait | undefined): Account {
-    return onWait === undefined
-      ? this
-      : Object.create(this, { onWait: { value: onWait, enumerable: true } });
+  /** The same account, with all its state, that also reports its requests and waits to a run. */
+  withProgress(progress: Pick<Account, 'onRequest' | 'onWait'> | undefined): Account {
+    if (progress === undefined) return this;
+    const { onRequest, onWait } = progress;
+    return Object.create(this, {
+      onRequest: { value: onRequest, enumerable: true },
+      onWait: { value: onWait, enumerable: true },
+    });
   }
 
   /** Reports a wait that begins now; call the result when it ends. */
   beginWait(wait: Omit<Wait, 'until'>): () => void {
     const until = new Date(this.clock.now() + wait.waitMs);
+    publish('wait', () => ({ reason: wait.reason, waitMs: wait.waitMs, until }));
     return this.onWait?.({ ...wait, until }) ?? (() => {});
   }
 

@@ -1,3 +1,4 @@
+import { WatchedRequest } from '../diagnostics.js';
 import { DataError } from '../errors.js';
 import type { Account } from './account.js';
 import { decodeBody } from './decode-body.js';
@@ -54,12 +55,25 @@ async function attempt<T>(
  *
  * @throws HttpError, ConnectionError, or the signal's reason.
  */
-export function sendRequest(account: Account, request: HttpRequest): Promise<HttpResponse> {
-  // A request that failed before it was sent will not be.
-  return send(account, request).finally(() => request.permit?.sent());
+export async function sendRequest(account: Account, request: HttpRequest): Promise<HttpResponse> {
+  account.onRequest?.();
+  const watched = WatchedRequest.start(request.method, request.url);
+  try {
+    return await send(account, request, watched);
+  } catch (error) {
+    watched?.fail(error);
+    throw error;
+  } finally {
+    // A request that failed before it was sent will not be.
+    request.permit?.sent();
+  }
 }
 
-async function send(account: Account, request: HttpRequest): Promise<HttpResponse> {
+async function send(
+  account: Account,
+  request: HttpRequest,
+  watched: WatchedRequest | undefined,
+): Promise<HttpResponse> {
   const { method, url, body = null, signal, isSignedUrl = false, authorize } = request;
   signal?.throwIfAborted();
   const authorization = isSignedUrl ? undefined : (authorize ?? (() => account.basicFor(url)))();
@@ -96,13 +110,16 @@ async function send(account: Account, request: HttpRequest): Promise<HttpRespons
     get receivedBytes() {
       return handler.receivedBytes;
     },
-    close: () => handler.close(),
+    close() {
+      watched?.end(status, handler.receivedBytes);
+      handler.close();
+    },
   };
   if (isSuccess(status) || request.expectedStatuses?.includes(status)) return response;
   try {
     throw await readResponseError(account, request, response);
   } finally {
-    response.close();
+    handler.close();
   }
 }
 

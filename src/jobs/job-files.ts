@@ -141,7 +141,7 @@ class Download {
     decoder: Decoder | undefined,
   ) {
     this.#decoder = decoder;
-    this.#account = account.withWaits(run.progress?.onWait);
+    this.#account = account.withProgress(run.progress);
     this.#job = job;
     this.#options = options;
     this.#run = run;

@@ -73,7 +73,7 @@ export async function* replayConnections(
   machine: ReplayMachine,
   { folder, spools, signal, progress }: ConnectionRun,
 ): AsyncGenerator<Delivery, void, undefined> {
-  const account = job.account.withWaits(progress?.onWait);
+  const account = job.account.withProgress(progress);
   const { timing, clock, onRetry } = account;
   const limiter = account.rateLimiter('replay', url);
   const log = new ConnectLog(folder, budgetOf(account, url));

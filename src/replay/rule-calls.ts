@@ -298,7 +298,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     signal: bound,
   } as const;
   const limits = recordLimits('replayRules');
-  request(account.withWaits(run.progress?.onWait), call, async answer => {
+  request(account.withProgress(run.progress), call, async answer => {
     const body = batchesOf(answer.body, { signal: bound });
     const { JsonArrayFramer } = await import('../json/json-array-framer.js');
     const start = () => new JsonArrayFramer('rules', limits, answer.url);

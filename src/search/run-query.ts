@@ -59,7 +59,7 @@ export async function* runQuery<T>(
   makeResults: MakeResults<T>,
   run: Run,
 ): Batches<T> {
-  const query = { ...checked, account: checked.account.withWaits(run.progress?.onWait) };
+  const query = { ...checked, account: checked.account.withProgress(run.progress) };
   const resume = run.resume ?? query.resume;
   const position = resume === undefined ? startOf(query) : positionOf(query, resume);
   if (query.runsEndAt === undefined)

@@ -131,17 +131,14 @@ const RULES_OPTIONS = {
 } satisfies OptionTable<SearchRulesOptions>;
 
 /**
- * The posts that match a query, newest first, or those that match any of many `rules`, see below. Each page is a batch with a cursor; while one is
+ * The posts that match a query, newest first. Each page is a batch with a cursor; while one is
  * consumed, the next is requested. Server errors, rate limits and broken connections are retried;
  * posts may be repeated at page boundaries, see `dedupe`. The flow ends after the last page.
- *
- * With `rules`, the posts of all rules are fetched with few requests: `rules.pack` joins them into queries, which run one
- * after the other over the same window. Each post comes once, and has the tags of the rules that it matches.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow, if the first page fails.
  * @throws IncompleteError from the flow, if a later page fails: `cause` says why, and `cursor` is
- * where to resume. Also before the `budget` of a run could be exceeded: then its `reason` is `'budget'`.
+ * where to resume.
  * @example
  * const posts = search(account(), {
  *   query: 'snow lang:en',
@@ -150,31 +147,14 @@ const RULES_OPTIONS = {
  *   toDate: '201401020000',
  * });
  * for await (const post of posts) console.log(post.id, post.text);
- * @example
- * const topics = [{ value: 'coffee -is:retweet', tag: 'drinks' }, { value: 'rain', tag: 'weather' }];
- * const tagged = search(account(), { product: '30day', rules: topics });
- * for await (const { id, tags } of tagged) console.log(id, tags);
  */
 export function search(
   account: Account,
   options: SearchOptions | SearchRulesOptions,
 ): Flow<Activity> {
-  return hasRules(options) ? searchRules(account, options) : searchQuery(account, options);
-}
-
-export function hasRules(
-  options: SearchOptions | SearchRulesOptions,
-): options is SearchRulesOptions {
-  return isRecord(options) && options.rules !== undefined;
-}
-
-/** Options that only the other kind of search has may be given as `undefined`. */
-function without<T extends object>(options: T, names: readonly string[]): T {
-  if (!isRecord(options)) return options;
-  const given = Object.entries(options);
-  return Object.fromEntries(
-    given.filter(([name, value]) => value !== undefined || !names.includes(name)),
-  ) as T;
+  return isRecord(options) && 'rules' in options
+    ? searchRules(account, options as SearchRulesOptions)
+    : searchQuery(account, options as SearchOptions);
 }
 
 function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
@@ -191,8 +171,7 @@ function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
 
 /** Checks the options of a search for one query. */
 export function prepareQuery(account: Account, options: SearchOptions) {
-  const given = without(options, ['rules', 'queryLimits', 'onPlan']);
-  const checked = checkAccountOptions('search', account, SEARCH_OPTIONS, given);
+  const checked = checkAccountOptions('search', account, SEARCH_OPTIONS, options);
   const { tag, slices, budget = {}, onDamaged, incremental } = checked;
   const { share = account.settings.share } = checked;
   refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, share });
@@ -238,11 +217,10 @@ function searchRules(account: Account, options: SearchRulesOptions): Flow<Activi
 
 /** Checks the options of a search for rules, and packs them. */
 export function prepareRules(account: Account, options: SearchRulesOptions) {
-  for (const name of Object.keys(RULES_HAVE_NO))
+  for (const name of ['query', 'tag', 'next', 'limit', 'pages'])
     if (name in options && options[name as keyof SearchRulesOptions] !== undefined)
       throw optionError('search', name, RULES_HAVE_NO[name as keyof typeof RULES_HAVE_NO]);
-  const given = without(options, Object.keys(RULES_HAVE_NO));
-  const checked = checkAccountOptions('search', account, RULES_OPTIONS, given);
+  const checked = checkAccountOptions('search', account, RULES_OPTIONS, options);
   const { rules, queryLimits, slices, budget = {}, onDamaged, onPlan, incremental } = checked;
   const { maxResults = MAX_RESULTS, share = account.settings.share } = checked;
   refuseParts(incremental === true, { share });

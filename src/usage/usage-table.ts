@@ -131,7 +131,7 @@ export function usageRows(account: Account, options: UsageOptions = {}): Flow<Us
   return new OwnFlow(
     async function* ({ signal, progress }) {
       const linked = new LinkedAbort(signal, options.signal);
-      const report = usage(account.withWaits(progress?.onWait), {
+      const report = usage(account.withProgress(progress), {
         ...options,
         signal: linked.signal,
       });

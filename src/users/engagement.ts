@@ -110,7 +110,7 @@ export function engagement<
 
   return ownOperator(
     async function* (input, { signal, progress }) {
-      const watched = account.withWaits(progress?.onWait);
+      const watched = account.withProgress(progress);
       const gathering = coalesce(input, { maxItems: MAX_IDS, waitMs });
       const work = ({ items, batches }: CoalescedItems<Activity>) => {
         for (const batch of batches) checkActivities('engagement', batch);

@@ -58,6 +58,32 @@ describe('progress as lines', () => {
     display.finish();
   });
 
+  it('is a line of JSON each, with the counts and what the source waits for', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'json', { stream: screen });
+    Object.assign(progress, { received: 12, reached: Date.UTC(2024, 2, 5) });
+    progress.drop('dedupe', 3);
+    const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
+    progress.onWait({ reason: 'rate limit', waitMs: 17_000, until });
+    vi.advanceTimersByTime(5_000);
+    display.finish();
+    const lines = screen.text.trim().split('\n');
+    const [running, done] = lines.map(line => JSON.parse(line));
+    expect(running).toMatchObject({
+      ...{ state: 'running', received: 12, written: 0, dropped: { dedupe: 3 }, waits: 1 },
+      ...{ reached: '2024-03-05T00:00:00.000Z', durationMs: expect.any(Number) },
+      wait: { reason: 'rate limit', until: until.toISOString(), waitMs: 17_000 },
+    });
+    expect(done).toMatchObject({ state: 'complete' });
+    expect(lines).toHaveLength(2);
+    const failed = showProgress(progress, 'json', { stream: screen });
+    failed.fail();
+    expect(JSON.parse(screen.text.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      state: 'failed',
+    });
+  });
+
   it('shows rate, bytes, covered time, dropped items by operator, and the remaining time', () => {
     const screen = new Screen();
     const progress = new Progress();

@@ -14,7 +14,6 @@ import { collect } from '../../src/sinks/collect.js';
 import { committed } from '../../src/sinks/committed.js';
 import { files } from '../../src/sinks/files.js';
 import { parquet } from '../../src/sinks/parquet.js';
-import { tee } from '../../src/sinks/tee.js';
 import { DAY, floorTo, formatTimestamp } from '../../src/time.js';
 import { impatient } from '../http/virtual-time.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -182,22 +181,6 @@ describe('the budget of a search', () => {
       expect(lines.toSorted()).toEqual(posts.map(({ raw }) => String(raw)).toSorted());
     },
   );
-
-  it('is that of each run of tee, which commits each page where its branches do at every cursor', async () => {
-    const folder = await temporaryFolder();
-    const to = (name: string) => ({ path: path.join(folder, name), commitIntervalMs: 0 });
-    const { posts } = await ended(search(acme, QUERY));
-    const requests = await untilComplete(() =>
-      tee(files(to('a.jsonl')), files(to('b.jsonl')), {
-        checkpoint: path.join(folder, 'checkpoint.json'),
-      }),
-    );
-    expect(requests).toBe(Math.ceil(posts.length / 10));
-    for (const name of ['a.jsonl', 'b.jsonl']) {
-      const lines = (await readFile(path.join(folder, name), 'utf8')).trim().split('\n');
-      expect(lines).toEqual(posts.map(({ raw }) => String(raw)));
-    }
-  });
 
   it('is that of each run of committed(), which commits what was paid for', async () => {
     let saved: string | undefined;

@@ -304,17 +304,6 @@ describe('a search for rules', () => {
     expect(refused({ queryLimits: { words: 5 } })).toThrow(/unknown option `queryLimits.words`/);
   });
 
-  it('takes options of the other kind of search that are undefined', async () => {
-    const none = { query: undefined, tag: undefined, next: undefined, limit: undefined } as const;
-    const posts = await run({ ...THREE, ...none } as SearchRulesOptions);
-    expect(posts.length).toBeGreaterThan(40);
-    const query = { query: 'rain', ...WINDOW, rules: undefined, onPlan: undefined } as const;
-    expect((await pipeline(search(local(), query), collect())).length).toBeGreaterThan(5);
-    expect(() => search(local(), { ...WINDOW } as SearchRulesOptions)).toThrow(
-      /`query` is missing/,
-    );
-  });
-
   it('goes on where the last run ended with `incremental`, over runs that crash in any query', async () => {
     const times = fc.array(
       fc.record({

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { publish } from '../../diagnostics.js';
 import { StorageError } from '../../errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import type { FileSystem } from '../../storage/file-system.js';
@@ -157,9 +158,12 @@ export class Committer {
 
   async #commit(state: CheckpointState): Promise<void> {
     const started = performance.now();
-    const { members } = this.#options;
-    for (const file of await settleAndSync(members)) this.#committed.set(file.path, file);
+    const { members, file: checkpoint } = this.#options;
+    const changed = await settleAndSync(members);
+    for (const file of changed) this.#committed.set(file.path, file);
     await this.#write(state);
+    const durationMs = performance.now() - started;
+    publish('commit', () => ({ checkpoint, files: changed.length, durationMs }));
     for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
     // On a slow disk or with a large state, commits take a fifth of the time at most.
     const now = performance.now();

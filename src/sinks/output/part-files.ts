@@ -1,5 +1,6 @@
 import path from 'node:path';
 import pLimit from 'p-limit';
+import { publish } from '../../diagnostics.js';
 import { isNodeError, StorageError } from '../../errors.js';
 import { type Compression, compressBlock } from '../../gzip/compress-block.js';
 import { type FileSystem, statusOf, writeAll } from '../../storage/file-system.js';
@@ -148,6 +149,7 @@ export class PartFiles {
       this.#folders.changed(path.dirname(file.path));
     });
     await this.#syncFolders();
+    for (const { path, posts, bytes } of files) publish('file', () => ({ path, posts, bytes }));
   }
 
   /** Removes the lock, also after a power cut. Nothing is written afterwards. */

@@ -1,0 +1,127 @@
+import { channel } from 'node:diagnostics_channel';
+
+/** The object of one request, on `millrace:request:start` and then on `:end` or `:error`. */
+export interface RequestMessage {
+  readonly method: string;
+  /** Without its query, which may hold a rule or a signature. */
+  readonly url: string;
+  /** The status of the response; on `:error` of a request without one, absent. */
+  status?: number | undefined;
+  /** Bytes of the body, as they were received. */
+  receivedBytes?: number | undefined;
+  /** Milliseconds from the start of the request to the end of its body, or to the error. */
+  durationMs?: number | undefined;
+  /** On `:error`. */
+  error?: unknown;
+}
+
+/** On `millrace:retry`, before the wait for a retry of a request or a connection. */
+export interface RetryMessage {
+  readonly error: Error;
+  /** Tries so far, from 1. */
+  readonly attempts: number;
+  readonly waitMs: number;
+}
+
+/** On `millrace:wait`, when a wait of the client begins: for a limit of the service, or a retry. */
+export interface WaitMessage {
+  readonly reason: string;
+  readonly waitMs: number;
+  /** When it ends, by the service's clock. */
+  readonly until: Date;
+}
+
+/** On `millrace:batch`, for items that the source of a pipeline delivers together. */
+export interface BatchMessage {
+  readonly items: number;
+  /** Whether a run could go on after them. */
+  readonly hasCursor: boolean;
+}
+
+/** On `millrace:commit`, once outputs and checkpoint are durable. */
+export interface CommitMessage {
+  readonly checkpoint: string;
+  /** Files that the commit has changed. */
+  readonly files: number;
+  readonly durationMs: number;
+}
+
+/** On `millrace:file`, once a file of `files`, `csv` or `parquet` has its final name and is durable. */
+export interface FileMessage {
+  readonly path: string;
+  readonly posts: number;
+  readonly bytes: number;
+}
+
+const CHANNELS = {
+  requestStart: channel('millrace:request:start'),
+  requestEnd: channel('millrace:request:end'),
+  requestError: channel('millrace:request:error'),
+  retry: channel('millrace:retry'),
+  wait: channel('millrace:wait'),
+  batch: channel('millrace:batch'),
+  commit: channel('millrace:commit'),
+  file: channel('millrace:file'),
+  runStart: channel('millrace:run:start'),
+  runEnd: channel('millrace:run:end'),
+  runError: channel('millrace:run:error'),
+};
+
+interface Messages {
+  readonly retry: RetryMessage;
+  readonly wait: WaitMessage;
+  readonly batch: BatchMessage;
+  readonly commit: CommitMessage;
+  readonly file: FileMessage;
+  readonly runStart: object;
+  readonly runEnd: object;
+  readonly runError: object;
+}
+
+/** Whether anybody listens. */
+export function isWatched(name: keyof Messages): boolean {
+  return CHANNELS[name].hasSubscribers;
+}
+
+/** Publishes a message, which is only made where somebody listens. */
+export function publish<Name extends keyof Messages>(
+  name: Name,
+  messageOf: () => Messages[Name],
+): void {
+  if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish(messageOf());
+}
+
+/** A request that is watched until its body has ended, or it has failed. */
+export class WatchedRequest {
+  readonly #message: RequestMessage;
+  readonly #started = performance.now();
+  #isOver = false;
+
+  private constructor(method: string, url: URL) {
+    this.#message = { method, url: url.origin + url.pathname };
+    CHANNELS.requestStart.publish(this.#message);
+  }
+
+  /** `undefined` where nobody listens. */
+  static start(method: string, url: URL): WatchedRequest | undefined {
+    const { requestStart, requestEnd, requestError } = CHANNELS;
+    const isHeard = [requestStart, requestEnd, requestError].some(one => one.hasSubscribers);
+    return isHeard ? new WatchedRequest(method, url) : undefined;
+  }
+
+  end(status: number, receivedBytes: number): void {
+    this.#finish(CHANNELS.requestEnd, { status, receivedBytes });
+  }
+
+  fail(error: unknown): void {
+    const { status } = Object(error) as { readonly status?: number };
+    this.#finish(CHANNELS.requestError, { status, error });
+  }
+
+  #finish(to: { publish(message: object): void }, result: Partial<RequestMessage>): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const durationMs = performance.now() - this.#started;
+    to.publish(Object.assign(this.#message, result, { durationMs }));
+  }
+}
