@@ -78,7 +78,7 @@ async function postsIn(output: string): Promise<number> {
 it('leads from the README to posts in files, and on to a job, a replay and the compliance stream', async () => {
   expect(commandWith('npm install')).toBe('npm install millrace tsx\n');
 
-  const service = shell(`exec ${commandWith('--compliance-rate')}`);
+  const service = shell(`exec ${commandWith('--posts-per-minute')} --compliance-rate 0.2`);
   let banner = '';
   service.stdout.setEncoding('utf8');
   for await (const text of service.stdout) {
