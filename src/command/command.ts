@@ -59,7 +59,9 @@ export function sinkCalls(
   given: Given,
   { routed = true, table }: { readonly routed?: boolean; readonly table?: string } = {},
 ): readonly Call[] {
-  const { out, columns = undefined, ...options } = given.options(SINK_FLAGS);
+  const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
+  // Also a list that is refused, so that the error names the column.
+  const columns = typeof listed === 'string' ? listed.split(',') : listed;
   if (typeof out !== 'string') return [new Call('stdout', [])];
   const sink = /\.csv(\.gz)?$/.test(out) ? 'csv' : /\.parquet$/.test(out) ? 'parquet' : 'files';
   const isTable = sink !== 'files';

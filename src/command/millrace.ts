@@ -83,7 +83,11 @@ async function run(name: string, command: Command, args: readonly string[]): Pro
 function parse(command: Command, args: readonly string[]) {
   const flags = [...command.flags, ...SHARED_FLAGS];
   try {
-    return parseArgs({ args: [...args], options: parseConfig(flags), allowPositionals: true });
+    return parseArgs({
+      args: args.map(inFull),
+      options: parseConfig(flags),
+      allowPositionals: true,
+    });
   } catch (error) {
     const { message } = error as Error;
     const [, unknown] = /^Unknown option '--?([^']+)'/.exec(message) ?? [];
@@ -93,6 +97,11 @@ function parse(command: Command, args: readonly string[]) {
       cause: error,
     });
   }
+}
+
+/** `--from` and `--to` are short for the dates. */
+function inFull(arg: string): string {
+  return arg.replace(/^--(from|to)(?=$|=)/, '--$1-date');
 }
 
 function checkPositionals(name: string, command: Command, given: readonly string[]): void {
