@@ -253,7 +253,10 @@ describe('millrace', () => {
       [['search', 'a', '--product', '31day'], "`product` must be '30day' or 'fullarchive'"],
       [['search', 'a', '--limit', 'many'], '`limit`'],
       [['match', 'none.json'], 'none.json'],
-      [['search', 'a', '--out', 'a.csv', '--columns', 'id,postedAt'], 'did you mean "posted_at"'],
+      [
+        ['search', 'coffee', '--out', 'a.csv', '--columns', 'id,postedAt'],
+        'did you mean "posted_at"',
+      ],
       [['completion', 'fish'], 'bash or zsh'],
     ];
     for (const [args, message] of wrong) {
