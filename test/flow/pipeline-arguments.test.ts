@@ -57,7 +57,11 @@ describe('the arguments of pipeline', () => {
 
   it('are refused with an unknown kind of progress', async () => {
     const options = { progress: 'loud' };
-    await refused('progress', flow => [flow, collect(), options], "'lines', 'off' or a function");
+    await refused(
+      'progress',
+      flow => [flow, collect(), options],
+      "'lines', 'json', 'off' or a function",
+    );
   });
 
   it('are refused if a sink function was not called', async () => {
