@@ -154,7 +154,8 @@ function bar(progress: Progress, stream: Terminal): Display {
   let drawn: string | undefined;
   stream.on('error', ignore);
   const draw = (words: string, fraction = progress.fraction) => {
-    const { columns = 80 } = stream;
+    // A terminal that nobody has given a size says 0.
+    const columns = stream.columns || 80;
     const withGauge = fraction === undefined ? words : `[${gauge(fraction)}] ${words}`;
     const [first = ''] = withGauge.split(SEPARATOR);
     const hasGauge = columns >= Math.max(GAUGE_COLUMNS, stringWidth(first));

@@ -54,7 +54,8 @@ const AXIS = 14;
  */
 export function chart(options: ChartOptions = {}): Sink<ChartedBucket, number> {
   const { height, width, stream = process.stdout } = checkOptions('chart', OPTIONS, options);
-  const columns = 'columns' in stream && typeof stream.columns === 'number' ? stream.columns : 80;
+  // A terminal that nobody has given a size says 0.
+  const columns = ('columns' in stream && Number(stream.columns)) || 80;
   const plotWidth = width ?? Math.max(1, columns - AXIS);
   return async (input, run) => {
     const buckets: ChartedBucket[] = [];

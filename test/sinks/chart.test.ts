@@ -53,6 +53,17 @@ describe('chart', () => {
     expect(down.text()).toBe(up.text());
   });
 
+  it('is as wide on a terminal that says it has no columns as on one of 80', async () => {
+    const drawn = [80, 0].map(async columns => {
+      const { stream, text } = screen();
+      const terminal = Object.assign(stream, { columns });
+      await pipeline(bucketsOf(...Array(9).keys()), chart({ height: 2, stream: terminal }));
+      return text();
+    });
+    const [usual, unknown] = await Promise.all(drawn);
+    expect(unknown).toBe(usual);
+  });
+
   it('sums adjacent buckets if there are more buckets than columns', async () => {
     const { stream, text } = screen();
     expect(await pipeline(bucketsOf(1, 1, 1, 1, 1), chart({ width: 3, height: 1, stream }))).toBe(
