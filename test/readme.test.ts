@@ -230,7 +230,7 @@ describe('the page of the local service', () => {
   });
 
   it('lists every path of the control path', () => {
-    const routes = controlRoutes({} as never, {} as never, {} as never);
+    const routes = controlRoutes({} as never, {} as never);
     const rows = tableOf(service, 'The control path', 'Path').map(([path, methods]) => [
       path,
       methods,

@@ -9,6 +9,7 @@ import { environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
 import { loopbackUrl } from './http/listen.js';
 import { flagConfig, flagHelp, optionsFromFlags } from './option-flags.js';
+import { splitPosts } from './posts/read-given.js';
 import { createService, PORT } from './service.js';
 import { type ServiceOptions, settingsOf } from './service-options.js';
 
@@ -34,7 +35,7 @@ try {
 }
 
 async function run(): Promise<void> {
-  const { port, json, env, version, help, ...options } = readArguments();
+  const { port, json, env, version, help, ...given } = readArguments();
   if (help === true) {
     process.stdout.write(usage());
     return;
@@ -43,6 +44,7 @@ async function run(): Promise<void> {
     process.stdout.write(`${packageVersion()}\n`);
     return;
   }
+  const options = { ...given, ...postsOption(given.posts) };
   if (env === true) {
     process.stdout.write(environmentFor(port, options));
     return;
@@ -71,8 +73,36 @@ async function run(): Promise<void> {
   process.stdout.write(
     json === true
       ? `${addressesLine(addresses)}\n`
-      : summary(addresses, options.archive as string | undefined, await service.firstCommand()),
+      : summary(addresses, postsText(options), await service.firstCommand()),
   );
+}
+
+/**
+ * The posts of a file, in the form of the control path.
+ *
+ * @throws OptionError for a file that cannot be read.
+ */
+function postsOption(file: unknown): Pick<ServiceOptions, 'posts'> {
+  if (file === undefined) return {};
+  try {
+    return { posts: splitPosts(readFileSync(String(file))) };
+  } catch (cause) {
+    if (cause instanceof OptionError) throw cause;
+    throw new OptionError('posts', `Cannot read --posts ${file}: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
+function postsText({ archive, posts, postsPerMinute }: ServiceOptions): string {
+  const others =
+    typeof archive === 'string'
+      ? archive
+      : postsPerMinute === 0 || (posts !== undefined && postsPerMinute === undefined)
+        ? ''
+        : 'generated for any minute since 21 March 2006';
+  const exact = posts === undefined ? '' : `${posts.length} from a file`;
+  return [exact, others].filter(Boolean).join(', and ') || 'none';
 }
 
 /**
@@ -133,16 +163,11 @@ function packageVersion(): string {
   return (JSON.parse(text) as { readonly version: string }).version;
 }
 
-function summary(
-  addresses: Addresses,
-  archive: string | undefined,
-  firstCommand: string | undefined,
-): string {
+function summary(addresses: Addresses, posts: string, firstCommand: string | undefined): string {
   const { baseUrl, consoleUrl, email, password } = addresses;
-  const posts = archive === undefined ? 'generated for any minute since 21 March 2006' : archive;
   const first =
     firstCommand === undefined
-      ? `${archive} holds no posts: put files with one post a line there, and start again.`
+      ? `There are no posts yet: add some by POST ${baseUrl}/_control/posts, or put files with one post a line into the archive and start again.`
       : `Try it:\n  ${firstCommand}`;
   return `The service is ready.
 

@@ -163,7 +163,8 @@ function instantOf(value: unknown): number {
   );
 }
 
-function parseInstant(text: string): number {
+/** Epoch milliseconds of `YYYYMMDDHHMM` or an ISO 8601 time, which is UTC unless it has another offset; NaN for anything else. */
+export function parseInstant(text: string): number {
   const isWithoutOffset = /^\d{4}-\d{2}-\d{2}[T ][\d:.]+$/.test(text);
   return parseTimestamp(text) ?? Date.parse(isWithoutOffset ? `${text}Z` : text);
 }

@@ -1,3 +1,4 @@
+import type { Activity } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
 import type { Compliance } from './compliance/compliance-events.js';
 import type { ServiceContext } from './context.js';
@@ -7,15 +8,20 @@ import { HttpProblem, searchErrorBody } from './http/http-problem.js';
 import { parseJsonObject, readBody } from './http/request-body.js';
 import {
   type Handler,
+  type HttpResponse,
   jsonResponse,
   type RequestContext,
   type Route,
   type RouteTable,
   routesOf,
 } from './http/router.js';
+import type { Posts } from './posts/posts.js';
+import { splitPosts } from './posts/read-given.js';
 import type { OAuthProvider, UserGrant } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
+/** The maximum size of posts that are added together. */
+const MAX_POSTS_BYTES = 16 * 1024 * 1024;
 /**
  * The maximum real time that a response waits for events due after the clock was moved, in
  * milliseconds.
@@ -23,6 +29,7 @@ const MAX_BODY_BYTES = 64 * 1024;
 const MAX_SETTLE_MS = 2_000;
 
 interface ControlParts extends Pick<ServiceContext, 'clock' | 'faults' | 'settled'> {
+  readonly posts: Posts;
   readonly compliance: Compliance;
   readonly oauth: OAuthProvider;
 }
@@ -33,12 +40,11 @@ interface ControlParts extends Pick<ServiceContext, 'clock' | 'faults' | 'settle
  */
 export function controlRoutes(
   { clock, faults, settled }: ServiceContext,
-  compliance: Compliance,
-  oauth: OAuthProvider,
+  { posts, compliance, oauth }: Pick<ControlParts, 'posts' | 'compliance' | 'oauth'>,
 ): readonly Route[] {
   return routesOf({ endpoint: 'control', errorBody: searchErrorBody }, TABLE, incoming => {
     checkIsLocal(incoming);
-    return { clock, faults, settled, compliance, oauth };
+    return { clock, faults, settled, posts, compliance, oauth };
   });
 }
 
@@ -71,6 +77,33 @@ const clearFault: Handler<ControlParts> = ({ path }, { faults }) => {
   return jsonResponse(200, { cleared });
 };
 
+const listPosts: Handler<ControlParts> = (_, { posts }) => postsResponse(200, posts.list());
+
+const addPosts: Handler<ControlParts> = async ({ request }, { posts }) => {
+  const body = await readBody(request, MAX_POSTS_BYTES);
+  return postsResponse(
+    201,
+    checked(() => posts.add(splitPosts(body))),
+  );
+};
+
+const deletePost: Handler<ControlParts> = ({ path: { id = '' } }, { posts }) => {
+  try {
+    posts.delete(id);
+  } catch (error) {
+    throw error instanceof OptionError
+      ? new HttpProblem(404, `Not Found: ${error.message}`)
+      : error;
+  }
+  return jsonResponse(200, { deleted: id });
+};
+
+/** Posts with their exact bytes. */
+function postsResponse(status: number, posts: readonly Activity[]): HttpResponse {
+  const lines = posts.flatMap(({ raw }, i) => (i === 0 ? [raw] : [Buffer.from(','), raw]));
+  return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
+}
+
 const injectEvent: Handler<ControlParts> = async ({ request }, { compliance }) => {
   // Kept as text, because ids may not fit numbers.
   const event = (await readBody(request, MAX_BODY_BYTES)).toString();
@@ -95,6 +128,8 @@ const TABLE: RouteTable<ControlParts> = {
     DELETE: (_, { faults }) => jsonResponse(200, { cleared: faults.clear() }),
   },
   '/_control/faults/:id': { DELETE: clearFault },
+  '/_control/posts': { GET: listPosts, POST: addPosts },
+  '/_control/posts/:id': { DELETE: deletePost },
   '/_control/compliance': { POST: injectEvent },
   '/_control/grants': {
     GET: (_, { oauth }) => jsonResponse(200, { grants: oauth.grantsOf() }),

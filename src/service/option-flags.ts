@@ -27,6 +27,7 @@ const SERVICE_FLAGS: Readonly<
   Record<keyof Omit<ServiceOptions, 'countsTimeoutMs' | 'onError'>, FlagForm>
 > = {
   archive: ['archive', 'FOLDER'],
+  posts: ['posts', 'FILE'],
   format: ['format', 'FORMAT'],
   seed: ['seed', 'TEXT'],
   postsPerMinute: ['posts-per-minute', 'N'],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import path from 'node:path';
 import {
   type Checked,
@@ -15,6 +16,7 @@ import {
 } from '../check.js';
 import type { Archive } from './archive/archive.js';
 import { LIMITS_OPTION, type Limits, type LimitsOption, limitsOf } from './http/service-limits.js';
+import type { GivenPost } from './posts/read-given.js';
 import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-options.js';
 import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
 
@@ -29,6 +31,11 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    * By default the service generates posts for any minute since 21 March 2006.
    */
   readonly archive?: string | Archive | undefined;
+  /**
+   * Posts that the service has: the JSON of a post, exactly as the service sends it, or some fields, which it completes. With
+   * them it generates no others, unless `postsPerMinute` is given; with an `archive` they are in addition to it.
+   */
+  readonly posts?: readonly GivenPost[] | undefined;
   /** `strict`, the default, keeps every limit of the service; `relaxed` lifts the rates. */
   readonly limits?: LimitsOption | undefined;
   /** The contract's limit on search and counts requests in any minute. By default there is none. */
@@ -162,6 +169,7 @@ export const SERVICE_OPTIONS = {
       (typeof value === 'string' && value !== '') ||
       (typeof value === 'object' && value !== null && 'search' in value),
   ),
+  posts: special<readonly GivenPost[]>('exact posts', 'an array of posts', Array.isArray),
   ...SAMPLE_OPTIONS,
   limits: LIMITS_OPTION,
   perMinuteLimit: whole("the contract's limit on search requests in a minute (default: none)", {
@@ -265,6 +273,9 @@ export function settingsOf(options: ServiceOptions): Settings {
   const limits = limitsOf(given);
   return {
     ...rest,
+    // Who gives posts does not expect others.
+    postsPerMinute:
+      options.posts !== undefined && options.postsPerMinute === undefined ? 0 : rest.postsPerMinute,
     limits:
       requests === undefined
         ? limits
@@ -285,16 +296,37 @@ function dwellOf(option: number | Partial<JobDwell>): JobDwell {
 
 /** The options that decide which posts a service has; `undefined` for an archive that the caller made. */
 function postsOf(
-  options: Pick<Settings, 'archive' | 'seed' | 'format' | 'postsPerMinute' | 'complianceRate'>,
+  options: Pick<
+    Settings,
+    'archive' | 'posts' | 'seed' | 'format' | 'postsPerMinute' | 'complianceRate'
+  >,
 ): string | undefined {
-  const { archive, seed, postsPerMinute, format, complianceRate } = options;
+  const { archive, posts, seed, postsPerMinute, format, complianceRate } = options;
   if (typeof archive === 'object') return undefined;
   const decisive =
     archive === undefined ? { seed, postsPerMinute } : { archive: path.resolve(archive) };
   const text = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...decisive, format, complianceRate }))
+  for (const [name, value] of Object.entries({
+    ...decisive,
+    posts: posts && digestOf(posts),
+    format,
+    complianceRate,
+  }))
     if (value !== undefined) text.set(name, String(value));
   return text.toString();
+}
+
+function digestOf(posts: readonly GivenPost[]): string {
+  const texts = posts.map(post =>
+    post instanceof Uint8Array ? Buffer.from(post).toString() : post,
+  );
+  return createHash('sha256').update(printed(texts)).digest('base64url').slice(0, 16);
+}
+
+function printed(value: unknown): string {
+  return JSON.stringify(value, (_, member) =>
+    typeof member === 'bigint' ? String(member) : member,
+  );
 }
 
 async function report(error: unknown, onError: ServiceOptions['onError']): Promise<void> {

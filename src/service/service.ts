@@ -19,6 +19,8 @@ import { Quotas } from './http/quotas.js';
 import { RequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
+import { Posts } from './posts/posts.js';
+import { JoinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { ReplayLog } from './replay/replay-log.js';
 import { replayRoutes } from './replay/replay-routes.js';
 import { rulesRoutes } from './replay/rules-routes.js';
@@ -45,6 +47,8 @@ export class Service extends Server {
   readonly clock: Clock;
   /** Planted faults. */
   readonly faults: Faults;
+  /** Exact posts: added, listed, deleted. */
+  readonly posts: Posts;
   /** The events of the compliance stream, and the posts that they hide. */
   readonly compliance: Compliance;
   /** Applications, users and grants. */
@@ -75,6 +79,10 @@ export class Service extends Server {
       rate: settings.complianceRate,
       archive: () => this.#open(),
       onError: settings.onError,
+    });
+    this.posts = new Posts(settings.posts ?? [], settings.format, {
+      clock: this.clock,
+      compliance: this.compliance,
     });
     this.#usage = new UsageMeter({
       clock: this.clock,
@@ -119,7 +127,7 @@ export class Service extends Server {
         addresses: () => this.addresses(),
         firstCommand: () => this.firstCommand(),
       }),
-      ...(settings.control ? controlRoutes(context, compliance, this.oauth) : []),
+      ...(settings.control ? controlRoutes(context, this) : []),
     ];
     const listener = new RequestListener(routes, context);
     this.#stopping = () => listener.stop();
@@ -172,7 +180,8 @@ export class Service extends Server {
    * archive.
    */
   async firstCommand(): Promise<string | undefined> {
-    const isGenerated = this.#settings.archive === undefined;
+    const { archive, postsPerMinute } = this.#settings;
+    const isGenerated = archive === undefined && postsPerMinute > 0;
     const now = this.clock.now();
     const found = isGenerated ? GENERATED_SEARCH : await firstSearch(await this.#visible(), now);
     return found && firstCommand(this.addresses(), found);
@@ -212,15 +221,28 @@ export class Service extends Server {
     this.#archive ??= this.#openArchive(this.#settings.format);
     const main = await this.#archive;
     if (format === undefined || format === main.format) return main;
+    this.posts.in(format); // refuses a format that they do not have
     this.#other ??= this.#openArchive(format);
     return this.#other;
   }
 
-  async #openArchive(format: Format | undefined): Promise<Archive> {
+  async #openArchive(asked: Format | undefined): Promise<Archive> {
+    const others = await this.#openOthers(asked);
+    const format = others?.format ?? asked ?? this.posts.format;
+    if (asked === this.#settings.format) this.posts.open(format);
+    const posts = new PostsArchive(this.posts, format, () => this.clock.now());
+    return others === undefined ? posts : new JoinedArchive(posts, others);
+  }
+
+  /** The posts besides the exact ones; undefined if there are no others. */
+  async #openOthers(format: Format | undefined): Promise<Archive | undefined> {
     const { archive, seed, postsPerMinute } = this.#settings;
     if (typeof archive === 'string') return openFolderArchive(archive, { format });
-    if (archive === undefined)
-      return openSampleArchive({ seed, format, postsPerMinute, now: () => this.clock.now() });
+    if (archive === undefined) {
+      if (postsPerMinute === 0) return undefined;
+      const now = () => this.clock.now();
+      return openSampleArchive({ seed, format: format ?? this.posts.format, postsPerMinute, now });
+    }
     if (format === undefined || format === archive.format) return archive;
     throw new OptionError('format', `The archive has posts of the format ${archive.format} only`);
   }

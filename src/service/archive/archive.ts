@@ -99,6 +99,8 @@ export interface Archive {
    * `undefined` for an author who has not posted yet.
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
+  /** The post with an id, if the archive can find posts without a search. Others are searched by the time in their id. */
+  readonly post?: ((id: string) => ArchivedPost | undefined) | undefined;
   /**
    * Nearly all shares and replies follow a post within these milliseconds; absent where the archive
    * does not know.

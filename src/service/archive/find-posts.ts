@@ -39,6 +39,8 @@ export async function findPost(
   now: number,
   signal: AbortSignal,
 ): Promise<ArchivedPost | undefined> {
+  const known = archive.post?.(id);
+  if (known !== undefined) return known;
   const number = BigInt(id);
   if (number < MIN_TIME_BASED) return findSequential(archive, number, signal);
   const at = Number(number >> 22n) + ID_EPOCH;

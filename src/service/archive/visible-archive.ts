@@ -35,6 +35,17 @@ export class VisibleArchive implements Archive {
     return archive.author && (handle => archive.author?.(handle));
   }
 
+  get post(): Archive['post'] {
+    const archive = this.#archive;
+    return (
+      archive.post &&
+      (id => {
+        const post = archive.post?.(id);
+        return post && this.#visible([post], this.#now())[0];
+      })
+    );
+  }
+
   get reactionsMs(): number | undefined {
     return this.#archive.reactionsMs;
   }

@@ -11,7 +11,7 @@ export interface SampleOptions {
   /** Format of the generated posts. @default 'original' */
   readonly format?: Format | undefined;
   /**
-   * Generated posts in an average minute, up to 20,000; the number varies with the hour of the day.
+   * Generated posts in an average minute, up to 20,000, 0 for none; the number varies with the hour of the day.
    * @default 3.5, about 150,000 a month
    */
   readonly postsPerMinute?: number | undefined;
@@ -32,8 +32,8 @@ export const SAMPLE_OPTIONS = {
   ),
   postsPerMinute: special<number, 3.5>(
     'generated posts in an average minute',
-    `a number greater than 0, up to ${MAX_POSTS_PER_MINUTE}`,
-    value => typeof value === 'number' && value > 0 && value <= MAX_POSTS_PER_MINUTE,
+    `a number from 0 to ${MAX_POSTS_PER_MINUTE}`,
+    value => typeof value === 'number' && value >= 0 && value <= MAX_POSTS_PER_MINUTE,
     3.5,
   ),
 } as const satisfies OptionTable<SampleOptions>;

@@ -1,0 +1,314 @@
+import { Activity, type Format } from '../../activity/activity.js';
+import { OptionError } from '../../errors.js';
+import { postTerms } from '../../rules/operators/post-terms.js';
+import { rulePost } from '../../rules/post/rule-post.js';
+import { DAY, FIRST_POST, floorTo, MINUTE, SECOND } from '../../time.js';
+import type { ArchivedPost } from '../archive/archive.js';
+import type { Clock } from '../clock.js';
+import type { Compliance } from '../compliance/compliance-events.js';
+import { SNOWFLAKES, snowflake } from '../sample/sample-ids.js';
+import {
+  type CompletedPost,
+  type ContainedPost,
+  instantOf,
+  type NewAuthor,
+  type NewPost,
+  profileOf,
+} from './new-post.js';
+import { type GivenPost, type ReadPost, readGiven, secondOf } from './read-given.js';
+import { renderPost } from './render-post.js';
+
+/** A post as an archive of a format serves it. */
+export interface PostInFormat extends ArchivedPost {
+  readonly terms: ReadonlySet<string>;
+}
+
+/** A post that was added. */
+interface AddedPost extends ContainedPost {
+  readonly at: number;
+  readonly lowerHandle: string;
+  /** Absent for a post that was completed, which both formats have. */
+  readonly format: Format | undefined;
+  in(format: Format): PostInFormat;
+}
+
+/**
+ * The exact posts of a service: those of the option `posts`, and those that a test adds while it runs. They are found,
+ * counted, replayed, and in jobs and engagement totals like any other.
+ */
+export class Posts {
+  readonly #clock: Clock;
+  readonly #compliance: Compliance;
+  readonly #asked: Format | undefined;
+  /** Those of the option. They are completed when the service starts, by its clock at that time. */
+  readonly #given: readonly ReadPost[];
+  readonly #added = new Map<string, AddedPost>();
+  #format: Format | undefined;
+  #isOpen = false;
+  #changes = 0;
+  #last = 0;
+
+  /**
+   * @internal
+   * @param format The format that was asked for, if any.
+   */
+  constructor(
+    given: readonly GivenPost[],
+    format: Format | undefined,
+    parts: { readonly clock: Clock; readonly compliance: Compliance },
+  ) {
+    this.#given = readGiven([...given]);
+    this.#clock = parts.clock;
+    this.#compliance = parts.compliance;
+    this.#asked = format;
+    // What cannot be completed is refused before anything starts.
+    this.#complete(this.#given);
+    this.clear();
+  }
+
+  /**
+   * Adds posts, which requests see from then on.
+   *
+   * @param posts One or several: exact JSON of the format that the service serves, or fields to complete. All of them are added, or none.
+   * @returns The posts as the service serves them.
+   * @throws OptionError that names the post and the member that cannot be used; also for an id that was added before.
+   * @example
+   * const [post] = service.posts.add({ text: 'A cup of coffee', author: 'ann' });
+   * service.posts.delete(post.id);
+   */
+  add(posts: GivenPost | readonly GivenPost[]): readonly Activity[] {
+    const added = this.#complete(readGiven(posts));
+    const format = this.format;
+    return added.map(post => post.in(post.format ?? format).activity);
+  }
+
+  /**
+   * Deletes a post that was added: the compliance stream sends the event, and search, jobs and replays no longer have it.
+   * Like any deleted post it is still counted.
+   *
+   * @throws OptionError for an id that was not added.
+   */
+  delete(id: string): void {
+    const post = this.#added.get(id);
+    if (post === undefined)
+      throw new OptionError(
+        'id',
+        `service.posts.delete: no post with the id ${id} was added. Events for other posts: \`service.compliance.inject\``,
+      );
+    const { userId } = post;
+    this.#compliance.inject(
+      `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":${userId},"user_id_str":"${userId}"},"timestamp_ms":"${Math.floor(this.#clock.now())}"}}`,
+    );
+  }
+
+  /** The posts that were added, oldest first, those that were deleted included. */
+  list(): readonly Activity[] {
+    const format = this.format;
+    return [...this.#added.values()]
+      .map(post => post.in(post.format ?? format))
+      .sort(oldestFirst)
+      .map(({ activity }) => activity);
+  }
+
+  /** Takes all added posts back, without events, as if they had never been posted. */
+  clear(): void {
+    this.#added.clear();
+    this.#changes++;
+  }
+
+  /** @internal Whether there are none. */
+  get isEmpty(): boolean {
+    return this.#added.size === 0;
+  }
+
+  /** @internal Changes with each change of the posts. */
+  get version(): number {
+    return this.#changes;
+  }
+
+  /** @internal The format in which the service serves posts, as far as it is known. */
+  get format(): Format {
+    return this.#format ?? this.#asked ?? this.#formatOfExact() ?? 'original';
+  }
+
+  /** @internal Adds the posts of the option, for a service that serves this format. */
+  open(format: Format): void {
+    this.#format = format;
+    for (const post of this.#added.values()) checkFormat(post.format, format, `post ${post.id}`);
+    if (!this.#isOpen) this.#complete(this.#given);
+    this.#isOpen = true;
+  }
+
+  /** @internal Back to the posts of the option. */
+  reset(): void {
+    this.clear();
+    if (this.#isOpen) this.#complete(this.#given);
+  }
+
+  /** @internal All posts in a format, newest first. @throws OptionError if one of them has another format. */
+  in(format: Format): readonly PostInFormat[] {
+    return [...this.#added.values()]
+      .map(post => {
+        checkFormat(post.format, format, `post ${post.id}`);
+        return post.in(format);
+      })
+      .sort((a, b) => oldestFirst(b, a));
+  }
+
+  #formatOfExact(): Format | undefined {
+    for (const post of this.#given) if (post.kind === 'exact') return post.format;
+    for (const { format } of this.#added.values()) if (format !== undefined) return format;
+    return undefined;
+  }
+
+  /** Adds all posts or none. */
+  #complete(posts: readonly ReadPost[]): readonly AddedPost[] {
+    const added: AddedPost[] = [];
+    try {
+      for (const [i, post] of posts.entries()) {
+        const at = posts.length === 1 ? 'posts' : `posts[${i}]`;
+        if (post.kind === 'exact') checkFormat(post.format, this.format, at);
+        const next =
+          post.kind === 'exact'
+            ? exact(post.activity, post.format)
+            : this.#completed(post.fields, at);
+        if (this.#added.has(next.id))
+          throw new OptionError(
+            `${at}.id`,
+            `posts: \`${at}.id\`: the post ${next.id} was added before`,
+          );
+        this.#added.set(next.id, next);
+        added.push(next);
+      }
+    } catch (error) {
+      for (const { id } of added) this.#added.delete(id);
+      throw error;
+    }
+    this.#changes++;
+    return added;
+  }
+
+  #completed(fields: NewPost, at: string): AddedPost {
+    const { postedAt, lang = 'en', likes = 0, retweets = 0 } = fields;
+    const time = instantOf(postedAt) ?? Math.floor(this.#clock.now()) - MINUTE;
+    const retweeted = this.#contained(fields.retweeted, time, `${at}.retweeted`);
+    const author: NewAuthor =
+      typeof fields.author === 'object' ? fields.author : { handle: fields.author ?? 'someone' };
+    const post: CompletedPost = {
+      id: fields.id ?? this.#newId(time),
+      at: floorTo(SECOND, time),
+      author: profileOf(author, time),
+      text: fields.text ?? sharedText(retweeted),
+      lang,
+      likes,
+      retweets,
+      reply: this.#replied(fields.inReplyTo),
+      retweeted,
+      quoted: this.#contained(fields.quoted, time, `${at}.quoted`),
+    };
+    return added(
+      { id: post.id, handle: author.handle, userId: post.author.id, text: post.text },
+      post.at,
+      undefined,
+      format => new Activity(Buffer.from(renderPost(post, format))),
+    );
+  }
+
+  /** The post that another one contains; by default an hour older. */
+  #contained(
+    other: NewPost | string | undefined,
+    time: number,
+    at: string,
+  ): ContainedPost | undefined {
+    if (other === undefined) return undefined;
+    if (typeof other !== 'string')
+      return this.#completed({ postedAt: Math.max(time - 60 * MINUTE, FIRST_POST), ...other }, at);
+    const found = this.#added.get(other);
+    if (found === undefined)
+      throw new OptionError(
+        at,
+        `posts: \`${at}\`: no post with the id ${other} was added before. Add it first, or give its fields`,
+      );
+    return found;
+  }
+
+  #replied(id: string | undefined): CompletedPost['reply'] {
+    if (id === undefined) return undefined;
+    const { handle, userId } = this.#added.get(id) ?? {};
+    return {
+      id,
+      ...(handle === undefined ? {} : { handle }),
+      ...(userId === undefined ? {} : { userId }),
+    };
+  }
+
+  /** Ascending with time, and with each post. */
+  #newId(at: number): string {
+    for (;;) {
+      const low = this.#last++ & 0xfff;
+      const id =
+        at < SNOWFLAKES
+          ? String(20 + Math.floor(((at - FIRST_POST) / DAY) * 17_568_000) + low)
+          : snowflake(at, (0x3ff << 12) | low);
+      if (!this.#added.has(id)) return id;
+    }
+  }
+}
+
+function exact(activity: Activity, format: Format): AddedPost {
+  const { id, author, text } = activity;
+  return added(
+    { id, handle: author.handle, userId: author.id, text },
+    secondOf(activity),
+    format,
+    () => activity,
+  );
+}
+
+function added(
+  fields: Pick<AddedPost, 'id' | 'handle' | 'userId' | 'text'>,
+  at: number,
+  format: Format | undefined,
+  render: (format: Format) => Activity,
+): AddedPost {
+  const rendered: { [In in Format]?: PostInFormat } = {};
+  const inFormat = (asked: Format): PostInFormat => {
+    rendered[asked] ??= inArchive(fields.id, at, render(asked));
+    return rendered[asked];
+  };
+  return {
+    ...fields,
+    at,
+    format,
+    lowerHandle: fields.handle.toLowerCase(),
+    in: inFormat,
+    render: asked => inFormat(asked).activity.raw.toString(),
+  };
+}
+
+function inArchive(id: string, at: number, activity: Activity): PostInFormat {
+  return { id, at, activity, terms: postTerms(rulePost(activity, 'search')) };
+}
+
+function oldestFirst(a: ArchivedPost, b: ArchivedPost): number {
+  if (a.at !== b.at) return a.at - b.at;
+  return BigInt(a.id) < BigInt(b.id) ? -1 : 1;
+}
+
+/** A post has only the format in which it was given, unless the service has printed it. */
+function checkFormat(format: Format | undefined, served: Format, at: string): void {
+  if (format !== undefined && format !== served)
+    throw new OptionError(
+      'format',
+      `posts: \`${at}\` has the format ${format}, and is asked for in ${served}. The option \`format\` decides which one a service serves; a post of some fields has both`,
+    );
+}
+
+/** The maximum number of characters of a shared text. */
+const SHARED = 140;
+
+function sharedText(shared: ContainedPost | undefined): string {
+  if (shared === undefined) return '';
+  const points = Array.from(`RT @${shared.handle}: ${shared.text}`);
+  return points.length <= SHARED ? points.join('') : `${points.slice(0, SHARED - 1).join('')}…`;
+}

@@ -1,0 +1,167 @@
+import { Activity, type Format } from '../../activity/activity.js';
+import { checkOptions } from '../../check.js';
+import { DataError, OptionError } from '../../errors.js';
+import { isRecord } from '../../is-record.js';
+import { ElementSplitter } from '../../json/element-splitter.js';
+import { parseExact } from '../../json/exact-json.js';
+import { rulePost } from '../../rules/post/rule-post.js';
+import { FIRST_POST, floorTo, SECOND } from '../../time.js';
+import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.js';
+
+/**
+ * A post for the service: the exact JSON of a post of either format, as text, bytes, object or `Activity`; or some fields,
+ * which the service completes.
+ */
+export type GivenPost = NewPost | Activity | Uint8Array | string | object;
+
+/** A post with all of its bytes, or the checked fields of one. */
+export type ReadPost =
+  | { readonly kind: 'exact'; readonly activity: Activity; readonly format: Format }
+  | { readonly kind: 'fields'; readonly fields: NewPost };
+
+const CALL = 'posts';
+const ID_LIMIT = 2n ** 64n;
+
+/**
+ * Reads posts as a caller gives them.
+ *
+ * @throws OptionError that names the post, and the member of it, that cannot be used.
+ */
+export function readGiven(given: unknown): readonly ReadPost[] {
+  const all = Array.isArray(given) ? given : [given];
+  return all.map((post, i) => readOne(post, Array.isArray(given) ? `posts[${i}]` : 'posts'));
+}
+
+/**
+ * The posts of a text: one object, an array of them, or one a line. Their exact bytes are kept.
+ *
+ * @throws OptionError for anything else.
+ */
+export function splitPosts(body: Buffer): readonly Buffer[] {
+  const start = body.toString('utf8', 0, 1024).trimStart();
+  if (start === '') return [];
+  if (start.startsWith('[')) {
+    try {
+      const splitter = new ElementSplitter('posts');
+      const posts = splitter.push(
+        Buffer.concat([Buffer.from('{"posts":'), body, Buffer.from('}')]),
+      );
+      splitter.end();
+      return posts.map(bytes => Buffer.from(bytes));
+    } catch (cause) {
+      throw refused('posts', (cause as Error).message, cause);
+    }
+  }
+  try {
+    parseExact(body);
+    return [body];
+  } catch {
+    // Several lines are not one document.
+  }
+  return body
+    .toString()
+    .split(/\r?\n/)
+    .filter(line => line.trim() !== '')
+    .map(line => Buffer.from(line));
+}
+
+function readOne(given: unknown, at: string): ReadPost {
+  if (given instanceof Activity) return exactPost(given, at);
+  if (typeof given === 'string' || given instanceof Uint8Array) {
+    // A line of an archive is one post.
+    const json = Buffer.from(given as string)
+      .toString()
+      .replaceAll(/[\r\n]+/g, ' ')
+      .trim();
+    let value: unknown;
+    try {
+      value = parseExact(json);
+    } catch (cause) {
+      throw refused(at, (cause as Error).message, cause);
+    }
+    if (!isRecord(value)) throw refused(at, 'Expected a JSON object');
+    return isExactPost(value)
+      ? exactPost(new Activity(Buffer.from(json)), at)
+      : fieldsOf(value, at);
+  }
+  if (!isRecord(given))
+    throw refused(at, `Expected a post: its JSON, an object or an Activity, got ${typeof given}`);
+  return isExactPost(given)
+    ? exactPost(new Activity(Buffer.from(exactJson(given, at))), at)
+    : fieldsOf(given, at);
+}
+
+/** Whether it has the time of a post of one of the formats. */
+function isExactPost(value: Readonly<Record<string, unknown>>): boolean {
+  return 'created_at' in value || 'postedTime' in value;
+}
+
+function fieldsOf(value: Readonly<Record<string, unknown>>, at: string): ReadPost {
+  const fields = checkOptions<NewPost, typeof NEW_POST>(CALL, NEW_POST, value as NewPost, at);
+  const { author, retweeted, quoted, text } = fields;
+  if (text === undefined && retweeted === undefined)
+    throw refused(`${at}.text`, `\`${at}.text\` is missing: the text of the post`);
+  if (typeof author === 'object')
+    checkOptions<NewAuthor, typeof NEW_AUTHOR>(CALL, NEW_AUTHOR, author, `${at}.author`);
+  for (const [name, other] of [
+    ['retweeted', retweeted],
+    ['quoted', quoted],
+  ] as const)
+    if (isRecord(other)) fieldsOf(other, `${at}.${name}`);
+  return { kind: 'fields', fields: value as NewPost };
+}
+
+/** Reads all that the service reads of a post, so that nothing fails later. */
+function exactPost(activity: Activity, at: string): ReadPost {
+  try {
+    const { format, id, author, postedAt } = activity;
+    if (BigInt(id) >= ID_LIMIT) throw new DataError(`The id ${id} has more than 64 bits`);
+    if (postedAt.getTime() < FIRST_POST)
+      throw new DataError(`The time ${postedAt.toISOString()} is before 2006-03-21`);
+    rulePost(activity, 'search').texts.length;
+    void [author.id, activity.text, activity.retweeted?.author.id];
+    return { kind: 'exact', activity, format };
+  } catch (cause) {
+    if (!(cause instanceof DataError)) throw cause;
+    throw refused(at, cause.message, cause);
+  }
+}
+
+/** The second of a post, by which archives sort. */
+export function secondOf(activity: Activity): number {
+  return floorTo(SECOND, activity.postedAt.getTime());
+}
+
+/** JSON of an object, with the exact digits of its ids. */
+function exactJson(value: unknown, at: string): string {
+  if (Array.isArray(value)) return `[${value.map((item, i) => exactJson(item, `${at}[${i}]`))}]`;
+  if (typeof value === 'bigint') return String(value);
+  if (!isRecord(value) || 'toJSON' in value) return JSON.stringify(value) ?? 'null';
+  const members: string[] = [];
+  for (const [key, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    members.push(`${JSON.stringify(key)}:${exactMember(value, key, member, `${at}.${key}`)}`);
+  }
+  return `{${members}}`;
+}
+
+/** The digits of an id that `JSON.parse` has rounded are in the member that ends in `_str`. */
+function exactMember(
+  value: Readonly<Record<string, unknown>>,
+  key: string,
+  member: unknown,
+  at: string,
+): string {
+  if (!Number.isInteger(member) || Number.isSafeInteger(member)) return exactJson(member, at);
+  const digits = value[`${key}_str`];
+  if (typeof digits === 'string' && /^-?\d+$/.test(digits)) return digits;
+  throw refused(
+    at,
+    `\`${at}\` is ${member}, whose last digits JSON.parse has lost. Give the post as text or bytes`,
+  );
+}
+
+function refused(at: string, problem: string, cause?: unknown): OptionError {
+  const message = problem.includes(at) ? problem : `\`${at}\`: ${problem}`;
+  return new OptionError(at, `${CALL}: ${message}`, { cause });
+}

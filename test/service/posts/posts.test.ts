@@ -1,0 +1,445 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fieldsOf } from '../../../src/activity/fields-of.js';
+import {
+  type Activity,
+  account,
+  activities,
+  collect,
+  counts,
+  gunzip,
+  jobFiles,
+  jobs,
+  jsonLines,
+  OptionError,
+  pipeline,
+  replay,
+  search,
+} from '../../../src/index.js';
+import { partitionOf } from '../../../src/service/compliance/generated-events.js';
+import {
+  createService,
+  type GivenPost,
+  type ServiceOptions,
+  samplePosts,
+} from '../../../src/service/index.js';
+import { DAY, HOUR, MINUTE } from '../../../src/time.js';
+import { afterTests } from '../../after-tests.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+import { COMPLIANCE_PATH, connect } from '../replay/local-streams.js';
+import { localOAuth } from '../users/local-oauth.js';
+
+const NOW = Date.UTC(2024, 4, 15, 12, 34, 56, 789);
+const FORMATS = ['original', 'activity_streams'] as const;
+
+afterTests(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+const stops: (() => Promise<void>)[] = [];
+
+/** A service whose clock stands at `NOW`, and its account. */
+async function serve(options: ServiceOptions) {
+  const service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
+  stops.push(() => service.stop());
+  service.clock.freeze();
+  service.clock.set(NOW);
+  const addresses = await service.start();
+  const acme = account(addresses, {});
+  const found = (query: string) =>
+    pipeline(search(acme, { product: '30day', query, limit: 5000 }), collect());
+  /** All posts of the last day, oldest first, by a replay. */
+  const everything = () =>
+    pipeline(
+      replay(acme, {
+        streamType: 'firehose',
+        fromDate: new Date(NOW - DAY),
+        toDate: new Date(NOW),
+      }),
+      collect(),
+    );
+  const control = async (method: string, route: string, body?: string) => {
+    const response = await fetch(`${addresses.baseUrl}/_control/${route}`, {
+      method,
+      ...(body === undefined ? {} : { body }),
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  return { service, addresses, acme, found, everything, control };
+}
+
+const textsOf = (posts: readonly Activity[]) => posts.map(({ text }) => text);
+
+describe('exact posts of a service', () => {
+  it('are the only ones, and completed from a few fields', async () => {
+    const { found } = await serve({
+      posts: [
+        { text: 'Tea with #milk for @bob $TEA https://tea.example/a?b=c', author: 'ann', likes: 3 },
+        {
+          text: 'Tea later',
+          author: { handle: 'bob', id: '77', name: 'Bob B.', followers: 12 },
+          postedAt: '2024-05-14T10:00:00Z',
+          id: '1790322147456000001',
+          lang: 'de',
+          retweets: 4,
+        },
+      ],
+    });
+    const posts = await found('tea');
+    expect(posts).toHaveLength(2);
+    const [first, second] = posts as [Activity, Activity];
+    expect(second).toMatchObject({ id: '1790322147456000001', lang: 'de' });
+    expect(second.author).toEqual({ id: '77', handle: 'bob', name: 'Bob B.' });
+    expect(second.postedAt.toISOString()).toBe('2024-05-14T10:00:00.000Z');
+    expect(first.postedAt.getTime()).toBe(Math.floor(NOW / 1000) * 1000 - MINUTE);
+    expect(fieldsOf(first)).toMatchObject({
+      hashtags: ['milk'],
+      cashtags: ['TEA'],
+      links: [{ expanded: 'https://tea.example/a?b=c' }],
+    });
+    for (const query of ['#milk', '@bob', 'url:tea.example', 'from:ann', '$TEA', 'has:hashtags'])
+      expect(textsOf(await found(query)), query).toEqual([first.text]);
+    expect(await found('coffee')).toEqual([]);
+    // Generated posts would match.
+    expect(await found('from:bob OR from:ann')).toHaveLength(2);
+  });
+
+  it.each(FORMATS)('are served with their exact bytes in the format %s', async format => {
+    const given = samplePosts(NOW - HOUR, { postsPerMinute: 200, format });
+    const { everything, service } = await serve({ posts: given, format });
+    const posts = await everything();
+    const withoutRules = posts.map(({ raw, id }) => [id, stripped(raw)]);
+    const rawOf = new Map(given.map(({ id, raw }) => [id, stripped(raw)]));
+    expect(new Set(posts.map(({ id }) => id)).size).toBe(posts.length);
+    expect(posts.length).toBe(given.length);
+    for (const [id, raw] of withoutRules) expect(raw).toBe(rawOf.get(id as string));
+    expect(
+      service.posts
+        .list()
+        .map(({ raw }) => raw.toString())
+        .toSorted(),
+    ).toEqual(given.map(({ raw }) => raw.toString()).toSorted());
+  });
+
+  it('take the format of the posts that they are given in, as text, bytes, object or Activity', async () => {
+    const [a, b, c, d] = samplePosts(NOW - HOUR, {
+      postsPerMinute: 300,
+      format: 'activity_streams',
+    }) as [Activity, Activity, Activity, Activity];
+    const { service } = await serve({
+      posts: [a, b.raw, c.raw.toString(), JSON.parse(d.raw.toString()) as object],
+    });
+    expect(
+      service.posts
+        .list()
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual([a, b, c, d].map(({ id }) => id).toSorted());
+    expect(service.posts.list()[0]?.format).toBe('activity_streams');
+  });
+
+  it('keep the digits of ids that JSON.parse has rounded', async () => {
+    for (const { raw, id, author } of samplePosts(NOW - HOUR, { postsPerMinute: 60 })) {
+      const { posts } = createService({ posts: [JSON.parse(raw.toString()) as object] });
+      await using service = createService({ posts: [JSON.parse(raw.toString()) as object] });
+      await service.start();
+      expect(service.posts.list()[0]).toMatchObject({ id, author });
+      expect(service.posts.list()[0]?.raw.toString()).toBe(raw.toString());
+      expect(posts.list()).toEqual([]);
+    }
+  });
+
+  it('come in addition to generated ones where a rate is given, and to a folder', async () => {
+    const posts = [{ text: 'a unique zyxwv post', author: 'ann' }];
+    const generated = await serve({ posts, postsPerMinute: 1 });
+    expect(await generated.found('zyxwv')).toHaveLength(1);
+    expect((await generated.found('coffee')).length).toBeGreaterThan(0);
+
+    const folder = await temporaryFolder();
+    const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
+    await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
+    const { everything, found, service } = await serve({ posts, archive: folder });
+    expect(await found('zyxwv')).toHaveLength(1);
+    service.posts.add({ text: 'within', postedAt: NOW - HOUR + 1000 });
+    const all = await everything();
+    expect(all).toHaveLength(stored.length + 2);
+    const times = all.map(({ postedAt }) => postedAt.getTime());
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
+  it('are counted, replayed, and in the files of jobs in both formats', async () => {
+    const at = NOW - 2 * HOUR;
+    const { acme, service } = await serve({
+      posts: Array.from({ length: 25 }, (_, i) => ({
+        text: `tea ${i}`,
+        postedAt: at + i * MINUTE,
+      })),
+    });
+    const window = { fromDate: new Date(at - HOUR), toDate: new Date(at + HOUR) };
+    const buckets = await pipeline(
+      counts(acme, { product: '30day', query: 'tea', bucket: 'hour', ...window }),
+      collect(),
+    );
+    expect(buckets.map(({ count }) => count)).toEqual([0, 25, 0]);
+
+    const replayed = await pipeline(replay(acme, { streamType: 'firehose', ...window }), collect());
+    expect(textsOf(replayed)).toEqual(Array.from({ length: 25 }, (_, i) => `tea ${i}`));
+
+    for (const dataFormat of FORMATS) {
+      const job = await jobs.run(acme, {
+        title: dataFormat,
+        dataFormat,
+        rules: [{ value: 'tea' }],
+        ...window,
+        decide: () => true,
+        pollIntervalMs: 1,
+      });
+      const delivered = await pipeline(
+        jobFiles(acme, job),
+        gunzip(),
+        jsonLines(),
+        activities(),
+        collect(),
+      );
+      expect(delivered).toHaveLength(25);
+      expect(delivered[0]?.format).toBe(dataFormat);
+    }
+    expect(service.posts.list()).toHaveLength(25);
+  });
+
+  it('are added while it runs, each once, and deleted with the event of the compliance stream', async () => {
+    const { acme, addresses, service, found } = await serve({ posts: [] });
+    expect(await found('tea')).toEqual([]);
+    const [tea] = service.posts.add({ text: 'tea', author: { handle: 'ann', id: '42' } });
+    service.posts.add([{ text: 'more tea' }, { text: 'coffee' }]);
+    expect(textsOf(await found('tea'))).toEqual(['more tea', 'tea']);
+    const id = String(tea?.id);
+
+    const partition = partitionOf('42');
+    const stream = await connect(`${addresses.baseUrl}${COMPLIANCE_PATH}?partition=${partition}`);
+    service.posts.delete(id);
+    const sent = await stream.until(text => text.includes('delete'));
+    expect(JSON.parse(sent)).toEqual({
+      delete: {
+        status: { id: Number(id), id_str: id, user_id: 42, user_id_str: '42' },
+        timestamp_ms: String(NOW),
+      },
+    });
+    stream.destroy();
+    expect(textsOf(await found('tea'))).toEqual(['more tea']);
+    const [bucket] = await pipeline(
+      counts(acme, {
+        product: '30day',
+        query: 'tea',
+        bucket: 'day',
+        fromDate: new Date(NOW - DAY),
+      }),
+      collect(),
+    ).then(all => all.toReversed());
+    expect(bucket?.count).toBe(2);
+    expect(() => service.posts.delete('1')).toThrow(OptionError);
+  });
+
+  it('are not there before their time', async () => {
+    const { service, found } = await serve({
+      posts: [{ text: 'tea', postedAt: new Date(NOW + HOUR) }],
+    });
+    expect(await found('tea')).toEqual([]);
+    service.clock.advance('61m');
+    expect(await found('tea')).toHaveLength(1);
+  });
+
+  it('count the shares and replies that were added, at any distance, into engagement totals', async () => {
+    const { service, signIn, post } = await localOAuth();
+    const [first] = service.posts.add({
+      text: 'tea',
+      author: 'ann',
+      postedAt: NOW - 9 * DAY,
+      likes: 5,
+    });
+    const id = String(first?.id);
+    service.posts.add([
+      { retweeted: id, author: 'bob', postedAt: NOW - 3 * DAY },
+      { retweeted: id, author: 'cid', postedAt: NOW - 2 * DAY },
+      { text: '@ann yes', inReplyTo: id, author: 'bob', postedAt: NOW - DAY },
+    ]);
+    const shares = service.posts.list().filter(({ verb }) => verb === 'share');
+    expect(shares.map(({ text, retweeted }) => [text, retweeted?.id])).toEqual([
+      ['RT @ann: tea', id],
+      ['RT @ann: tea', id],
+    ]);
+    const json = {
+      tweet_ids: [id],
+      engagement_types: ['favorites', 'retweets', 'replies'],
+      groupings: { all: { group_by: ['engagement.type'] } },
+    };
+    const reply = await post('/insights/engagement/totals', { ...(await signIn('ann')), json });
+    expect(JSON.parse(reply.text)).toEqual({
+      all: { favorites: '5', retweets: '2', replies: '1' },
+    });
+  });
+
+  it('contain others in both formats', async () => {
+    const { service } = await serve({ posts: [] });
+    for (const format of FORMATS) {
+      const local = createService({
+        format,
+        posts: [
+          {
+            text: 'see this',
+            quoted: { text: 'a quoted text', author: 'quin' },
+            postedAt: NOW,
+          },
+          { retweeted: { text: 'x'.repeat(200), author: 'long' }, postedAt: NOW },
+          { text: 'y'.repeat(300), author: 'long', postedAt: NOW },
+        ],
+      });
+      await local.start();
+      const [quote, share, long] = local.posts.list() as [Activity, Activity, Activity];
+      await local.stop();
+      expect(quote.quoted?.text).toBe('a quoted text');
+      expect(share.retweeted?.text).toBe('x'.repeat(200));
+      expect(share.text).toHaveLength(140);
+      expect(long.text).toBe('y'.repeat(300));
+    }
+    expect(() => service.posts.add({ quoted: '5', text: 'x' })).toThrow(/posts\.quoted/);
+  });
+
+  it('start again with the service, without being added twice', async () => {
+    const service = createService({ posts: [{ text: 'tea' }] });
+    await service.start();
+    service.posts.add({ text: 'more' });
+    await service.stop();
+    await service.start();
+    expect(service.posts.list()).toHaveLength(2);
+    await service.stop();
+  });
+
+  it('have unique ids in the order of their times, whatever the times', () => {
+    const times = fc.array(fc.integer({ min: Date.UTC(2006, 2, 22), max: Date.UTC(2030, 0, 1) }), {
+      minLength: 2,
+      maxLength: 20,
+    });
+    fc.assert(
+      fc.property(times, at => {
+        const { posts } = createService({ posts: [] });
+        const added = posts.add(at.map(postedAt => ({ text: 'x', postedAt })));
+        expect(new Set(added.map(({ id }) => id)).size).toBe(at.length);
+        const sorted = added.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+        const seconds = sorted.map(({ postedAt }) => postedAt.getTime());
+        // Posts of the same second may have ids in another order.
+        for (const [i, second] of seconds.entries())
+          expect(second).toBeGreaterThanOrEqual((seconds[i - 1] ?? 0) - 1_000);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+/** Without the rules that a search adds. */
+function stripped(raw: Buffer): string {
+  const post = JSON.parse(raw.toString()) as { matching_rules?: unknown; gnip?: object };
+  delete post.matching_rules;
+  if (post.gnip !== undefined) delete (post.gnip as { matching_rules?: unknown }).matching_rules;
+  return JSON.stringify(post);
+}
+
+describe('a post that cannot be served is refused with the name of its member', () => {
+  const [sample] = samplePosts(NOW, { postsPerMinute: 200 }) as [Activity];
+  const [streams] = samplePosts(NOW, { postsPerMinute: 200, format: 'activity_streams' }) as [
+    Activity,
+  ];
+  const cut = (key: string) => {
+    const post = JSON.parse(sample.raw.toString()) as Record<string, unknown>;
+    delete post[key];
+    return JSON.stringify(post);
+  };
+  it.each([
+    [{ text: 5 }, 'posts[1].text'],
+    [{}, 'posts[1].text'],
+    [{ text: ' ' }, 'posts[1].text'],
+    [{ text: 'x', txt: 'y' }, 'posts[1].txt'],
+    [{ text: 'x', id: 5 }, 'posts[1].id'],
+    [{ text: 'x', id: '99999999999999999999' }, 'posts[1].id'],
+    [{ text: 'x', postedAt: 'yesterday' }, 'posts[1].postedAt'],
+    [{ text: 'x', postedAt: '2005-01-01' }, 'posts[1].postedAt'],
+    [{ text: 'x', author: 'a b' }, 'posts[1].author'],
+    [{ text: 'x', author: { name: 'x' } }, 'posts[1].author.handle'],
+    [{ text: 'x', author: { handle: 'x', bio: 'y' } }, 'posts[1].author.bio'],
+    [{ text: 'x', likes: -1 }, 'posts[1].likes'],
+    [{ text: 'x', quoted: { txt: 1 } }, 'posts[1].quoted.txt'],
+    [{ retweeted: '12' }, 'posts[1].retweeted'],
+    [5, 'posts[1]'],
+    [null, 'posts[1]'],
+    ['{"text":', 'posts[1]'],
+    ['[]', 'posts[1]'],
+    [cut('text'), 'text or body'],
+    [cut('user'), 'user or actor'],
+    [{ created_at: 'soon', id: 1, text: 'x', user: {} }, 'created_at'],
+    [{ ...(JSON.parse(cut('id_str')) as object) }, 'posts[1].id'],
+    [streams, 'activity_streams'],
+  ] as [unknown, string][])('%j', (bad, member) => {
+    const given = [sample, bad] as GivenPost[];
+    let error: unknown;
+    try {
+      createService({ posts: given });
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(OptionError);
+    expect((error as Error).message).toContain('posts[1]');
+    expect((error as Error).message).toContain(member);
+  });
+
+  it('and none of those that came with it is added', async () => {
+    const { service } = await serve({ posts: [] });
+    expect(() =>
+      service.posts.add([
+        { text: 'a', id: '5' },
+        { text: 'b', id: '5' },
+      ]),
+    ).toThrow(/posts\[1\]\.id.*added before/);
+    expect(service.posts.list()).toEqual([]);
+  });
+});
+
+describe('the control path adds, lists and deletes posts', () => {
+  it.each([
+    ['one object', (posts: readonly string[]) => String(posts[0]), 1],
+    ['an array', (posts: readonly string[]) => `[${posts.join(' ,\n')}]`, 3],
+    ['lines', (posts: readonly string[]) => `${posts.join('\n')}\r\n\n`, 3],
+  ] as const)('as %s', async (_, bodyOf, count) => {
+    const raws = samplePosts(NOW - HOUR, { postsPerMinute: 300 })
+      .slice(0, 3)
+      .map(({ raw }) => raw.toString());
+    const { control, service } = await serve({ posts: [] });
+    const added = await control('POST', 'posts', bodyOf(raws));
+    expect(added.status).toBe(201);
+    expect(added.text).toBe(`{"posts":[${raws.slice(0, count).join(',')}]}`);
+    expect(service.posts.list()).toHaveLength(count);
+    expect((await control('GET', 'posts')).text.length).toBe(added.text.length);
+    const [{ id }] = service.posts.list() as [Activity];
+    expect(await control('DELETE', `posts/${id}`)).toEqual({
+      status: 200,
+      text: `{"deleted":"${id}"}`,
+    });
+    expect((await control('DELETE', 'posts/5')).status).toBe(404);
+  });
+
+  it('and refuses bad ones with the member', async () => {
+    const { control } = await serve({ posts: [] });
+    const { status, text } = await control('POST', 'posts', '[{"text":"a"},{"txt":"b"}]');
+    expect(status).toBe(422);
+    expect(text).toContain('posts[1].txt');
+    expect((await control('POST', 'posts', '[{"text":"a"}')).status).toBe(422);
+    expect((await control('POST', 'posts', '{"text":"a"')).status).toBe(422);
+    expect((await control('GET', 'posts')).text).toBe('{"posts":[]}');
+  });
+
+  it('in addition to generated posts', async () => {
+    const { control, found } = await serve({ postsPerMinute: 1 });
+    await control('POST', 'posts', '{"text":"a unique zyxwv post","likes":7}');
+    expect(textsOf(await found('zyxwv'))).toEqual(['a unique zyxwv post']);
+  });
+});
