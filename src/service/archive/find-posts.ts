@@ -42,20 +42,21 @@ export async function findPost(
   const known = archive.post?.(id);
   if (known !== undefined) return known;
   const number = BigInt(id);
-  if (number < MIN_TIME_BASED) return findSequential(archive, number, signal);
+  if (number < MIN_TIME_BASED) return findSequential(archive, id, signal);
   const at = Number(number >> 22n) + ID_EPOCH;
   if (at > now + SECOND) return undefined;
   // Posts have whole seconds, some of them the one before or after that of the id.
   const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
-  return newest(archive, query(number), window, signal);
+  return newest(archive, queryOfId(id), window, signal);
 }
 
 /** Binary search: sequential ids grow with time, except within the same moment. */
 async function findSequential(
   archive: Archive,
-  number: bigint,
+  id: string,
   signal: AbortSignal,
 ): Promise<ArchivedPost | undefined> {
+  const number = BigInt(id);
   let from = FIRST_POST;
   let to = ID_EPOCH + MINUTE;
   while (to - from > MINUTE) {
@@ -65,7 +66,7 @@ async function findSequential(
     else from = middle;
   }
   const window = { from: from - 10 * MINUTE, to: to + 10 * MINUTE };
-  return newest(archive, query(number), window, signal);
+  return newest(archive, queryOfId(id), window, signal);
 }
 
 /** The newest post of a window. Searches growing parts from its end, since the first usually has one. */
@@ -97,6 +98,8 @@ async function newest(
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 const ANY: ArchiveQuery = { tree: ALL, matches: () => true };
 
-function query(id: bigint): ArchiveQuery {
-  return { tree: ALL, matches: activity => BigInt(activity.id) === id };
+/** A query that only the post with this id matches. */
+export function queryOfId(id: string): ArchiveQuery {
+  const number = BigInt(id);
+  return { tree: ALL, matches: activity => BigInt(activity.id) === number };
 }

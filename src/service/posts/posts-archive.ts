@@ -1,4 +1,4 @@
-import type { Author, Format } from '../../activity/activity.js';
+import type { Activity, Author, Format } from '../../activity/activity.js';
 import { SECOND, type Window } from '../../time.js';
 import type {
   Archive,
@@ -15,6 +15,7 @@ import type {
 import type { Block, BlockStore } from '../archive/block.js';
 import { BlockArchive } from '../archive/block-archive.js';
 import { DocumentSet } from '../archive/document-set.js';
+import { queryOfId } from '../archive/find-posts.js';
 import { getOrMake } from '../get-or-make.js';
 import type { PostInFormat, Posts } from './posts.js';
 
@@ -41,6 +42,10 @@ export class PostsArchive extends BlockArchive {
 
   get isEmpty(): boolean {
     return this.#posts.isEmpty;
+  }
+
+  within({ from, to }: Window): readonly ArchivedPost[] {
+    return this.#served().filter(({ at }) => at >= from && at < to);
   }
 
   #served(): readonly ArchivedPost[] {
@@ -133,6 +138,8 @@ class MemoryBlock implements Block {
 export class JoinedArchive implements Archive {
   readonly #posts: PostsArchive;
   readonly #archive: Archive;
+  /** Whether the archive has a post too, by its id. */
+  readonly #known = new Map<string, boolean>();
 
   constructor(posts: PostsArchive, archive: Archive) {
     this.#posts = posts;
@@ -180,13 +187,39 @@ export class JoinedArchive implements Archive {
     const others = await this.#archive.counts(rule, window, bucketMs, options);
     if (this.#posts.isEmpty) return others;
     const own = await this.#posts.counts(rule, window, bucketMs, { signal: options?.signal });
+    const both = await this.#timesInBoth(rule, window, options?.signal);
     const buckets = others.buckets.map(
       ({ start, count }, i): CountedBucket => ({
         start,
-        count: count + (own.buckets[i]?.count ?? 0),
+        count:
+          count +
+          (own.buckets[i]?.count ?? 0) -
+          both.filter(at => at >= start && at < start + bucketMs).length,
       }),
     );
     return { buckets, reached: others.reached };
+  }
+
+  /** Times of the matching posts that both archives have: they are served once, and counted once. */
+  async #timesInBoth(
+    rule: ArchiveQuery,
+    window: Window,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly number[]> {
+    const times: number[] = [];
+    for (const { id, at } of this.#posts.within(window)) {
+      const has = async (query: ArchiveQuery) => {
+        const second = { from: at, to: at + SECOND };
+        const { posts } = await this.#archive.search(query, second, { limit: 1, signal });
+        return posts.length > 0;
+      };
+      const byId = queryOfId(id);
+      const isKnown = this.#known.get(id) ?? (await has(byId));
+      this.#known.set(id, isKnown);
+      const matches = (post: Activity) => byId.matches(post) && rule.matches(post);
+      if (isKnown && (await has({ ...byId, matches }))) times.push(at);
+    }
+    return times;
   }
 
   async *scan(

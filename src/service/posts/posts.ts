@@ -43,6 +43,7 @@ export class Posts {
   /** Those of the option. They are completed when the service starts, by its clock at that time. */
   readonly #given: readonly ReadPost[];
   readonly #added = new Map<string, AddedPost>();
+  readonly #deleted = new Set<string>();
   #format: Format | undefined;
   #isOpen = false;
   #changes = 0;
@@ -86,7 +87,7 @@ export class Posts {
    * Deletes a post that was added: the compliance stream sends the event, and search, jobs and replays no longer have it.
    * Like any deleted post it is still counted.
    *
-   * @throws OptionError for an id that was not added.
+   * @throws OptionError for an id that was not added, or that was deleted before.
    */
   delete(id: string): void {
     const post = this.#added.get(id);
@@ -95,6 +96,9 @@ export class Posts {
         'id',
         `service.posts.delete: no post with the id ${id} was added. Events for other posts: \`service.compliance.inject\``,
       );
+    if (this.#deleted.has(id))
+      throw new OptionError('id', `service.posts.delete: the post ${id} was deleted before`);
+    this.#deleted.add(id);
     const { userId } = post;
     this.#compliance.inject(
       `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":${userId},"user_id_str":"${userId}"},"timestamp_ms":"${Math.floor(this.#clock.now())}"}}`,
@@ -113,6 +117,7 @@ export class Posts {
   /** Takes all added posts back, without events, as if they had never been posted. */
   clear(): void {
     this.#added.clear();
+    this.#deleted.clear();
     this.#changes++;
   }
 

@@ -49,13 +49,13 @@ async function serve(options: ServiceOptions) {
   const acme = account(addresses, {});
   const found = (query: string) =>
     pipeline(search(acme, { product: '30day', query, limit: 5000 }), collect());
-  /** All posts of the last day, oldest first, by a replay. */
+  /** All posts of the day before the last half hour, which is not replayed yet, oldest first. */
   const everything = () =>
     pipeline(
       replay(acme, {
         streamType: 'firehose',
         fromDate: new Date(NOW - DAY),
-        toDate: new Date(NOW),
+        toDate: new Date(NOW - 31 * MINUTE),
       }),
       collect(),
     );
@@ -98,7 +98,14 @@ describe('exact posts of a service', () => {
       cashtags: ['TEA'],
       links: [{ expanded: 'https://tea.example/a?b=c' }],
     });
-    for (const query of ['#milk', '@bob', 'url:tea.example', 'from:ann', '$TEA', 'has:hashtags'])
+    for (const query of [
+      '#milk',
+      '@bob',
+      'url:tea.example',
+      'from:ann',
+      '$TEA',
+      'tea has:hashtags',
+    ])
       expect(textsOf(await found(query)), query).toEqual([first.text]);
     expect(await found('coffee')).toEqual([]);
     // Generated posts would match.
@@ -151,10 +158,10 @@ describe('exact posts of a service', () => {
   });
 
   it('come in addition to generated ones where a rate is given, and to a folder', async () => {
-    const posts = [{ text: 'a unique zyxwv post', author: 'ann' }];
+    const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
     const generated = await serve({ posts, postsPerMinute: 1 });
     expect(await generated.found('zyxwv')).toHaveLength(1);
-    expect((await generated.found('coffee')).length).toBeGreaterThan(0);
+    expect((await generated.everything()).length).toBeGreaterThan(100);
 
     const folder = await temporaryFolder();
     const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
@@ -166,6 +173,27 @@ describe('exact posts of a service', () => {
     expect(all).toHaveLength(stored.length + 2);
     const times = all.map(({ postedAt }) => postedAt.getTime());
     expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
+  it('are served and counted once where a folder has them too', async () => {
+    const folder = await temporaryFolder();
+    const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
+    await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
+    const { acme, everything, found, service } = await serve({ archive: folder });
+    const [again] = stored as [Activity];
+    service.posts.add([
+      again,
+      { text: 'another', author: again.author.handle, postedAt: again.postedAt },
+    ]);
+    const query = `from:${again.author.handle}`;
+    const both = await found(query);
+    expect(both.length).toBeGreaterThanOrEqual(2);
+    expect(await everything()).toHaveLength(stored.length + 1);
+    const buckets = await pipeline(
+      counts(acme, { product: '30day', query, bucket: 'day', fromDate: new Date(NOW - DAY) }),
+      collect(),
+    );
+    expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(both.length);
   });
 
   it('are counted, replayed, and in the files of jobs in both formats', async () => {
@@ -238,7 +266,8 @@ describe('exact posts of a service', () => {
       collect(),
     ).then(all => all.toReversed());
     expect(bucket?.count).toBe(2);
-    expect(() => service.posts.delete('1')).toThrow(OptionError);
+    expect(() => service.posts.delete('1')).toThrow(/no post with the id 1 was added/);
+    expect(() => service.posts.delete(id)).toThrow(/was deleted before/);
   });
 
   it('are not there before their time', async () => {
