@@ -8,6 +8,13 @@ interface Alarm {
   readonly ring: (at: number) => void;
 }
 
+/** The time of a clock that was moved or frozen. */
+export interface KeptClock {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly frozen: boolean;
+}
+
 /**
  * The service's only source of time. It runs with real time, shifted by any amount, or is frozen.
  * Expiries, rate windows and the age of posts follow it; real waiting (a stalled body) does not.
@@ -88,6 +95,18 @@ export class Clock {
     this.#frozenAt = undefined;
     this.#offset = 0;
     this.#moved();
+  }
+
+  /** @internal Its time as `replace` takes it; `undefined` while it is real time. */
+  kept(): KeptClock | undefined {
+    if (this.#offset === 0 && !this.frozen) return undefined;
+    return { now: this.now(), frozen: this.frozen };
+  }
+
+  /** @internal Continues from where it was kept. @throws OptionError */
+  replace(kept?: KeptClock): void {
+    if (kept === undefined) this.reset();
+    else this.change({ set: kept.now, frozen: kept.frozen });
   }
 
   /** Calls back after each move, forwards or backwards. Returns a function that stops it. */

@@ -1,5 +1,5 @@
 import type { Activity } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import { IncompleteError, OptionError } from '../errors.js';
 import type { Compliance } from './compliance/compliance-events.js';
 import type { ServiceContext } from './context.js';
 import { isLoopbackHost } from './http/check-access.js';
@@ -15,24 +15,36 @@ import {
   type RouteTable,
   routesOf,
 } from './http/router.js';
+import type { Journal, JournalFilter } from './journal.js';
 import type { Posts } from './posts/posts.js';
 import { splitPosts } from './posts/read-given.js';
+import type { ServiceState } from './state.js';
 import type { OAuthProvider, UserGrant } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** The maximum size of posts that are added together. */
 const MAX_POSTS_BYTES = 16 * 1024 * 1024;
+/** The maximum size of a snapshot, which has the files of all jobs. */
+const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;
 /**
  * The maximum real time that a response waits for events due after the clock was moved, in
  * milliseconds.
  */
 const MAX_SETTLE_MS = 2_000;
 
-interface ControlParts extends Pick<ServiceContext, 'clock' | 'faults' | 'settled'> {
+/** What the control path does with a service: the same as its methods. */
+export interface ControlledService {
   readonly posts: Posts;
   readonly compliance: Compliance;
   readonly oauth: OAuthProvider;
+  readonly journal: Journal;
+  readonly state: ServiceState;
+  whyNotReady(): Promise<string | undefined>;
 }
+
+interface ControlParts
+  extends Pick<ServiceContext, 'clock' | 'faults' | 'settled'>,
+    ControlledService {}
 
 /**
  * The control path, by which a test controls a service in another process. GET shows, POST changes,
@@ -40,11 +52,11 @@ interface ControlParts extends Pick<ServiceContext, 'clock' | 'faults' | 'settle
  */
 export function controlRoutes(
   { clock, faults, settled }: ServiceContext,
-  { posts, compliance, oauth }: Pick<ControlParts, 'posts' | 'compliance' | 'oauth'>,
+  service: ControlledService,
 ): readonly Route[] {
   return routesOf({ endpoint: 'control', errorBody: searchErrorBody }, TABLE, incoming => {
     checkIsLocal(incoming);
-    return { clock, faults, settled, posts, compliance, oauth };
+    return { clock, faults, settled, ...service };
   });
 }
 
@@ -104,6 +116,52 @@ function postsResponse(status: number, posts: readonly Activity[]): HttpResponse
   return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
 }
 
+const health: Handler<ControlParts> = async (_, { clock, whyNotReady }) => {
+  const reason = await whyNotReady();
+  const now = new Date(clock.now()).toISOString();
+  return jsonResponse(reason === undefined ? 200 : 503, {
+    ready: reason === undefined,
+    reason,
+    now,
+  });
+};
+
+const reset: Handler<ControlParts> = async ({ request }, { state }) => {
+  const body = await readBody(request, MAX_BODY_BYTES);
+  const { parts = [], ...rest } = body.length === 0 ? {} : (parseJsonObject(body) ?? { body });
+  const [stray] = Object.keys(rest);
+  if (stray !== undefined || !Array.isArray(parts))
+    throw new HttpProblem(400, 'Expected no body, or {"parts":["faults","clock"]}');
+  return jsonResponse(200, { reset: await checkedAsync(() => state.reset(parts)) });
+};
+
+const restore: Handler<ControlParts> = async ({ request }, { state }) => {
+  const snapshot = parseJsonObject(await readBody(request, MAX_SNAPSHOT_BYTES));
+  await checkedAsync(() => state.restore(snapshot));
+  return jsonResponse(200, { restored: true });
+};
+
+const listRequests: Handler<ControlParts> = async ({ url, signal }, { journal }) => {
+  const { status, after, count, timeoutMs, ...texts } = Object.fromEntries(url.searchParams);
+  const filter = {
+    ...texts,
+    ...numbersOf({ status, after }),
+  } as JournalFilter;
+  if (count === undefined && timeoutMs === undefined)
+    return jsonResponse(200, { requests: checked(() => journal.entries(filter)) });
+  const wait = { ...filter, ...numbersOf({ count, timeoutMs }) };
+  const requests = await checkedAsync(() => journal.waitFor(wait, signal));
+  return jsonResponse(200, { requests });
+};
+
+/** What is no number stays text, which the check of options refuses with its name. */
+function numbersOf(texts: Readonly<Record<string, string | undefined>>): object {
+  const numbers: Record<string, number | string> = {};
+  for (const [name, text] of Object.entries(texts))
+    if (text !== undefined) numbers[name] = /^\d+$/.test(text) ? Number(text) : text;
+  return numbers;
+}
+
 const injectEvent: Handler<ControlParts> = async ({ request }, { compliance }) => {
   // Kept as text, because ids may not fit numbers.
   const event = (await readBody(request, MAX_BODY_BYTES)).toString();
@@ -128,6 +186,13 @@ const TABLE: RouteTable<ControlParts> = {
     DELETE: (_, { faults }) => jsonResponse(200, { cleared: faults.clear() }),
   },
   '/_control/faults/:id': { DELETE: clearFault },
+  '/_control/health': { GET: health },
+  '/_control/reset': { POST: reset },
+  '/_control/snapshot': {
+    GET: async (_, { state }) => jsonResponse(200, await state.snapshot()),
+    PUT: restore,
+  },
+  '/_control/requests': { GET: listRequests },
   '/_control/posts': { GET: listPosts, POST: addPosts },
   '/_control/posts/:id': { DELETE: deletePost },
   '/_control/compliance': { POST: injectEvent },
@@ -149,8 +214,23 @@ function checked<Result>(work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    throw error instanceof OptionError ? new HttpProblem(422, error.message) : error;
+    throw problemOf(error);
   }
+}
+
+/** @throws HttpProblem 422 for what is not valid, 408 for what did not come in time. */
+async function checkedAsync<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw problemOf(error);
+  }
+}
+
+function problemOf(error: unknown): unknown {
+  if (error instanceof OptionError) return new HttpProblem(422, error.message);
+  if (error instanceof IncompleteError) return new HttpProblem(408, error.message);
+  return error;
 }
 
 /**

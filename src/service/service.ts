@@ -1,8 +1,12 @@
+import { existsSync } from 'node:fs';
+import { access, constants } from 'node:fs/promises';
 import { Server } from 'node:http';
 import type { Format } from '../activity/activity.js';
 import { checkValue, whole } from '../check.js';
 import { OptionError } from '../errors.js';
+import { MINUTE } from '../time.js';
 import type { Archive } from './archive/archive.js';
+import { ANY } from './archive/find-posts.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
 import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
@@ -10,7 +14,7 @@ import { Compliance } from './compliance/compliance-events.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
 import type { ServiceContext } from './context.js';
-import { controlRoutes } from './control.js';
+import { type ControlledService, controlRoutes } from './control.js';
 import { firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
@@ -19,6 +23,7 @@ import { Quotas } from './http/quotas.js';
 import { RequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
+import { Journal, type JournalEntry, type JournalFilter, type JournalWait } from './journal.js';
 import { Posts } from './posts/posts.js';
 import { JoinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { ReplayLog } from './replay/replay-log.js';
@@ -28,6 +33,7 @@ import { StreamRules } from './replay/stream-rules.js';
 import { openSampleArchive } from './sample/sample-archive.js';
 import { searchRoutes } from './search/search-routes.js';
 import { type ServiceOptions, type Settings, settingsOf } from './service-options.js';
+import { ServiceState, type Snapshot, type StatePart } from './state.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
 import { engagementRoutes } from './users/engagement-routes.js';
@@ -59,6 +65,8 @@ export class Service extends Server {
   readonly #rules: StreamRules;
   readonly #signed: SignedRequests;
   readonly #usage: UsageMeter;
+  readonly #state: ServiceState;
+  readonly #journal: Journal;
   #archive: Promise<Archive> | undefined;
   /** The archive with the posts of the other format. */
   #other: Promise<Archive> | undefined;
@@ -84,6 +92,9 @@ export class Service extends Server {
       clock: this.clock,
       compliance: this.compliance,
     });
+    const requests = new RequestLog();
+    const quotas = new Quotas(settings.limits, this.clock);
+    this.#journal = new Journal(requests);
     this.#usage = new UsageMeter({
       clock: this.clock,
       stateFolder: settings.stateFolder,
@@ -94,9 +105,9 @@ export class Service extends Server {
       settings,
       clock: this.clock,
       faults: this.faults,
-      quotas: new Quotas(settings.limits, this.clock),
+      quotas,
       usage: this.#usage,
-      requests: new RequestLog(),
+      requests,
       settled: maxMs => this.#jobs.jobs.settled(maxMs),
       archive: format => this.#visible(format),
     };
@@ -104,6 +115,18 @@ export class Service extends Server {
     this.#rules = new StreamRules(settings.stateFolder, this.clock);
     this.oauth = new OAuthProvider(context);
     this.#signed = new SignedRequests(this.oauth, context);
+    this.#state = new ServiceState({
+      jobs: this.#jobs,
+      clock: this.clock,
+      faults: this.faults,
+      posts: this.posts,
+      compliance: this.compliance,
+      rules: this.#rules,
+      oauth: this.oauth,
+      usage: this.#usage,
+      quotas,
+      requests,
+    });
     const replays = new ReplayLog(() => this.clock.now());
     /** One token for each open replay of `rulestream`. */
     const connected = new Set<object>();
@@ -127,7 +150,7 @@ export class Service extends Server {
         addresses: () => this.addresses(),
         firstCommand: () => this.firstCommand(),
       }),
-      ...(settings.control ? controlRoutes(context, this) : []),
+      ...(settings.control ? controlRoutes(context, this.#controlled()) : []),
     ];
     const listener = new RequestListener(routes, context);
     this.#stopping = () => listener.stop();
@@ -200,6 +223,83 @@ export class Service extends Server {
     await this.compliance.settled();
   }
 
+  /**
+   * The last 500 requests, in order of arrival, without those of the pages. Those that have no response yet have no status.
+   *
+   * @param filter By default all but the requests of the control path.
+   * @throws OptionError for a filter that cannot be.
+   * @example
+   * const pages = service.requests({ endpoint: 'search', status: 200 });
+   * console.log(pages.map(({ query, posts }) => [query.next, posts]));
+   */
+  requests(filter: JournalFilter = {}): readonly JournalEntry[] {
+    return this.#journal.entries(filter);
+  }
+
+  /**
+   * Waits for requests that were answered completely, also those of before the call.
+   *
+   * @throws OptionError for a filter that cannot be; IncompleteError if fewer than `count` came within `timeoutMs` of real time.
+   * @example
+   * const [first] = await service.waitForRequests({ endpoint: 'replay' });
+   */
+  waitForRequests(wait: JournalWait = {}): Promise<readonly JournalEntry[]> {
+    return this.#journal.waitFor(wait);
+  }
+
+  /**
+   * Sets the state, or parts of it, back to that of the start: with a new test, nothing of the last one is left. Jobs and
+   * rules in a state folder are removed, too. Open connections go on.
+   *
+   * @param parts By default all.
+   * @returns The parts that were reset.
+   * @throws OptionError for the name of no part; StorageError if the state folder cannot be written.
+   * @example
+   * afterEach(() => service.reset());
+   * await service.reset('faults', 'clock');
+   */
+  reset(...parts: readonly StatePart[]): Promise<readonly StatePart[]> {
+    return this.#state.reset(parts);
+  }
+
+  /**
+   * The state as JSON: jobs with their files, clock, faults, exact posts, injected events, rules and grants, which
+   * contain the users' tokens. Without usage, the requests that limits have counted, and the journal.
+   *
+   * @throws StorageError if the files of a job cannot be read.
+   */
+  snapshot(): Promise<Snapshot> {
+    return this.#state.snapshot();
+  }
+
+  /**
+   * Sets the state to that of a snapshot; what a snapshot does not have is as at the start. A clock that was moved or
+   * frozen goes on from the time that it had.
+   *
+   * @throws OptionError for anything that `snapshot` did not return; StorageError.
+   * @example
+   * const snapshot = await service.snapshot();
+   * // ... a test ...
+   * await service.restore(snapshot);
+   */
+  restore(snapshot: Snapshot): Promise<void> {
+    return this.#state.restore(snapshot);
+  }
+
+  async #whyNotReady(): Promise<string | undefined> {
+    const { stateFolder } = this.#settings;
+    try {
+      const now = this.clock.now();
+      const archive = await this.#visible();
+      await archive.search(ANY, { from: now - MINUTE, to: now + 1 }, { limit: 1 });
+      if (stateFolder !== undefined && existsSync(stateFolder))
+        await access(stateFolder, constants.W_OK);
+      return undefined;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
   /** Ends every connection, then closes the archive. Resolves when all is closed. */
   async stop(): Promise<void> {
     this.#stopping();
@@ -210,6 +310,12 @@ export class Service extends Server {
   /** Stops it: `await using service = createService();`. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+  }
+
+  #controlled(): ControlledService {
+    const { posts, compliance, oauth } = this;
+    const whyNotReady = () => this.#whyNotReady();
+    return { posts, compliance, oauth, journal: this.#journal, state: this.#state, whyNotReady };
   }
 
   async #visible(format?: Format): Promise<Archive> {

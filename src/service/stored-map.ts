@@ -72,6 +72,20 @@ export abstract class StoredMap<Value, Kept> {
     return this.#values.get(key);
   }
 
+  /** Everything, as the file has it. */
+  kept(): Kept {
+    return this.keep(this.all());
+  }
+
+  /** Replaces everything by what `kept` returned, or by nothing. @throws StorageError */
+  replace(kept?: Kept): Promise<void> {
+    return this.change(values => {
+      values.clear();
+      if (kept === undefined) return;
+      for (const value of this.restore(kept)) values.set(this.keyOf(value), value);
+    });
+  }
+
   /** @throws StorageError */
   protected change<Result>(change: (values: Map<string, Value>) => Result): Promise<Result> {
     return this.#serial(async () => {

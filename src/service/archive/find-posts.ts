@@ -96,7 +96,8 @@ async function newest(
 
 /** Without a term for the index, so every post of the window is read. */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
-const ANY: ArchiveQuery = { tree: ALL, matches: () => true };
+/** Every post. */
+export const ANY: ArchiveQuery = { tree: ALL, matches: () => true };
 
 /** A query that only the post with this id matches. */
 export function queryOfId(id: string): ArchiveQuery {

@@ -14,6 +14,13 @@ export interface ComplianceOptions {
   onError(error: unknown): void;
 }
 
+/** An injected event. */
+export interface KeptEvent {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly json: string;
+}
+
 type Listener = (event: ComplianceEvent) => void;
 
 /** After a jump of the clock, the stream sends at most the events of the last day. */
@@ -34,7 +41,7 @@ interface EventMessage {
 export class Compliance {
   readonly #options: ComplianceOptions;
   readonly #generated: GeneratedEvents;
-  readonly #injected = new InjectedEvents();
+  #injected = new InjectedEvents();
   readonly #listeners = new Set<Listener>();
   /** Generated events of the current minute, computed once for all its seconds. */
   #minute: { readonly from: number; readonly events: Promise<readonly ComplianceEvent[]> } = {
@@ -65,6 +72,19 @@ export class Compliance {
   inject(event: object | string, at: number = this.#options.clock.now()): void {
     const injected = this.#injected.add(event, at);
     for (const listener of this.#listeners) listener(injected);
+  }
+
+  /** @internal The injected events, which `replace` takes. */
+  kept(): readonly KeptEvent[] {
+    const window = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
+    return this.#injected.within(window).map(({ at, json }) => ({ at, json }));
+  }
+
+  /** @internal Replaces the injected events. Nothing is sent. @throws OptionError for what is no event. */
+  replace(events: readonly KeptEvent[] = []): void {
+    const injected = new InjectedEvents();
+    for (const { at, json } of events) injected.add(json, at);
+    this.#injected = injected;
   }
 
   /** Whether a post is hidden at an instant. */

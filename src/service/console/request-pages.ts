@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE, SECOND } from '../../time.js';
 import type { Quota } from '../http/quotas.js';
-import type { LoggedRequest } from '../http/request-log.js';
+import { type LoggedRequest, shownAddress } from '../http/request-log.js';
 import { ENDPOINTS, type Endpoint } from '../http/router.js';
 import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage } from './console-page.js';
@@ -69,7 +69,7 @@ const LOG_COLUMNS: readonly Column<LoggedRequest>[] = [
   headerColumn(
     'Request',
     ({ method, address }) =>
-      html`<span class="method">${method}</span> <code>${breakable(address)}</code>`,
+      html`<span class="method">${method}</span> <code>${breakable(shownAddress(address))}</code>`,
   ),
   column('Answer', answerOf, ''),
   column('When', ({ at }) => compactInstant(at), ''),

@@ -15,6 +15,12 @@ export interface MatchedFaults {
   readonly other: Exclude<RequestFault, DelayFault> | undefined;
 }
 
+/** A fault as it goes on. */
+export interface KeptFault {
+  readonly fault: Fault;
+  readonly hits: number;
+}
+
 type OfKind<Kind extends Fault['kind']> = Fault & { readonly kind: Kind };
 
 interface Planted {
@@ -61,6 +67,25 @@ export class Faults {
   tookEffect(fault: Fault): void {
     const id = this.#ids.get(fault);
     if (id !== undefined) this.#effects.set(id, this.effects(id) + 1);
+  }
+
+  /** @internal The faults that have hits left, with all that `replace` needs. */
+  kept(): readonly KeptFault[] {
+    return this.#planted.map(({ fault, skip, left, hits }) => ({
+      fault: { ...fault, skip, times: Number.isFinite(left) ? left : 'always' },
+      hits,
+    }));
+  }
+
+  /** @internal Replaces all faults. @throws OptionError */
+  replace(faults: readonly KeptFault[] = []): void {
+    for (const { fault } of faults) checkFault(fault);
+    this.clear();
+    for (const { fault, hits } of faults) {
+      const { id } = this.plant(fault);
+      const planted = this.#planted.find(one => one.id === id);
+      if (planted !== undefined) planted.hits = hits;
+    }
   }
 
   /** Clears one fault, or all. Returns how many. */

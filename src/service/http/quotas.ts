@@ -58,6 +58,11 @@ export class Quotas {
     return window;
   }
 
+  /** Forgets all requests. */
+  reset(): void {
+    for (const window of this.#windows.values()) window.reset();
+  }
+
   /** The remaining requests of each rate, or of the rates that count the requests of a family. */
   left(endpoint?: Endpoint): readonly Quota[] {
     const quotas: Quota[] = [];
@@ -99,6 +104,11 @@ export class RateWindow {
     if (byDay) return floorTo(DAY, now) + DAY - now;
     const freed = this.#times[this.#times.length - requests];
     return freed === undefined ? perMs : freed + perMs - now;
+  }
+
+  /** Forgets all requests. */
+  reset(): void {
+    this.#times = [];
   }
 
   count(at = this.#clock.now()): void {

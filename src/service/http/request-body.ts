@@ -4,7 +4,20 @@ import { HttpProblem } from './http-problem.js';
 /**
  * Reads the whole body of a request. @throws HttpProblem 413 beyond the limit, with the rest unread.
  */
-export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const body = await readAll(request, maxBytes);
+  bodies.set(request, body);
+  return body;
+}
+
+const bodies = new WeakMap<IncomingMessage, Buffer>();
+
+/** The body of a request, if it was read. */
+export function bodyOf(request: IncomingMessage): Buffer | undefined {
+  return bodies.get(request);
+}
+
+function readAll(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const coding = request.headers['content-encoding'];
     if (coding !== undefined && coding !== 'identity')

@@ -1,15 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import type { ServiceContext } from '../context.js';
+import { getOrMake } from '../get-or-make.js';
 import type { StatusFault } from './fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
 import type { MatchedFaults } from './planted-faults.js';
+import { bodyOf, parseJsonObject } from './request-body.js';
 import type { Outcome } from './request-log.js';
 import {
   createRouter,
   type HttpResponse,
   jsonResponse,
+  type RequestContext,
   type Route,
   type RoutedPath,
 } from './router.js';
@@ -29,6 +33,9 @@ export class RequestListener {
   readonly #find: (pathname: string) => RoutedPath | undefined;
   readonly #context: ServiceContext;
   readonly #active = new Set<AbortController>();
+  /** The number of each connection. */
+  readonly #connections = new WeakMap<Socket, number>();
+  #lastConnection = 0;
 
   constructor(routes: readonly Route[], context: ServiceContext) {
     this.#find = createRouter(routes);
@@ -67,10 +74,22 @@ export class RequestListener {
     const routed = url && this.#find(url.pathname);
     const began = performance.now();
     const update = this.#beginLog(request, url, routed?.route);
+    const { socket } = request;
+    const sentBefore = socket.bytesWritten;
+    const bytes = () => socket.bytesWritten - sentBefore;
     // Only the `close` event shows whether the whole response was sent.
     response.on('close', () =>
-      update({ isCut: !response.writableFinished, tookMs: performance.now() - began }),
+      update({
+        isCut: !response.writableFinished,
+        tookMs: performance.now() - began,
+        bytes: bytes(),
+      }),
     );
+    let posts = 0;
+    const countPosts = (count: number) => {
+      posts += count;
+      update({ posts, bytes: bytes() });
+    };
     const faults =
       url && routed && hasOneHost(request)
         ? this.#context.faults.match(routed.route.endpoint, url.pathname + url.search)
@@ -79,13 +98,13 @@ export class RequestListener {
     update({ fault: kinds || undefined });
     let answer: HttpResponse;
     try {
-      answer = await this.#answer(request, url, routed, faults, signal);
+      answer = await this.#answer(request, url, routed, faults, { signal, countPosts });
     } catch (error) {
       if (signal.aborted) return;
       answer = this.#errorAnswer(error, methodOf(request), routed?.route);
     }
     const quotas = routed && this.#context.quotas.left(routed.route.endpoint);
-    update({ status: answer.status, quotas });
+    update({ status: answer.status, quotas, body: jsonBodyOf(request) });
     await sendResponse(response, answer, this.#bodyHit(faults), signal);
   }
 
@@ -94,7 +113,7 @@ export class RequestListener {
     url: URL | undefined,
     routed: RoutedPath | undefined,
     faults: MatchedFaults | undefined,
-    signal: AbortSignal,
+    { signal, countPosts }: Pick<RequestContext, 'signal' | 'countPosts'>,
   ): Promise<HttpResponse> {
     // RFC 9112 section 3.2 forbids two. Node takes the first, so the check of the host could be evaded.
     if (!hasOneHost(request)) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
@@ -111,7 +130,7 @@ export class RequestListener {
       });
     checkQuery(request);
     const bucketsUntilTimeout = other?.kind === 'counts-timeout' ? other.buckets : undefined;
-    return route.handle({ request, method, url, path, signal, bucketsUntilTimeout });
+    return route.handle({ request, method, url, path, signal, countPosts, bucketsUntilTimeout });
   }
 
   /** The fault of the body, which also hits the body of an error. */
@@ -134,6 +153,7 @@ export class RequestListener {
       method: String(request.method),
       address: url === undefined ? '' : url.pathname + url.search,
       endpoint,
+      connection: getOrMake(this.#connections, request.socket, () => ++this.#lastConnection),
     });
   }
 
@@ -151,6 +171,12 @@ export class RequestListener {
     const errorBody = route?.errorBody ?? searchErrorBody;
     return jsonResponse(status, errorBody(message, clock.now(), method), headers);
   }
+}
+
+/** Forms may have passwords, and are not kept. */
+function jsonBodyOf(request: IncomingMessage): string | undefined {
+  const body = bodyOf(request);
+  return body !== undefined && parseJsonObject(body) !== undefined ? body.toString() : undefined;
 }
 
 /** HEAD counts as GET. */

@@ -30,6 +30,8 @@ export interface RequestContext {
   readonly path: Readonly<Record<string, string>>;
   /** Fires when the client has disconnected or the service stops. */
   readonly signal: AbortSignal;
+  /** Adds posts that the response sends to the log of requests. */
+  countPosts(count: number): void;
   /** Whole buckets after which a planted timeout ends a page of counts. */
   readonly bucketsUntilTimeout?: number | undefined;
 }

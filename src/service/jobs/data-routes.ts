@@ -28,7 +28,7 @@ export function dataRoutes(endpoints: JobAccess): readonly Route[] {
       methods: ['GET'],
       pattern: DATA_PATTERN,
       errorBody: messageErrorBody,
-      async handle({ request, url, path }): Promise<HttpResponse> {
+      async handle({ request, url, path, countPosts }): Promise<HttpResponse> {
         // The signature authorizes. HTTP Basic, which clients send to all job endpoints, is ignored.
         if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
           throw new HttpProblem(
@@ -46,6 +46,7 @@ export function dataRoutes(endpoints: JobAccess): readonly Route[] {
         const etag = `"${file.md5}"`;
         const range = rangeOf(request.headers, size, etag);
         const { start, end } = range ?? { start: 0, end: size - 1 };
+        if (range === undefined && request.method !== 'HEAD') countPosts(file.posts);
         return {
           status: range === undefined ? 200 : 206,
           headers: {

@@ -6,7 +6,7 @@ import type { Route } from '../http/router.js';
 import { dataRoutes } from './data-routes.js';
 import { createDataUrls, type DataUrls } from './data-urls.js';
 import { type JobAccess, jobRoutes } from './job-routes.js';
-import { Jobs } from './jobs.js';
+import { Jobs, type KeptJob } from './jobs.js';
 
 /** The endpoints of historical jobs, and the second origin that serves their files. */
 export class JobEndpoints implements JobAccess {
@@ -51,6 +51,20 @@ export class JobEndpoints implements JobAccess {
   open(): Promise<void> {
     this.#opened ??= this.#open();
     return this.#opened;
+  }
+
+  /** All jobs with their files. @throws StorageError */
+  kept(): Promise<readonly KeptJob[]> {
+    return this.jobs.kept();
+  }
+
+  /** Replaces all jobs by those that `kept` returned, or by none. @throws StorageError */
+  async replace(kept: readonly KeptJob[] = []): Promise<void> {
+    await this.open();
+    await this.jobs.remove();
+    this.jobs = new Jobs(this.context);
+    await this.jobs.open();
+    await this.jobs.add(kept);
   }
 
   async close(): Promise<void> {

@@ -104,6 +104,13 @@ export class JobStore {
     await rm(join(folder, 'data'), { recursive: true, force: true });
   }
 
+  /** Removes a job with everything. */
+  async remove(job: Job): Promise<void> {
+    await this.#writing.get(job.uuid);
+    await this.removeFiles(job);
+    await rm(await this.#jobFolder(job), { recursive: true, force: true });
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#writing.values());
     if (this.#stateFolder === undefined && this.#opened !== undefined)

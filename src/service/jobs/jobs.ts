@@ -1,12 +1,30 @@
 import { randomInt } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import type { ServiceContext } from '../context.js';
 import type { RateWindow } from '../http/quotas.js';
 import type { CreateRequest } from './create-request.js';
 import { IdleTracker } from './idle-tracker.js';
-import type { Job, JobRule } from './job-record.js';
+import type { DataFile, Job, JobRule } from './job-record.js';
 import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
+
+/** A job, and its files as its runner has them. */
+interface StoredJob {
+  readonly job: Job;
+  readonly files: DataFile[];
+}
+
+interface KeptFile extends DataFile {
+  /** The compressed file in base64. */
+  readonly gzip: string;
+}
+
+/** A job with the bytes of its files, as JSON. */
+export interface KeptJob {
+  readonly job: Job;
+  readonly files: readonly KeptFile[];
+}
 
 /** All jobs of the account, including those of earlier runs of the service. */
 export class Jobs {
@@ -103,6 +121,48 @@ export class Jobs {
     return this.#shared.idle.settled(maxWaitMs);
   }
 
+  /** All jobs with the bytes of their files, which `add` of another `Jobs` takes. */
+  async kept(): Promise<readonly KeptJob[]> {
+    const kept: KeptJob[] = [];
+    for (const { job, files } of this.#runners.values()) {
+      const keptFiles: KeptFile[] = [];
+      for (const file of job.gone ? [] : files) {
+        const bytes = await readFile(await this.dataFile(job, file.segment));
+        keptFiles.push({ ...file, gzip: bytes.toString('base64') });
+      }
+      kept.push({ job, files: keptFiles });
+    }
+    return kept;
+  }
+
+  /** Adds jobs and continues them. @throws StorageError */
+  async add(jobs: readonly KeptJob[]): Promise<void> {
+    const { store } = this.#shared;
+    const stored: StoredJob[] = [];
+    for (const { job, files } of jobs) {
+      await store.save(job);
+      const list: DataFile[] = [];
+      for (const { gzip, ...file } of files) {
+        await store.writeDataFile(
+          await this.dataFile(job, file.segment),
+          Buffer.from(gzip, 'base64'),
+        );
+        await store.addFile(job, file);
+        list.push(file);
+      }
+      stored.push({ job, files: list });
+    }
+    this.#continue(stored);
+  }
+
+  /** Stops all jobs and removes them, then closes. @throws StorageError */
+  async remove(): Promise<void> {
+    this.#stopping.abort(new Error('The jobs are reset'));
+    await Promise.all(this.#running);
+    for (const { job } of this.#runners.values()) await this.#shared.store.remove(job);
+    await this.close();
+  }
+
   /** Stops all jobs where they are. A new `Jobs` with the same folder continues them. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('The service stops'));
@@ -112,7 +172,12 @@ export class Jobs {
   }
 
   async #load(): Promise<void> {
-    for (const { job, files } of await this.#shared.store.load()) {
+    this.#continue(await this.#shared.store.load());
+  }
+
+  /** @param jobs In order of creation. */
+  #continue(jobs: readonly StoredJob[]): void {
+    for (const { job, files } of jobs) {
       this.#runners.set(job.uuid, new JobRunner(job, files, this.#shared));
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);

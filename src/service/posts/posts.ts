@@ -23,8 +23,17 @@ export interface PostInFormat extends ArchivedPost {
   readonly terms: ReadonlySet<string>;
 }
 
+/** The posts of a service, as JSON. */
+export interface KeptPosts {
+  readonly posts: readonly (string | NewPost)[];
+  /** Ids. */
+  readonly deleted: readonly string[];
+}
+
 /** A post that was added. */
 interface AddedPost extends ContainedPost {
+  /** What adds it again as it is. */
+  readonly given: string | NewPost;
   readonly at: number;
   readonly lowerHandle: string;
   /** Absent for a post that was completed, which both formats have. */
@@ -121,6 +130,29 @@ export class Posts {
     this.#changes++;
   }
 
+  /** @internal The posts as `replace` takes them. */
+  kept(): KeptPosts {
+    return {
+      posts: [...this.#added.values()].map(({ given }) => given),
+      deleted: [...this.#deleted],
+    };
+  }
+
+  /** @internal Replaces all posts; without an argument, by those of the option. @throws OptionError */
+  replace(kept?: KeptPosts): void {
+    const posts = kept === undefined ? this.#given : readGiven([...kept.posts]);
+    const [added, deleted] = [new Map(this.#added), new Set(this.#deleted)];
+    this.clear();
+    try {
+      if (kept !== undefined || this.#isOpen) this.#complete(posts);
+    } catch (error) {
+      for (const [id, post] of added) this.#added.set(id, post);
+      for (const id of deleted) this.#deleted.add(id);
+      throw error;
+    }
+    for (const id of kept?.deleted ?? []) this.#deleted.add(id);
+  }
+
   /** @internal Whether there are none. */
   get isEmpty(): boolean {
     return this.#added.size === 0;
@@ -142,12 +174,6 @@ export class Posts {
     for (const post of this.#added.values()) checkFormat(post.format, format, `post ${post.id}`);
     if (!this.#isOpen) this.#complete(this.#given);
     this.#isOpen = true;
-  }
-
-  /** @internal Back to the posts of the option. */
-  reset(): void {
-    this.clear();
-    if (this.#isOpen) this.#complete(this.#given);
   }
 
   /** @internal All posts in a format, newest first. @throws OptionError if one of them has another format. */
@@ -199,6 +225,7 @@ export class Posts {
     const retweeted = this.#contained(fields.retweeted, time, `${at}.retweeted`);
     const author: NewAuthor =
       typeof fields.author === 'object' ? fields.author : { handle: fields.author ?? 'someone' };
+    const quoted = this.#contained(fields.quoted, time, `${at}.quoted`);
     const post: CompletedPost = {
       id: fields.id ?? this.#newId(time),
       at: floorTo(SECOND, time),
@@ -209,10 +236,17 @@ export class Posts {
       retweets,
       reply: this.#replied(fields.inReplyTo),
       retweeted,
-      quoted: this.#contained(fields.quoted, time, `${at}.quoted`),
+      quoted,
+    };
+    const given: NewPost = {
+      ...fields,
+      id: post.id,
+      postedAt: time,
+      ...(typeof fields.retweeted === 'object' && { retweeted: retweeted?.given }),
+      ...(typeof fields.quoted === 'object' && { quoted: quoted?.given }),
     };
     return added(
-      { id: post.id, handle: author.handle, userId: post.author.id, text: post.text },
+      { given, id: post.id, handle: author.handle, userId: post.author.id, text: post.text },
       post.at,
       undefined,
       format => new Activity(Buffer.from(renderPost(post, format))),
@@ -220,11 +254,7 @@ export class Posts {
   }
 
   /** The post that another one contains; by default an hour older. */
-  #contained(
-    other: NewPost | string | undefined,
-    time: number,
-    at: string,
-  ): ContainedPost | undefined {
+  #contained(other: NewPost | string | undefined, time: number, at: string): AddedPost | undefined {
     if (other === undefined) return undefined;
     if (typeof other !== 'string')
       return this.#completed({ postedAt: Math.max(time - 60 * MINUTE, FIRST_POST), ...other }, at);
@@ -263,7 +293,13 @@ export class Posts {
 function exact(activity: Activity, format: Format): AddedPost {
   const { id, author, text } = activity;
   return added(
-    { id, handle: author.handle, userId: author.id, text },
+    {
+      given: activity.raw.toString(),
+      id,
+      handle: author.handle,
+      userId: author.id,
+      text,
+    },
     secondOf(activity),
     format,
     () => activity,
@@ -271,7 +307,7 @@ function exact(activity: Activity, format: Format): AddedPost {
 }
 
 function added(
-  fields: Pick<AddedPost, 'id' | 'handle' | 'userId' | 'text'>,
+  fields: Pick<AddedPost, 'given' | 'id' | 'handle' | 'userId' | 'text'>,
   at: number,
   format: Format | undefined,
   render: (format: Format) => Activity,

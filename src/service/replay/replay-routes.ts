@@ -93,7 +93,9 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
         now: () => clock.now(),
         onError: settings.onError,
         onSent: ids => {
-          if (type !== 'compliance') usage.delivered(type, ids);
+          if (type === 'compliance') return;
+          usage.delivered(type, ids);
+          incoming.countPosts(ids.length);
         },
         faults: faultsOf(window, url.pathname + url.search, context.faults),
       });

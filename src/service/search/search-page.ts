@@ -28,11 +28,13 @@ export async function searchPage(
   const { window, parameters } = request;
   const { posts, next } = await findPage(request, context, incoming.signal);
   const rule = matchingRule(request);
-  if (incoming.request.method !== 'HEAD')
+  if (incoming.request.method !== 'HEAD') {
+    incoming.countPosts(posts.length);
     context.usage.delivered(
       incoming.path.product as Product,
       posts.map(({ id }) => id),
     );
+  }
   const body: Uint8Array[] = [];
   // Posts are sent byte for byte as stored, except for their matching rules.
   for (const { activity } of posts)

@@ -20,6 +20,8 @@ const WRITE_EVERY_MS = 250;
 /** Days whose ids are kept. After a clock is set back further, posts count again. */
 const DAYS_OF_IDS = 3;
 
+const EVERYTHING = { before: Number.POSITIVE_INFINITY };
+
 interface Pending {
   readonly day: number;
   readonly product: ProductName;
@@ -85,6 +87,13 @@ export class UsageMeter {
   async days(window: Window): Promise<readonly DayUsage[]> {
     await this.#write();
     return this.#store.days(window);
+  }
+
+  /** Forgets all counts. @throws StorageError */
+  async reset(): Promise<void> {
+    this.#takePending();
+    await this.#write();
+    await this.#store.prune(EVERYTHING, EVERYTHING);
   }
 
   /** Resolves once all counts are stored, if there is a state folder. Later calls count nothing. */

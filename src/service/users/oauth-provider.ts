@@ -188,6 +188,17 @@ export class OAuthProvider {
     return grant?.key === application.key ? grant : undefined;
   }
 
+  /** @internal What all users have granted, with the tokens. */
+  kept(): ReturnType<Grants['kept']> {
+    return this.#grants.kept();
+  }
+
+  /** @internal Replaces what users have granted, and ends pending sign-ins. @throws StorageError */
+  replace(kept?: ReturnType<Grants['kept']>): Promise<void> {
+    this.#requests.clear();
+    return this.#grants.replace(kept);
+  }
+
   /** @internal @throws StorageError if the stored grants cannot be read. */
   open(): Promise<void> {
     return this.#grants.open();

@@ -9,7 +9,13 @@ import { local, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { hourOfPosts, localStreams } from '../replay/local-streams.js';
 import { localOAuth } from '../users/local-oauth.js';
 
-const asked = (address: string) => ({ at: 0, method: 'GET', address, endpoint: undefined });
+const asked = (address: string) => ({
+  at: 0,
+  method: 'GET',
+  address,
+  endpoint: undefined,
+  connection: 1,
+});
 
 describe('the log of requests', () => {
   it('has the last five hundred requests, newest first', () => {

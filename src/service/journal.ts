@@ -1,0 +1,162 @@
+import { checkOptions, milliseconds, oneOf, text, whole } from '../check.js';
+import { IncompleteError } from '../errors.js';
+import type { LoggedRequest, RequestLog } from './http/request-log.js';
+import { ENDPOINTS, type Endpoint } from './http/router.js';
+
+/** A request that a service has had, and its response. Absent members are not known yet, or there is nothing to say. */
+export interface JournalEntry {
+  /** Numbered in order of arrival. */
+  readonly number: number;
+  /** By the service's clock. */
+  readonly at: Date;
+  /** The family of the address; absent if it has none. */
+  readonly endpoint?: Endpoint | undefined;
+  readonly method: string;
+  readonly path: string;
+  /** Decoded. Signatures and tokens are `…`. */
+  readonly query: Readonly<Record<string, string>>;
+  /** A JSON body, as text: ids in it may not fit numbers. */
+  readonly body?: string | undefined;
+  /** Requests of the same number came over the same connection. */
+  readonly connection: number;
+  /** Absent until there is a response. */
+  readonly status?: number | undefined;
+  /** Posts that were sent, by families that send posts. */
+  readonly posts?: number | undefined;
+  /** Bytes that were sent, headers included. */
+  readonly bytes?: number | undefined;
+  /** Milliseconds of real time until the response was sent; absent until then. */
+  readonly durationMs?: number | undefined;
+  /** The kinds of planted faults that hit it. */
+  readonly fault?: string | undefined;
+  /** Whether the connection ended before the response did. */
+  readonly cut?: boolean | undefined;
+}
+
+/** Which requests of the journal. By default all but those of the control path. */
+export interface JournalFilter {
+  /** The family: `search`, `counts`, `jobs`, ... */
+  readonly endpoint?: Endpoint | undefined;
+  /** Only requests whose path and query contain this text. */
+  readonly path?: string | undefined;
+  readonly method?: string | undefined;
+  /** Only with this status of the response. */
+  readonly status?: number | undefined;
+  /** Only requests with a greater number. */
+  readonly after?: number | undefined;
+}
+
+/** How many requests to wait for, and for how long. */
+export interface JournalWait extends JournalFilter {
+  /** @default 1 */
+  readonly count?: number | undefined;
+  /** Milliseconds of real time. @default 10,000 */
+  readonly timeoutMs?: number | undefined;
+}
+
+const FILTER = {
+  endpoint: oneOf('the family of the requests', ENDPOINTS),
+  path: text('text that path and query contain'),
+  method: text('the method'),
+  status: whole('the status of the response', { min: 100, max: 599 }),
+  after: whole('the number after which requests begin'),
+};
+
+const WAIT = {
+  ...FILTER,
+  count: whole('how many requests to wait for', { min: 1, default: 1 }),
+  timeoutMs: milliseconds('the longest wait', { default: 10_000 }),
+};
+
+/** The last requests of a service, as tests see them. */
+export class Journal {
+  readonly #log: RequestLog;
+
+  constructor(log: RequestLog) {
+    this.#log = log;
+  }
+
+  /** In order of arrival. @throws OptionError */
+  entries(filter: JournalFilter): readonly JournalEntry[] {
+    return this.#matching(
+      checkOptions<JournalFilter, typeof FILTER>('service.requests', FILTER, filter),
+    ).map(entryOf);
+  }
+
+  /**
+   * Resolves with the requests once enough of them have come and their responses have ended.
+   *
+   * @throws OptionError; IncompleteError after the longest wait.
+   */
+  async waitFor(wait: JournalWait, signal?: AbortSignal): Promise<readonly JournalEntry[]> {
+    const call = 'service.waitForRequests';
+    const { count, timeoutMs, ...filter } = checkOptions<JournalWait, typeof WAIT>(
+      call,
+      WAIT,
+      wait,
+    );
+    const ended = () => this.#matching(filter).filter(({ tookMs }) => tookMs !== undefined);
+    const end = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
+    if (await this.#log.until(() => ended().length >= count, end)) return ended().map(entryOf);
+    signal?.throwIfAborted();
+    const { length } = ended();
+    throw new IncompleteError(
+      `${call}: of ${count} requests, ${length} had come and were answered within ${timeoutMs} ms. ${this.#others(filter)}`,
+      { missing: [`${count - length} requests`] },
+    );
+  }
+
+  #matching({
+    endpoint,
+    path,
+    method,
+    status,
+    after = 0,
+  }: JournalFilter): readonly LoggedRequest[] {
+    return this.#log.requests
+      .filter(
+        request =>
+          (endpoint === undefined
+            ? request.endpoint !== 'control'
+            : request.endpoint === endpoint) &&
+          (path === undefined || request.address.includes(path)) &&
+          (method === undefined || request.method === method.toUpperCase()) &&
+          (status === undefined || request.status === status) &&
+          request.number > after,
+      )
+      .toReversed();
+  }
+
+  /** What came instead, for a message. */
+  #others({ after }: JournalFilter): string {
+    const all = this.#matching({ after });
+    const last = all
+      .slice(-3)
+      .map(
+        ({ method, address, status }) => `${method} ${address} (${status ?? 'no response yet'})`,
+      );
+    return all.length === 0 ? 'No request came' : `The last requests were ${last.join(', ')}`;
+  }
+}
+
+function entryOf(request: LoggedRequest): JournalEntry {
+  const { number, at, endpoint, method, address, connection } = request;
+  const { body, status, posts, bytes, tookMs, fault, isCut } = request;
+  const url = new URL(address === '' ? '/' : address, 'http://localhost');
+  return {
+    number,
+    at: new Date(at),
+    endpoint,
+    method,
+    path: url.pathname,
+    query: Object.fromEntries(url.searchParams),
+    body,
+    connection,
+    status,
+    posts,
+    bytes,
+    durationMs: tookMs,
+    fault,
+    cut: isCut,
+  };
+}

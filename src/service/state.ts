@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { oneOf } from '../check.js';
+import { OptionError } from '../errors.js';
+import { isRecord } from '../is-record.js';
+import type { Clock } from './clock.js';
+import type { Compliance } from './compliance/compliance-events.js';
+import type { Faults } from './http/planted-faults.js';
+import type { Quotas } from './http/quotas.js';
+import type { RequestLog } from './http/request-log.js';
+import type { JobEndpoints } from './jobs/job-endpoints.js';
+import type { Posts } from './posts/posts.js';
+import type { StreamRules } from './replay/stream-rules.js';
+import type { UsageMeter } from './usage/usage-meter.js';
+import type { OAuthProvider } from './users/oauth-provider.js';
+
+/** The parts of a service's state, which `service.reset` sets back to those of its start. */
+export const STATE_PARTS = [
+  'jobs',
+  'clock',
+  'faults',
+  'posts',
+  'compliance',
+  'rules',
+  'grants',
+  'usage',
+  'limits',
+  'requests',
+] as const;
+/**
+ * A part of a service's state: historical jobs; the clock; planted faults; exact posts; injected compliance events; rules of the
+ * stream; what users have granted; the usage report; the requests that rate limits have counted; the journal of requests.
+ */
+export type StatePart = (typeof STATE_PARTS)[number];
+
+/** State of a service, as JSON: what `service.snapshot()` returns and `service.restore()` takes, also of another service. */
+export interface Snapshot {
+  readonly version: 1;
+  /** Of a form that may change between versions. */
+  readonly state: object;
+  /** SHA-256 of the state, by which a damaged snapshot is recognized. */
+  readonly digest: string;
+}
+
+/** One part: how it is reset, and kept in snapshots. */
+interface Part {
+  /** Absent for what no snapshot has. */
+  kept?(): unknown;
+  /** Takes what `kept` returned. Without an argument: as at the start. */
+  replace(kept?: unknown): void | Promise<void>;
+}
+
+interface Holders {
+  readonly jobs: JobEndpoints;
+  readonly clock: Clock;
+  readonly faults: Faults;
+  readonly posts: Posts;
+  readonly compliance: Compliance;
+  readonly rules: StreamRules;
+  readonly oauth: OAuthProvider;
+  readonly usage: UsageMeter;
+  readonly quotas: Quotas;
+  readonly requests: RequestLog;
+}
+
+/** Resets, saves and restores the state of a service, part by part. */
+export class ServiceState {
+  /** In the order of a reset: jobs first, so that a moved clock does not advance them. */
+  readonly #parts: { readonly [Name in StatePart]: Part };
+
+  constructor(holders: Holders) {
+    const { jobs, clock, faults, posts, compliance, rules, oauth, usage, quotas, requests } =
+      holders;
+    this.#parts = {
+      jobs,
+      clock,
+      faults,
+      posts,
+      compliance,
+      rules,
+      grants: oauth,
+      usage: { replace: () => usage.reset() },
+      limits: { replace: () => quotas.reset() },
+      requests: { replace: () => requests.clear() },
+    };
+  }
+
+  /** @throws OptionError for the name of no part; StorageError. */
+  async reset(names: readonly StatePart[]): Promise<readonly StatePart[]> {
+    for (const name of names) checkPart(name);
+    const chosen = STATE_PARTS.filter(name => names.length === 0 || names.includes(name));
+    for (const name of chosen) await this.#parts[name].replace();
+    return chosen;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    const state: Record<string, unknown> = {};
+    for (const name of STATE_PARTS) state[name] = await this.#parts[name].kept?.();
+    // As it is after a way through JSON, so that the digest is the same.
+    const printed = JSON.stringify(state);
+    return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
+  }
+
+  /** @throws OptionError for anything that `snapshot` did not return; StorageError. */
+  async restore(snapshot: unknown): Promise<void> {
+    const { version, state, digest } = isRecord(snapshot) ? snapshot : {};
+    if (version !== 1 || !isRecord(state) || digest !== digestOf(JSON.stringify(state)))
+      throw new OptionError(
+        'snapshot',
+        'service.restore: `snapshot` must be what service.snapshot() of this version returned, unchanged',
+      );
+    // Old jobs must not see the new clock, and new jobs not the old one, by which they may have expired.
+    await this.#parts.jobs.replace();
+    for (const name of STATE_PARTS)
+      if (name !== 'jobs') await this.#parts[name].replace(state[name]);
+    await this.#parts.jobs.replace(state.jobs);
+  }
+}
+
+const PART = oneOf('a part of the state', STATE_PARTS);
+
+function checkPart(name: unknown): void {
+  if (!PART.accepts(name))
+    throw new OptionError('parts', `service.reset: Expected ${PART.expected}, got ${String(name)}`);
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
