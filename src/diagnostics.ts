@@ -38,11 +38,14 @@ export interface BatchMessage {
   readonly hasCursor: boolean;
 }
 
-/** On `millrace:commit`, once outputs and checkpoint are durable. */
+/** On `millrace:commit`, once what was written and the place where a run goes on are durable. */
 export interface CommitMessage {
+  /** The path of the checkpoint; of `committed`, its `name`; of `toJetStream`, the publisher's entry. */
   readonly checkpoint: string;
-  /** Files that the commit has changed. */
-  readonly files: number;
+  /** Files that the commit has changed; of sinks that write files. */
+  readonly files?: number | undefined;
+  /** Rows of the commit; of `committed`. */
+  readonly rows?: number | undefined;
   readonly durationMs: number;
 }
 

@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { RequestMessage } from '../src/diagnostics.js';
+import type { Activity } from '../src/activity/activity.js';
+import type { CommitMessage, RequestMessage } from '../src/diagnostics.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import type { RunMessage, RunSummary } from '../src/flow/progress.js';
 import { type Account, account } from '../src/http/account.js';
@@ -10,6 +11,7 @@ import { replay } from '../src/replay/replay.js';
 import { search } from '../src/search/search.js';
 import { createService, type Service } from '../src/service/index.js';
 import { collect } from '../src/sinks/collect.js';
+import { committed } from '../src/sinks/committed.js';
 import { files } from '../src/sinks/files.js';
 import { HOUR, MINUTE } from '../src/time.js';
 import { temporaryFolder } from './temporary-folder.js';
@@ -115,6 +117,28 @@ describe('diagnostics channels', () => {
     expect(of('file')).toEqual([{ path: path.join(folder, 'posts.jsonl'), posts, bytes }]);
     expect(of('run:end')).toMatchObject([{ state: 'complete', written: posts, files: 1 }]);
     expect(messages.at(-1)?.message).toBe(messages[0]?.message);
+  });
+
+  it('have the commits of a target of the caller', async () => {
+    const messages = messagesOf('millrace:commit');
+    const rows: Activity[] = [];
+    let saved: string | undefined;
+    const sink = committed<Activity>({
+      name: 'a list',
+      load: () => saved,
+      save: text => {
+        saved = text;
+      },
+      write: posts => void rows.push(...posts),
+    });
+    await pipeline(search(acme, query(2)), dedupe(), sink);
+    const commits = messages.map(({ shown }) => shown as CommitMessage);
+    expect(commits[0]).toEqual({
+      checkpoint: 'a list',
+      rows: expect.any(Number),
+      durationMs: expect.any(Number),
+    });
+    expect(commits.reduce((sum, { rows = 0 }) => sum + rows, 0)).toBe(rows.length);
   });
 
   it('of undici have the requests, too', async () => {

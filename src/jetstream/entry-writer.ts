@@ -1,3 +1,4 @@
+import { publish } from '../diagnostics.js';
 import type { Cursor } from '../flow/flow.js';
 import type { PublisherEntry, PublisherState } from './publisher-entry.js';
 
@@ -86,12 +87,15 @@ export class EntryWriter {
     const cursor = this.#cursor;
     if (cursor === undefined) return;
     this.#cursor = undefined;
-    this.#lastCommit = performance.now();
+    const started = performance.now();
+    this.#lastCommit = started;
     this.#committing = this.#options
       .acknowledged()
-      .then(state => {
+      .then(async state => {
         const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
-        return this.#write({ ...state, cursor: json });
+        await this.#write({ ...state, cursor: json });
+        const durationMs = performance.now() - started;
+        publish('commit', () => ({ checkpoint: this.#entry.key, durationMs }));
       })
       .catch(error => this.#options.onFailure(error))
       .finally(() => {

@@ -142,6 +142,11 @@ export class PublisherEntry {
     this.#revision = revision;
   }
 
+  /** Its name in the bucket. */
+  get key(): string {
+    return this.#key;
+  }
+
   get state(): PublisherState {
     return this.#state;
   }

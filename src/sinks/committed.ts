@@ -9,6 +9,7 @@ import {
   text,
   whole,
 } from '../check.js';
+import { publish } from '../diagnostics.js';
 import { isBudgetSpent, StorageError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
@@ -281,7 +282,10 @@ class Run<T, Tx> {
   }
 
   async #commit(taken: Parameters<Target<T, Tx>['commit']>[0], isLast: boolean): Promise<void> {
+    const started = performance.now();
     await this.#target.commit(taken, isLast);
+    const [rows, durationMs] = [taken.rows.length, performance.now() - started];
+    publish('commit', () => ({ checkpoint: this.#options.name, rows, durationMs }));
     if (this.#run.progress !== undefined) this.#run.progress.written += taken.rows.length;
   }
 

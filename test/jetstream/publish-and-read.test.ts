@@ -1,4 +1,5 @@
-import { Activity, collect, Flow, pipeline } from 'millrace';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Activity, type CommitMessage, collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { hasNatsServer, startNode } from './nats-server.js';
@@ -44,5 +45,21 @@ describe.skipIf(!hasNatsServer)('posts through a stream', () => {
       new Set(posts(0, 1000).map(post => post.raw.toString())),
     );
     expect(read).toHaveLength(1000);
+  });
+
+  it('say on a channel which cursors were committed', async () => {
+    await using node = await startNode();
+    const commits: CommitMessage[] = [];
+    const listener = (message: unknown) => commits.push(message as CommitMessage);
+    subscribe('millrace:commit', listener);
+    try {
+      const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+      const create = { maxBytes: MAX_BYTES };
+      await pipeline(source(500), toJetStream({ ...to, create, commitIntervalMs: 0 }));
+    } finally {
+      unsubscribe('millrace:commit', listener);
+    }
+    expect(commits.length).toBeGreaterThan(0);
+    expect(commits[0]).toEqual({ checkpoint: 'posts', durationMs: expect.any(Number) });
   });
 });
