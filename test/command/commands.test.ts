@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SHARED_FLAGS } from '../../src/command/command.js';
 import { COMMANDS } from '../../src/command/commands.js';
-import type { Flag } from '../../src/command/flags.js';
+import { type Flag, optionsOf } from '../../src/command/flags.js';
+import { Call, Name, runScript, type Script } from '../../src/command/script.js';
 import { pageNamed, tableOf } from '../pages.js';
 
 const commands = await Promise.all(
@@ -39,4 +40,87 @@ describe('commands', () => {
       expect([name, new Set(names).size]).toEqual([name, names.length]);
     }
   });
+
+  it.each([
+    ['posts.csv', 'csv'],
+    ['posts.csv.gz', 'csv'],
+    ['posts.parquet', 'parquet'],
+    ['posts.jsonl', 'files'],
+    ['posts.jsonl.gz', 'files'],
+  ])('write %s with %s', async (out, sink) => {
+    expect(await stagesOf('convert', ['archive'], { out })).toEqual([
+      ...['localFiles', 'gunzip', 'jsonLines', 'activities', 'dedupe', sink],
+    ]);
+  });
+
+  it('route posts by tag where the path has one, and never counts', async () => {
+    const out = '{tag}.jsonl';
+    expect(await stagesOf('search', ['tea'], { out })).toEqual([
+      ...['search', 'dedupe', 'routeByTag', 'files'],
+    ]);
+    expect(await stagesOf('counts', ['tea'], { out })).toEqual(['counts', 'files']);
+  });
+
+  it('pass on only posts that a rule matches', async () => {
+    const { call } = await scriptOf('match', ['rules.json'], { product: 'search' });
+    const matchRules = call.args.find(
+      stage => stage instanceof Call && stage.name === 'matchRules',
+    );
+    expect(matchRules).toMatchObject({
+      args: [expect.anything(), { dropUnmatched: true, product: 'search' }],
+    });
+  });
+
+  it('draw counts as a chart on a terminal, unless --out names a file', async () => {
+    expect(await stagesOf('counts', ['tea'], {}, true)).toEqual(['counts', 'chart']);
+    expect(await stagesOf('counts', ['tea'], {}, false)).toEqual(['counts', 'stdout']);
+    expect(await stagesOf('counts', ['tea'], { out: 'x.csv' }, true)).toEqual(['counts', 'csv']);
+  });
+
+  it('ask before a job is accepted, and accept nothing without a yes', async () => {
+    const script = await scriptOf('job accept', ['abc']);
+    const accepted: unknown[] = [];
+    const library = {
+      account: () => 'an account',
+      jobs: { accept: (...args: readonly unknown[]) => accepted.push(args[1]) },
+    };
+    const running = { library, signal: new AbortController().signal, progress: 'off' } as const;
+    const refuse = () => Promise.reject(new Error('Not confirmed'));
+    await expect(runScript(script, { ...running, confirm: refuse })).rejects.toThrow('Not conf');
+    expect(accepted).toEqual([]);
+    await runScript(script, { ...running, confirm: async () => true });
+    expect(accepted).toEqual(['abc']);
+  });
+
+  it('close what they opened, also after an error', async () => {
+    const closed: string[] = [];
+    const library = {
+      open: (name: string) => ({ close: () => closed.push(name) }),
+      fail: () => Promise.reject(new Error('full')),
+    };
+    const script: Script = {
+      constants: { a: new Call('open', ['a']), b: new Call('open', ['b']) },
+      call: new Call('fail', [new Name('a')]),
+    };
+    const running = { library, signal: new AbortController().signal, progress: 'off' } as const;
+    await expect(runScript(script, { ...running, confirm: async () => true })).rejects.toThrow();
+    expect(closed).toEqual(['a', 'b']);
+  });
 });
+
+/** The script of a command with these values of flags. */
+async function scriptOf(
+  name: string,
+  positionals: readonly string[],
+  values: Readonly<Record<string, unknown>> = {},
+  isTerminal = false,
+): Promise<Script> {
+  const { command } = commands.find(one => one.name === name) as (typeof commands)[number];
+  return command.build({ positionals, options: flags => optionsOf(flags, values), isTerminal });
+}
+
+/** The names of the stages of its pipeline. */
+async function stagesOf(...args: Parameters<typeof scriptOf>): Promise<readonly string[]> {
+  const { call } = await scriptOf(...args);
+  return call.args.flatMap(stage => (stage instanceof Call ? [stage.name] : []));
+}

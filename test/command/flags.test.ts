@@ -28,6 +28,8 @@ describe('flags', () => {
     expect(optionsOf(FLAGS, given)).toEqual({
       ...{ limit: 12, columns: ['id', 'text'], fromDate: '2024', isFast: true },
     });
+    expect(optionsOf(FLAGS, { limit: '' })).toEqual({ limit: '' });
+    expect(optionsOf(FLAGS, { limit: ' ' })).toEqual({ limit: ' ' });
     expect(optionsOf(FLAGS, { limit: 'many', product: '31day' })).toEqual({
       ...{ limit: 'many', product: '31day' },
     });

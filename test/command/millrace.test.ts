@@ -65,6 +65,9 @@ describe('millrace', () => {
     const quiet = await millrace('search', 'coffee', ...short, '--quiet');
     expect(idsOf(quiet.stdout).toSorted()).toEqual(ids.toSorted());
     expect(quiet.stderr).toBe('');
+    const json = await millrace('search', 'coffee', ...window, '--json', '--quiet');
+    expect(idsOf(json.stdout).toSorted()).toEqual(ids.toSorted());
+    expect(JSON.parse(json.stderr)).toMatchObject({ posts: ids.length });
   });
 
   it.concurrent('writes the files that --out names, and goes on at a checkpoint', async () => {
@@ -206,6 +209,30 @@ describe('millrace', () => {
     expect(await millrace('job', 'accept', job.uuid)).toMatchObject({ code: 2 });
   });
 
+  it.skipIf(process.platform !== 'linux')(
+    'asks on a terminal what a job may cost, and accepts nothing without a yes',
+    async () => {
+      const args = ['job', 'create', '--title', 'asked', '--rules', 'rules.json', ...window];
+      const { uuid } = JSON.parse((await millrace(...args)).stdout);
+      const status = async () =>
+        JSON.parse((await millrace('job', 'quote', uuid)).stdout).status as string;
+      await expect.poll(status, { timeout: 30_000 }).toBe('quoted');
+      const answered = async (answer: string) => {
+        const command = `${process.execPath} ${COMMAND} job accept ${uuid}`;
+        const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: folder });
+        const output = outputOf(child);
+        child.stdout?.once('data', () => child.stdin?.write(`${answer}\n`));
+        return output;
+      };
+      const refused = await answered('what');
+      expect(refused.stdout).toContain('cannot be stopped. Go on? (y/N)');
+      expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('Not confirmed') });
+      expect(await status()).toBe('quoted');
+      expect((await answered('yes')).code).toBe(0);
+      expect(await status()).not.toBe('quoted');
+    },
+  );
+
   it.concurrent('replays a stream, stores compliance events, and applies them', async () => {
     const now = service.clock.now();
     const [from, to] = [now - 60 * MINUTE, now - 40 * MINUTE].map(formatTimestamp) as [
@@ -271,19 +298,13 @@ describe('millrace', () => {
   it('ends with 3 if something is missing, and names the command that goes on', async () => {
     service.faults.plant({ kind: 'status', status: 401, times: 1, skip: 1, endpoint: 'search' });
     const args = ['search', 'coffee OR tea', ...window, '--max-results', '10', '--quiet'];
-    const { code, stderr } = await millrace(
-      ...args,
-      '--checkpoint',
-      'part.json',
-      '--out',
-      'part.jsonl',
-    );
+    const kept = ['--checkpoint=part.json', '--out', 'part.jsonl'];
+    const { code, stderr } = await millrace(...args, ...kept);
     expect(stderr).toContain('missing: ');
     expect(stderr).toContain("To go on: millrace search 'coffee OR tea' --from-date 20");
     expect(code).toBe(3);
-    expect((await millrace(...args, '--checkpoint', 'part.json', '--out', 'part.jsonl')).code).toBe(
-      0,
-    );
+    const rest = [...args, '--checkpoint', 'part.json', '--out', 'part.jsonl'];
+    expect((await millrace(...rest)).code).toBe(0);
     const all = idsOf((await millrace(...args)).stdout);
     const part = idsOf(await readFile(path.join(folder, 'part.jsonl'), 'utf8'));
     expect(part.toSorted()).toEqual(all.toSorted());
