@@ -116,9 +116,10 @@ export class WatchedRequest {
     this.#finish(CHANNELS.requestEnd, { status, receivedBytes });
   }
 
-  fail(error: unknown): void {
+  /** @param received Of a response that had begun. */
+  fail(error: unknown, received: Pick<RequestMessage, 'status' | 'receivedBytes'> = {}): void {
     const { status } = Object(error) as { readonly status?: number };
-    this.#finish(CHANNELS.requestError, { status, error });
+    this.#finish(CHANNELS.requestError, { status, ...received, error });
   }
 
   #finish(to: { publish(message: object): void }, result: Partial<RequestMessage>): void {

@@ -1,8 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Activity } from '../src/activity/activity.js';
-import type { CommitMessage, RequestMessage } from '../src/diagnostics.js';
+import {
+  type BatchMessage,
+  type CommitMessage,
+  type RequestMessage,
+  WatchedRequest,
+} from '../src/diagnostics.js';
+import { ConnectionError } from '../src/errors.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import type { RunMessage, RunSummary } from '../src/flow/progress.js';
 import { type Account, account } from '../src/http/account.js';
@@ -90,6 +97,35 @@ describe('diagnostics channels', () => {
     expect(messages[3]?.shown).toMatchObject({ reason: 'retry', until: expect.any(Date) });
   });
 
+  it.each(REQUESTS)('have each request where only %s is heard', async name => {
+    service.faults.plant({ kind: 'cut', afterBytes: 100, endpoint: 'search' });
+    const messages = messagesOf(name);
+    await pipeline(search(acme, query(1)), collect());
+    // The first was cut, and is repeated.
+    expect(messages.length).toBe(name === REQUESTS[0] ? 2 : 1);
+  });
+
+  it('have the error of a request whose body was cut, with what came of it', async () => {
+    service.faults.plant({ kind: 'cut', afterBytes: 1_000, endpoint: 'search' });
+    const messages = messagesOf(...REQUESTS);
+    await pipeline(search(acme, query(1)), collect());
+    expect(messages.map(({ name }) => name)).toEqual([
+      ...[REQUESTS[0], REQUESTS[2], REQUESTS[0], REQUESTS[1]],
+    ]);
+    expect(messages[1]?.shown).toMatchObject({
+      ...{ status: 200, receivedBytes: 1_000, error: expect.any(ConnectionError) },
+    });
+  });
+
+  it('have no second end of a request', () => {
+    const messages = messagesOf(...REQUESTS);
+    const watched = WatchedRequest.start('GET', new URL('https://example.com/a?b=c'));
+    watched?.end(200, 5);
+    watched?.fail(new Error('late'));
+    watched?.end(200, 5);
+    expect(messages.map(({ name }) => name)).toEqual(REQUESTS.slice(0, 2));
+  });
+
   it('have the connections of a replay until they end', async () => {
     const now = service.clock.now();
     const messages = messagesOf(...REQUESTS);
@@ -97,7 +133,7 @@ describe('diagnostics channels', () => {
     await pipeline(replay(acme, { streamType: 'firehose', fromDate, toDate, folder }), collect());
     const ends = messages.filter(({ name }) => name === REQUESTS[1]);
     expect(ends.map(({ shown }) => shown)).toContainEqual(
-      expect.objectContaining({ status: 200, url: expect.stringContaining('/replay/') }),
+      expect.objectContaining({ status: 200, url: expect.stringMatching(/\/replay\/.*\.json$/) }),
     );
   });
 
@@ -114,9 +150,17 @@ describe('diagnostics channels', () => {
       { items: 10, hasCursor: expect.any(Boolean) },
     ]);
     expect(of('commit').at(-1)).toMatchObject({ checkpoint, durationMs: expect.any(Number) });
+    expect(of('commit')).toContainEqual(expect.objectContaining({ files: 1 }));
     expect(of('file')).toEqual([{ path: path.join(folder, 'posts.jsonl'), posts, bytes }]);
     expect(of('run:end')).toMatchObject([{ state: 'complete', written: posts, files: 1 }]);
     expect(messages.at(-1)?.message).toBe(messages[0]?.message);
+  });
+
+  it('have batches of a source without cursors', async () => {
+    const messages = messagesOf('millrace:batch');
+    await pipeline(Readable.from(['a', 'b']), collect());
+    expect(messages.map(({ shown }) => (shown as BatchMessage).hasCursor)).not.toContain(true);
+    expect(messages.length).toBeGreaterThan(0);
   });
 
   it('have the commits of a target of the caller', async () => {

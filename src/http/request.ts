@@ -111,7 +111,9 @@ async function send(
       return handler.receivedBytes;
     },
     close() {
-      watched?.end(status, handler.receivedBytes);
+      const { failure, receivedBytes } = handler;
+      if (failure === undefined) watched?.end(status, receivedBytes);
+      else watched?.fail(failure, { status, receivedBytes });
       handler.close();
     },
   };

@@ -48,6 +48,11 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
   }
 
+  /** The error that ended the response early; `undefined` for one that goes on or has ended. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
   /** Undici calls it when the connection is open, just before it writes the request. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
