@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { type Options, parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
@@ -14,6 +16,7 @@ import type { Written } from '../../src/sinks/output/written.js';
 import { csvRow } from '../../src/tables/csv-row.js';
 import * as tables from '../../src/tables/tables.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
+import { blocksOf, pageNamed } from '../pages.js';
 import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -56,6 +59,54 @@ async function textOf<T>(items: readonly T[], options: Omit<CsvOptions<T>, 'path
 
 const own = <Type extends tables.ColumnType>(type: Type, name = 'value') =>
   ({ name, type, value: (item: unknown) => item }) as unknown as tables.Column<unknown>;
+
+describe('the programs of the page read what was written', () => {
+  const texts = [
+    'plain',
+    '',
+    null,
+    'null',
+    'NULL',
+    'NA',
+    'nan',
+    ' ',
+    '9007199254740993',
+    'a "b",\nc',
+  ];
+  const columns: tables.Column<{ readonly id: string; readonly text: string | null }>[] = [
+    { name: 'id', type: 'string', value: ({ id }) => id },
+    { name: 'text', type: 'string', value: ({ text }) => text },
+  ];
+  const written = async () => {
+    const folder = await temporaryFolder();
+    const rows = texts.map((text, i) => ({ id: `${i}`, text }));
+    await pipeline(places([rows]), csv({ path: path.join(folder, '20240131.csv'), columns }));
+    return folder;
+  };
+  const lineOf = (language: string) =>
+    String(
+      blocksOf(pageNamed('src/tables/README.md'), language).find(block => block.includes('csv')),
+    );
+
+  it('DuckDB, with empty texts and such as null', async () => {
+    const folder = await written();
+    const connection = await (await DuckDBInstance.create()).connect();
+    const query = `${lineOf('sql').replace('out/csv', folder)} ORDER BY id::INT`;
+    const rows = (await connection.runAndReadAll(query)).getRowObjects();
+    connection.closeSync();
+    expect(rows.map(({ text }) => text)).toEqual(texts);
+  });
+
+  it('pandas, with empty texts for no value', async context => {
+    const isThere = (python: string) => spawnSync(python, ['-c', 'import pandas']).status === 0;
+    const python = ['python3', '/usr/bin/python3'].find(isThere);
+    context.skip(python === undefined, 'pandas is not installed: apt-get install python3-pandas');
+    const line = lineOf('python').replace('out/csv', await written());
+    const script = `import json, pandas\n${line}\nprint(json.dumps(list(posts['text'])))`;
+    const { stdout } = spawnSync(String(python), ['-c', script], { encoding: 'utf8' });
+    expect(JSON.parse(stdout)).toEqual(texts.map(text => text ?? ''));
+  });
+});
 
 describe('csv', () => {
   it('writes the names of the columns and a row for each post, ended by CR and LF', async () => {

@@ -37,7 +37,7 @@ function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
         address: `${base}.json`,
         query: 'query=coffee%20lang%3Aen&maxResults=10',
         script: [
-          `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en" }), take(10), stdout());`,
+          `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en", limit: 10 }), stdout());`,
         ],
       }),
       endpoint({
@@ -186,8 +186,8 @@ function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): Endpo
         isSigned: true,
         script: [
           ...signIn,
-          'const own = search(acme, { product: "30day", query: "from:" + token.screenName });',
-          'const ids = (await pipeline(own, take(10), collect())).map(post => post.id);',
+          'const own = search(acme, { product: "30day", query: "from:" + token.screenName, limit: 10 });',
+          'const ids = (await pipeline(own, collect())).map(post => post.id);',
           'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
         ],
       }),
