@@ -20,7 +20,7 @@ describe('a service option', () => {
     [{ archive: null }, 'archive'],
     [{ format: 'xml' }, 'format'],
     [{ seed: {} }, 'seed'],
-    [{ postsPerMinute: 0 }, 'postsPerMinute'],
+    [{ postsPerMinute: -1 }, 'postsPerMinute'],
     [{ postsPerMinute: 20_001 }, 'postsPerMinute'],
     [{ limits: { searchRate: null } }, 'limits.searchRate'],
     [{ perMinuteLimit: 1.5 }, 'perMinuteLimit'],
