@@ -156,6 +156,16 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/[1-9]\d* of [1-9]\d* posts match lang:en, such as: \S/);
   });
 
+  it('26-recorded: serves the posts that it has recorded, also without the account', async () => {
+    const first = await run('26-recorded.ts');
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    const [, posts] =
+      /^(\d+) posts recorded in out\/recorded\n\1 posts from/.exec(first.stdout) ?? [];
+    expect(Number(posts)).toBeGreaterThan(5);
+    const again = await run('26-recorded.ts');
+    expect(again).toMatchObject({ code: 0, stdout: `${posts} posts from the recording\n` });
+  });
+
   it.runIf(isSlowSuite)(
     '06-job-to-files: writes every post of a job, and nothing when it is run again',
     async () => {

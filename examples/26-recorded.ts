@@ -1,0 +1,22 @@
+// Records posts of the account once and serves them on this machine from then on: the same script, the same posts, and
+// no request that counts. With MILLRACE_BASE_URL or MILLRACE_URL in the environment it records there, otherwise from a
+// local service.
+import { existsSync } from 'node:fs';
+import { type Account, account, collect, dedupe, files, pipeline, search } from 'millrace';
+import { createService } from 'millrace/service';
+
+const window = { fromDate: '202401010000', toDate: '202401020000' };
+const coffee = (acme: Account) => search(acme, { product: 'fullarchive', query: 'coffee lang:en', ...window });
+
+if (!existsSync('out/recorded.json')) {
+  const real = process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL ? undefined : createService();
+  // The checkpoint is beside the folder, not in it: every file of the folder is served.
+  const sink = files({ path: 'out/recorded/{day}.jsonl.gz', checkpoint: 'out/recorded.json' });
+  const { posts } = await pipeline(coffee(account(await real?.start())), dedupe(), sink);
+  console.log(`${posts} posts recorded in out/recorded`);
+  await real?.stop();
+}
+
+await using recorded = createService({ archive: 'out/recorded' });
+const posts = await pipeline(coffee(account(await recorded.start())), dedupe(), collect());
+console.log(`${posts.length} posts from the recording`);
