@@ -6,7 +6,7 @@ import { account } from '../../src/http/account.js';
 import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
+import { DAY, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone } from './kill-until-done.js';
@@ -56,5 +56,37 @@ describe('a search with a checkpoint', () => {
       expect(lines.length).toBe(expected.length);
       expect(lines.toSorted()).toEqual(expected.toSorted());
     }
+  });
+
+  it('adds every new post exactly once in the next runs, however often and whenever they are killed', async () => {
+    const { limit: _, ...query } = QUERY;
+    const now = service.clock.now();
+    for (let kills = 0; kills < KILLS; ) {
+      // The clock of the script is ahead of the service's.
+      service.clock.set(now - 2 * DAY);
+      const window = { ...query, fromDate: formatTimestamp(now - 2 * DAY - 5 * HOUR) };
+      const out = await temporaryFolder();
+      const incremental = JSON.stringify({ ...window, incremental: true });
+      const args = [out, JSON.stringify(options), incremental];
+      for (let night = 0; night < 3; night++) {
+        kills += await killUntilDone(
+          { script: SCRIPT, args },
+          { maxMs: 20, growth: bySuite(2, 1.5) },
+        );
+        service.clock.advance(4 * HOUR);
+      }
+      const toDate = formatTimestamp(service.clock.now());
+      const posts = await pipeline(search(account(options), { ...window, toDate }), collect());
+      const lines = await linesOf(out);
+      const before = service.clock.now() - 4 * HOUR - 10 * MINUTE;
+      const settled = posts.filter(({ postedAt }) => postedAt.getTime() < before);
+      const ids = lines.map(line => String(JSON.parse(line).id_str));
+      expect(new Set(ids).size).toBe(ids.length);
+      const all = new Set(posts.map(({ id }) => id));
+      expect(ids.filter(id => !all.has(id))).toEqual([]);
+      const there = new Set(ids);
+      expect([...new Set(settled.map(({ id }) => id))].filter(id => !there.has(id))).toEqual([]);
+    }
+    service.clock.set(now);
   });
 });
