@@ -43,9 +43,8 @@ export class InjectedEvents {
   add(event: object | string, at: number): ComplianceEvent {
     const json = typeof event === 'string' ? event : JSON.stringify(event);
     const [kind, body] = readEvent(json);
-    const post = objectAt(body, 'status') ?? objectAt(body, 'favorite');
-    const user = idOf(post ?? {}, 'user_id') ?? idOf(body, 'user_id') ?? userOf(kind, body);
-    const partition = partitionOf(user ?? idOf(post ?? body, 'id') ?? '');
+    const { post, user } = subjectOf(json);
+    const partition = partitionOf(user ?? post ?? idOf(body, 'id') ?? '');
     const added = { at, partition, json };
     this.#events.push(added);
     this.#events.sort((a, b) => a.at - b.at);
@@ -87,6 +86,18 @@ export class InjectedEvents {
     }
     return reasons.size > 0;
   }
+}
+
+/** The kind of an event, and the ids of the post and the user that it is about, as far as it names them. */
+export function subjectOf(json: string): {
+  readonly kind: string;
+  readonly post: string | undefined;
+  readonly user: string | undefined;
+} {
+  const [kind, body] = readEvent(json);
+  const about = objectAt(body, 'status') ?? objectAt(body, 'favorite') ?? {};
+  const user = idOf(about, 'user_id') ?? idOf(body, 'user_id') ?? userOf(kind, body);
+  return { kind, post: idOf(about, 'id'), user };
 }
 
 function readEvent(json: string): readonly [kind: string, body: Fields] {

@@ -1,5 +1,6 @@
 import { DAY, HOUR, MINUTE } from '../../time.js';
 import type { ComplianceEvent } from '../compliance/generated-events.js';
+import { subjectOf } from '../compliance/injected-events.js';
 import { commandList } from './command-list.js';
 import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
@@ -60,17 +61,24 @@ const COLUMNS: readonly Column<ComplianceEvent>[] = [
   headerColumn(
     'Kind',
     ({ json, partition }) =>
-      html`<span class="word">${kindOf(json)}</span> <span class="second">partition ${partition}</span>`,
+      html`<span class="word">${shortened(subjectOf(json).kind)}</span> <span class="second">partition ${partition}</span>`,
   ),
+  column('Post', ({ json }) => idShown(subjectOf(json).post), 'post'),
+  column('User', ({ json }) => idShown(subjectOf(json).user), 'user'),
   besideColumn('When', ({ at }) => compactInstant(at)),
-  column('Message', ({ json }) => html`<code class="long">${breakable(json)}</code>`, ''),
+  column(
+    'Message',
+    ({ json }) =>
+      html`<details><summary>JSON</summary><code class="long">${breakable(json)}</code></details>`,
+    '',
+  ),
 ];
 
 const MAX_KIND_LENGTH = 24;
 
-/** The first key of an event, which is its kind. */
-function kindOf(json: string): string {
-  const kind = /"([^"]*)"/.exec(json)?.[1] ?? '';
+const idShown = (id: string | undefined) => id !== undefined && html`<code>${breakable(id)}</code>`;
+
+function shortened(kind: string): string {
   return kind.length > MAX_KIND_LENGTH ? `${kind.slice(0, MAX_KIND_LENGTH)}…` : kind;
 }
 

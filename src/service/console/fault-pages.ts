@@ -27,6 +27,7 @@ export const faultPages: readonly ConsolePage[] = [
         throw new HttpProblem(403, 'The control of this service is switched off.');
       const action = form.get('action');
       if (action === 'plant') return plant(visit, form);
+      if (action === 'preset') return plantPreset(visit, form);
       return action === 'clear' ? clear(visit, form) : move(visit, form);
     },
   },
@@ -65,7 +66,37 @@ ${clockForms({ clock, csrf, isReadOnly, problem: clockProblem })}${messageAt('cl
 <section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
 ${!isReadOnly && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
 ${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${!isReadOnly && ' Plant one below.'}</p>` : list}</section>
-${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${faultForm({ kind, csrf, ...form })}</section>`}`,
+${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${presetForm(csrf)}${faultForm({ kind, csrf, ...form })}</section>`}`,
+  };
+}
+
+/** The faults that are tried most. */
+const PRESETS: Readonly<Record<string, Fault>> = {
+  '503 three times': { kind: 'status', status: 503, times: 3 },
+  'Stream cut after 100 posts': { kind: 'content-cut', afterMessages: 100 },
+  Silence: { kind: 'stall', afterBytes: 1_000 },
+  'Slow from now on': { kind: 'delay', ms: 3_000, times: 'always' },
+};
+
+function presetForm(csrf: string): Html {
+  const buttons = Object.keys(PRESETS).map(
+    name => html`<button name="preset" value="${name}">${name}</button>`,
+  );
+  return html`<form method="post" action="${HERE}">${csrfField(csrf)}<input type="hidden" name="action" value="preset">
+<div class="row">${buttons}</div></form>`;
+}
+
+function plantPreset({ parts }: PageRequest, form: URLSearchParams): FormRedirect {
+  const name = form.get('preset') ?? '';
+  const preset = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
+  if (preset === undefined) throw new HttpProblem(400, 'There is no such fault.');
+  return planted(parts.context.faults.plant(preset));
+}
+
+function planted({ id }: PlantedFault): FormRedirect {
+  return {
+    location: `${HERE}#${rowId(id)}`,
+    message: { tone: 'good', text: 'The fault is planted.' },
   };
 }
 
@@ -73,11 +104,7 @@ function plant(visit: PageRequest, form: URLSearchParams): FormRedirect | PageCo
   const kind = visit.incoming.url.searchParams.get('kind');
   if (!isFaultKind(kind)) throw new HttpProblem(400, 'There is no such kind of fault.');
   try {
-    const { id } = visit.parts.context.faults.plant(faultOf(kind, form) as unknown as Fault);
-    return {
-      location: `${HERE}#${rowId(id)}`,
-      message: { tone: 'good', text: 'The fault is planted.' },
-    };
+    return planted(visit.parts.context.faults.plant(faultOf(kind, form) as unknown as Fault));
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     const field = error.option.replace(/^fault\./, '');

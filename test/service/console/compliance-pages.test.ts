@@ -21,6 +21,18 @@ describe('the page of compliance events', () => {
     const last = await browser.get(`${address}?page=6&last=1h`);
     expect(readable(last.text)).toContain('Newer 61 to 61 of 61');
     expect(readable((await browser.get(`${address}?last=10m`)).text)).toContain('1 event');
+    const newest = service.compliance;
+    newest.inject(
+      '{"user_withheld":{"user":{"id":9007199254740993},"withheld_in_countries":["FR"]}}',
+      NOW - MINUTE,
+    );
+    newest.inject(
+      '{"delete":{"status":{"id":1,"id_str":"1790322147456000001","user_id_str":"77"}}}',
+      NOW,
+    );
+    const rows = readable((await browser.get(`${address}?last=10m`)).text);
+    expect(rows).toMatch(/delete partition \d 1790322147456000001 77 /);
+    expect(rows).toMatch(/user_withheld partition \d 9007199254740993 /);
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });
 });

@@ -48,6 +48,20 @@ describe('the clock and faults', () => {
     },
   );
 
+  it('are planted by one press for the faults that are tried most', async () => {
+    const { browser, service } = await signedIn();
+    const { text } = await browser.get(address);
+    const names = [...text.matchAll(/name="preset" value="([^"]+)"/g)].map(([, name]) => `${name}`);
+    for (const preset of names)
+      expect((await browser.post(address, { action: 'preset', preset })).status).toBe(303);
+    expect(service.faults.list().map(({ kind }) => kind)).toEqual([
+      ...['status', 'content-cut', 'stall', 'delay'],
+    ]);
+    expect(service.faults.list()[0]).toMatchObject({ status: 503, times: 3 });
+    const unknown = await browser.post(address, { action: 'preset', preset: 'constructor' });
+    expect(unknown.status).toBe(400);
+  });
+
   it('explain a wrong time, and change nothing', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
