@@ -1,4 +1,4 @@
-import { flag, type Option, text } from '../check.js';
+import { type Option, text } from '../check.js';
 import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { type Flags, flagsOf } from './flags.js';
@@ -33,19 +33,6 @@ const OWN = {
     'the file or files to write, .jsonl, .csv or .parquet, also with .gz; {day} and {tag} are filled in',
   ),
 } satisfies Record<string, Option<unknown>>;
-
-/** Flags of every command. */
-export const SHARED_FLAGS: Flags = flagsOf(
-  {
-    envFile: text('a file of variables, such as MILLRACE_URL'),
-    printScript: flag('print the script that does the same, and run nothing'),
-    json: flag('report results and errors as JSON'),
-    quiet: flag('show no progress'),
-    yes: flag('accept what it costs, without a question'),
-    help: flag('print this'),
-  },
-  ['envFile', 'printScript', 'json', 'quiet', 'yes', 'help'],
-);
 
 /** The flags of a sink: where posts go. */
 export const SINK_FLAGS: Flags = [

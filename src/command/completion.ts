@@ -1,6 +1,6 @@
 import { OptionError } from '../errors.js';
-import { SHARED_FLAGS } from './command.js';
 import { COMMANDS } from './commands.js';
+import { SHARED_FLAGS } from './flags.js';
 
 /**
  * What a shell needs to complete commands and their flags: `eval "$(millrace completion bash)"`.

@@ -1,5 +1,5 @@
 import type { ParseArgsConfig } from 'node:util';
-import type { Option } from '../check.js';
+import { flag, type Option, text } from '../check.js';
 
 /** A flag of a command: an option of the library by its name in kebab-case, or one of the command itself. */
 export interface Flag {
@@ -73,3 +73,16 @@ function numberOf(text: string): unknown {
 function kebab(name: string): string {
   return name.replaceAll(/[A-Z]/g, '-$&').toLowerCase();
 }
+
+/** Flags of every command. They are here, so that the help of all commands loads nothing of the library's. */
+export const SHARED_FLAGS: Flags = flagsOf(
+  {
+    envFile: text('a file of variables, such as MILLRACE_URL'),
+    printScript: flag('print the script that does the same, and run nothing'),
+    json: flag('report results and errors as JSON'),
+    quiet: flag('show no progress'),
+    yes: flag('accept what it costs, without a question'),
+    help: flag('print this'),
+  },
+  ['envFile', 'printScript', 'json', 'quiet', 'yes', 'help'],
+);

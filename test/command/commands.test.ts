@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SHARED_FLAGS } from '../../src/command/command.js';
 import { COMMANDS } from '../../src/command/commands.js';
-import { type Flag, optionsOf } from '../../src/command/flags.js';
+import { type Flag, optionsOf, SHARED_FLAGS } from '../../src/command/flags.js';
 import { Call, Name, runScript, type Script } from '../../src/command/script.js';
 import { pageNamed, tableOf } from '../pages.js';
 
