@@ -157,13 +157,14 @@ function anySpelling(character: string, { before = '', after = '' } = {}): strin
   const point = character.codePointAt(0) ?? 0;
   const named = NAMED[character];
   return `(?:${[
-    // JSON escapes some characters, and JSON within JSON the escapes, too.
-    character === '\\' ? '\\\\{1,4}' : `${before}\\\\{0,3}${literal(character)}${after}`,
+    // The character itself comes last: `%25` begins with a percent sign and `&amp;` with an ampersand, which alone would leave the rest.
     percent.join(''),
     units.map(unit => `\\\\{1,3}u${anyCaseHex(unit, 4)}`).join(''),
     `&#(?:0*${point}|[xX]0*${anyCaseHex(point, 1)});`,
     ...(named === undefined ? [] : [`&${named};`]),
     ...(character === ' ' ? ['\\+'] : []),
+    // JSON escapes some characters, and JSON within JSON the escapes, too.
+    character === '\\' ? '\\\\{1,4}' : `${before}\\\\{0,3}${literal(character)}${after}`,
   ].join('|')})`;
 }
 

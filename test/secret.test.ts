@@ -38,6 +38,14 @@ function whileSecret<T>(texts: readonly string[], run: () => T): T {
   }
 }
 
+const HTML_NAMES: Readonly<Record<string, string>> = {
+  '"': 'quot',
+  '&': 'amp',
+  '<': 'lt',
+  '>': 'gt',
+  "'": 'apos',
+};
+
 const html = (text: string, how: (character: string) => string) => text.replace(/["&<>']/g, how);
 
 describe('redacting a text', () => {
@@ -81,6 +89,16 @@ describe('redacting a text', () => {
         expect(whileSecret([word], () => redact(`<${sent}>`))).toBe('<[redacted]>');
   });
 
+  it.each([
+    ['   %', encodeURIComponent],
+    ['   %', (text: string) => new URLSearchParams({ p: text }).toString().slice(2)],
+    ['pass%', encodeURIComponent],
+    ['pass&', (text: string) => html(text, () => '&amp;')],
+    ['pass&', (text: string) => html(text, () => '&#38;')],
+  ])('leaves no part of the escape of the last character of %j', (word, encode) => {
+    expect(whileSecret([word], () => redact(`<${encode(word)}>`))).toBe('<[redacted]>');
+  });
+
   it('works for any secret in the encodings of requests and responses', () => {
     const encodings: readonly ((text: string) => string)[] = [
       text => text,
@@ -90,6 +108,8 @@ describe('redacting a text', () => {
       text => Buffer.from(text).toString('base64'),
       text => Buffer.from(text).toString('base64url'),
       text => Buffer.from(text).toString('hex'),
+      text => html(text, one => `&#${one.charCodeAt(0)};`),
+      text => html(text, one => `&${HTML_NAMES[one]};`),
     ];
     fc.assert(
       fc.property(
