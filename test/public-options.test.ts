@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as millrace from '../src/index.js';
 import * as jetstream from '../src/jetstream/index.js';
 import { temporaryFolder } from './temporary-folder.js';
+import { unchecked } from './unchecked.js';
 
 // Nothing listens there, so a call that sends a request fails with another error.
 const url = 'http://127.0.0.1:1';
@@ -49,7 +50,7 @@ const CALLS: readonly Row[] = [
   ['applyCompliance', o => millrace.applyCompliance('none', tombstones, o), 'contry', 'country'],
   ['chart', o => millrace.chart(o), 'heigth', 'height'],
   ['rules.check', o => millrace.rules.check('snow', o), 'tags', 'tag', { product: 'search' }],
-  ['rules.compile', o => millrace.rules.compile(tree as never, o), 'prodcut', 'product'],
+  ['rules.compile', o => millrace.rules.compile(unchecked(tree), o), 'prodcut', 'product'],
   ['rules.compileAll', o => millrace.rules.compileAll([], o), 'prodcut', 'product'],
   ['compliance', o => millrace.compliance(acme, o), 'partition', 'partitions'],
   ['counts', o => millrace.counts(acme, o), 'bukcet', 'bucket', query],
@@ -154,7 +155,7 @@ const CALLS: readonly Row[] = [
   ['usage.report', o => millrace.usage.report(acme, o), 'bukcet', 'bucket'],
   [
     'usage.chart',
-    o => millrace.usage.chart({ account: {}, publishers: [] } as never, o),
+    o => millrace.usage.chart(unchecked({ account: {}, publishers: [] }), o),
     'widht',
     'width',
   ],
@@ -180,8 +181,8 @@ async function errorOf(call: () => unknown): Promise<unknown> {
 
 describe('every public call refuses', () => {
   it.each(CALLS)('an unknown option, with the nearest name: %s', async (...row) => {
-    const [, call, wrong, meant, needs = {}] = row as unknown as Row;
-    const error = await errorOf(() => call({ ...needs, [wrong]: 1 } as never));
+    const [, call, wrong, meant, needs = {}] = unchecked<Row>(row);
+    const error = await errorOf(() => call(unchecked({ ...needs, [wrong]: 1 })));
     expect(error).toBeInstanceOf(millrace.OptionError);
     expect(error).toMatchObject({
       option: wrong,
@@ -192,9 +193,9 @@ describe('every public call refuses', () => {
   it.each(CALLS.filter(([name]) => name !== 'pipeline'))(
     'options that are not an object: %s',
     async (...row) => {
-      const [, call] = row as unknown as Row;
+      const [, call] = unchecked<Row>(row);
       for (const options of ['x', null, [], 7])
-        expect(await errorOf(() => call(options as never))).toBeInstanceOf(millrace.OptionError);
+        expect(await errorOf(() => call(unchecked(options)))).toBeInstanceOf(millrace.OptionError);
     },
   );
 });

@@ -10,6 +10,7 @@ import { ENDPOINTS } from '../src/service/http/router.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../src/time.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { kindsOf, literalsOf, membersOf } from './public-api.js';
+import { unchecked } from './unchecked.js';
 
 const readme = pageNamed('README.md');
 const http = pageNamed('src/http/README.md');
@@ -230,7 +231,7 @@ describe('the page of the local service', () => {
   });
 
   it('lists every path of the control path', () => {
-    const routes = controlRoutes({} as never, {} as never);
+    const routes = controlRoutes(unchecked({}), unchecked({}));
     const rows = tableOf(service, 'The control path', 'Path').map(([path, methods]) => [
       path,
       methods,
@@ -282,7 +283,7 @@ describe('the page of the rule language', () => {
     const [problem] = millrace.rules.check(rule, { product: 'search' }).problems;
     expect(problem).toBeDefined();
     expect(blocksOf(page, 'text')).toContain(
-      `${millrace.rules.renderProblem(rule, problem as never)}\n`,
+      `${millrace.rules.renderProblem(rule, unchecked(problem))}\n`,
     );
   });
 });

@@ -29,6 +29,7 @@ import { files } from '../src/sinks/files.js';
 import { DAY, FIRST_POST, formatTimestamp, HOUR, MINUTE } from '../src/time.js';
 import { texts, until } from './json/cut.js';
 import { temporaryFolder } from './temporary-folder.js';
+import { unchecked } from './unchecked.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -303,7 +304,7 @@ describe('the shares of the sources of the service', () => {
     let cursor: object | undefined;
     for await (const batch of first!.batches()) cursor = batch.cursor ?? cursor;
     const { error } = await until(
-      new Flow(run => second!.batches({ ...run, resume: cursor as never })),
+      new Flow(run => second!.batches({ ...run, resume: unchecked(cursor) })),
     );
     expect(error).toBeInstanceOf(OptionError);
     const many = sharesOf(30).map(share => pipeline(replay(acme, { ...window, share }), collect()));

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { parseInStreamMessage } from '../../src/activity/in-stream-message.js';
 import { parseExact } from '../../src/json/exact-json.js';
+import { unchecked } from '../unchecked.js';
 
 /** A folder with posts/*.jsonl as delivered by the service from 2011 to 2018. */
 const folder = process.env.MILLRACE_REAL_DATA;
@@ -28,7 +29,7 @@ function parsed(post: Fields, original: boolean): object {
   const user = original ? post.user : post.actor;
   const shared = original ? post.retweeted_status : post.verb === 'share' ? post.object : undefined;
   const quoted = original ? post.quoted_status : post.twitter_quoted_status;
-  const rules = (original ? post : post.gnip)?.matching_rules as unknown as Fields[] | undefined;
+  const rules = unchecked<Fields[] | undefined>((original ? post : post.gnip)?.matching_rules);
   return {
     id,
     postedAt: new Date(String(post.created_at ?? post.postedTime)),

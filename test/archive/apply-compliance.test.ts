@@ -16,6 +16,7 @@ import { thisProcess } from '../../src/storage/process-identity.js';
 import { spawn } from '../child-processes.js';
 import { ofPost, ofUser } from '../compliance/event.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 const START = Date.UTC(2022, 9, 3, 12);
 let archive: string;
@@ -227,9 +228,9 @@ describe('applyCompliance', () => {
 
   it('checks its arguments', async () => {
     await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);
-    await expect(applyCompliance(archive, 'tombstones' as never)).rejects.toThrow(OptionError);
-    await expect(applyCompliance(undefined as never, tombstones)).rejects.toThrow(OptionError);
-    await expect(applyCompliance(archive, tombstones, { match: 'x' as never })).rejects.toThrow(
+    await expect(applyCompliance(archive, unchecked('tombstones'))).rejects.toThrow(OptionError);
+    await expect(applyCompliance(unchecked(undefined), tombstones)).rejects.toThrow(OptionError);
+    await expect(applyCompliance(archive, tombstones, { match: unchecked('x') })).rejects.toThrow(
       OptionError,
     );
     const aborted = AbortSignal.abort(new Error('enough'));

@@ -18,6 +18,7 @@ import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 interface Happened {
   readonly id: number;
@@ -225,7 +226,7 @@ describe('compliance', () => {
     for (const resume of [{ source: 'search' }, { ...second.cursor(), until: 'then' }])
       await expect(reading({ resume }).done).rejects.toThrow(again);
     await expect(reading({ resume: { source: 'search' } }).done).rejects.toThrow(OptionError);
-    await expect(reading({ resume: null as never }).done).rejects.toThrow(OptionError);
+    await expect(reading({ resume: unchecked(null) }).done).rejects.toThrow(OptionError);
     const other = reading({ resume: second.cursor(), complianceLabel: 'other' });
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
@@ -438,7 +439,7 @@ describe('compliance', () => {
       { onGap: 1 },
       { partition: 1 },
     ])
-      expect(() => compliance(acme(), options as never)).toThrow(OptionError);
+      expect(() => compliance(acme(), unchecked(options))).toThrow(OptionError);
     expect(() => compliance(acme({ complianceLabel: undefined }))).toThrow('complianceLabel');
     expect(() => compliance(acme({ streamLabel: undefined }))).toThrow('streamLabel');
     compliance(acme({ streamLabel: undefined }), { backfill: false });

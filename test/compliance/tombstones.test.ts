@@ -20,6 +20,7 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import { fork } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
 async function opened() {
@@ -173,7 +174,7 @@ describe('tombstones', () => {
     expect(opens.slice(2)).toEqual([undefined, undefined]);
     expect(tombstones.cursor('other')).toEqual({ at: 1 });
     expect(tombstones.size).toBe(4);
-    expect(() => intoTombstones(tombstones, { source: 7 as never })).toThrow(OptionError);
+    expect(() => intoTombstones(tombstones, { source: unchecked(7) })).toThrow(OptionError);
     await tombstones.close();
   });
 
@@ -253,7 +254,7 @@ describe('tombstones', () => {
     const tombstones = await opened();
     const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
     for (const events of [[null], [post], 'events', [{}]])
-      await expect(tombstones.record(events as never)).rejects.toThrow(DataError);
+      await expect(tombstones.record(unchecked(events))).rejects.toThrow(DataError);
     expect(tombstones.size).toBe(0);
     await tombstones.close();
   });

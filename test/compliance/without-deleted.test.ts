@@ -7,6 +7,7 @@ import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import { OptionError } from '../../src/errors.js';
 import { Progress } from '../../src/flow/progress.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
 let tombstones: Tombstones;
@@ -145,10 +146,10 @@ describe.each([
 
 it('withoutDeleted checks its options when it is called', () => {
   for (const options of [{ country: 'Germany' }, { mask: 'yes' }, { earlierVersions: 'drop' }])
-    expect(() => withoutDeleted(tombstones, options as never)).toThrow(OptionError);
-  expect(() => withoutDeleted(tombstones, { contry: 'DE' } as never)).toThrow(
+    expect(() => withoutDeleted(tombstones, unchecked(options))).toThrow(OptionError);
+  expect(() => withoutDeleted(tombstones, unchecked({ contry: 'DE' }))).toThrow(
     'unknown option `contry`; did you mean `country`?',
   );
-  expect(() => withoutDeleted(tombstones, null as never)).toThrow(OptionError);
-  expect(() => withoutDeleted('folder' as never)).toThrow(OptionError);
+  expect(() => withoutDeleted(tombstones, unchecked(null))).toThrow(OptionError);
+  expect(() => withoutDeleted(unchecked('folder'))).toThrow(OptionError);
 });

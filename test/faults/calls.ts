@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Addresses, createService, type Service } from '../../src/service/index.js';
 import { jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
+import { unchecked } from '../unchecked.js';
 import { CountingProxy } from './calls/counting-proxy.js';
 import { loadLibrary } from './load-library.js';
 import { expectedPosts, fetchBody, hashOf, idOf } from './matrix/bare-client.js';
@@ -112,16 +113,21 @@ async function createdOnce(millrace: Millrace, { random }: Trial): Promise<Count
     });
     // The oracle counts the requests on their way.
     const proxy = await CountingProxy.open(addresses.baseUrl);
-    const account = millrace.account({
-      ...(addresses as object),
-      historicalUrl: addresses.historicalUrl.replace(addresses.baseUrl, proxy.url),
-      timing: timingOf(service),
-    } as never);
+    const account = millrace.account(
+      unchecked({
+        ...(addresses as object),
+        historicalUrl: addresses.historicalUrl.replace(addresses.baseUrl, proxy.url),
+        timing: timingOf(service),
+      }),
+    );
     try {
-      const job = await millrace.jobs.create(account, {
-        ...{ title: 'once', dataFormat: 'original', rules: [{ value: 'coffee' }] },
-        ...{ fromDate: '202403010000', toDate: '202403020000' },
-      } as never);
+      const job = await millrace.jobs.create(
+        account,
+        unchecked({
+          ...{ title: 'once', dataFormat: 'original', rules: [{ value: 'coffee' }] },
+          ...{ fromDate: '202403010000', toDate: '202403020000' },
+        }),
+      );
       const hits = service.faults.clear(id) === 0 ? 1 : 0;
       if (job.title !== 'once') throw new Error(`Another job: ${job.title}`);
       if (proxy.creations !== 1) throw new Error(`Sent ${proxy.creations} creations`);
@@ -197,7 +203,7 @@ async function replayTo(
     onRetry?: (retrying: { readonly error: Error }) => void;
   },
 ): Promise<void> {
-  const client = account({ ...addresses, timing: timingOf(service), limits, onRetry } as never);
+  const client = account(unchecked({ ...addresses, timing: timingOf(service), limits, onRetry }));
   try {
     await pipeline(
       replay(client, {

@@ -23,6 +23,7 @@ import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 let folder: string;
 let server: Server;
@@ -214,7 +215,7 @@ const ENDS: Readonly<
     error: failure,
   },
   'a later argument is no stage': {
-    run: source => pipeline(source, 7 as never, collect()),
+    run: source => pipeline(source, unchecked(7), collect()),
     error: expect.any(OptionError),
   },
   'a loop over concat ends early': {

@@ -12,6 +12,7 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -81,10 +82,10 @@ describe('frames of zstd', () => {
   });
 
   it.skipIf(!hasZstd)('are those that a compressor writes, whatever is in their headers', () => {
-    const { zstdCompressSync, constants } = zlib as unknown as {
+    const { zstdCompressSync, constants } = unchecked<{
       readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
       readonly constants: Record<string, number>;
-    };
+    }>(zlib);
     fc.assert(
       fc.property(
         bytes(5_000),
@@ -173,7 +174,7 @@ describe.skipIf(!hasZstd)('zstd files', () => {
   });
 
   it('are read beside gzip files from a folder', async () => {
-    const { zstdCompressSync } = zlib as unknown as { zstdCompressSync: (input: Buffer) => Buffer };
+    const { zstdCompressSync } = unchecked<{ zstdCompressSync: (input: Buffer) => Buffer }>(zlib);
     const lines = (name: string) => Buffer.from(`{"file":"${name}","n":1}\n`.repeat(30_000));
     await writeFile(path.join(folder, '1.json.gz'), zlib.gzipSync(lines('gz')));
     await writeFile(path.join(folder, '2.json.zst'), zstdCompressSync(lines('zst')));
@@ -210,10 +211,10 @@ describe.skipIf(!hasZstd)('zstd files', () => {
   });
 
   it('that are damaged are refused by their checksum', async () => {
-    const { zstdCompressSync, constants } = zlib as unknown as {
+    const { zstdCompressSync, constants } = unchecked<{
       readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
       readonly constants: Record<string, number>;
-    };
+    }>(zlib);
     const params = { [constants.ZSTD_c_checksumFlag as number]: 1 };
     const file = zstdCompressSync(Buffer.from('a b c d e f g '.repeat(5_000)), { params });
     for (let at = 6; at < file.length; at++) {

@@ -4,6 +4,7 @@ import { OptionError } from '../../src/errors.js';
 import { account } from '../../src/http/account.js';
 import { SETTINGS } from '../../src/http/settings.js';
 import { search } from '../../src/search/search.js';
+import { unchecked } from '../unchecked.js';
 
 const CANARY = 'canary-pa55word';
 
@@ -168,7 +169,7 @@ describe('other settings', () => {
   });
 
   it('are refused if they have the wrong type', () => {
-    const wrong = { password: 12345, limits: { nothing: [] } } as unknown as { password: string };
+    const wrong = unchecked<{ password: string }>({ password: 12345, limits: { nothing: [] } });
     expect(errorOf(() => account(wrong, {})).message).not.toContain('12345');
     expect(errorOf(() => account({}, { MILLRACE_SEARCHES_PER_MINUTE: 'many' })).option).toBe(
       'searchesPerMinute',
@@ -296,7 +297,7 @@ describe('MILLRACE_LIMITS', () => {
 });
 
 it('a misspelt setting is refused with its correct name', () => {
-  expect(errorOf(() => account({ baseurl: 'https://x' } as never, {})).message).toBe(
+  expect(errorOf(() => account(unchecked({ baseurl: 'https://x' }), {})).message).toBe(
     'account: unknown option `baseurl`; did you mean `baseUrl`?',
   );
 });
@@ -332,7 +333,7 @@ it.each([
   [{ limits: { serch: [] } }, 'unknown option `limits.serch`; did you mean `limits.search`?'],
   [{ limits: { search: [{ requests: 1, per: 1 }] } }, '`limits.search` must be a list of rates'],
 ])('an unknown name within a group of options is refused: %j', (options, text) => {
-  expect(errorOf(() => account(options as never, {})).message).toContain(`account: ${text}`);
+  expect(errorOf(() => account(unchecked(options), {})).message).toContain(`account: ${text}`);
 });
 
 describe('the service that a checkpoint belongs to', () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/errors.js';
 import { proxyFor } from '../../src/http/http-proxy.js';
 import { bySuite } from '../slow-suite.js';
+import { unchecked } from '../unchecked.js';
 
 const HTTPS_PROXY = 'http://proxy.example:3128';
 
@@ -113,7 +114,7 @@ function undiciProxies(
     factory: (_origin, made: object) => {
       way = 'uri' in made ? new URL(made.uri as string).href : 'direct';
       const dispatcher = { on: () => dispatcher, dispatch: () => true };
-      return dispatcher as unknown as Dispatcher;
+      return unchecked<Dispatcher>(dispatcher);
     },
   });
   agent.dispatch({ origin: target.origin, path: '/', method: 'GET' }, {});

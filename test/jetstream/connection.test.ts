@@ -16,6 +16,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { refusedLogin } from '../../src/jetstream/connection.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedSource } from './numbered-posts.js';
 
@@ -386,7 +387,7 @@ async function triesUntilRefused(
     }
   }
   const nats = { status, getServers: () => Array.from({ length: servers }) };
-  const error = await refusedLogin(nats as unknown as NatsConnection);
+  const error = await refusedLogin(unchecked<NatsConnection>(nats));
   return error === undefined ? undefined : tries;
 }
 

@@ -1,6 +1,7 @@
 import { OptionError, type Sink } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
+import { unchecked } from '../unchecked.js';
 
 // Nothing listens there, so a call that connects fails with another error.
 const needed = { servers: 'nats://127.0.0.1:1', stream: 'posts', subject: 'posts' };
@@ -74,7 +75,7 @@ function refusals(call: (options: never) => unknown, options: Wrong): void {
   it.each(rows)('`%s` cannot be %j', (option, value) => {
     let error: unknown;
     try {
-      call(wrongOptions(option, value) as never);
+      call(unchecked(wrongOptions(option, value)));
     } catch (thrown) {
       error = thrown;
     }
@@ -85,7 +86,7 @@ function refusals(call: (options: never) => unknown, options: Wrong): void {
   it.each(['servr', 'tls.cafile', ...('create' in options ? ['create.size', 'batch.size'] : [])])(
     '`%s` is unknown',
     option => {
-      expect(() => call(wrongOptions(option, 1) as never)).toThrow(OptionError);
+      expect(() => call(unchecked(wrongOptions(option, 1)))).toThrow(OptionError);
     },
   );
 }

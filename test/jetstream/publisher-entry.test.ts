@@ -5,6 +5,7 @@ import type { JetStreamConnection } from '../../src/jetstream/connection.js';
 import { failureOf } from '../../src/jetstream/jet-stream-errors.js';
 import { PublisherEntry } from '../../src/jetstream/publisher-entry.js';
 import type { OpenedStream } from '../../src/jetstream/stream-settings.js';
+import { unchecked } from '../unchecked.js';
 
 const KEY = 'posts';
 
@@ -22,7 +23,7 @@ class Bucket {
     this.next = [...next];
   }
 
-  readonly kv = {
+  readonly kv = unchecked<KV>({
     create: (_: string, text: string) => this.#write(text, 0),
     update: (_: string, text: string, revision: number) => this.#write(text, revision),
     get: async () => {
@@ -32,7 +33,7 @@ class Bucket {
       const text = this.#values[revision - 1] as string;
       return { operation: 'PUT', revision, bucket: 'b', json: () => JSON.parse(text) };
     },
-  } as unknown as KV;
+  });
 
   /** Another process writes, whatever came before. */
   overwrite(changes: object): void {
@@ -60,7 +61,7 @@ function named(name: string): Error {
 }
 
 /** Repeats what may pass, without the waits. */
-const connection = {
+const connection = unchecked<JetStreamConnection>({
   maxPayload: 1 << 20,
   signal: new AbortController().signal,
   async repeat<T>(_: string, request: () => Promise<T>): Promise<T> {
@@ -74,7 +75,7 @@ const connection = {
   },
   unstored: (error: unknown) => Promise.reject(error),
   streamInfo: async () => ({ state: {} }),
-} as unknown as JetStreamConnection;
+});
 
 const stream = { name: KEY, created: 'now', subjects: ['posts.0'], lastSequence: 0 };
 
@@ -82,7 +83,7 @@ const takeOver = (bucket: Bucket, takeoverMs = 0) =>
   PublisherEntry.takeOver(
     { connection, kv: bucket.kv, name: 'b' },
     {
-      ...{ key: KEY, name: KEY, stream: stream as unknown as OpenedStream, flow: [], takeoverMs },
+      ...{ key: KEY, name: KEY, stream: unchecked<OpenedStream>(stream), flow: [], takeoverMs },
     },
   );
 

@@ -5,6 +5,7 @@ import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstrea
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JetStreamConnection } from '../../src/jetstream/connection.js';
 import { readMessages } from '../../src/jetstream/read-messages.js';
+import { unchecked } from '../unchecked.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
@@ -291,7 +292,7 @@ it('messages above 4 MiB are requested one by one: the client takes a request fo
     },
   };
   const state = { first_seq: 1, last_seq: 3, num_deleted: 0 };
-  const fake = {
+  const fake = unchecked<JetStreamConnection>({
     ...{ signal: new AbortController().signal, maxOutageMs: 60_000 },
     repeat: (_: string, call: () => unknown) => call(),
     streamInfo: async () => ({ created: 'then', state }),
@@ -301,7 +302,7 @@ it('messages above 4 MiB are requested one by one: the client takes a request fo
       consumers: { add: async () => ({}) },
     },
     client: { consumers: { getConsumerFromInfo: () => consumer } },
-  } as unknown as JetStreamConnection;
+  });
   const options = { stream: 'posts', created: 'then', subject: 'posts.0', after: 0, until: 3 };
   const positions: number[] = [];
   for await (const { position } of readMessages(fake, options)) positions.push(position);

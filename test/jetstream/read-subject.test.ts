@@ -6,6 +6,7 @@ import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { HEADERS, shownPosition } from '../../src/jetstream/headers.js';
 import { readAgain } from '../../src/jetstream/read-subject.js';
+import { unchecked } from '../unchecked.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 import { numberedId, numberedSource } from './numbered-posts.js';
 
@@ -59,16 +60,18 @@ type Messages = Awaited<ReturnType<typeof readAgain>>;
 
 /** Messages of one publisher and subject, by their positions. */
 function replica(positions: readonly number[], publisher = 'one'): Messages {
-  return positions.map(position => {
-    const headers = new Map<string, string>([
-      [HEADERS.publisher, publisher],
-      [HEADERS.subjectPosition, shownPosition({ position, acknowledged: 0, series: 1 })],
-    ]);
-    return {
-      ...{ subject: 'posts.0', seq: position },
-      headers: { get: (name: string) => headers.get(name) ?? '' },
-    };
-  }) as unknown as Messages;
+  return unchecked<Messages>(
+    positions.map(position => {
+      const headers = new Map<string, string>([
+        [HEADERS.publisher, publisher],
+        [HEADERS.subjectPosition, shownPosition({ position, acknowledged: 0, series: 1 })],
+      ]);
+      return {
+        ...{ subject: 'posts.0', seq: position },
+        headers: { get: (name: string) => headers.get(name) ?? '' },
+      };
+    }),
+  );
 }
 
 describe('messages that one replica has lost', () => {
@@ -99,7 +102,7 @@ describe('messages that one replica has lost', () => {
     const lost = [{ publisher: 'one', subject: 'posts.0', from: 5, to: 5 }];
     const damaged = { subject: 'posts.0', seq: 4, headers: { get: () => 'one' } };
     const found = await readAgain(lost, 1, async function* () {
-      yield { messages: [damaged as unknown as Messages[number], ...replica([5])] };
+      yield { messages: [unchecked<Messages[number]>(damaged), ...replica([5])] };
     });
     expect(found.map(({ seq }) => seq)).toEqual([5]);
   });

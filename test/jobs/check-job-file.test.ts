@@ -6,6 +6,7 @@ import {
   checkJobFile,
   checkJobFileStream,
 } from '../../src/jobs/check-job-file.js';
+import { unchecked } from '../unchecked.js';
 
 const ORIGIN = 'a.json.gz';
 
@@ -13,7 +14,7 @@ const fileOf = (info: object) => gzipSync(`{"id":1}\n${JSON.stringify({ info })}
 
 /** As a thread has scanned it. */
 const decoded = (info: object) =>
-  ({ messages: [Buffer.from(JSON.stringify({ info }))], fields: { count: 1 } }) as never;
+  unchecked({ messages: [Buffer.from(JSON.stringify({ info }))], fields: { count: 1 } });
 
 const rangeTo = (toDate: string) => ({
   ...{ message: 'x', activity_count: 1 },

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/errors.js';
 import { DownloadCursors } from '../../src/jobs/job-files-cursor.js';
+import { unchecked } from '../unchecked.js';
 
 const files = ['201801060000', '201801060010'].map(name => ({ name, path: `${name}.json.gz` }));
-const cursors = new DownloadCursors({
-  ...{ job: { uuid: 'uuid', title: 'rain' }, files, share: undefined },
-} as never);
+const cursors = new DownloadCursors(
+  unchecked({
+    ...{ job: { uuid: 'uuid', title: 'rain' }, files, share: undefined },
+  }),
+);
 const state = { next: 1, files: 1, bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
 
 describe('the cursor of a download', () => {

@@ -13,6 +13,7 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { json, type Reply, reset, status } from '../http/scripted-server.js';
+import { unchecked } from '../unchecked.js';
 import {
   type JobServer,
   type JobServerOptions,
@@ -599,7 +600,7 @@ describe('before any request', () => {
   it.each<[string, string, JobFilesOptions]>([
     ['job', '../x', {}],
     ['concurrency', UUID, { concurrency: 0 }],
-    ['totals', UUID, { totals: 'ignore' as never }],
+    ['totals', UUID, { totals: unchecked('ignore') }],
   ])('a bad `%s` is refused', async (option, job, options) => {
     const served = await start();
     expect(() => jobFiles(served.account(), job, options)).toThrow(

@@ -7,6 +7,7 @@ import { createJob, findJob, listJobs } from '../../src/jobs/job-calls.js';
 import { type RunJobOptions, runJob } from '../../src/jobs/run-job.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
 import { DAY } from '../../src/time.js';
+import { unchecked } from '../unchecked.js';
 
 const OPTIONS: RunJobOptions = {
   title: 'coffee',
@@ -84,7 +85,7 @@ describe('jobs.run', () => {
     }
     expect((await listJobs(acme)).jobs.length).toBe(1);
     expect((await listJobs(acme)).delivered.jobCount).toBe(1);
-    const again = await runJob(acme, { ...OPTIONS, decide: () => expect.unreachable() as never });
+    const again = await runJob(acme, { ...OPTIONS, decide: () => unchecked(expect.unreachable()) });
     expect(again.status).toBe('delivered');
     expect(asked).toBeGreaterThan(0);
   });
@@ -183,7 +184,7 @@ describe('jobs.run', () => {
   });
 
   it.each([
-    ['decide', { decide: undefined as never }],
+    ['decide', { decide: unchecked(undefined) }],
     ['pollIntervalMs', { pollIntervalMs: 0 }],
     ['rules', { rules: [{ value: 'has:vidoes' }] }],
   ])('is not begun with a bad `%s`', async (option, bad) => {
@@ -203,7 +204,7 @@ describe('jobs.run', () => {
       pollIntervalMs: '5',
       onStaus: () => {},
     };
-    const error = await runJob(acme, bad as never).catch(e => e);
+    const error = await runJob(acme, unchecked(bad)).catch(e => e);
     expect(error).toBeInstanceOf(OptionError);
     expect(error.message.split('\n')).toEqual([
       'jobs.run: unknown option `onStaus`; did you mean `onStatus`?',
@@ -226,7 +227,7 @@ describe('jobs.run', () => {
   it('changes nothing if `decide` returns neither true nor false', async () => {
     const { acme } = await start();
     await expect(
-      runJob(acme, { ...OPTIONS, decide: () => undefined as never }),
+      runJob(acme, { ...OPTIONS, decide: () => unchecked(undefined) }),
     ).rejects.toMatchObject({ option: 'decide' });
     expect((await listJobs(acme)).jobs).toMatchObject([{ status: 'quoted' }]);
   });

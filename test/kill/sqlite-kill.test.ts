@@ -13,6 +13,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { DAY, formatTimestamp, HOUR } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { killUntilDone } from './kill-until-done.js';
 
 const KILLS = bySuite(1, 40);
@@ -29,7 +30,7 @@ afterAll(() => service.stop());
 function postsIn(cwd: string): { readonly id: string; readonly text: string }[] {
   const db = new Database(path.join(cwd, 'out/posts.sqlite'));
   try {
-    return db.prepare('SELECT id, text FROM posts ORDER BY rowid').all() as never;
+    return unchecked(db.prepare('SELECT id, text FROM posts ORDER BY rowid').all());
   } finally {
     db.close();
   }

@@ -7,6 +7,7 @@ import { compose } from '../../src/operators/compose.js';
 import { map } from '../../src/operators/map.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
+import { unchecked } from '../unchecked.js';
 
 const source = () =>
   new Flow<number>(async function* ({ resume }) {
@@ -50,12 +51,12 @@ describe('compose', () => {
   });
 
   it('refuses a value that is not an operator, with its position', () => {
-    expect(() => compose(...([] as unknown as [typeof double]))).toThrow(OptionError);
-    expect(() => compose([] as never, double)).toThrow(
+    expect(() => compose(...unchecked<[typeof double]>([]))).toThrow(OptionError);
+    expect(() => compose(unchecked([]), double)).toThrow(
       'Expected argument 1 of `compose` to be an operator',
     );
     // A sink may be the last one.
-    expect(() => compose(double, [] as never)).toThrow(
+    expect(() => compose(double, unchecked([]))).toThrow(
       'Expected argument 2 of `compose` to be a sink',
     );
   });

@@ -6,6 +6,7 @@ import { type Batch, type Cursor, Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { all } from '../json/cut.js';
+import { unchecked } from '../unchecked.js';
 
 /** Batches with a cursor each. */
 function source<T>(batches: readonly (readonly T[])[]): Flow<T> {
@@ -53,7 +54,7 @@ describe('dedupe', () => {
   ])(
     'does not take %s for duplicates of one another: all but the first were lost',
     async (_, make) => {
-      const items = Array.from({ length: 10 }, (_, n) => make(n)) as unknown as Activity[];
+      const items = unchecked<Activity[]>(Array.from({ length: 10 }, (_, n) => make(n)));
       const error = await all(dedupe()(source([items]))).catch(thrown => thrown);
       expect(error).toBeInstanceOf(DataError);
       expect((error as DataError).message).toMatch(

@@ -4,6 +4,7 @@ import type { Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { filter } from '../../src/operators/filter.js';
 import { all } from '../json/cut.js';
+import { unchecked } from '../unchecked.js';
 import { batchesOf, source } from './batches.js';
 
 describe('filter', () => {
@@ -26,7 +27,7 @@ describe('filter', () => {
     // biome-ignore lint/suspicious/noThenProperty: the promise of another library
     ['an object with a `then`', () => ({ then: (resolve: () => void) => resolve() })],
   ])('refuses %s as its test, which would let every item pass', async (_name, test) => {
-    const flow = filter<number>(test as unknown as () => boolean)(source([[1, 2]]));
+    const flow = filter<number>(unchecked<() => boolean>(test))(source([[1, 2]]));
     const error = await all(flow).catch(thrown => thrown);
     expect(error).toBeInstanceOf(OptionError);
     expect(error).toMatchObject({
@@ -36,7 +37,7 @@ describe('filter', () => {
   });
 
   it('takes a test without types that returns other values than true and false', async () => {
-    const length = (text: string) => text.length as unknown as boolean;
+    const length = (text: string) => unchecked<boolean>(text.length);
     expect(await all(filter(length)(source([['', 'a'], ['']])))).toEqual(['a']);
   });
 });

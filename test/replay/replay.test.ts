@@ -36,6 +36,7 @@ import { type Reply, reset, ScriptedServer, status } from '../http/scripted-serv
 import { impatient } from '../http/virtual-time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 let server: ScriptedServer;
 let folder: string;
@@ -443,7 +444,7 @@ describe('the last message of a connection', () => {
     const end = info(WITH_ERRORS, events.length, { minutes_failed: failed.map(formatSent) });
     server.script.push(stream([...events.map(({ json }) => json), end]));
     server.otherwise = wholeReplay(events);
-    const got = await collected(posts(window, { streamType: 'compliance' as never }));
+    const got = await collected(posts(window, { streamType: unchecked('compliance') }));
     expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
   });
 
@@ -457,7 +458,7 @@ describe('the last message of a connection', () => {
     const end = info(WITH_ERRORS, 8, { minutes_failed: [formatSent(window.from + 2 * MINUTE)] });
     server.script.push(stream([...events.slice(0, 8).map(({ json }) => json), end]));
     server.otherwise = wholeReplay(events);
-    const options = { streamType: 'compliance' as never, timings: { firstChunkMs: 8 * MINUTE } };
+    const options = { streamType: unchecked('compliance'), timings: { firstChunkMs: 8 * MINUTE } };
     const kept: number[] = [];
     let count = 0;
     for await (const { items, cursor } of posts(window, options).batches()) {
@@ -479,7 +480,7 @@ describe('the last message of a connection', () => {
     const range = { fromDate: formatSent(rest.from + 20_000), toDate: formatSent(rest.to) };
     const end = info(FAILED, part.length, { unprocessed_range: range });
     expect(idsOf(await followedBy(stream([...part, end]), window, sent))).toEqual(idsOf(sent));
-    expect(windowOf(server.received[1] as never)).toEqual(rest);
+    expect(windowOf(unchecked(server.received[1]))).toEqual(rest);
   });
 
   it('with the count: the range is confirmed if it agrees, and requested again otherwise', async () => {
@@ -1155,8 +1156,8 @@ describe('options of a replay', () => {
     const silence = { timing: undefined, timeouts: { silenceMs: 30_000 } };
     expect(() => posts(window, {}, acme(silence))).toThrow('timeouts.silenceMs');
     expect(() => posts(window, {}, acme({ ...silence, timeouts: {} }))).not.toThrow();
-    expect(() => replay(undefined as never, {} as never)).toThrow(OptionError);
-    expect(() => replay(acme(), null as never)).toThrow(OptionError);
+    expect(() => replay(unchecked(undefined), unchecked({}))).toThrow(OptionError);
+    expect(() => replay(acme(), unchecked(null))).toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
 });

@@ -10,6 +10,7 @@ import {
 import { RulesStream } from '../http/rules-stream.js';
 import { reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { unchecked } from '../unchecked.js';
 
 let server: ScriptedServer;
 let stream: RulesStream;
@@ -165,14 +166,14 @@ describe('rules of a replay stream', () => {
 
   it('are checked before anything is sent', async () => {
     for (const rules of [[null], ['snow'], [undefined], [{}], 'snow', null, [{ value: 7 }]]) {
-      await expect(addReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
-      await expect(deleteReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
-      await expect(validateReplayRules(acme, rules as never)).rejects.toThrow(OptionError);
+      await expect(addReplayRules(acme, unchecked(rules))).rejects.toThrow(OptionError);
+      await expect(deleteReplayRules(acme, unchecked(rules))).rejects.toThrow(OptionError);
+      await expect(validateReplayRules(acme, unchecked(rules))).rejects.toThrow(OptionError);
     }
     for (const id of ['007', '1.5', '-1', '', 7, null])
-      await expect(getReplayRules(acme, [id] as never)).rejects.toThrow(OptionError);
+      await expect(getReplayRules(acme, unchecked([id]))).rejects.toThrow(OptionError);
     for (const options of [null, { streamlabel: 'x' }, { streamLabel: '' }, { streamLabel: '..' }])
-      await expect(addReplayRules(acme, [], options as never)).rejects.toThrow(OptionError);
+      await expect(addReplayRules(acme, [], unchecked(options))).rejects.toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
 
@@ -181,7 +182,7 @@ describe('rules of a replay stream', () => {
     expect(await getReplayRules(acme, [id, '12'])).toEqual([{ value: 'snow', tag: 'w', id }]);
     expect(sentBodies()).toEqual([`{"rule_ids":[${id},12]}`]);
     await expect(getReplayRules(acme, ['12,13'])).rejects.toThrow(OptionError);
-    await expect(getReplayRules(acme, [12 as never])).rejects.toThrow(OptionError);
+    await expect(getReplayRules(acme, [unchecked(12)])).rejects.toThrow(OptionError);
   });
 
   it('are validated in their order, for any order of the response', async () => {
@@ -222,7 +223,7 @@ describe('rules of a replay stream', () => {
     expect(await deleteReplayRules(acme, [])).toEqual([]);
     expect(await getReplayRules(acme, [])).toEqual([]);
     await expect(addReplayRules(acme, [{ value: '' }])).rejects.toThrow(OptionError);
-    await expect(addReplayRules(acme, 'snow' as never)).rejects.toThrow(OptionError);
+    await expect(addReplayRules(acme, unchecked('snow'))).rejects.toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
 });

@@ -8,6 +8,7 @@ import { AT_ONCE_MS } from '../at-once.js';
 import { RulesStream } from '../http/rules-stream.js';
 import { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { unchecked } from '../unchecked.js';
 
 let server: ScriptedServer;
 let stream: RulesStream;
@@ -146,8 +147,8 @@ describe('syncRules', () => {
 
   it('refuses a misspelt `dryRun`', async () => {
     for (const options of [{ dryrun: true }, { dryRun: 'yes' }, null])
-      await expect(syncRules(acme, wanted, options as never)).rejects.toThrow(OptionError);
-    await expect(syncRules(acme, [{ value: 'a', tag: 7 as never }])).rejects.toThrow(OptionError);
+      await expect(syncRules(acme, wanted, unchecked(options))).rejects.toThrow(OptionError);
+    await expect(syncRules(acme, [{ value: 'a', tag: unchecked(7) }])).rejects.toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
 

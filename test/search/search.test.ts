@@ -7,6 +7,7 @@ import { account } from '../../src/http/account.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { DAY } from '../../src/time.js';
 import { ScriptedServer } from '../http/scripted-server.js';
+import { unchecked } from '../unchecked.js';
 import { januaryPosts, PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
 
 const JANUARY = { fromDate: '202401010000', toDate: '202401310000' } as const;
@@ -118,7 +119,7 @@ describe('a search', () => {
           setHeader: () => {},
           end: (chunk: Buffer) => chunks.push(Buffer.from(chunk)),
         };
-        await searchPages(posts, { gzip })(fake as unknown as typeof response, request);
+        await searchPages(posts, { gzip })(unchecked<typeof response>(fake), request);
         if (gzip) response.setHeader('content-encoding', 'gzip');
         response.socket?.setNoDelay();
         for (const byte of Buffer.concat(chunks)) {
@@ -289,7 +290,7 @@ describe('the options of a search', () => {
   });
 
   it('are required, and the account must be one', () => {
-    const call = search as unknown as (...args: unknown[]) => unknown;
+    const call = unchecked<(...args: unknown[]) => unknown>(search);
     expect(() => call(testAccount(server))).toThrow(OptionError);
     expect(() => call({ baseUrl: server.url }, SNOW)).toThrow(OptionError);
     expect(() => call(undefined, SNOW)).toThrow('made by `account()`');

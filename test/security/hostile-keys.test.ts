@@ -7,6 +7,7 @@ import { checkJobRequest } from '../../src/jobs/job-request.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { parseReplayCursor } from '../../src/replay/replay-cursor.js';
 import { cursorOf, positionOf } from '../../src/search/query-cursor.js';
+import { unchecked } from '../unchecked.js';
 
 /** Keys that every object has, or that change one where they are assigned. */
 const KEYS = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', 'polluted'];
@@ -72,7 +73,7 @@ describe('keys such as __proto__ change no other object', () => {
         const rule = JSON.parse(`{"value":"rain",${members(inRule)}}`);
         const request = JSON.parse(`{${JSON.stringify(valid).slice(1, -1)},${members(inRequest)}}`);
         expect(orRefused(() => checkJobRequest('jobs.create', request))).toBeUndefined();
-        const checked = checkJobRequest('jobs.create', { ...valid, rules: [rule] } as never);
+        const checked = checkJobRequest('jobs.create', unchecked({ ...valid, rules: [rule] }));
         accepted++;
         expectClean(checked, ...checked.rules);
         expect(checked.rules).toStrictEqual([{ value: 'rain' }]);
@@ -82,11 +83,11 @@ describe('keys such as __proto__ change no other object', () => {
   });
 
   it('in a cursor: it is refused, or the position has none of them', () => {
-    const query = { source: 'search', identity: { query: 'rain' } } as never;
+    const query = unchecked({ source: 'search', identity: { query: 'rain' } });
     const position = {
       ...{ slice: 0, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
       reached: Date.UTC(2018, 0, 20, 12, 30, 5),
-      window: { fromDate: '201801010000', toDate: '201802010000' } as never,
+      window: unchecked({ fromDate: '201801010000', toDate: '201802010000' }),
     };
     const text = JSON.stringify(cursorOf(query, position));
     const replay =

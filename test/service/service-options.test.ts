@@ -3,6 +3,7 @@ import { account } from '../../src/http/account.js';
 import { clientLimits, limitsOf } from '../../src/service/http/service-limits.js';
 import { createService, type ServiceOptions } from '../../src/service/index.js';
 import { FIRST_POST } from '../../src/time.js';
+import { unchecked } from '../unchecked.js';
 
 function messageOf(options: object): string[] {
   try {
@@ -98,7 +99,7 @@ describe('a service option', () => {
   });
 
   it('never shows the password in its error', () => {
-    const password = ['s3cret'] as unknown as string;
+    const password = unchecked<string>(['s3cret']);
     expect(() => createService({ password })).toThrow(
       /^createService: `password` must be a string that is not empty, without control characters$/,
     );

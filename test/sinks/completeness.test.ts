@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { OptionError } from '../../src/errors.js';
 import { completeness } from '../../src/sinks/completeness.js';
+import { unchecked } from '../unchecked.js';
 
 const START = Date.UTC(2024, 4, 15, 12);
 const at = (seconds: number) =>
@@ -43,6 +44,6 @@ describe('completeness', () => {
 
   it('needs counts', async () => {
     await expect(completeness(flow([]))(flow([at(0)]))).rejects.toThrow(OptionError);
-    expect(() => completeness(undefined as never)).toThrow(OptionError);
+    expect(() => completeness(unchecked(undefined))).toThrow(OptionError);
   });
 });

@@ -20,6 +20,7 @@ import { blocksOf, pageNamed } from '../pages.js';
 import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { PAGES, pageOf } from './pages.js';
 import { post } from './posts.js';
@@ -29,11 +30,13 @@ vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 /** Rows as texts, and as `null` where a field is empty and not quoted. */
 function rowsOf(text: string, options: Options = {}): (string | null)[][] {
-  return parse(text, {
-    relax_column_count: false,
-    cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
-    ...options,
-  }) as unknown as (string | null)[][];
+  return unchecked<(string | null)[][]>(
+    parse(text, {
+      relax_column_count: false,
+      cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
+      ...options,
+    }),
+  );
 }
 
 async function write<T>(
@@ -58,7 +61,7 @@ async function textOf<T>(items: readonly T[], options: Omit<CsvOptions<T>, 'path
 }
 
 const own = <Type extends tables.ColumnType>(type: Type, name = 'value') =>
-  ({ name, type, value: (item: unknown) => item }) as unknown as tables.Column<unknown>;
+  unchecked<tables.Column<unknown>>({ name, type, value: (item: unknown) => item });
 
 describe('the programs of the page read what was written', () => {
   const texts = [
@@ -284,7 +287,7 @@ describe('csv', () => {
     );
     const lenient = await textOf([post({ id: '7' })], { columns, invalidValues: 'null' });
     expect(lenient).toBe('id,words\r\n7,\r\n');
-    await expect(write([{ count: 1 } as never], {})).rejects.toThrow(
+    await expect(write([unchecked({ count: 1 })], {})).rejects.toThrow(
       'The columns of csv() are of posts, but got an object',
     );
   });
@@ -298,7 +301,7 @@ describe('csv', () => {
     [{ path: 'x.csv.zstd' }, 'path', 'csv: `path`'],
     [{ bom: 1, colums: [] }, 'colums', 'did you mean `columns`?'],
   ])('refuses %j before any I/O', (options, option, message) => {
-    const call = () => csv({ path: 'x.csv', ...options } as never);
+    const call = () => csv(unchecked({ path: 'x.csv', ...options }));
     expect(call).toThrow(OptionError);
     expect(call).toThrow(message);
     expect(call).toThrow(expect.objectContaining({ option }));

@@ -23,6 +23,7 @@ import { texts } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';
 import { nodeError } from '../storage/simulated-disk.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { post } from './posts.js';
 
@@ -144,7 +145,7 @@ describe('files', () => {
       files({ path: `${out}/x`, line: n => (n === 1 ? 'öne' : Buffer.from('two')) }),
     );
     expect(await text(out, 'x')).toBe('öne\ntwo\n');
-    const bad = files({ path: `${out}/y`, line: () => 7 as unknown as string });
+    const bad = files({ path: `${out}/y`, line: () => unchecked<string>(7) });
     await expect(pipeline(flowOf(1), bad)).rejects.toThrow(
       /`line` must return text or bytes, but returned a number/,
     );

@@ -22,6 +22,7 @@ import { arbitraryPost } from '../activity/arbitrary-post.js';
 import { bySuite } from '../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { post } from './posts.js';
 
@@ -71,7 +72,7 @@ async function rowsOf(file: Buffer | undefined): Promise<Record<string, unknown>
 }
 
 const own = <Type extends tables.ColumnType>(type: Type, name = 'value') =>
-  ({ name, type, value: (item: unknown) => item }) as unknown as tables.Column<unknown>;
+  unchecked<tables.Column<unknown>>({ name, type, value: (item: unknown) => item });
 
 async function valuesOf(type: tables.ColumnType, values: readonly unknown[], options = {}) {
   const { files } = await write(values, { columns: [own(type)], ...options });
@@ -177,7 +178,7 @@ describe('parquet', () => {
           const file = path.join(folder, `${written++}.parquet`);
           await pipeline(
             places([rows]),
-            parquet({ path: file, columns: columns as never, compression, rowGroup }),
+            parquet({ path: file, columns: unchecked(columns), compression, rowGroup }),
           );
           const expected = rows.map(row => row.map(asRead));
           const byHyparquet = await rowsOf(await readFile(file));
@@ -246,7 +247,7 @@ describe('parquet', () => {
       {},
     ];
     const file = path.join(folder, 'types.parquet');
-    await pipeline(places([rows]), parquet({ path: file, columns: columns as never }));
+    await pipeline(places([rows]), parquet({ path: file, columns: unchecked(columns) }));
     const described = await ask(`DESCRIBE SELECT * FROM '${file}'`);
     expect(described.map(([name, type]) => [name, type])).toEqual([
       ['s', 'VARCHAR'],
@@ -413,7 +414,7 @@ describe('parquet', () => {
           [{ compression: 'zstd' }, 'compression', 'Node 22.15'] satisfies [object, string, string],
         ]),
   ])('refuses %j before any I/O', (options, option, message) => {
-    const call = () => parquet({ path: 'x.parquet', ...options } as never);
+    const call = () => parquet(unchecked({ path: 'x.parquet', ...options }));
     expect(call).toThrow(OptionError);
     expect(call).toThrow(message);
     expect(call).toThrow(expect.objectContaining({ option }));

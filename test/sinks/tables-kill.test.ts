@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { killUntilDone } from '../kill/kill-until-done.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { PAGES, pageOf } from './pages.js';
 
 const KILLS = bySuite(1, 50);
@@ -33,7 +34,7 @@ function print({ tag, id, text }: Row): string {
 async function rowsOf(file: string): Promise<Row[]> {
   const bytes = await readFile(file);
   if (file.endsWith('.gz')) return parse(gunzipSync(bytes), { columns: true }) as Row[];
-  return (await parquetReadObjects({ file: new Uint8Array(bytes).buffer })) as unknown as Row[];
+  return unchecked<Row[]>(await parquetReadObjects({ file: new Uint8Array(bytes).buffer }));
 }
 
 /** The rows of all files that have their names. */

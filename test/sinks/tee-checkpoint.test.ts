@@ -18,6 +18,7 @@ import type { Written } from '../../src/sinks/output/written.js';
 import { tee } from '../../src/sinks/tee.js';
 import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
@@ -77,10 +78,10 @@ function sumsOn(
     disk,
     planOf<number>(
       'sums',
-      {
+      unchecked({
         ...{ path: '/sums/x', checkpoint: undefined, maxBytes, maxOpen: 8 },
         ...{ maxOutputs: undefined, commitIntervalMs: undefined },
-      } as never,
+      }),
       {
         format: () => ({
           ...{ encoder: () => new Sum(), maxHeldBytes: 1_000, committedBytes: 1 << 20 },
@@ -384,7 +385,7 @@ describe('tee with a checkpoint', () => {
     const disk = new SimulatedDisk();
     const source = () => places([[1], [2]]);
     await pipeline(source(), tee(filesOn(disk, { path: '/a/x' }), { checkpoint: CHECKPOINT }));
-    const run = pipeline(source(), make(disk) as never);
+    const run = pipeline(source(), unchecked(make(disk)));
     await expect(run).rejects.toThrow(StorageError);
     await expect(run).rejects.toThrow(message);
   });

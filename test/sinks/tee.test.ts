@@ -16,6 +16,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 
 const numbers = (count: number) =>
@@ -63,7 +64,7 @@ describe('tee', () => {
         },
       });
     const sink = tee(collect<number>(), writable(), compose(filter(isEven), writable()));
-    expect(await nodePipeline(Readable.from([1, 2, 3, 4]), sink as never)).toEqual([
+    expect(await nodePipeline(Readable.from([1, 2, 3, 4]), unchecked(sink))).toEqual([
       [1, 2, 3, 4],
       undefined,
       undefined,
@@ -247,10 +248,10 @@ describe('an error of tee', () => {
     ['no branch', () => (tee as () => unknown)(), /`tee` has no branch/],
     [
       'something that is not a sink',
-      () => tee(collect(), 7 as never),
+      () => tee(collect(), unchecked(7)),
       /argument 2 of `tee` to be a sink or a stream to write to, got 7/,
     ],
-    ['an unknown option', () => tee(collect(), { chekpoint: 'x' } as never), /`checkpoint`\?/],
+    ['an unknown option', () => tee(collect(), unchecked({ chekpoint: 'x' })), /`checkpoint`\?/],
     [
       'a checkpoint without files',
       () => tee(collect(), { checkpoint: 'x' }),
@@ -291,7 +292,7 @@ describe('an error of tee', () => {
       opened = true;
       yield { items: [1] };
     });
-    const run = pipeline(source, tee(collect(), take(1) as never));
+    const run = pipeline(source, tee(collect(), unchecked(take(1))));
     await expect(run).rejects.toThrow(OptionError);
     await expect(run).rejects.toThrow(/argument 2 of `tee`.*It is an operator/);
     expect(opened).toBe(false);

@@ -10,6 +10,7 @@ import { thisProcess } from '../../src/storage/process-identity.js';
 import { spawn } from '../child-processes.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 function lock(folder: string) {
   return takeLock(`${folder}/run.lock`);
@@ -59,7 +60,7 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
     });
   const lstat = (path: string) =>
     slowly(() => (files.has(path) ? { mtimeMs: Date.now() } : fail('ENOENT')));
-  return { open, readFile, unlink, lstat } as unknown as FileSystem;
+  return unchecked<FileSystem>({ open, readFile, unlink, lstat });
 }
 
 describe('a lock', () => {

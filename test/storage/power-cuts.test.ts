@@ -5,11 +5,12 @@ import { JobStore } from '../../src/service/jobs/job-store.js';
 import { StreamRules } from '../../src/service/replay/stream-rules.js';
 import { NonceFile, Nonces } from '../../src/service/users/nonces.js';
 import { prepareTokenFile } from '../../src/users/token-file.js';
+import { unchecked } from '../unchecked.js';
 import { MOUNT, onDisk, storedFiles } from './mounted-disk.js';
 import { nodeError, SimulatedDisk } from './simulated-disk.js';
 
 const STATE = `${MOUNT}/state`;
-const CLOCK = { now: () => Date.UTC(2024, 0, 1) } as never;
+const CLOCK = unchecked({ now: () => Date.UTC(2024, 0, 1) });
 const START = Date.UTC(2024, 0, 1);
 const NOTHING = () => 0;
 

@@ -7,13 +7,14 @@ import { type Columns, listColumns } from '../../src/tables/columns.js';
 import { rowReader } from '../../src/tables/row-reader.js';
 import * as tables from '../../src/tables/tables.js';
 import { pageNamed, tableOf } from '../pages.js';
+import { unchecked } from '../unchecked.js';
 
 const post = new Activity(
   Buffer.from('{"id":7,"created_at":"Wed Oct 10 20:19:24 +0000 2018","text":"snow","user":{}}'),
 );
 
 const own = (type: string, value: unknown, name = 'mine') =>
-  ({ name, type, value: () => value }) as unknown as tables.Column<unknown>;
+  unchecked<tables.Column<unknown>>({ name, type, value: () => value });
 
 function read(column: tables.Column<unknown>, invalid: tables.InvalidValues = 'error') {
   return rowReader('csv', [column as tables.Column<never>], invalid)(post)[0];
@@ -41,7 +42,7 @@ describe('columns', () => {
   ])('that are %j are refused', (columns, message) => {
     const error = (() => {
       try {
-        return tables.toRow(columns as never);
+        return tables.toRow(unchecked(columns));
       } catch (thrown) {
         return thrown;
       }
@@ -56,10 +57,10 @@ describe('columns', () => {
     const words = own('int32', 2, 'words');
     const names = (columns: Columns<never>) => listColumns(columns).map(({ name }) => name);
     expect(names(['lang', 'id'])).toEqual(['lang', 'id']);
-    expect(names([words, tables.counts, 'id'] as never)).toEqual([
+    expect(names(unchecked([words, tables.counts, 'id']))).toEqual([
       ...['words', 'time_period', 'start', 'count', 'id'],
     ]);
-    expect(names(tables.usage as never)).toEqual(Object.keys(tables.usage));
+    expect(names(unchecked(tables.usage))).toEqual(Object.keys(tables.usage));
   });
 
   it('of every table are in the documentation, as they are in the code', () => {
@@ -138,7 +139,7 @@ describe('a value', () => {
     'that is a promise is refused, with invalidValues %s: one that rejected ended the process',
     async invalid => {
       const value = () => Promise.reject(new Error('no answer'));
-      const column = { name: 'mood', type: 'string', value } as unknown as tables.Column<Activity>;
+      const column = unchecked<tables.Column<Activity>>({ name: 'mood', type: 'string', value });
       const read = rowReader('csv', [column as tables.Column<never>], invalid);
       expect(() => read(post)).toThrow(OptionError);
       expect(() => read(post)).toThrow(
@@ -168,7 +169,7 @@ describe('a value', () => {
         throw new TypeError('mine');
       },
     };
-    expect(() => read(broken as never, 'null')).toThrow(TypeError);
+    expect(() => read(unchecked(broken), 'null')).toThrow(TypeError);
   });
 
   it('of 64 bits is exact, as bigint and as digits', () => {

@@ -13,6 +13,7 @@ import { json, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { NOW, teaPosts } from '../service/local-service.js';
 import { MemoryArchive } from '../service/memory-archive.js';
+import { unchecked } from '../unchecked.js';
 
 const span = (activities: number, fromDate: string, toDate: string) => ({
   ...{ activities, fromDate, toDate },
@@ -146,10 +147,10 @@ describe('a usage report', () => {
     [{ fromDate: '202404010000', toDate: '202404012359' }, 'fromDate'],
     [{ from: '202404010000' }, 'from'],
   ])('is refused with %j before anything is sent', async (options, option) => {
-    const error = await usage(acme(), options as never).catch(failure => failure);
+    const error = await usage(acme(), unchecked(options)).catch(failure => failure);
     expect(error).toBeInstanceOf(OptionError);
     expect(error.option).toBe(option);
-    expect(() => usageRows(acme(), options as never)).toThrow(OptionError);
+    expect(() => usageRows(acme(), unchecked(options))).toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
 
@@ -283,7 +284,7 @@ posts: power
     const report = await reportOf({ ...REPORT, publishers: [publisher] });
     expect(usageChart(report, { width: 40 })).toMatch(/^ {2}2024-04 +0$/m);
     for (const options of [{ width: 39 }, { width: 50.5 }, { lines: 0 }, { height: 5 }])
-      expect(() => usageChart(report, options as never)).toThrow(OptionError);
+      expect(() => usageChart(report, unchecked(options))).toThrow(OptionError);
   });
 });
 

@@ -13,6 +13,7 @@ import { json, type Received, ScriptedServer, status } from '../http/scripted-se
 import { impatient } from '../http/virtual-time.js';
 import { idOf, type PostOptions, post } from '../service/users/engagement-posts.js';
 import { bySuite } from '../slow-suite.js';
+import { unchecked } from '../unchecked.js';
 import { ANN, localUser } from './local-user.js';
 
 const ONE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };
@@ -99,7 +100,7 @@ describe('engagement totals of the local service', () => {
       errors: [{ id: gone, message: '1 Tweet ID(s) are unavailable' }],
     });
     const [application] = service.oauth.applications;
-    await service.oauth.revoke(ANN, application as never);
+    await service.oauth.revoke(ANN, unchecked(application));
     const revoked = await failureOf(engagementTotals(acme, { token, ids: [one] }));
     expect(revoked).toMatchObject({ failure: 'forbidden', authorId: '7' });
   });
@@ -328,7 +329,7 @@ describe('a response of the service', () => {
     [{ token: 'abc' }, /`token`/],
     [{ tokn: 1 }, /tokn/],
   ])('is not requested with %j', async (options, message) => {
-    const error = await failureOf(engagementTotals(acme(), { ids, ...options } as never));
+    const error = await failureOf(engagementTotals(acme(), unchecked({ ids, ...options })));
     expect(error).toBeInstanceOf(OptionError);
     expect(error.message).toMatch(message);
     expect(server.received).toEqual([]);

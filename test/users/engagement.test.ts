@@ -13,6 +13,7 @@ import { type Engaged, engagement } from '../../src/users/engagement.js';
 import { signIn } from '../../src/users/sign-in.js';
 import { json, type Received, ScriptedServer, silence, status } from '../http/scripted-server.js';
 import { idOf, post } from '../service/users/engagement-posts.js';
+import { unchecked } from '../unchecked.js';
 import { localUser } from './local-user.js';
 
 const server = new ScriptedServer();
@@ -228,7 +229,7 @@ describe('engagement', () => {
     { token: 'x' },
     { ids: [] },
   ])('refuses %j when it is called', options => {
-    expect(() => engagement(acme(), options as never)).toThrow(OptionError);
+    expect(() => engagement(acme(), unchecked(options))).toThrow(OptionError);
   });
 
   it('works with a search on the local service', async () => {

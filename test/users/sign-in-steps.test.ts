@@ -8,6 +8,7 @@ import { DAY } from '../../src/time.js';
 import { accessToken, requestToken, signInAddress } from '../../src/users/sign-in-steps.js';
 import { reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { NOW } from '../service/local-service.js';
+import { unchecked } from '../unchecked.js';
 import { ANN, localUser, tokenIn } from './local-user.js';
 
 const CALLBACK = 'http://127.0.0.1:34567/callback?state=a%20b';
@@ -77,11 +78,11 @@ describe('the three steps of a sign-in', () => {
       () => requestToken(account({}, {}), { callback: CALLBACK }),
       () => requestToken(account({ oauthUrl: 'http://127.0.0.1:1' }, {}), { callback: CALLBACK }),
       () => requestToken(nowhere, { callback: 'nowhere' }),
-      () => requestToken(nowhere, {} as never),
-      () => requestToken(nowhere, { callback: CALLBACK, calback: 1 } as never),
+      () => requestToken(nowhere, unchecked({})),
+      () => requestToken(nowhere, unchecked({ callback: CALLBACK, calback: 1 })),
       () => accessToken(nowhere, { token, verifier: '' }),
-      () => accessToken(nowhere, { token: { token: 't', secret: 's' } as never, verifier: 'v' }),
-      () => accessToken({} as never, { token, verifier: 'v' }),
+      () => accessToken(nowhere, { token: unchecked({ token: 't', secret: 's' }), verifier: 'v' }),
+      () => accessToken(unchecked({}), { token, verifier: 'v' }),
     ];
     for (const act of wrong) await expect(act()).rejects.toBeInstanceOf(OptionError);
   });

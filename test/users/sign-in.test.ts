@@ -8,6 +8,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { AuthorizationError, OptionError, SignInError, StorageError } from '../../src/errors.js';
 import { type SignInOptions, signIn } from '../../src/users/sign-in.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { localUser, tokenIn } from './local-user.js';
 
 let folder: string;
@@ -243,7 +244,7 @@ describe('signIn', () => {
     const { as } = await localUser();
     const { consumerKey: _, ...rest } = as({}).settings;
     await expect(
-      signIn(as({ ...rest, consumerKey: undefined, consumerSecret: undefined } as never)),
+      signIn(as(unchecked({ ...rest, consumerKey: undefined, consumerSecret: undefined }))),
     ).rejects.toThrow('MILLRACE_CONSUMER_KEY');
   });
 });

@@ -2,12 +2,13 @@ import { appendFile, mkdir } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { DataFile, Job } from '../../../src/service/jobs/job-record.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
+import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
 import type { KeptFiles } from './kept-files.js';
 
 const STATE = `${MOUNT}/deep/state`;
 const START = Date.UTC(2024, 0, 1);
-const CLOCK = { now: () => START } as never;
+const CLOCK = unchecked({ now: () => START });
 
 /** The rules of the replay stream. */
 export async function keptRules(library: URL): Promise<KeptFiles> {
@@ -130,7 +131,7 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
       const generate = async () => {
         const files: DataFile[] = [...((await load(store))?.files ?? [])];
         await generateFiles(job('running'), {
-          ...{ archive: archive as never, store, files, infoLine: true },
+          ...{ archive: unchecked(archive), store, files, infoLine: true },
           ...{ signal: new AbortController().signal, onWritten() {}, onProgress() {} },
         });
       };

@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
@@ -132,7 +133,7 @@ export const jobResponses: ParserKind = {
         }
         errors.of(() => jobs.parseJob(json, origin));
         errors.of(() => jobs.parseJobList(json, origin));
-        const groupings = { posts: { group_by: ['tweet.id', 'engagement.type'] } } as never;
+        const groupings = unchecked({ posts: { group_by: ['tweet.id', 'engagement.type'] } });
         errors.of(() => parseEngagement(text, ['1', '2'], groupings, origin));
         return addresses.length > 0;
       },

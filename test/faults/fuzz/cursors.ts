@@ -1,3 +1,4 @@
+import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
 import { check, isRecord, outcomes, type ParserKind, parsedJson } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
@@ -26,21 +27,23 @@ export const cursors: ParserKind = {
     const { DownloadCursors } = await loadModule(library, 'jobs/job-files-cursor');
     const { unwrapCursor } = await loadModule(library, 'flow/wrapped-cursor');
     const errors = await outcomes(library);
-    const query = { source: 'search', identity: { query: 'rain', slices: 4 } } as never;
+    const query = unchecked({ source: 'search', identity: { query: 'rain', slices: 4 } });
     const files = Array.from({ length: 5 }, (_, index) => ({ name: `2018010600${index}0` }));
-    const downloads = new DownloadCursors({
-      job: { uuid: 'uuid', title: 'rain' },
-      files,
-      share: undefined,
-    } as never);
+    const downloads = new DownloadCursors(
+      unchecked({
+        job: { uuid: 'uuid', title: 'rain' },
+        files,
+        share: undefined,
+      }),
+    );
     const delivered = { bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
     const seeds: readonly unknown[] = [
       cursorOf(query, {
         ...{ slice: 2, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
         reached: Date.UTC(2018, 0, 20, 12, 30, 5),
-        window: { fromDate: '201801010000', toDate: '201802010000' } as never,
+        window: unchecked({ fromDate: '201801010000', toDate: '201802010000' }),
       }),
-      downloads.cursorAt({ next: 3, files: 3, ...delivered } as never),
+      downloads.cursorAt(unchecked({ next: 3, files: 3, ...delivered })),
       {
         source: 'replay',
         request: { url: 'x' },
@@ -64,7 +67,7 @@ export const cursors: ParserKind = {
         const parsed = parsedJson(input);
         // A caller's cursor is an object: options are checked before.
         if (parsed === undefined || !isRecord(parsed.value)) return false;
-        const cursor = parsed.value as never;
+        const cursor = unchecked(parsed.value);
         const { value: position } = errors.of(() => positionOf(query, cursor));
         if (position !== undefined) {
           const { slice, skip, items, pages } = position;

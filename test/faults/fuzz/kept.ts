@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Checkpoint } from '../../../src/sinks/output/checkpoint-format.js';
+import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
 import type { Random } from '../random.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
@@ -28,11 +29,11 @@ export const keptFiles: ParserKind = {
     const owner = { sink: { step: 'files', path: 'x' }, flow: [{ step: 'search', query: 'rain' }] };
     const counts = { path: 'posts.jsonl', bytes: 10, posts: 2, lineBytes: 10 };
     await writeCheckpoint(nodeFileSystem, file, {
-      ...{ state: 'running', owner: owner as never, cursor: '{"next":"abc"}' },
+      ...{ state: 'running', owner: unchecked(owner), cursor: '{"next":"abc"}' },
       files: [counts, { ...counts, path: 'b.jsonl.gz', lineBytes: 90, branch: 1 }],
     });
     const checkpoint = await nodeFileSystem.readFile(file, 'utf8');
-    const whole = await readCheckpoint(nodeFileSystem, file, owner as never);
+    const whole = await readCheckpoint(nodeFileSystem, file, unchecked(owner));
     const application = { consumerKey: 'key', oauthUrl: new URL('https://api.example.com/') };
     const tokens = JSON.stringify({
       ...{ version: 1, oauthUrl: application.oauthUrl.href, consumerKey: 'key' },
@@ -60,7 +61,7 @@ export const keptFiles: ParserKind = {
         const summed = random.chance(0.5) ? withRightSum(text) : undefined;
         await writeFile(file, summed ?? input, { mode: 0o600 });
         const read = await errors.ofAsync(() =>
-          readCheckpoint(nodeFileSystem, file, owner as never),
+          readCheckpoint(nodeFileSystem, file, unchecked(owner)),
         );
         if (read.value !== undefined && summed !== undefined) checkIsCheckpoint(read.value);
         else if (read.value !== undefined)
@@ -197,7 +198,7 @@ export const tombstones: ParserKind = {
           );
         check((post.value === undefined) === (user.value === undefined), 'Posts and users differ');
         errors.of(() => store.cursor('compliance'));
-        await errors.ofAsync(() => writable.record([event] as never));
+        await errors.ofAsync(() => writable.record(unchecked([event])));
         await writeFile(file, input);
         const damage = lmdbDamage(file);
         check(damage === undefined ? input.length === 0 : damage !== '', 'A file of LMDB');
@@ -292,7 +293,7 @@ export const jobFolders: ParserKind = {
             check(typeof text === 'string', `A name that is ${JSON.stringify(text)}`);
         }
         await writeFile(path.join(folder, '.millrace-job.json'), input);
-        const locked = await errors.ofAsync(() => lockJobFolder(folder, job as never));
+        const locked = await errors.ofAsync(() => lockJobFolder(folder, unchecked(job)));
         await locked.value?.release();
         return value !== undefined;
       },

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
 import { check, outcomes, type ParserKind } from './parser.js';
 
@@ -209,7 +210,9 @@ export const responses: ParserKind = {
       [
         'timePeriod',
         () =>
-          collected(millrace.counts(acme, { product: '30day', query: 'rain', pages: 1 } as never)),
+          collected(
+            millrace.counts(acme, unchecked({ product: '30day', query: 'rain', pages: 1 })),
+          ),
       ],
       ['publishers', () => millrace.usage.report(acme)],
       ['jobs', () => millrace.jobs.list(acme)],

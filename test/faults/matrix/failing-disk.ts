@@ -2,6 +2,7 @@ import { constants, promises as fs, type PathLike } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
+import { unchecked } from '../../unchecked.js';
 import { watchThreads } from './watched-thread.js';
 
 /**
@@ -79,7 +80,7 @@ const namesOfThreads = new Map<number, string>();
 
 async function install(folder: string): Promise<void> {
   isInstalled = true;
-  const mutable = fs as unknown as Record<string, (...args: never[]) => Promise<unknown>>;
+  const mutable = unchecked<Record<string, (...args: never[]) => Promise<unknown>>>(fs);
   const open = fs.open.bind(fs);
   mutable.open = async (file: PathLike, flags: string | number = 'r', mode?: number) => {
     const writes = typeof flags === 'number' ? (flags & WRITING) !== 0 : flags !== 'r';

@@ -2,11 +2,12 @@ import fs from 'node:fs';
 import nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { unchecked } from '../../unchecked.js';
 import type { ThreadCall, ThreadFailure, ThreadWatch } from './watched-thread.js';
 
 // A worker thread that asks the main thread before each write, and then runs the script that it was started for.
 const { script, port, answered } = (workerData as { readonly watch: ThreadWatch }).watch;
-const mutable = fs as unknown as Record<string, (fd: number, ...args: unknown[]) => unknown>;
+const mutable = unchecked<Record<string, (fd: number, ...args: unknown[]) => unknown>>(fs);
 for (const call of ['writeSync', 'writevSync']) {
   const original = mutable[call] as (fd: number, ...args: unknown[]) => unknown;
   mutable[call] = (fd, ...args) => {

@@ -12,6 +12,7 @@ import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
 import { bySuite } from '../../slow-suite.js';
+import { unchecked } from '../../unchecked.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -223,10 +224,10 @@ describe('invalid or unusual rules', () => {
 it.each([42, undefined, 'cat', [null], ['cat'], [{}]])(
   'rules that are %j are an OptionError',
   rules => {
-    expect(() => compileRules(rules as never)).toThrow(OptionError);
+    expect(() => compileRules(unchecked(rules))).toThrow(OptionError);
   },
 );
 
 it.each([42, undefined, null, 'cat'])('a tree that is %j is an OptionError', tree => {
-  expect(() => compileRule(tree as never)).toThrow(OptionError);
+  expect(() => compileRule(unchecked(tree))).toThrow(OptionError);
 });

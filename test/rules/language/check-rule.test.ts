@@ -6,6 +6,7 @@ import { printRule } from '../../../src/rules/language/print-rule.js';
 import { serviceMessage } from '../../../src/rules/language/problem.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { bySuite } from '../../slow-suite.js';
+import { unchecked } from '../../unchecked.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 
 /** Codes and positions of the errors. */
@@ -315,7 +316,7 @@ test('a rule is checked for historical jobs unless another product is given', ()
 });
 
 test.each([42, undefined, null, {}])('a rule that is %j is an OptionError', rule => {
-  expect(() => checkRule(rule as never)).toThrow(OptionError);
+  expect(() => checkRule(unchecked(rule))).toThrow(OptionError);
 });
 
 test('the note about operators that may not be used alone names a stop word, which does not count', () => {

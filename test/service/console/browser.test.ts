@@ -11,6 +11,7 @@ import {
 } from '../../../src/service/index.js';
 import { formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
 import { isSlowSuite } from '../../slow-suite.js';
+import { unchecked } from '../../unchecked.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { findChromium, launchChromium } from './find-chromium.js';
@@ -475,7 +476,7 @@ function namelessFields(page: Page): Promise<string[]> {
   return page.locator('input:not([type=hidden]), select, textarea, button').evaluateAll(fields =>
     fields
       .filter(field => {
-        const labels = (field as unknown as { labels?: ArrayLike<unknown> }).labels;
+        const labels = unchecked<{ labels?: ArrayLike<unknown> }>(field).labels;
         return (labels?.length ?? 0) === 0 && field.textContent?.trim() === '';
       })
       .map(field => field.outerHTML),

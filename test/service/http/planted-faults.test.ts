@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Fault } from '../../../src/service/http/fault-kinds.js';
 import { Faults } from '../../../src/service/http/planted-faults.js';
+import { unchecked } from '../../unchecked.js';
 import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 
@@ -213,7 +214,7 @@ describe('a planted fault', () => {
     [{ kind: 'delay', ms: '5' }, 'fault.ms'],
     [{ kind: 'counts-timeout', buckets: 0 }, 'fault.buckets'],
   ])('is refused if it is impossible: %j', (fault, option) => {
-    expect(() => new Faults().plant(fault as unknown as Fault)).toThrow(
+    expect(() => new Faults().plant(unchecked<Fault>(fault))).toThrow(
       expect.objectContaining({ code: 'ERR_OPTION', option }),
     );
   });
@@ -222,6 +223,6 @@ describe('a planted fault', () => {
     [{ kind: 'status', status: 503, retryafter: 5 }, 'did you mean `fault.retryAfter`?'],
     [{ kind: 'cut', afterBytes: -1 }, '`fault.afterBytes` must be a whole number of at least 0'],
   ])('is refused with a hint: %j', (fault, message) => {
-    expect(() => new Faults().plant(fault as unknown as Fault)).toThrow(message);
+    expect(() => new Faults().plant(unchecked<Fault>(fault))).toThrow(message);
   });
 });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseInStreamMessage } from '../../../src/activity/in-stream-message.js';
 import { MINUTE } from '../../../src/time.js';
+import { unchecked } from '../../unchecked.js';
 import { originalPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
 
@@ -295,7 +296,7 @@ describe('faults of streams', () => {
     [{ kind: 'flood', posts: 5 }, 'posts'],
   ])('refuse impossible values: %j', async (fault, field) => {
     const { service } = await localStreams();
-    expect(() => service.faults.plant(fault as never)).toThrow(
+    expect(() => service.faults.plant(unchecked(fault))).toThrow(
       expect.objectContaining({ option: `fault.${field}` }),
     );
   });

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createService, type Service, samplePosts } from '../../../src/service/index.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import { unchecked } from '../../unchecked.js';
 import { NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { CALLBACK, type LocalOAuth, localOAuth, verifierOf } from './local-oauth.js';
@@ -442,13 +443,13 @@ describe('the options', () => {
     [{ accountStatus: 'asleep' }],
   ])('are checked: %j', options => {
     const [name] = Object.keys(options);
-    expect(() => createService(options as never)).toThrow(`\`${name}\` must be`);
+    expect(() => createService(unchecked(options))).toThrow(`\`${name}\` must be`);
   });
 
   it.each(['consumerSecret', 'unapprovedConsumerSecret', 'userPassword'])(
     'never show a secret: %s',
     name => {
-      const make = (): Service => createService({ [name]: 12_345_678 } as never);
+      const make = (): Service => createService(unchecked({ [name]: 12_345_678 }));
       expect(make).toThrow(`\`${name}\` must be a string`);
       expect(make).not.toThrow('12345678');
     },

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { parsePathTemplate } from '../../../src/sinks/output/path-template.js';
 import { RowLines } from '../../../src/sinks/output/row-lines.js';
+import { unchecked } from '../../unchecked.js';
 
 const optionsOf = (template: string) =>
   ({
@@ -12,13 +13,13 @@ const optionsOf = (template: string) =>
 
 it('posts with more combinations of tags and keys than 32 bits are left to the main thread', async () => {
   const opened: string[] = [];
-  const outputs = { open: (path: string) => opened.push(path) } as never;
+  const outputs = unchecked({ open: (path: string) => opened.push(path) });
   const lines = new RowLines(outputs, optionsOf('{author}/{tag}'));
   const names = Array.from({ length: 70_000 }, (_, index) => String(index));
   // The last 32 bits of these two combinations are the same: 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
   const fields = { keys, keySets: names.map(name => [name]), lengths: Uint32Array.of(2, 2) };
-  const file = { bytes: 2 ** 30, fields, writer: {}, release() {} } as never;
+  const file = unchecked({ bytes: 2 ** 30, fields, writer: {}, release() {} });
   const items = { file, rows: Uint32Array.of(0, 1), tags, tagNames: names };
   expect(await lines.write(items, undefined)).toBe(false);
   expect(opened).toEqual([]);
@@ -39,10 +40,10 @@ it('posts whose keys differ and fill one path are one range of its file', async 
     return file;
   };
   const written: { position: number; bytes: number; rows: number[] }[] = [];
-  const outputs = {
+  const outputs = unchecked({
     open: (path: string) => ({ fileFor: () => fileAt(path) }),
     writeRanges: async (ranges: typeof written) => void written.push(...ranges),
-  } as never;
+  });
   const lines = new RowLines(outputs, optionsOf('{author}{lang}'));
   const keySets = [
     ['a', 'bc'],
@@ -53,7 +54,7 @@ it('posts whose keys differ and fill one path are one range of its file', async 
     keySets,
     lengths: Uint32Array.of(2, 2, 2, 2),
   };
-  const file = { bytes: 2 ** 30, fields, writer: {}, release() {} } as never;
+  const file = unchecked({ bytes: 2 ** 30, fields, writer: {}, release() {} });
   const items = { file, rows: Uint32Array.of(0, 1, 2, 3), tags: undefined, tagNames: undefined };
   expect(await lines.write(items, undefined)).toBe(true);
   expect([...files.keys()]).toEqual(['abc']);

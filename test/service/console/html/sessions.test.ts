@@ -3,9 +3,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Sessions } from '../../../../src/service/console/html/sessions.js';
 import { SignInAttempts } from '../../../../src/service/console/sign-in-page.js';
 import { HOUR, MINUTE } from '../../../../src/time.js';
+import { unchecked } from '../../../unchecked.js';
 
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>
-  ({ headers: { cookie }, socket: { localPort } }) as unknown as IncomingMessage;
+  unchecked<IncomingMessage>({ headers: { cookie }, socket: { localPort } });
 
 /** The cookie of a response, for the next request. */
 const cookieOf = (headers: Readonly<Record<string, string>>): string =>
