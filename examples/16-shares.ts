@@ -12,8 +12,10 @@ if (share !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
   const folder = `out/shares/${share === '' ? 'whole' : share.replace('/', '-of-')}`;
   const { posts } = await pipeline(
     search(account(), {
-      ...{ product: 'fullarchive', query: 'coffee lang:en' },
-      ...{ fromDate: '202401010000', toDate: '202401030000' },
+      product: 'fullarchive',
+      query: 'coffee lang:en',
+      fromDate: '202401010000',
+      toDate: '202401030000',
     }),
     dedupe(),
     files({ path: `${folder}/posts.jsonl`, checkpoint: `${folder}/checkpoint.json` }),
@@ -27,8 +29,12 @@ if (share !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
       stdio: 'inherit',
       env: {
         ...process.env,
-        ...{ MILLRACE_URL: baseUrl, MILLRACE_ACCOUNT: account, MILLRACE_LABEL: label },
-        ...{ MILLRACE_EMAIL: email, MILLRACE_PASSWORD: password, MILLRACE_SHARE: share },
+        MILLRACE_URL: baseUrl,
+        MILLRACE_ACCOUNT: account,
+        MILLRACE_LABEL: label,
+        MILLRACE_EMAIL: email,
+        MILLRACE_PASSWORD: password,
+        MILLRACE_SHARE: share,
       },
     });
   const shares = ['1/4', '2/4', '3/4', '4/4'];

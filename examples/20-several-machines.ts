@@ -45,7 +45,8 @@ async function match(): Promise<void> {
     fromJetStream({ ...stream, share: { index, of }, until: 'caught up' }),
     matchRules(madeUpRules(Number(values.rules)), { product: 'replay', dropUnmatched: true }),
     csv({
-      ...{ path: `${folder}/matches.csv`, checkpoint: `${folder}/checkpoint.json` },
+      path: `${folder}/matches.csv`,
+      checkpoint: `${folder}/checkpoint.json`,
       columns: ['id', 'posted_at', 'author_handle', 'rule_tags', 'link'],
     }),
   );

@@ -33,9 +33,16 @@ beforeEach(async () => {
   const { url } = server;
   acme = account(
     {
-      ...{ baseUrl: url, rulesUrl: url, accountApiUrl: url, timing: impatient() },
-      ...{ account: 'acme', label: 'prod', publisher: 'p', streamLabel: 's' },
-      ...{ email: 'a@example.com', password: 'secret-password' },
+      baseUrl: url,
+      rulesUrl: url,
+      accountApiUrl: url,
+      timing: impatient(),
+      account: 'acme',
+      label: 'prod',
+      publisher: 'p',
+      streamLabel: 's',
+      email: 'a@example.com',
+      password: 'secret-password',
     },
     {},
   );
@@ -49,8 +56,11 @@ const numbers = () =>
   });
 const SNOW = { query: 'snow', product: 'fullarchive', maxResults: 10 } as const;
 const REPORT = {
-  ...{ account: { name: 'acme', status: 'active' }, bucket: 'month', publishers: [] },
-  ...{ fromDate: '202401010000', toDate: '202402010000' },
+  account: { name: 'acme', status: 'active' },
+  bucket: 'month',
+  publishers: [],
+  fromDate: '202401010000',
+  toDate: '202402010000',
 };
 const discard = () => new Writable({ write: (_chunk, _encoding, done) => done() });
 

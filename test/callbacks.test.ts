@@ -49,9 +49,16 @@ afterEach(() => server.stop());
 function acme(options: AccountOptions = {}): Account {
   return account(
     {
-      ...{ replayStreamUrl: server.url, complianceStreamUrl: server.url, baseUrl: server.url },
-      ...{ account: 'acme', publisher: 'twitter', streamLabel: 'prod', complianceLabel: 'prod' },
-      ...{ label: 'prod', email: 'a@example.com', password: 'secret-password' },
+      replayStreamUrl: server.url,
+      complianceStreamUrl: server.url,
+      baseUrl: server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      streamLabel: 'prod',
+      complianceLabel: 'prod',
+      label: 'prod',
+      email: 'a@example.com',
+      password: 'secret-password',
       timing: impatient(),
       ...options,
     },

@@ -23,7 +23,9 @@ rmSync(folder, { recursive: true, force: true });
 const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
 const args = [vitest, 'run', '-c', 'test/vitest.config.ts', '--coverage', ...process.argv.slice(2)];
 const child = spawn(process.execPath, args, {
-  ...{ cwd: root, stdio: 'inherit', env: { ...process.env, MILLRACE_COVERAGE: folder } },
+  cwd: root,
+  stdio: 'inherit',
+  env: { ...process.env, MILLRACE_COVERAGE: folder },
 });
 const [code] = await once(child, 'close');
 if (!existsSync(result)) throw new Error(`The tests ended with ${code} and left no coverage`);

@@ -78,8 +78,11 @@ describe('diagnostics channels', () => {
     const { url } = start!.shown as RequestMessage;
     expect(start?.shown).toEqual({ method: 'POST', url: expect.stringMatching(/\.json$/) });
     expect(end?.shown).toEqual({
-      ...{ method: 'POST', url, status: 200 },
-      ...{ receivedBytes: expect.any(Number), durationMs: expect.any(Number) },
+      method: 'POST',
+      url,
+      status: 200,
+      receivedBytes: expect.any(Number),
+      durationMs: expect.any(Number),
     });
     expect((end!.shown as RequestMessage).receivedBytes).toBeGreaterThan(1_000);
     expect(JSON.stringify(messages)).not.toContain('local-service');
@@ -113,7 +116,9 @@ describe('diagnostics channels', () => {
       ...[REQUESTS[0], REQUESTS[2], REQUESTS[0], REQUESTS[1]],
     ]);
     expect(messages[1]?.shown).toMatchObject({
-      ...{ status: 200, receivedBytes: 1_000, error: expect.any(ConnectionError) },
+      status: 200,
+      receivedBytes: 1_000,
+      error: expect.any(ConnectionError),
     });
   });
 
@@ -202,10 +207,18 @@ describe('the summary of a run', () => {
       onSummary,
     });
     expect(summaries[0]).toEqual({
-      ...{ state: 'complete', received: 20, written: posts, files: written.length },
-      ...{ requests: 3, retries: 1, waits: 1, dropped: new Map() },
-      ...{ receivedBytes: expect.any(Number), writtenBytes: expect.any(Number) },
-      ...{ waitedMs: expect.any(Number), durationMs: expect.any(Number) },
+      state: 'complete',
+      received: 20,
+      written: posts,
+      files: written.length,
+      requests: 3,
+      retries: 1,
+      waits: 1,
+      dropped: new Map(),
+      receivedBytes: expect.any(Number),
+      writtenBytes: expect.any(Number),
+      waitedMs: expect.any(Number),
+      durationMs: expect.any(Number),
     });
     expect(summaries[0]?.waitedMs).toBeGreaterThan(0);
     expect(summaries[0]?.durationMs).toBeGreaterThanOrEqual(summaries[0]?.waitedMs ?? 0);

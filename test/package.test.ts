@@ -247,8 +247,14 @@ async function bundle(format: Format, external: readonly string[]): Promise<stri
   const moved = await mkdtemp(path.join(folder, 'moved-'));
   const outfile = path.join(moved, format === 'esm' ? 'bundle.mjs' : 'bundle.cjs');
   const { warnings } = await build({
-    ...{ entryPoints: [path.join(project, 'script.js')], outfile, format, bundle: true },
-    ...{ platform: 'node', target: 'node20', external: [...external], logLevel: 'silent' },
+    entryPoints: [path.join(project, 'script.js')],
+    outfile,
+    format,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    external: [...external],
+    logLevel: 'silent',
     // CommonJS packages bundled into an ES module have no `require` for Node's modules.
     ...(format === 'esm' && {
       banner: {

@@ -25,15 +25,13 @@ const at = (line: number, column: number) => ({ start: { line, column } });
 const coverageOf = (file: string): FileCoverage => ({
   path: file,
   statementMap: {
-    ...{
-      0: at(2, 2),
-      1: at(2, 17),
-      2: at(3, 2),
-      3: at(3, 19),
-      4: at(3, 43),
-      5: at(5, 42),
-      6: at(6, 0),
-    },
+    0: at(2, 2),
+    1: at(2, 17),
+    2: at(3, 2),
+    3: at(3, 19),
+    4: at(3, 43),
+    5: at(5, 42),
+    6: at(6, 0),
   },
   fnMap: { 0: { loc: at(1, 39) }, 1: { loc: at(5, 42) } },
   branchMap: {

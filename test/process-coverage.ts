@@ -59,7 +59,10 @@ export function addScripts(
   const offsetOf = (file: FileCoverage, { line, column }: Partial<Position>) => {
     if (line === undefined || column === undefined) return undefined;
     const found = generatedPositionFor(trace, {
-      ...{ source: file.path, line, column, bias: GREATEST_LOWER_BOUND },
+      source: file.path,
+      line,
+      column,
+      bias: GREATEST_LOWER_BOUND,
     });
     if (found.line === null) return undefined;
     const offset = (lines[found.line - 1] as number) + found.column;

@@ -64,8 +64,13 @@ describe('dependencies', () => {
 
 const OFFLINE = { npm_config_offline: 'true' };
 const ADVISORY = {
-  ...{ id: 1, url: 'https://example.com/1', title: 'It is vulnerable', severity: 'high' },
-  ...{ vulnerable_versions: '<99.0.0', cwe: [], cvss: { score: 7, vectorString: '' } },
+  id: 1,
+  url: 'https://example.com/1',
+  title: 'It is vulnerable',
+  severity: 'high',
+  vulnerable_versions: '<99.0.0',
+  cwe: [],
+  cvss: { score: 7, vectorString: '' },
 };
 
 /** A registry with these advisories, which knows one version of the package. */
@@ -133,7 +138,8 @@ describe('the release', () => {
     const local = command.replace('https://registry.npmjs.org/', `http://127.0.0.1:${port}/`);
     expect(local).not.toBe(command);
     const { code = 0 } = await exec('bash', ['-ec', `${local} --fetch-retries=0`], {
-      ...{ cwd: root, env: { ...process.env, ...env } },
+      cwd: root,
+      env: { ...process.env, ...env },
     }).then(
       () => ({ code: 0 }),
       (error: { readonly code: number }) => error,
@@ -220,7 +226,8 @@ describe('the notes of a release', () => {
     const [, command = ''] = /- run: (awk .* > notes\.md .*)/.exec(workflow) ?? [];
     expect(workflow).toContain('--notes-file notes.md');
     const made = exec('bash', ['-ec', command], {
-      ...{ cwd: folder, env: { ...process.env, GITHUB_REF_NAME: tag } },
+      cwd: folder,
+      env: { ...process.env, GITHUB_REF_NAME: tag },
     }).then(async () => (await readFile(path.join(folder, 'notes.md'), 'utf8')).trim());
     if (notes === undefined) await expect(made).rejects.toMatchObject({ code: 1 });
     else expect(await made).toBe(notes);

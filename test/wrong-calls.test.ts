@@ -10,10 +10,20 @@ import { unchecked } from './unchecked.js';
 const url = 'http://127.0.0.1:1';
 const acme = millrace.account(
   {
-    ...{ baseUrl: url, dataUrl: url, retry: { attempts: 1 }, account: 'acme', label: 'prod' },
-    ...{ email: 'karl@acme.example', password: 'secret', consumerKey: 'key', consumerSecret: 's' },
-    ...{ accessToken: 'token', accessTokenSecret: 's', rulesUrl: url },
-    ...{ streamLabel: 'prod', publisher: 'posts' },
+    baseUrl: url,
+    dataUrl: url,
+    retry: { attempts: 1 },
+    account: 'acme',
+    label: 'prod',
+    email: 'karl@acme.example',
+    password: 'secret',
+    consumerKey: 'key',
+    consumerSecret: 's',
+    accessToken: 'token',
+    accessTokenSecret: 's',
+    rulesUrl: url,
+    streamLabel: 'prod',
+    publisher: 'posts',
   },
   {},
 );
@@ -428,7 +438,10 @@ describe('rules that are only texts', () => {
       'jobs.create',
       rules =>
         millrace.jobs.create(acme, {
-          ...{ title: 'x', fromDate: '2024-01-01', toDate: '2024-01-02', dataFormat: 'original' },
+          title: 'x',
+          fromDate: '2024-01-01',
+          toDate: '2024-01-02',
+          dataFormat: 'original',
           rules,
         }),
     ],

@@ -10,7 +10,11 @@ await onTask(async ({ urls, stream, replicas, inFlight, files, batch }) => async
     activities(),
     dedupe({ window: 1_000_000 }),
     toJetStream({
-      ...{ servers: urls, stream, subject: stream, maxInFlight: inFlight, batch },
+      servers: urls,
+      stream,
+      subject: stream,
+      maxInFlight: inFlight,
+      batch,
       create: { maxBytes: 4e9, replicas, shares: 8 },
     }),
   );

@@ -7,8 +7,12 @@ const MINUTE = 60_000;
 /** All of the stream in one connection, whatever its window. */
 export async function run(work: Work): Promise<void> {
   const acme = account({
-    ...{ replayStreamUrl: work.files[0], account: 'bench', publisher: 'twitter' },
-    ...{ streamLabel: 'bench', email: 'bench@example.com', password: 'bench' },
+    replayStreamUrl: work.files[0],
+    account: 'bench',
+    publisher: 'twitter',
+    streamLabel: 'bench',
+    email: 'bench@example.com',
+    password: 'bench',
     limits: { replay: [] },
   });
   const to = Math.floor(Date.now() / MINUTE) * MINUTE - 60 * MINUTE;

@@ -13,8 +13,12 @@ export interface Slow {
 }
 
 const acme = account({
-  ...{ replayStreamUrl: address, account: 'bench', publisher: 'twitter' },
-  ...{ streamLabel: 'bench', email: 'bench@example.com', password: 'bench' },
+  replayStreamUrl: address,
+  account: 'bench',
+  publisher: 'twitter',
+  streamLabel: 'bench',
+  email: 'bench@example.com',
+  password: 'bench',
   limits: { replay: [] },
 });
 const to = Math.floor(Date.now() / MINUTE) * MINUTE - 60 * MINUTE;

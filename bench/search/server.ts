@@ -41,7 +41,8 @@ const server = createServer(async (request, response) => {
   const body = bodies.get(`${at}${more ? `,"next":"${at - MINUTE}"` : ''}`) as Buffer;
   await sleep(latencyMs);
   response.writeHead(200, {
-    ...{ 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    'content-type': 'application/json',
+    'content-encoding': 'gzip',
     'content-length': body.length,
   });
   response.end(body);

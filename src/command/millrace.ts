@@ -73,7 +73,9 @@ async function run(name: string, command: Command, args: readonly string[]): Pro
   const library = (await import('../index.js')) as Library;
   const progress = shared.quiet === true ? 'off' : 'auto';
   const result = await runScript(script, {
-    ...{ library, progress, signal: interrupted.signal },
+    library,
+    progress,
+    signal: interrupted.signal,
     confirm: isConfirmed ? async () => true : confirm,
   });
   show(script, result, library);

@@ -163,7 +163,10 @@ export function summaryOf(
   return {
     state: isComplete ? 'complete' : 'failed',
     ...(isComplete ? {} : { error: end.error }),
-    ...{ received, receivedBytes, dropped, ...sumsOf([counts]) },
+    received,
+    receivedBytes,
+    dropped,
+    ...sumsOf([counts]),
     files: isComplete ? filesOf(end.result) : 0,
     durationMs: performance.now() - startedAt,
   };

@@ -15,7 +15,16 @@ function said(activity: Activity | undefined): unknown {
   if (activity === undefined) return undefined;
   const { id, postedAt, text, author, verb, lang, link, matchingRules, tags, edits } = activity;
   return {
-    ...{ id, postedAt, text, author, verb, lang, link, matchingRules, tags, edits },
+    id,
+    postedAt,
+    text,
+    author,
+    verb,
+    lang,
+    link,
+    matchingRules,
+    tags,
+    edits,
     retweeted: said(activity.retweeted),
     quoted: said(activity.quoted),
   };

@@ -49,7 +49,9 @@ describe('a compliance event', () => {
         '{"user_withheld":{"user":{"id":1375036644,"id_str":"1375036644"},"withheld_in_countries":["XY"],"timestampMs":"2014-08-27T23:49:41.839+00:00"}}',
       ),
     ).toEqual({
-      ...{ kind: 'user_withheld', userId: '1375036644', countries: ['XY'] },
+      kind: 'user_withheld',
+      userId: '1375036644',
+      countries: ['XY'],
       at: Date.UTC(2014, 7, 27, 23, 49, 41, 839),
     });
     expect(
@@ -57,7 +59,10 @@ describe('a compliance event', () => {
         '{"user_withheld":{"id":1375036644,"timestamp_ms":"1481626100690","withheld_in_countries":["tr"]}}',
       ),
     ).toEqual({
-      ...{ kind: 'user_withheld', userId: '1375036644', countries: ['TR'], at: 1481626100690 },
+      kind: 'user_withheld',
+      userId: '1375036644',
+      countries: ['TR'],
+      at: 1481626100690,
     });
   });
 
@@ -66,7 +71,9 @@ describe('a compliance event', () => {
     ...['user_suspend', 'user_unsuspend'],
   ])('has the user of %s', kind => {
     expect(parse(`{"${kind}":{"id":9007199254740993,"timestamp_ms":"1432228153548"}}`)).toEqual({
-      ...{ kind, userId: '9007199254740993', at: 1432228153548 },
+      kind,
+      userId: '9007199254740993',
+      at: 1432228153548,
     });
     expect(
       parse(
@@ -81,7 +88,9 @@ describe('a compliance event', () => {
         '{"scrub_geo":{"user_id":519761961,"up_to_status_id":411552403083628540,"up_to_status_id_str":"411552403083628544","user_id_str":"519761961","timestamp_ms":"1432228180345"}}',
       ),
     ).toEqual({
-      ...{ kind: 'scrub_geo', userId: '519761961', upToId: '411552403083628544' },
+      kind: 'scrub_geo',
+      userId: '519761961',
+      upToId: '411552403083628544',
       at: 1432228180345,
     });
     expect(
@@ -117,7 +126,9 @@ describe('a compliance event', () => {
       ),
     ).toEqual({
       kind: 'status_withheld',
-      ...{ postId: '425794620677554176', userId: '1375036644', countries: ['XY'] },
+      postId: '425794620677554176',
+      userId: '1375036644',
+      countries: ['XY'],
     });
   });
 

@@ -60,7 +60,12 @@ interface Said extends Pick<Activity, 'id' | 'postedAt' | 'text' | 'author' | 'l
 function said(activity: Activity): Said {
   const { id, postedAt, text, author, lang, verb, retweeted, quoted, matchingRules } = activity;
   return {
-    ...{ id, postedAt, text, author, lang, verb },
+    id,
+    postedAt,
+    text,
+    author,
+    lang,
+    verb,
     rules: matchingRules.map(({ tag, value }) => ({ tag, value })),
     retweeted: retweeted && said(retweeted),
     quoted: quoted && said(quoted),

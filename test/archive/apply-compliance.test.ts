@@ -81,7 +81,9 @@ describe('applyCompliance', () => {
     expect((await stat(path.join(archive, touched[0] ?? ''))).mode & 0o777).toBe(0o640);
 
     expect(await applyCompliance(archive, tombstones)).toMatchObject({
-      ...{ rewritten: [], removed: {}, changed: 0 },
+      rewritten: [],
+      removed: {},
+      changed: 0,
       posts: report.posts - report.rewritten.reduce((sum, { removed }) => sum + removed, 0),
     });
     expect(await contents()).toEqual(after);

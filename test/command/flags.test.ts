@@ -26,12 +26,16 @@ describe('flags', () => {
   it('give the value that the option accepts, and text that it refuses unchanged', () => {
     const given = { limit: '12', columns: 'id, text', 'from-date': '2024', 'is-fast': true };
     expect(optionsOf(FLAGS, given)).toEqual({
-      ...{ limit: 12, columns: ['id', 'text'], fromDate: '2024', isFast: true },
+      limit: 12,
+      columns: ['id', 'text'],
+      fromDate: '2024',
+      isFast: true,
     });
     expect(optionsOf(FLAGS, { limit: '' })).toEqual({ limit: '' });
     expect(optionsOf(FLAGS, { limit: ' ' })).toEqual({ limit: ' ' });
     expect(optionsOf(FLAGS, { limit: 'many', product: '31day' })).toEqual({
-      ...{ limit: 'many', product: '31day' },
+      limit: 'many',
+      product: '31day',
     });
   });
 

@@ -104,9 +104,15 @@ afterEach(() => server.stop());
 function acme(options: Partial<AccountOptions> = {}): Account {
   return account(
     {
-      ...{ complianceStreamUrl: server.url, replayStreamUrl: server.url, publisher: 'twitter' },
-      ...{ account: 'acme', complianceLabel: 'live', streamLabel: 'prod', timing },
-      ...{ email: 'a@example.com', password: 'secret-password' },
+      complianceStreamUrl: server.url,
+      replayStreamUrl: server.url,
+      publisher: 'twitter',
+      account: 'acme',
+      complianceLabel: 'live',
+      streamLabel: 'prod',
+      timing,
+      email: 'a@example.com',
+      password: 'secret-password',
       ...options,
     },
     {},

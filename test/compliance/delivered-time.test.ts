@@ -30,8 +30,10 @@ function messagesOf(
   let now = START;
   return steps.flatMap(({ pauseMs, sendMs, busyMs }) => {
     const beats = Array.from({ length: Math.floor(pauseMs / HEARTBEAT_MS) }, (_, n) => ({
-      ...{ sent: now + (n + 1) * HEARTBEAT_MS, sendMs: HEARTBEAT_SENDS_MS },
-      ...{ busyMs: 0, isHeartbeat: true },
+      sent: now + (n + 1) * HEARTBEAT_MS,
+      sendMs: HEARTBEAT_SENDS_MS,
+      busyMs: 0,
+      isHeartbeat: true,
     }));
     now += pauseMs;
     return [...beats, { sent: now, sendMs, busyMs, isHeartbeat: false }];
@@ -79,7 +81,10 @@ describe('the time up to which a connection has delivered every event', () => {
   it('is no further ahead of an event behind heartbeats that waited together and were held up once more', () => {
     const slow = { sent: START, sendMs: 60_000, busyMs: 0, isHeartbeat: false };
     const beats = [10_000, 20_000, 30_000].map(after => ({
-      ...{ sent: START + after, sendMs: HEARTBEAT_SENDS_MS, busyMs: 0, isHeartbeat: true },
+      sent: START + after,
+      sendMs: HEARTBEAT_SENDS_MS,
+      busyMs: 0,
+      isHeartbeat: true,
     }));
     const event = { sent: START + 31_000, sendMs: 5, busyMs: 0, isHeartbeat: false };
     mustNotBeAhead([slow, ...beats, event], { stallAt: 3, stallMs: 1_000 });

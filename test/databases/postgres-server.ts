@@ -77,7 +77,10 @@ export class PostgresServer {
   /** What clients read from the environment. */
   env(port = this.#port): Readonly<Record<string, string>> {
     return {
-      ...{ PGHOST: '127.0.0.1', PGPORT: String(port), PGUSER: 'millrace', PGDATABASE: 'postgres' },
+      PGHOST: '127.0.0.1',
+      PGPORT: String(port),
+      PGUSER: 'millrace',
+      PGDATABASE: 'postgres',
       PGCONNECT_TIMEOUT: '30',
     };
   }

@@ -277,12 +277,17 @@ describe('files of a job that threads check, scan and write', () => {
     const { folder, served, expected } = await withGoodRun(large, options);
     const out = path.join(folder, 'full');
     const settings = {
-      ...{ historicalUrl: served.server.url, account: 'acme', publisher: 'twitter' },
-      ...{ email: 'me@acme.test', password: PASSWORD },
+      historicalUrl: served.server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      email: 'me@acme.test',
+      password: PASSWORD,
     };
     const sink = {
-      ...{ path: path.join(out, '{tag}.jsonl'), checkpoint: path.join(out, 'checkpoint.json') },
-      ...{ commitIntervalMs: 0, workers: 2 },
+      path: path.join(out, '{tag}.jsonl'),
+      checkpoint: path.join(out, 'checkpoint.json'),
+      commitIntervalMs: 0,
+      workers: 2,
     };
     const stdout = await withSmallFiles(
       'account, activities, dedupe, files, gunzip, jobFiles, jsonLines, routeByTag',

@@ -124,8 +124,11 @@ async function createdOnce(millrace: Millrace, { random }: Trial): Promise<Count
       const job = await millrace.jobs.create(
         account,
         unchecked({
-          ...{ title: 'once', dataFormat: 'original', rules: [{ value: 'coffee' }] },
-          ...{ fromDate: '202403010000', toDate: '202403020000' },
+          title: 'once',
+          dataFormat: 'original',
+          rules: [{ value: 'coffee' }],
+          fromDate: '202403010000',
+          toDate: '202403020000',
         }),
       );
       const hits = service.faults.clear(id) === 0 ? 1 : 0;
@@ -207,7 +210,9 @@ async function replayTo(
   try {
     await pipeline(
       replay(client, {
-        ...{ streamType: 'firehose', ...window, folder: path.join(folder, 'spool') },
+        streamType: 'firehose',
+        ...window,
+        folder: path.join(folder, 'spool'),
         timings: { firstChunkMs: 4 * MINUTE, maxChunkMs: 4 * MINUTE },
       }),
       dedupe(),
@@ -252,8 +257,12 @@ async function trailerCut(millrace: Millrace, { random, folder }: Trial): Promis
   served.faults.set(segment, before => (before === 0 ? whole(cut) : undefined));
   const account = millrace.account(
     {
-      ...{ historicalUrl: served.server.url, account: 'acme', publisher: 'twitter' },
-      ...{ email: 'me@acme.test', password: 'secret', retry: { firstWaitMs: 1 } },
+      historicalUrl: served.server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      email: 'me@acme.test',
+      password: 'secret',
+      retry: { firstWaitMs: 1 },
       limits: { jobReads: [], jobCreation: [] },
     },
     {},

@@ -94,7 +94,11 @@ class Shared {
       entryPoints: Object.values(EXAMPLES).map(name => `examples/${name}.ts`),
       outdir: scripts,
       alias: { millrace: entry('index.js'), 'millrace/service': entry('service/index.js') },
-      ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', logLevel: 'warning' },
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      logLevel: 'warning',
       external: ['lmdb', '@nats-io/*', 'pg', 'pg-copy-streams', 'libsql', '@duckdb/node-api'],
       banner: {
         js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

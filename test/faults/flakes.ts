@@ -116,9 +116,14 @@ function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): Re
   );
   return [
     {
-      ...{ cell, ...rest, failures, trials: runs.length, counts: {} },
-      ...{ seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0) },
-      ...{ day: last.at.slice(0, 10), machine: last.machine },
+      cell,
+      ...rest,
+      failures,
+      trials: runs.length,
+      counts: {},
+      seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
+      day: last.at.slice(0, 10),
+      machine: last.machine,
     },
   ];
 }

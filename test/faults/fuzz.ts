@@ -29,7 +29,9 @@ export const fuzz: Part = {
         thread ??= new FuzzThread({ library: library.href, name });
         try {
           const { inputs, accepted } = await thread.run({
-            ...{ seed, forMs: TRIAL_MS, minInputs: MIN_INPUTS },
+            seed,
+            forMs: TRIAL_MS,
+            minInputs: MIN_INPUTS,
           });
           // A parser that refuses everything has not been tried.
           return { hits: accepted, inputs, accepted };

@@ -75,7 +75,12 @@ export const jetstream: Part = {
         const posts = await archive;
         await trials.each(({ random, folder, signal }) =>
           chaos({
-            ...{ random, archive: posts, folder, library, signal, script },
+            random,
+            archive: posts,
+            folder,
+            library,
+            signal,
+            script,
             faults: FAULTS[cell.name]?.faults ?? [],
           }),
         );

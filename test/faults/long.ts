@@ -24,7 +24,10 @@ const MAX_RECORD = 50_000;
 
 /** As the parser gives it; parsing each would take most of the time. */
 const DELETE = {
-  ...{ kind: 'delete', userId: '1', at: new Date(1), raw: Buffer.from('{"delete":{}}') },
+  kind: 'delete',
+  userId: '1',
+  at: new Date(1),
+  raw: Buffer.from('{"delete":{}}'),
 } as const satisfies Partial<ComplianceEvent>;
 
 interface Kind {
@@ -174,7 +177,11 @@ export const long: Part = {
 /** In a process of its own, whose memory has nothing of another cell. */
 async function runInChild({ library }: Setting, name: string, trial: Trial): Promise<Counts> {
   const { counts, curves, failures } = await tryInChild('long', name, {
-    ...{ library, seeds: 1, firstSeed: trial.seed, limitMs: LIMIT_MS, env: { [IN_CHILD]: '1' } },
+    library,
+    seeds: 1,
+    firstSeed: trial.seed,
+    limitMs: LIMIT_MS,
+    env: { [IN_CHILD]: '1' },
   });
   const [failure] = failures;
   if (failure !== undefined) throw new Error(failure.message);

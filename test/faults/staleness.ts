@@ -12,26 +12,35 @@ const COMMON = [
 
 /** The folders below `src` that the cells of a pipeline or of kept files use besides. */
 const USED: Readonly<Record<string, readonly string[]>> = {
-  ...{ search: ['search'], counts: ['search'], csv: ['search', 'tables'], tee: ['search'] },
-  ...{
-    files: [],
-    'gzip-files': ['search'],
-    'files-without-checkpoint': [],
-    'files-by-threads': [],
-  },
-  ...{ parquet: ['search', 'tables'], merge: ['search', 'replay', 'sources'] },
-  ...{
-    'job-files': ['jobs'],
-    'jobs.download': ['jobs'],
-    'jobs.create': ['jobs'],
-    download: ['jobs'],
-  },
-  ...{ replay: ['replay'], connects: ['replay'], compliance: ['compliance', 'replay'] },
-  ...{ 'stored-files': ['archive'], applyCompliance: ['archive', 'compliance'] },
-  ...{ rewrites: ['archive', 'compliance'], tombstones: ['compliance'] },
-  ...{ engagement: ['users', 'archive'], tokens: ['users'] },
-  ...{ rules: ['service'], grants: ['service'], nonces: ['service'], jobs: ['service'] },
-  ...{ index: ['service', 'rules'], usage: ['service'] },
+  search: ['search'],
+  counts: ['search'],
+  csv: ['search', 'tables'],
+  tee: ['search'],
+  files: [],
+  'gzip-files': ['search'],
+  'files-without-checkpoint': [],
+  'files-by-threads': [],
+  parquet: ['search', 'tables'],
+  merge: ['search', 'replay', 'sources'],
+  'job-files': ['jobs'],
+  'jobs.download': ['jobs'],
+  'jobs.create': ['jobs'],
+  download: ['jobs'],
+  replay: ['replay'],
+  connects: ['replay'],
+  compliance: ['compliance', 'replay'],
+  'stored-files': ['archive'],
+  applyCompliance: ['archive', 'compliance'],
+  rewrites: ['archive', 'compliance'],
+  tombstones: ['compliance'],
+  engagement: ['users', 'archive'],
+  tokens: ['users'],
+  rules: ['service'],
+  grants: ['service'],
+  nonces: ['service'],
+  jobs: ['service'],
+  index: ['service', 'rules'],
+  usage: ['service'],
 };
 const BY_PIPELINE = ['matrix', 'disks', 'calls'];
 
@@ -67,7 +76,8 @@ export function commitsSince(
   const range = `${commit.replace('+', '')}..HEAD`;
   try {
     const count = execFileSync('git', ['rev-list', '--count', range, '--', ...paths], {
-      ...{ encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
     return Number(count);
   } catch {

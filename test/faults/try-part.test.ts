@@ -22,7 +22,10 @@ const LIBRARY = new URL('../../src/', import.meta.url);
 function partOf(attempt: (trial: Trial) => Promise<Counts>, cell: Partial<Cell> = {}): Part {
   const only: Cell = { name: 'only/cell', expects: 'recovers', seeds: 6, ...cell };
   return {
-    ...{ name: 'part', title: 'A part', promise: 'Nothing breaks.', cells: [only] },
+    name: 'part',
+    title: 'A part',
+    promise: 'Nothing breaks.',
+    cells: [only],
     open: () => ({ run: (_, trials) => trials.each(attempt) }),
   };
 }
@@ -40,7 +43,9 @@ describe('a cell', () => {
       return { hits: 1, posts: 10 };
     });
     expect(await resultOf(part)).toMatchObject({
-      ...{ trials: 6, failures: [], counts: { hits: 6, posts: 60 } },
+      trials: 6,
+      failures: [],
+      counts: { hits: 6, posts: 60 },
     });
     expect(drawn.map(([seed]) => seed)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(new Set(drawn.map(([, number]) => number)).size).toBe(6);
@@ -107,7 +112,9 @@ describe('a cell', () => {
     });
     const done = await resultOf(part, 2);
     const [result] = await tryPart(part, {
-      ...{ library: LIBRARY, cells: part.cells, doneOf: () => done },
+      library: LIBRARY,
+      cells: part.cells,
+      doneOf: () => done,
     });
     expect(seen).toEqual([1, 2, 3, 4, 5, 6]);
     expect(result).toMatchObject({ trials: 6, counts: { hits: 6, posts: 21 }, failures: [] });

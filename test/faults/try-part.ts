@@ -99,7 +99,11 @@ async function tryCell(
       trials++;
       try {
         const counted = await tryOnce(part, cell, seed, {
-          ...{ folder, strays, attempt, keep, note },
+          folder,
+          strays,
+          attempt,
+          keep,
+          note,
         });
         for (const [name, count] of Object.entries(counted))
           counts[name] = (counts[name] ?? 0) + count;
@@ -164,8 +168,12 @@ async function tryOnce(
     const random = new Random(`${part.name} ${cell.name} ${seed}`);
     return await Promise.race([
       work.attempt({
-        ...{ seed, random, folder, signal: limit.signal },
-        ...{ keep: work.keep, note: work.note },
+        seed,
+        random,
+        folder,
+        signal: limit.signal,
+        keep: work.keep,
+        note: work.note,
       }),
       stray,
     ]);

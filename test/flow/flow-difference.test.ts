@@ -205,15 +205,17 @@ describe('a checkpoint belongs to one service', () => {
   );
 
   const settings = {
-    ...{ account: 'acme', label: 'prod', streamLabel: 'prod', complianceLabel: 'prod' },
-    ...{
-      publisher: 'twitter',
-      email: 'a@x.test',
-      password: 'pa55',
-      consumerKey: 'c',
-      consumerSecret: 'secret',
-    },
-    ...{ accessToken: 'token', accessTokenSecret: 'secret' },
+    account: 'acme',
+    label: 'prod',
+    streamLabel: 'prod',
+    complianceLabel: 'prod',
+    publisher: 'twitter',
+    email: 'a@x.test',
+    password: 'pa55',
+    consumerKey: 'c',
+    consumerSecret: 'secret',
+    accessToken: 'token',
+    accessTokenSecret: 'secret',
   };
   const uuid = '6e9a1c5e-7b1f-4a0e-9a55-3f8a1c9d7e21';
   it.each<[string, (acme: Account) => Flow<unknown>]>([

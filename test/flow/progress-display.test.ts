@@ -71,8 +71,13 @@ describe('progress as lines', () => {
     const lines = screen.text.trim().split('\n');
     const [running, done] = lines.map(line => JSON.parse(line));
     expect(running).toMatchObject({
-      ...{ state: 'running', received: 12, written: 0, dropped: { dedupe: 3 }, waits: 1 },
-      ...{ reached: '2024-03-05T00:00:00.000Z', durationMs: expect.any(Number) },
+      state: 'running',
+      received: 12,
+      written: 0,
+      dropped: { dedupe: 3 },
+      waits: 1,
+      reached: '2024-03-05T00:00:00.000Z',
+      durationMs: expect.any(Number),
       wait: { reason: 'rate limit', until: until.toISOString(), waitMs: 17_000 },
     });
     expect(done).toMatchObject({ state: 'complete' });

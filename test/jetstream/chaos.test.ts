@@ -30,7 +30,10 @@ describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
     'are all in the files, each once, while $name',
     async ({ name, faults }) => {
       const counts = await chaos({
-        ...{ faults, maxFaults: 1, random: new Random(name), archive },
+        faults,
+        maxFaults: 1,
+        random: new Random(name),
+        archive,
         folder: await temporaryFolder(),
         library: new URL('src/', pathToFileURL(`${inject('compiledSources')}/`)),
         script: name => compiled(path.join(import.meta.dirname, `${name}.ts`)),

@@ -125,7 +125,9 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
         `gaps: ${JSON.stringify(gaps)}; the stream has ${await run.storedMessages()} messages; faults: ${JSON.stringify(run.counts)}`,
     );
   return {
-    ...{ ...run.counts, posts: archive.posts.size, whole: lost === 0 ? 1 : 0 },
+    ...run.counts,
+    posts: archive.posts.size,
+    whole: lost === 0 ? 1 : 0,
     ...(lost > 0 && { named: lost }),
   };
 }
@@ -155,8 +157,13 @@ function unnamedPosts(
 /** Without `max_bytes`: no node would take a stream that may become larger than its `max_file_store`. */
 async function makeStream(cluster: NatsCluster): Promise<void> {
   const config = {
-    ...{ name: STREAM, subjects: subjectsOf(STREAM, SUBJECTS), num_replicas: 3 },
-    ...{ storage: 'file', retention: 'limits', discard: 'new', duplicate_window: 120e9 },
+    name: STREAM,
+    subjects: subjectsOf(STREAM, SUBJECTS),
+    num_replicas: 3,
+    storage: 'file',
+    retention: 'limits',
+    discard: 'new',
+    duplicate_window: 120e9,
   };
   while ((await cluster.ask(`$JS.API.STREAM.INFO.${STREAM}`)).error !== undefined) {
     await cluster.ask(`$JS.API.STREAM.CREATE.${STREAM}`, config);
@@ -198,7 +205,10 @@ class Run {
       archive: archive.folder,
       perSecond: PER_SECOND,
       options: {
-        ...{ servers: cluster.urls, stream: STREAM, subject: STREAM, takeoverMs: 2_000 },
+        servers: cluster.urls,
+        stream: STREAM,
+        subject: STREAM,
+        takeoverMs: 2_000,
         commitIntervalMs: 100,
       },
     };
@@ -255,9 +265,12 @@ class Run {
     return this.outputs.map((out, index) => {
       const work: ConsumeWork = {
         library: this.#options.library.href,
-        ...{ out, gaps: gapsOf(out) },
+        out,
+        gaps: gapsOf(out),
         options: {
-          ...{ servers: this.#cluster.urls, stream: STREAM, subject: STREAM },
+          servers: this.#cluster.urls,
+          stream: STREAM,
+          subject: STREAM,
           share: { index: index + 1, of: CONSUMERS },
           until,
         },

@@ -20,7 +20,10 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     const answers = [late(), late(''), streamInfo()];
     const [server, asked] = await answering(node, n => answers[Math.min(n, 3) - 1]);
     const flow = fromJetStream({
-      ...{ servers: node.url, stream: 'posts', subject: 'posts', until: 'caught up' },
+      servers: node.url,
+      stream: 'posts',
+      subject: 'posts',
+      until: 'caught up',
       maxOutageMs: 60_000,
     });
     expect(await pipeline(flow, collect())).toEqual([]);
@@ -54,12 +57,21 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     });
     await server.flush();
     const resume = {
-      ...{ source: 'jetstream', stream: 'posts', created: CREATED, seq: 50 },
-      ...{ subject: 'posts.*', epochs: {}, positions: { isWhole: true, followed: {} } },
+      source: 'jetstream',
+      stream: 'posts',
+      created: CREATED,
+      seq: 50,
+      subject: 'posts.*',
+      epochs: {},
+      positions: { isWhole: true, followed: {} },
     };
     const stop = new AbortController();
     const flow = fromJetStream({
-      ...{ servers: node.url, stream: 'posts', subject: 'posts', until: 60, resume },
+      servers: node.url,
+      stream: 'posts',
+      subject: 'posts',
+      until: 60,
+      resume,
       maxOutageMs: knownAfter === 5 ? 60_000 : 300,
     });
     const run = pipeline(flow, collect(), { signal: stop.signal });
@@ -87,8 +99,11 @@ describe
       await using other = await startNode();
       await other.stop();
       const flow = fromJetStream({
-        ...{ servers: [alone.url, other.url], stream: 'posts', subject: 'posts' },
-        ...{ until: 'caught up', maxOutageMs: 60_000 },
+        servers: [alone.url, other.url],
+        stream: 'posts',
+        subject: 'posts',
+        until: 'caught up',
+        maxOutageMs: 60_000,
       });
       const waits: unknown[] = [];
       const running = pipeline(flow, collect(), { progress: ({ wait }) => waits.push(wait) });
@@ -117,7 +132,9 @@ describe
       const [server, asked] = await answering(alone, () => NOT_FOUND, answers);
       const running = pipeline(
         fromJetStream({
-          ...{ servers: [alone.url, other.url], stream: 'posts', subject: 'posts' },
+          servers: [alone.url, other.url],
+          stream: 'posts',
+          subject: 'posts',
           until: 'caught up',
         }),
         collect(),

@@ -187,7 +187,8 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     };
     const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
     const accountJwt = jwt(operator, account.getPublicKey(), {
-      ...{ type: 'account', limits: { ...limits, wildcards: true, ...storage } },
+      type: 'account',
+      limits: { ...limits, wildcards: true, ...storage },
     });
     const userJwt = jwt(account, user.getPublicKey(), {
       type: 'user',
@@ -271,7 +272,8 @@ resolver_preload: {
         process.kill(node.pid as number, 'SIGHUP');
       };
       const source = numberedSource({
-        ...{ total: 1_000_000, size: 10 },
+        total: 1_000_000,
+        size: 10,
         before: async from => {
           if (from === 50) await change();
           await wait(5);

@@ -48,7 +48,9 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await publish(node, 20_000);
     const folder = await temporaryFolder();
     const options = {
-      ...{ ...to(node), until: 'caught up', path: path.join(folder, 'out.jsonl') },
+      ...to(node),
+      until: 'caught up',
+      path: path.join(folder, 'out.jsonl'),
       checkpoint: path.join(folder, 'checkpoint.json'),
     };
     for (const aliveMs of [500, 300, 400]) {
@@ -127,7 +129,8 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       yield { items: Array.from({ length: 1500 }, (_, number) => ({ number, text })) };
     });
     const sink = toJetStream<{ number: number }>({
-      ...{ ...to(node), create },
+      ...to(node),
+      create,
       id: ({ number }) => `${number}`,
     });
     await pipeline(large, sink);

@@ -11,7 +11,9 @@ function apiError(description: string, status: number, code?: number): Error {
 describe('an answer of a server', () => {
   it('may pass where a node that no longer leads refuses a message, without a code (faults jetstream partition, seed 7)', () => {
     expect(failureOf(apiError('raft: not leader', 503))).toEqual({
-      ...{ failure: 'outage', mayPass: true, text: 'raft: not leader' },
+      failure: 'outage',
+      mayPass: true,
+      text: 'raft: not leader',
     });
   });
 
@@ -31,13 +33,15 @@ describe('a login', () => {
 
   it('that is refused does not pass', () => {
     expect(failureOf(login('Authorization Violation'))).toMatchObject({
-      ...{ failure: 'refused', mayPass: false },
+      failure: 'refused',
+      mayPass: false,
     });
   });
 
   it('that came too late may pass: the client was busy, or the link slow', () => {
     expect(failureOf(login('Authentication Timeout'))).toMatchObject({
-      ...{ failure: 'outage', mayPass: true },
+      failure: 'outage',
+      mayPass: true,
     });
   });
 });

@@ -89,7 +89,10 @@ function streamOf(all: readonly Sent[]) {
       .filter(({ message }) => isOf(message, publisher, subject))
       .map(({ message }) => message.position);
     const message = {
-      ...{ publisher, subject, position, series: series[one.key]! },
+      publisher,
+      subject,
+      position,
+      series: series[one.key]!,
       acknowledged: Math.min(position, ...unacknowledged),
     };
     flying.push({ message, arrival: now + one.delay, sent: one });

@@ -180,7 +180,9 @@ export class NatsCluster {
   async start(): Promise<void> {
     await Promise.all(this.nodes.map(node => node.start()));
     const probe = {
-      ...{ name: 'probe', subjects: ['probe'], storage: 'memory' },
+      name: 'probe',
+      subjects: ['probe'],
+      storage: 'memory',
       num_replicas: this.nodes.length,
     };
     while ((await this.ask('$JS.API.STREAM.CREATE.probe', probe)).error !== undefined)

@@ -7,7 +7,8 @@ import { numberedSource } from './numbered-posts.js';
 const { total, size, waitMs = 0, ...options } = JSON.parse(process.argv[2] ?? '{}');
 try {
   const source = numberedSource({
-    ...{ total, size },
+    total,
+    size,
     before: from => {
       console.log(`at ${from}`);
       return wait(waitMs);

@@ -83,7 +83,11 @@ const takeOver = (bucket: Bucket, takeoverMs = 0) =>
   PublisherEntry.takeOver(
     { connection, kv: bucket.kv, name: 'b' },
     {
-      ...{ key: KEY, name: KEY, stream: unchecked<OpenedStream>(stream), flow: [], takeoverMs },
+      key: KEY,
+      name: KEY,
+      stream: unchecked<OpenedStream>(stream),
+      flow: [],
+      takeoverMs,
     },
   );
 

@@ -54,7 +54,11 @@ async function readAll(stream: string, options: object = {}) {
   const gaps: JetStreamGap[] = [];
   const servers = node.url;
   const flow = fromJetStream({
-    ...{ servers, stream, subject: stream, until: 'caught up', ...options },
+    servers,
+    stream,
+    subject: stream,
+    until: 'caught up',
+    ...options,
     ...('onGap' in options && { onGap: (gap: JetStreamGap) => gaps.push(gap) }),
   });
   let error: unknown;
@@ -188,7 +192,8 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     await manager.streams.purge(stream, { seq: 4 });
     // Only the dropped sequences are reported, and no position of the messages that had them.
     expect(await readAll(stream, { onGap: true })).toMatchObject({
-      ...{ error: undefined, ids: idsOf(2, 4) },
+      error: undefined,
+      ids: idsOf(2, 4),
       gaps: [{ subject: `${stream}.*`, from: 1, to: 3 }],
     });
   });
@@ -293,7 +298,8 @@ it('messages above 4 MiB are requested one by one: the client takes a request fo
   };
   const state = { first_seq: 1, last_seq: 3, num_deleted: 0 };
   const fake = unchecked<JetStreamConnection>({
-    ...{ signal: new AbortController().signal, maxOutageMs: 60_000 },
+    signal: new AbortController().signal,
+    maxOutageMs: 60_000,
     repeat: (_: string, call: () => unknown) => call(),
     streamInfo: async () => ({ created: 'then', state }),
     packages: { jetstream: { AckPolicy: {}, DeliverPolicy: {} } },

@@ -67,7 +67,8 @@ function replica(positions: readonly number[], publisher = 'one'): Messages {
         [HEADERS.subjectPosition, shownPosition({ position, acknowledged: 0, series: 1 })],
       ]);
       return {
-        ...{ subject: 'posts.0', seq: position },
+        subject: 'posts.0',
+        seq: position,
         headers: { get: (name: string) => headers.get(name) ?? '' },
       };
     }),

@@ -46,7 +46,9 @@ describe('the servers of a call', () => {
   it('take the login out of an address', () => {
     const { addresses, user, password } = access({ servers: 'nats://me:s%40cret@a:1' });
     expect({ addresses, user, password: password?.reveal() }).toEqual({
-      ...{ addresses: ['a:1'], user: 'me', password: 's@cret' },
+      addresses: ['a:1'],
+      user: 'me',
+      password: 's@cret',
     });
     expect(access({ servers: 'nats://t0ken@a:1' }).token?.reveal()).toBe('t0ken');
   });

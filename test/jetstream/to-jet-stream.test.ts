@@ -169,8 +169,10 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       return pipeline(
         numberedSource({ total: 400 }),
         toJetStream({
-          ...{ ...small, maxInFlight: 1000 },
-          ...{ takeoverMs, payload: () => Buffer.alloc(posts++ < 30 ? 100_000 : 1) },
+          ...small,
+          maxInFlight: 1000,
+          takeoverMs,
+          payload: () => Buffer.alloc(posts++ < 30 ? 100_000 : 1),
         }),
         { signal },
       ).catch(thrown => thrown);
@@ -421,12 +423,16 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
         },
       });
       const sink = toJetStream<Activity>({
-        ...{ ...to(node), create, commitIntervalMs: 50, maxOutageMs: 5_000 },
+        ...to(node),
+        create,
+        commitIntervalMs: 50,
+        maxOutageMs: 5_000,
       });
       const error = await pipeline(source, sink).catch(thrown => thrown);
       expect(error).toBeInstanceOf(JetStreamError);
       expect(error).toMatchObject({
-        ...{ failure: 'stream', retryable: false },
+        failure: 'stream',
+        retryable: false,
         message: expect.stringContaining(text),
         cursor: { at: expect.any(Number) },
       });
@@ -452,7 +458,9 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await deleting;
     const [first] = waits;
     expect(first).toMatchObject({
-      ...{ reason: 'servers', waitMs: expect.any(Number), retry: expect.any(Number) },
+      reason: 'servers',
+      waitMs: expect.any(Number),
+      retry: expect.any(Number),
       error: { failure: 'full', message: expect.stringContaining('maximum bytes exceeded') },
     });
     // Of the five minutes of `maxOutageMs`.
@@ -480,7 +488,8 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     const run = pipeline(source, toJetStream({ ...to(node), create }), { progress });
     await expect(run).rejects.toThrow('no longer shown');
     expect(seen.find(each => each !== undefined)).toMatchObject({
-      ...{ reason: 'servers', error: { failure: 'outage' } },
+      reason: 'servers',
+      error: { failure: 'outage' },
     });
   });
 
@@ -503,7 +512,8 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       pipeline(
         withDamaged(fails),
         toJetStream<Activity>({
-          ...{ ...to(node), create },
+          ...to(node),
+          create,
           onDamaged: async ({ raw }, { message }) => {
             await wait(1);
             damaged.push([raw.toString(), message]);
@@ -601,7 +611,8 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     );
     const read = await pipeline(
       fromJetStream({
-        ...{ ...to(node), until: 'caught up' },
+        ...to(node),
+        until: 'caught up',
         item: bytes => JSON.parse(bytes.toString()) as (typeof items)[number],
       }),
       collect(),

@@ -17,7 +17,8 @@ const decoded = (info: object) =>
   unchecked({ messages: [Buffer.from(JSON.stringify({ info }))], fields: { count: 1 } });
 
 const rangeTo = (toDate: string) => ({
-  ...{ message: 'x', activity_count: 1 },
+  message: 'x',
+  activity_count: 1,
   unprocessed_range: { fromDate: '2018-01-06T20:00:00Z', toDate },
 });
 
@@ -26,7 +27,8 @@ describe('the info line of a job file', () => {
     const info = rangeTo('2018-01-06T20:02:00Z');
     const file = fileOf(info);
     const expected = {
-      ...{ bytes: file.length, posts: 1 },
+      bytes: file.length,
+      posts: 1,
       suspectMinutes: ['201801062000', '201801062001'],
     };
     expect(await checkJobFile(file, ORIGIN, 1_000)).toMatchObject(expected);

@@ -6,7 +6,9 @@ import { unchecked } from '../unchecked.js';
 const files = ['201801060000', '201801060010'].map(name => ({ name, path: `${name}.json.gz` }));
 const cursors = new DownloadCursors(
   unchecked({
-    ...{ job: { uuid: 'uuid', title: 'rain' }, files, share: undefined },
+    job: { uuid: 'uuid', title: 'rain' },
+    files,
+    share: undefined,
   }),
 );
 const state = { next: 1, files: 1, bytes: 7, posts: 2, suspectMinutes: [], missing: [] };

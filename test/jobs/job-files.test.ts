@@ -612,7 +612,8 @@ describe('before any request', () => {
   it('a job that is not delivered, and one that is unknown, are errors of their own', async () => {
     const served = await start({ job: { status: 'running', results: undefined } });
     expect((await download(served)).error).toMatchObject({
-      ...{ code: 'ERR_JOB', status: 'running' },
+      code: 'ERR_JOB',
+      status: 'running',
       message: expect.stringMatching(
         /: only a delivered job has, and `jobs\.run` waits for that\. It is running/,
       ),

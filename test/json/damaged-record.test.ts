@@ -32,9 +32,16 @@ afterEach(() => server.stop());
 function acme(): Account {
   return account(
     {
-      ...{ replayStreamUrl: server.url, complianceStreamUrl: server.url, baseUrl: server.url },
-      ...{ account: 'acme', publisher: 'twitter', streamLabel: 'prod', complianceLabel: 'prod' },
-      ...{ label: 'prod', email: 'a@example.com', password: 'secret-password' },
+      replayStreamUrl: server.url,
+      complianceStreamUrl: server.url,
+      baseUrl: server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      streamLabel: 'prod',
+      complianceLabel: 'prod',
+      label: 'prod',
+      email: 'a@example.com',
+      password: 'secret-password',
       timing: impatient(),
     },
     {},
@@ -55,7 +62,9 @@ describe('a damaged record in a replay', () => {
   function posts(options: Partial<ReplayOptions> = {}) {
     return replay(acme(), {
       streamType: 'rulestream',
-      ...{ fromDate: new Date(window.from), toDate: new Date(window.to), folder },
+      fromDate: new Date(window.from),
+      toDate: new Date(window.to),
+      folder,
       ...(options as object),
     });
   }

@@ -51,7 +51,8 @@ async function run(
   whileRunning: (child: ChildProcess) => Promise<void>,
 ): Promise<'killed' | 'done'> {
   const child = spawn(process.execPath, [compiled(script), ...args], {
-    ...{ cwd, env },
+    cwd,
+    env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';

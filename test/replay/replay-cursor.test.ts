@@ -4,7 +4,11 @@ import { parseReplayCursor } from '../../src/replay/replay-cursor.js';
 
 const range = { fromDate: '201801010000', toDate: '201801010010' };
 const cursor = {
-  ...{ source: 'replay', request: { url: 'x' }, ids: {}, chunkMinutes: 16, connects: [] },
+  source: 'replay',
+  request: { url: 'x' },
+  ids: {},
+  chunkMinutes: 16,
+  connects: [],
   open: [{ ...range, mismatches: 0, failures: 0, partial: false }],
   gaps: [{ ...range, reason: 'expired' }],
 };

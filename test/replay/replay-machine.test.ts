@@ -16,7 +16,10 @@ const minute = (n: number): number => FIRST.from + n * MINUTE;
 
 function end(more: Partial<ReplayEnd> = {}): ReplayEnd {
   return {
-    ...{ outcome: 'completed', activityCount: 7, minutesFailed: [], unprocessedRange: undefined },
+    outcome: 'completed',
+    activityCount: 7,
+    minutesFailed: [],
+    unprocessedRange: undefined,
     ...more,
   };
 }
@@ -46,7 +49,9 @@ describe('the next step of a replay', () => {
   it('is a wait if the minutes are newer than 30 minutes', () => {
     const to = NOW - 20 * MINUTE;
     expect(at(machineOf({ from: to - 5 * MINUTE, to }))).toEqual({
-      ...{ do: 'wait', ms: 10 * MINUTE, why: 'too recent' },
+      do: 'wait',
+      ms: 10 * MINUTE,
+      why: 'too recent',
     });
     const one = { from: NOW - 30 * MINUTE, to: NOW - 29 * MINUTE };
     expect(at(machineOf(one))).toMatchObject({ do: 'wait', ms: MINUTE });
@@ -73,7 +78,8 @@ describe('the next step of a replay', () => {
       long.ended({ from: NOW - 59 * MINUTE, to: NOW - 58 * MINUTE }, end(), got(7), NOW, 0);
       const from = NOW - 58 * MINUTE;
       expect(long.next(NOW + second * SECOND, NOW + second * SECOND)).toEqual({
-        ...{ do: 'connect', range: { from, to } },
+        do: 'connect',
+        range: { from, to },
       });
     }
   });
@@ -82,7 +88,8 @@ describe('the next step of a replay', () => {
     for (const from of [NOW - 9 * DAY, NOW + HOUR]) {
       const machine = machineOf({ from, to: from + HOUR });
       expect(machine.next(NOW, undefined)).toEqual({
-        ...{ do: 'connect', range: { from, to: from + 16 * MINUTE } },
+        do: 'connect',
+        range: { from, to: from + 16 * MINUTE },
       });
       expect(machine.state.gaps).toEqual([]);
     }

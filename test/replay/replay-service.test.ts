@@ -105,8 +105,11 @@ describe('a replay of the local service', () => {
       activities(),
       completeness(
         counts(acme(), {
-          ...{ product: '30day', query, bucket: 'minute' },
-          ...{ fromDate: new Date(window.from), toDate: new Date(window.to) },
+          product: '30day',
+          query,
+          bucket: 'minute',
+          fromDate: new Date(window.from),
+          toDate: new Date(window.to),
         }),
       ),
     );
@@ -209,8 +212,10 @@ describe('a replay of the local service', () => {
         const target = path.join(folder, `run-${run++}`);
         const sink = () =>
           files<{ raw: Buffer }>({
-            ...{ path: () => `${target}/all.jsonl`, commitIntervalMs: 0 },
-            ...{ checkpoint: `${target}/checkpoint.json`, line: ({ raw }) => raw },
+            path: () => `${target}/all.jsonl`,
+            commitIntervalMs: 0,
+            checkpoint: `${target}/checkpoint.json`,
+            line: ({ raw }) => raw,
           });
         // The first run stops after some batches; its commits remain.
         const until = (last: number) =>

@@ -52,8 +52,13 @@ afterEach(() => server.stop());
 function acme(options: Partial<AccountOptions> = {}): Account {
   return account(
     {
-      ...{ replayStreamUrl: `${server.url}/base`, account: 'acme', publisher: 'twitter' },
-      ...{ streamLabel: 'prod', email: 'a@example.com', password: 'secret-password', timing },
+      replayStreamUrl: `${server.url}/base`,
+      account: 'acme',
+      publisher: 'twitter',
+      streamLabel: 'prod',
+      email: 'a@example.com',
+      password: 'secret-password',
+      timing,
       ...options,
     },
     {},
@@ -116,7 +121,9 @@ describe('a replay', () => {
     server.script.push(stream([event, event, info(COMPLETED, 2)]));
     const flow = replay(acme(), {
       streamType: 'compliance',
-      ...{ fromDate: new Date(window.from), toDate: new Date(window.to), folder },
+      fromDate: new Date(window.from),
+      toDate: new Date(window.to),
+      folder,
     });
     expect(await collect()(flow)).toMatchObject([
       { kind: 'user_delete', userId: '9007199254740993' },
@@ -870,7 +877,9 @@ function slowConnections(
     vi.restoreAllMocks();
   });
   return {
-    ...{ now: () => now, elapsed: () => now, random: () => 0.5 },
+    now: () => now,
+    elapsed: () => now,
+    random: () => 0.5,
     async sleep(ms: number) {
       now += ms;
     },
@@ -986,7 +995,9 @@ describe('the budget of five connections in five minutes', () => {
       const waits: number[] = [];
       // A new process cannot use the monotonic clock of the previous one.
       const fresh = {
-        ...{ now: () => now, elapsed: () => performance.now(), random: () => 0.5 },
+        now: () => now,
+        elapsed: () => performance.now(),
+        random: () => 0.5,
         async sleep(ms: number) {
           waits.push(ms);
           now += ms;

@@ -74,7 +74,9 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   /** The durable state: the log of connects, and the last commit. */
   const log: number[] = [];
   let committed: { state: ReplayState | undefined; ids: unknown; output: readonly Post[] } = {
-    ...{ state: undefined, ids: {}, output: [] },
+    state: undefined,
+    ids: {},
+    output: [],
   };
 
   const service = (range: Window) => {
@@ -157,7 +159,11 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
         const missing = all.filter(({ id }) => !delivered.has(id));
         const inGap = ({ minute }: Post) => gaps.some(gap => gap.from <= minute && minute < gap.to);
         return {
-          ...{ overBudget, connects, faults, crashes, posts: all.length },
+          overBudget,
+          connects,
+          faults,
+          crashes,
+          posts: all.length,
           lost: missing.filter(post => !inGap(post)).length,
           inGaps: missing.filter(inGap).length,
           doubled: [...delivered.values()].filter(times => times > 1).length,

@@ -19,8 +19,13 @@ beforeEach(async () => {
   stream = new RulesStream(server);
   acme = account(
     {
-      ...{ rulesUrl: server.url, account: 'acme', publisher: 'twitter', streamLabel: 'prod' },
-      ...{ email: 'a@example.com', password: 'secret-password', timing: impatient() },
+      rulesUrl: server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      streamLabel: 'prod',
+      email: 'a@example.com',
+      password: 'secret-password',
+      timing: impatient(),
     },
     {},
   );
@@ -81,7 +86,10 @@ describe('syncRules', () => {
     ]);
     const requests = server.received.length;
     expect(await syncRules(acme, wanted)).toMatchObject({
-      ...{ added: [], deleted: [], retagged: [], unchanged: 3 },
+      added: [],
+      deleted: [],
+      retagged: [],
+      unchanged: 3,
     });
     expect(server.received.length).toBe(requests + 1);
   });

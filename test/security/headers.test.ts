@@ -15,9 +15,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS } from '../../src/http/settings.js';
 
 const OPTIONS = {
-  ...{ account: 'acme', publisher: 'twitter', label: 'dev', streamLabel: 'prod' },
-  ...{ complianceLabel: 'prod', rulestream: 'r', email: 'a@example.com', password: 'password' },
-  ...{ consumerKey: 'key', consumerSecret: 'secret', accessToken: 'token' },
+  account: 'acme',
+  publisher: 'twitter',
+  label: 'dev',
+  streamLabel: 'prod',
+  complianceLabel: 'prod',
+  rulestream: 'r',
+  email: 'a@example.com',
+  password: 'password',
+  consumerKey: 'key',
+  consumerSecret: 'secret',
+  accessToken: 'token',
   accessTokenSecret: 'secret',
 } as const;
 
@@ -55,7 +63,9 @@ const CALLS: Readonly<Record<string, (acme: Acme, text: string) => Promise<unkno
     pipeline(search(acme, { product: 'fullarchive', query: 'rain', next: text }), collect()),
   'jobs.create': (acme, text) =>
     jobs.create(acme, {
-      ...{ title: text, dataFormat: 'original', rules: [{ value: 'rain', tag: text }] },
+      title: text,
+      dataFormat: 'original',
+      rules: [{ value: 'rain', tag: text }],
       ...dates,
     }),
   'jobs.get': (acme, text) => jobs.get(acme, text),

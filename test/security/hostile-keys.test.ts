@@ -16,7 +16,9 @@ const KEYS = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toStri
 const json = fc.letrec<{ value: string; object: string }>(tie => ({
   object: fc
     .uniqueArray(fc.tuple(fc.constantFrom(...KEYS), tie('value')), {
-      ...{ selector: ([key]) => key, minLength: 1, maxLength: 4 },
+      selector: ([key]) => key,
+      minLength: 1,
+      maxLength: 4,
     })
     .map(members => `{${members.map(([key, value]) => `"${key}":${value}`).join(',')}}`),
   value: fc.oneof({ maxDepth: 3 }, fc.constantFrom('1', '"x"', 'null', '[]'), tie('object')),
@@ -64,8 +66,11 @@ describe('keys such as __proto__ change no other object', () => {
 
   it('in the request of a job: they are refused, or not sent', () => {
     const valid = {
-      ...{ title: 'rain', dataFormat: 'original', rules: [{ value: 'rain', tag: 'x' }] },
-      ...{ fromDate: '201401010000', toDate: '201401020000' },
+      title: 'rain',
+      dataFormat: 'original',
+      rules: [{ value: 'rain', tag: 'x' }],
+      fromDate: '201401010000',
+      toDate: '201401020000',
     };
     let accepted = 0;
     fc.assert(
@@ -85,7 +90,12 @@ describe('keys such as __proto__ change no other object', () => {
   it('in a cursor: it is refused, or the position has none of them', () => {
     const query = unchecked({ source: 'search', identity: { query: 'rain' } });
     const position = {
-      ...{ slice: 0, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
+      slice: 0,
+      next: 'abc',
+      skip: 3,
+      items: 503,
+      pages: 1,
+      done: false,
       reached: Date.UTC(2018, 0, 20, 12, 30, 5),
       window: unchecked({ fromDate: '201801010000', toDate: '201802010000' }),
     };
@@ -122,7 +132,9 @@ describe('keys such as __proto__ change no other object', () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...paths), json, async (name, hostile) => {
         const { status } = await fetch(`${baseUrl}/${name}`, {
-          ...{ method: 'POST', body: hostile, headers: { authorization: login } },
+          method: 'POST',
+          body: hostile,
+          headers: { authorization: login },
         });
         expect(statuses[name], name).toContain(status);
         expectClean();

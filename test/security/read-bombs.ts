@@ -24,10 +24,22 @@ import { collectGarbage } from '../collect-garbage.js';
 const [url = '', folder = '', ...names] = process.argv.slice(2);
 const acme = account(
   {
-    ...{ url, oauthUrl: url, dataUrl: url, account: 'acme', publisher: 'twitter', label: 'dev' },
-    ...{ streamLabel: 'prod', complianceLabel: 'prod', rulestream: 'r', email: 'a@example.com' },
-    ...{ password: 'password', consumerKey: 'key', consumerSecret: 'secret' },
-    ...{ accessToken: 'token', accessTokenSecret: 'secret', retry: { attempts: 1 } },
+    url,
+    oauthUrl: url,
+    dataUrl: url,
+    account: 'acme',
+    publisher: 'twitter',
+    label: 'dev',
+    streamLabel: 'prod',
+    complianceLabel: 'prod',
+    rulestream: 'r',
+    email: 'a@example.com',
+    password: 'password',
+    consumerKey: 'key',
+    consumerSecret: 'secret',
+    accessToken: 'token',
+    accessTokenSecret: 'secret',
+    retry: { attempts: 1 },
     limits: { replay: [] },
   },
   {},
@@ -37,14 +49,14 @@ const hour = 3_600_000;
 const dates = { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };
 /** A job whose listing is in order, and whose one file is the bomb. */
 const job: jobs.DeliveredJob = {
-  ...{
-    title: 'a job',
-    uuid: 'listed',
-    status: 'delivered',
-    statusMessage: '',
-    publisher: 'twitter',
-  },
-  ...{ jobURL: `${url}/jobs/listed.json`, fromDate: '202401010000', toDate: '202401010010' },
+  title: 'a job',
+  uuid: 'listed',
+  status: 'delivered',
+  statusMessage: '',
+  publisher: 'twitter',
+  jobURL: `${url}/jobs/listed.json`,
+  fromDate: '202401010000',
+  toDate: '202401010010',
   results: { activityCount: 1, fileCount: 1 },
 };
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -61,7 +73,7 @@ const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   compliance: () => pipeline(compliance(acme), collect()),
   replay: () =>
     pipeline(
-      replay(acme, { ...{ streamType: 'firehose', folder, timings: { attempts: 1 } }, ...dates }),
+      replay(acme, { streamType: 'firehose', folder, timings: { attempts: 1 }, ...dates }),
       collect(),
     ),
 };

@@ -41,9 +41,22 @@ function echoed(request: http.IncomingMessage): readonly string[] {
 
 type Answer = (texts: readonly string[], pathname: string) => string;
 const members = (value: unknown) => ({
-  ...{ results: value, jobs: value, rules: value, detail: value, urlList: value, uuid: value },
-  ...{ account: value, publishers: value, errors: value, unsupported: value, summary: value },
-  ...{ title: value, status: value, statusMessage: value, url: value, totals: value },
+  results: value,
+  jobs: value,
+  rules: value,
+  detail: value,
+  urlList: value,
+  uuid: value,
+  account: value,
+  publishers: value,
+  errors: value,
+  unsupported: value,
+  summary: value,
+  title: value,
+  status: value,
+  statusMessage: value,
+  url: value,
+  totals: value,
 });
 const ANSWERS: Readonly<Record<string, Answer>> = {
   html: texts => `<html><p>${texts.join('</p><p>')}</p></html>`,
@@ -86,19 +99,34 @@ const { port } = server.address() as AddressInfo;
 const url = `http://127.0.0.1:${port}`;
 const acme = account(
   {
-    ...{ url, account: 'acme', publisher: 'twitter', label: 'dev', streamLabel: 'prod' },
-    ...{ complianceLabel: 'prod', email: 'a@example.com', password, consumerKey: 'key' },
-    ...{ consumerSecret, accessToken: `${password}-token`, accessTokenSecret: `${password}-own` },
-    ...{ timing: impatient(), retry: { attempts: 2 } },
+    url,
+    account: 'acme',
+    publisher: 'twitter',
+    label: 'dev',
+    streamLabel: 'prod',
+    complianceLabel: 'prod',
+    email: 'a@example.com',
+    password,
+    consumerKey: 'key',
+    consumerSecret,
+    accessToken: `${password}-token`,
+    accessTokenSecret: `${password}-own`,
+    timing: impatient(),
+    retry: { attempts: 2 },
     limits: { replay: [], compliance: [], search: [], jobReads: [], usage: [], replayRules: [] },
     onRetry: retrying => show('retry', retrying.error),
   },
   {},
 );
 const job: jobs.DeliveredJob = {
-  ...{ title: 'a job', uuid: 'listed', status: 'delivered', statusMessage: '' },
-  ...{ publisher: 'twitter', jobURL: `${url}/jobs/listed.json` },
-  ...{ fromDate: '202401010000', toDate: '202401010010' },
+  title: 'a job',
+  uuid: 'listed',
+  status: 'delivered',
+  statusMessage: '',
+  publisher: 'twitter',
+  jobURL: `${url}/jobs/listed.json`,
+  fromDate: '202401010000',
+  toDate: '202401010010',
   results: { activityCount: 1, fileCount: 1 },
 };
 const hour = 3_600_000;
@@ -106,8 +134,11 @@ const dates = { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date
 const query = { product: 'fullarchive', query: 'rain' } as const;
 const rules = [{ value: 'rain' }];
 const request: jobs.JobRequest = {
-  ...{ title: 'canary', dataFormat: 'original', rules },
-  ...{ fromDate: '202001010000', toDate: '202001010100' },
+  title: 'canary',
+  dataFormat: 'original',
+  rules,
+  fromDate: '202001010000',
+  toDate: '202001010100',
 };
 const onDamaged = (_: unknown, error: Error) => show('damaged', error);
 const timings = { attempts: 1 };
@@ -130,7 +161,10 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   'compliance with onDamaged': () =>
     pipeline(
       compliance(acme, {
-        ...{ folder, timings, backfill: false, onGap: () => {} },
+        folder,
+        timings,
+        backfill: false,
+        onGap: () => {},
         onDamaged: (_, error) => {
           show('damaged', error);
           throw error;

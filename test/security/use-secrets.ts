@@ -32,13 +32,24 @@ const [password = '', consumerSecret = '', userPassword = ''] = more;
 const at = (name: string) => path.join(folder, name);
 
 const service = createService({
-  ...{ password, consumerSecret, userPassword, limits: 'relaxed', jobDwellMs: 0 },
-  ...{ heartbeatMs: 50, complianceRate: 1, stateFolder: secret, postsPerMinute: 3 },
+  password,
+  consumerSecret,
+  userPassword,
+  limits: 'relaxed',
+  jobDwellMs: 0,
+  heartbeatMs: 50,
+  complianceRate: 1,
+  stateFolder: secret,
+  postsPerMinute: 3,
 });
 const addresses = await service.start();
 const acme = account(
   {
-    ...{ ...addresses, password, consumerSecret, timing: impatient(), retry: { attempts: 2 } },
+    ...addresses,
+    password,
+    consumerSecret,
+    timing: impatient(),
+    retry: { attempts: 2 },
     limits: { replay: [], compliance: [], search: [], jobReads: [], usage: [], replayRules: [] },
     onRetry: retrying => show('retry', retrying),
   },
@@ -91,8 +102,11 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   counts: () => pipeline(counts(acme, { ...query, bucket: 'day' }), collect()),
   job: async () => {
     const request: jobs.JobRequest = {
-      ...{ title: `canary ${round}`, dataFormat: 'original', rules: [{ value: 'coffee' }] },
-      ...{ fromDate: '202001010000', toDate: '202001010100' },
+      title: `canary ${round}`,
+      dataFormat: 'original',
+      rules: [{ value: 'coffee' }],
+      fromDate: '202001010000',
+      toDate: '202001010100',
     };
     return jobs.run(acme, { ...request, decide: () => true });
   },
@@ -104,7 +118,10 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   replay: () =>
     pipeline(
       replay(acme, {
-        ...{ streamType: 'firehose', folder: at('spool'), maxMemory: 1, timings: { attempts: 2 } },
+        streamType: 'firehose',
+        folder: at('spool'),
+        maxMemory: 1,
+        timings: { attempts: 2 },
         ...window,
       }),
       files({ path: at(`replay-${round}.jsonl`), checkpoint: at(`replay-${round}.json`) }),
@@ -114,7 +131,9 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
     await using tombstones = await openTombstones(at(`tombstones-${round}`));
     return pipeline(
       compliance(acme, {
-        ...{ fromDate: new Date(now - 2 * hour), folder: at('spool'), timings: { attempts: 2 } },
+        fromDate: new Date(now - 2 * hour),
+        folder: at('spool'),
+        timings: { attempts: 2 },
         onGap: gap => show('gap', gap),
       }),
       take(2),

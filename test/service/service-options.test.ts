@@ -81,8 +81,10 @@ describe('a service option', () => {
 
   it('is reported together with all other wrong options', () => {
     const options = {
-      ...{ arcive: 'downloads', heartbeatMs: 0, jobDwellMs: { runing: 5, opened: -1 } },
-      ...{ limits: { searchrate: 5, queryPhrases: 'x' } },
+      arcive: 'downloads',
+      heartbeatMs: 0,
+      jobDwellMs: { runing: 5, opened: -1 },
+      limits: { searchrate: 5, queryPhrases: 'x' },
     };
     expect(messageOf(options)).toEqual([
       'createService: unknown option `arcive`; did you mean `archive`?',

@@ -27,14 +27,21 @@ describe('completeness', () => {
   it('is confirmed if every bucket has as many posts as were counted', async () => {
     const posts = [at(0), at(59.999), at(120), at(179)];
     expect(await completeness(minutes(2, 0, 2))(flow(posts))).toEqual({
-      ...{ complete: true, expected: 4, received: 4, outside: 0, differing: [] },
+      complete: true,
+      expected: 4,
+      received: 4,
+      outside: 0,
+      differing: [],
     });
   });
 
   it('reports minutes with more or fewer posts, and posts outside the window', async () => {
     const posts = [at(-1), at(0), at(60), at(61), at(180)];
     expect(await completeness(minutes(2, 1, 0))(flow(posts))).toEqual({
-      ...{ complete: false, expected: 3, received: 5, outside: 2 },
+      complete: false,
+      expected: 3,
+      received: 5,
+      outside: 2,
       differing: [
         { start: new Date(START), expected: 2, received: 1 },
         { start: new Date(START + 60_000), expected: 1, received: 2 },

@@ -36,7 +36,10 @@ await pipeline(
   format === 'jsonl'
     ? files({ path: `${out}/{tag}/{segment}.jsonl`, commitIntervalMs: 5, ...shared })
     : parquet({
-        ...{ path: `${out}/tag={tag}/posts.parquet`, columns: ['tag', 'id', 'text'] },
-        ...{ maxBytes: 60_000, rowGroup: 20, ...shared },
+        path: `${out}/tag={tag}/posts.parquet`,
+        columns: ['tag', 'id', 'text'],
+        maxBytes: 60_000,
+        rowGroup: 20,
+        ...shared,
       }),
 );

@@ -207,8 +207,11 @@ describe('stored posts that threads write as Parquet', () => {
         jsonLines(),
         activities(),
         parquet({
-          ...{ path: path.join(out, '{lang}.parquet'), columns: ['id'], workers: 2 },
-          ...{ checkpoint: path.join(out, 'run.json'), commitIntervalMs: 0 },
+          path: path.join(out, '{lang}.parquet'),
+          columns: ['id'],
+          workers: 2,
+          checkpoint: path.join(out, 'run.json'),
+          commitIntervalMs: 0,
         }),
         { signal },
       );

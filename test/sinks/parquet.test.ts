@@ -99,7 +99,10 @@ function asRead(value: unknown): unknown {
 }
 
 const DUCKDB_TYPES: Readonly<Record<string, string>> = {
-  ...{ string: 'VARCHAR', int32: 'INTEGER', int64: 'BIGINT', double: 'DOUBLE' },
+  string: 'VARCHAR',
+  int32: 'INTEGER',
+  int64: 'BIGINT',
+  double: 'DOUBLE',
 };
 
 /** DuckDB's name of a column, with times in milliseconds. */
@@ -149,7 +152,8 @@ describe('parquet', () => {
         few.chain(those => {
           const one = fc.constantFrom(...those);
           return fc.array(fc.option(isList ? fc.array(one, { maxLength: 12 }) : one), {
-            ...{ minLength: 40, maxLength: 400 },
+            minLength: 40,
+            maxLength: 400,
           });
         }),
         fc.constant(Array.from({ length: 40 }, () => null)),
@@ -236,12 +240,14 @@ describe('parquet', () => {
     ].map(column => ({ ...column, value: (row: Record<string, unknown>) => row[column.name] }));
     const rows = [
       {
-        ...{ s: '9223372036854775807 🍕\n"', i: -1, l: 9223372036854775807n, d: 0.1, b: true },
-        ...{
-          t: new Date('2024-02-29T12:34:56.789Z'),
-          ls: ['a', '🍕', ''],
-          ll: ['9007199254740993'],
-        },
+        s: '9223372036854775807 🍕\n"',
+        i: -1,
+        l: 9223372036854775807n,
+        d: 0.1,
+        b: true,
+        t: new Date('2024-02-29T12:34:56.789Z'),
+        ls: ['a', '🍕', ''],
+        ll: ['9007199254740993'],
       },
       { s: '', ls: [] },
       {},

@@ -17,11 +17,17 @@ await pipeline(
   routeByTag(),
   format === 'csv'
     ? csv({
-        ...{ path: `${out}/{tag}/{hour}.csv.gz`, columns, checkpoint },
-        ...{ commitIntervalMs: 5, maxBytes: 60_000 },
+        path: `${out}/{tag}/{hour}.csv.gz`,
+        columns,
+        checkpoint,
+        commitIntervalMs: 5,
+        maxBytes: 60_000,
       })
     : parquet({
-        ...{ path: `${out}/tag={tag}/posts.parquet`, columns, checkpoint },
-        ...{ maxBytes: 60_000, rowGroup: 20 },
+        path: `${out}/tag={tag}/posts.parquet`,
+        columns,
+        checkpoint,
+        maxBytes: 60_000,
+        rowGroup: 20,
       }),
 );

@@ -79,12 +79,18 @@ function sumsOn(
     planOf<number>(
       'sums',
       unchecked({
-        ...{ path: '/sums/x', checkpoint: undefined, maxBytes, maxOpen: 8 },
-        ...{ maxOutputs: undefined, commitIntervalMs: undefined },
+        path: '/sums/x',
+        checkpoint: undefined,
+        maxBytes,
+        maxOpen: 8,
+        maxOutputs: undefined,
+        commitIntervalMs: undefined,
       }),
       {
         format: () => ({
-          ...{ encoder: () => new Sum(), maxHeldBytes: 1_000, committedBytes: 1 << 20 },
+          encoder: () => new Sum(),
+          maxHeldBytes: 1_000,
+          committedBytes: 1 << 20,
           committedItems: 1_000,
         }),
         settings: {},

@@ -88,7 +88,9 @@ describe('a database that LMDB cannot open', () => {
       await rm(path.join(folder, 'lock.mdb'));
       await mkdir(path.join(folder, 'lock.mdb'));
       await expect(openTombstones(folder, { readOnly })).rejects.toMatchObject({
-        ...{ code: 'ERR_STORAGE', path: folder, message: expect.stringContaining('lock.mdb') },
+        code: 'ERR_STORAGE',
+        path: folder,
+        message: expect.stringContaining('lock.mdb'),
       });
     },
   );
@@ -107,7 +109,9 @@ describe('a database that LMDB cannot open', () => {
       expect([code, signal]).toEqual([0, null]);
       const full = { code: 'ERR_STORAGE', message: expect.stringContaining('ENOSPC') };
       expect(JSON.parse(stdout)).toEqual({
-        ...{ created: full, found: { deleted: true }, withoutLock: full },
+        created: full,
+        found: { deleted: true },
+        withoutLock: full,
       });
     },
   );
@@ -175,7 +179,9 @@ describe('a new database whose file cannot be linked to its name', () => {
       const folder = await temporaryFolder();
       replaceCall('link', failing(code));
       await expect(openTombstones(folder)).rejects.toMatchObject({
-        ...{ code: 'ERR_STORAGE', path: folder, message: expect.stringContaining(code) },
+        code: 'ERR_STORAGE',
+        path: folder,
+        message: expect.stringContaining(code),
       });
       expect(await readdir(folder)).toEqual([]);
     },

@@ -29,9 +29,17 @@ function powerCut(disk: SimulatedDisk): SimulatedDisk {
 
 const namesOn = (disk: SimulatedDisk) => onDisk(disk, () => [...storedFiles().keys()]);
 const job = {
-  ...{ uuid: 'abc1234567', number: 1, title: 'a job', format: 'original' as const },
-  ...{ from: START, to: START + 600_000, status: 'running' as const, since: START },
-  ...{ rules: [], requestedBy: 'me', requestedAt: START },
+  uuid: 'abc1234567',
+  number: 1,
+  title: 'a job',
+  format: 'original' as const,
+  from: START,
+  to: START + 600_000,
+  status: 'running' as const,
+  since: START,
+  rules: [],
+  requestedBy: 'me',
+  requestedAt: START,
 };
 const file = { segment: START, posts: 1, bytes: 10, md5: '0'.repeat(32) };
 

@@ -194,8 +194,13 @@ export class SimulatedDisk implements FileSystem {
     const { mtimeMs, ino, mode } = node;
     const size = isFolder ? 0 : node.now.length;
     return {
-      ...{ size, ino, mtimeMs, mode, uid: process.getuid?.() ?? 0 },
-      ...{ isFile: () => !isFolder, isDirectory: () => isFolder },
+      size,
+      ino,
+      mtimeMs,
+      mode,
+      uid: process.getuid?.() ?? 0,
+      isFile: () => !isFolder,
+      isDirectory: () => isFolder,
     };
   }
 
@@ -284,7 +289,10 @@ export class SimulatedDisk implements FileSystem {
   #openFolder(name: string, folder: SimulatedFolder): OpenFile {
     const no = () => Promise.reject(nodeError('EISDIR', name));
     return {
-      ...{ write: no, truncate: no, chmod: no, datasync: no },
+      write: no,
+      truncate: no,
+      chmod: no,
+      datasync: no,
       sync: async () => {
         await this.call('sync', name);
         folder.sync();
@@ -378,7 +386,12 @@ function copyOf(node: Node, copies: Map<Node, Node>): Node {
   if (node instanceof SimulatedFile) {
     const { safe, now, changes } = node;
     const copy = Object.assign(new SimulatedFile(), {
-      ...{ ino, mtimeMs, mode, safe, now, changes: [...changes] },
+      ino,
+      mtimeMs,
+      mode,
+      safe,
+      now,
+      changes: [...changes],
     });
     copies.set(node, copy);
     return copy;

@@ -261,7 +261,11 @@ describe('the row of a post in its bytes', () => {
 });
 
 const NO_MEMBERS = {
-  ...{ id: '1', postedAt: new Date(0), matchingRules: [], tags: [], edits: undefined },
+  id: '1',
+  postedAt: new Date(0),
+  matchingRules: [],
+  tags: [],
+  edits: undefined,
 };
 
 /** The object, noting the path of each member that is read, up to arrays. */

@@ -16,7 +16,9 @@ import { MemoryArchive } from '../service/memory-archive.js';
 import { unchecked } from '../unchecked.js';
 
 const span = (activities: number, fromDate: string, toDate: string) => ({
-  ...{ activities, fromDate, toDate },
+  activities,
+  fromDate,
+  toDate,
 });
 const APRIL = ['202404010000', '202405010000'] as const;
 const MAY = ['202405010000', '202405151234'] as const;

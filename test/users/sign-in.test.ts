@@ -172,7 +172,9 @@ describe('signIn', () => {
         await visit(at('<script>alert(1)</script>'));
         await visit(at(`oauth_token=${token}&oauth_verifier=x`), { method: 'POST' });
         const approval = await local.service.oauth.approve(token, {
-          ...{ id: '7', handle: 'ann', name: 'Ann' },
+          id: '7',
+          handle: 'ann',
+          name: 'Ann',
         });
         await visit((approval as { redirect: string }).redirect);
       },

@@ -135,7 +135,8 @@ const VECTORS: readonly Vector[] = [
 /** The parameters in the library's form, whose types require more than RFC 5849. */
 function parametersOf({ key, oauth }: Pick<Vector, 'key' | 'oauth'>): OAuth.Data {
   const parameters: unknown = {
-    ...{ oauth_consumer_key: key, oauth_signature_method: 'HMAC-SHA1' },
+    oauth_consumer_key: key,
+    oauth_signature_method: 'HMAC-SHA1',
     ...oauth,
   };
   return parameters as OAuth.Data;

@@ -162,7 +162,10 @@ export class Target<T, Tx> {
   #after(rows: number, cursor: Cursor | undefined, isLast: boolean): Saved {
     const { id, commits, rows: before, cursor: last } = this.#saved;
     return {
-      ...{ state: isLast ? 'complete' : 'running', id, commits: commits + 1, rows: before + rows },
+      state: isLast ? 'complete' : 'running',
+      id,
+      commits: commits + 1,
+      rows: before + rows,
       cursor: cursor === undefined ? last : jsonOf(cursor),
       completed: isLast ? new Date() : undefined,
     };
@@ -274,7 +277,10 @@ export class Target<T, Tx> {
     const waitMs = longest * (0.5 + Math.random() / 2);
     const failure = this.#failure('commit to', error);
     const end = onWait?.({
-      ...{ reason: 'retry', waitMs, retry: failures, until: new Date(Date.now() + waitMs) },
+      reason: 'retry',
+      waitMs,
+      retry: failures,
+      until: new Date(Date.now() + waitMs),
       error: failure instanceof MillraceError ? failure : undefined,
     });
     try {

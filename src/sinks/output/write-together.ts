@@ -254,7 +254,9 @@ function writtenOf<T>(
       posts: files.reduce((sum, { posts }) => sum + posts, 0),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       files: files.map(({ path: file, posts, bytes, handedOn }) => ({
-        ...{ path: file, posts, bytes },
+        path: file,
+        posts,
+        bytes,
         ...(handedOn !== undefined && { handedOn }),
       })),
     };

@@ -87,7 +87,11 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
         name => path.join(import.meta.dirname, `${name}-child.ts`),
       ),
       outdir: scripts,
-      ...{ bundle: true, packages: 'external', format: 'esm', platform: 'node', target: 'node20' },
+      bundle: true,
+      packages: 'external',
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
     });
     library = pathToFileURL(`${folder}/`);
   });
@@ -99,7 +103,11 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     async name => {
       const folder = await temporaryFolder();
       const { hits, cuts } = await cutLmdb(name, {
-        ...{ library, folder, scripts, seed: 1, moments: 'syncs' },
+        library,
+        folder,
+        scripts,
+        seed: 1,
+        moments: 'syncs',
       });
       expect(hits).toBeGreaterThan(0);
       expect(cuts).toBeGreaterThan(hits);
@@ -113,7 +121,7 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
       const folder = await temporaryFolder();
       const isTried = (call: string) => call === 'pwrite64 2';
       expect(
-        await failLmdb(name, { ...{ library, folder, scripts, seed: 2 }, fault: 'EIO', isTried }),
+        await failLmdb(name, { library, folder, scripts, seed: 2, fault: 'EIO', isTried }),
       ).toEqual({ hits: 1, errors: 1, crashes: 0 });
     },
   );

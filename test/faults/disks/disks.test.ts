@@ -38,7 +38,10 @@ describe.each([...KEPT])('%s', (name, open) => {
 describe('a sweep', () => {
   const file = `${MOUNT}/number`;
   const numbers = (write: KeptFiles['start'], read: KeptFiles['read']): KeptFiles => ({
-    ...{ name: 'numbers', files: [/^number$/], start: write, read },
+    name: 'numbers',
+    files: [/^number$/],
+    start: write,
+    read,
   });
 
   it('fails for a file that is written in place', async () => {

@@ -16,8 +16,10 @@ export async function keptTokens(library: URL): Promise<KeptFiles> {
   const signIn = (name: string) => async () => {
     await prepareTokenFile(file);
     await writeToken(file, owner, {
-      ...{ token: new Secret(`token of ${name}`), secret: new Secret(`secret of ${name}`) },
-      ...{ userId: '9007199254740993', screenName: name },
+      token: new Secret(`token of ${name}`),
+      secret: new Secret(`secret of ${name}`),
+      userId: '9007199254740993',
+      screenName: name,
     });
   };
   return {
@@ -59,8 +61,11 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
   const folder = `${MOUNT}/deep/archive`;
   const client = account(
     {
-      ...{ historicalUrl: served.server.url, account: 'acme', publisher: 'twitter' },
-      ...{ email: 'me@acme.test', password: 'secret' },
+      historicalUrl: served.server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      email: 'me@acme.test',
+      password: 'secret',
       limits: { jobReads: [], jobCreation: [] },
       retry: { firstWaitMs: 1 },
     },

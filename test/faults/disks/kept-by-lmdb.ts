@@ -98,7 +98,10 @@ const usage: KeptByLmdb = {
         }
         if (step >= PRUNES) days.delete(0);
         const expected = [...days].map(([day, { ids, requests }]) => ({
-          ...{ day, product: '30day', activities: ids.size, requests },
+          day,
+          product: '30day',
+          activities: ids.size,
+          requests,
         }));
         mustBe(found, expected, 'the days');
         return step;

@@ -97,10 +97,17 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
   const SEGMENT = 600_000;
   const segments = [0, 1, 2].map(index => START + index * SEGMENT);
   const job = (status: Job['status']): Job => ({
-    ...{ uuid: 'abc1234567', number: 1, title: 'a job', format: 'original' },
-    ...{ from: START, to: START + 3 * SEGMENT, status, since: START },
+    uuid: 'abc1234567',
+    number: 1,
+    title: 'a job',
+    format: 'original',
+    from: START,
+    to: START + 3 * SEGMENT,
+    status,
+    since: START,
     rules: [{ value: 'coffee', tag: null, id: '9007199254740993' }],
-    ...{ requestedBy: 'me', requestedAt: START },
+    requestedBy: 'me',
+    requestedAt: START,
   });
   const post = (id: number) =>
     new Activity(
@@ -131,8 +138,13 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
       const generate = async () => {
         const files: DataFile[] = [...((await load(store))?.files ?? [])];
         await generateFiles(job('running'), {
-          ...{ archive: unchecked(archive), store, files, infoLine: true },
-          ...{ signal: new AbortController().signal, onWritten() {}, onProgress() {} },
+          archive: unchecked(archive),
+          store,
+          files,
+          infoLine: true,
+          signal: new AbortController().signal,
+          onWritten() {},
+          onProgress() {},
         });
       };
       return {

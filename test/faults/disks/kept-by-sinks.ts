@@ -47,7 +47,9 @@ const OUTPUTS: readonly KeptOutputs[] = [
     name: 'gzip-files',
     sink: ({ files }) =>
       files({
-        ...{ path: ({ to }) => `${MOUNT}/deep/out/${to}.jsonl.gz`, gzip: true, maxBytes: 40 },
+        path: ({ to }) => `${MOUNT}/deep/out/${to}.jsonl.gz`,
+        gzip: true,
+        maxBytes: 40,
         ...COMMITS,
       }),
     files: [/^deep\/out\/[ab]\.\d{4}\.jsonl\.gz$/],
@@ -62,7 +64,8 @@ const OUTPUTS: readonly KeptOutputs[] = [
     name: 'csv',
     sink: ({ csv }) =>
       csv<Item>({
-        ...{ path: ({ to }) => `${MOUNT}/deep/out/${to}.csv`, columns: COLUMNS },
+        path: ({ to }) => `${MOUNT}/deep/out/${to}.csv`,
+        columns: COLUMNS,
         ...COMMITS,
       }),
     files: [/^deep\/out\/[ab]\.csv$/],
@@ -71,8 +74,10 @@ const OUTPUTS: readonly KeptOutputs[] = [
     name: 'parquet',
     sink: ({ parquet }) =>
       parquet<Item>({
-        ...{ path: ({ to }) => `${MOUNT}/deep/out/${to}.parquet`, columns: COLUMNS },
-        ...{ maxBytes: 60, checkpoint: CHECKPOINT },
+        path: ({ to }) => `${MOUNT}/deep/out/${to}.parquet`,
+        columns: COLUMNS,
+        maxBytes: 60,
+        checkpoint: CHECKPOINT,
       }),
     files: [/^deep\/out\/[ab]\.\d{4}\.parquet$/],
   },
@@ -82,7 +87,8 @@ const OUTPUTS: readonly KeptOutputs[] = [
       tee(
         files<Item>({ path: `${MOUNT}/deep/all.jsonl`, commitIntervalMs: 0 }),
         csv<Item>({
-          ...{ path: ({ to }) => `${MOUNT}/deep/out/${to}.csv`, columns: COLUMNS },
+          path: ({ to }) => `${MOUNT}/deep/out/${to}.csv`,
+          columns: COLUMNS,
           commitIntervalMs: 0,
         }),
         { checkpoint: CHECKPOINT },
@@ -168,7 +174,9 @@ export async function keptByThreads(library: URL): Promise<KeptFiles> {
             activities(),
             files({
               path: `${MOUNT}/deep/out/{hour}.jsonl`,
-              ...{ workers: 2, maxOpen: 2, ...COMMITS },
+              workers: 2,
+              maxOpen: 2,
+              ...COMMITS,
             }),
           ),
       ],

@@ -76,7 +76,9 @@ export const addresses: ParserKind = {
     const filePath = await writeJob(library, stateFolder);
     let failure: unknown;
     const service = createService({
-      ...{ limits: 'relaxed', stateFolder, seed: 'addresses' },
+      limits: 'relaxed',
+      stateFolder,
+      seed: 'addresses',
       onError(error) {
         failure = error;
       },
@@ -253,10 +255,20 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
   const { JobStore } = await loadModule(library, 'service/jobs/job-store');
   const store = new JobStore(stateFolder);
   const job: Job = {
-    ...{ uuid: UUID, number: 1, title: 'a job', format: 'original', status: 'delivered' },
-    ...{ from: START - DAY, to: START, since: START, requestedBy: 'me', requestedAt: START },
+    uuid: UUID,
+    number: 1,
+    title: 'a job',
+    format: 'original',
+    status: 'delivered',
+    from: START - DAY,
+    to: START,
+    since: START,
+    requestedBy: 'me',
+    requestedAt: START,
     // So that it has not expired either where the control path sets the clock to the time of today.
-    ...{ acceptedBy: 'me', acceptedAt: Date.UTC(2080, 0, 1), completedAt: START },
+    acceptedBy: 'me',
+    acceptedAt: Date.UTC(2080, 0, 1),
+    completedAt: START,
     rules: [{ value: 'rain', tag: null, id: '9007199254740993' }],
   };
   await store.save(job);

@@ -76,8 +76,12 @@ export const jobResponses: ParserKind = {
     const errors = await outcomes(library);
     const url = 'https://archive.example/2018/01/06/20/00_activities.json.gz?Signature=SECRET';
     const job = {
-      ...{ title: 'rain', jobURL: 'https://example/jobs/abc123.json', status: 'delivered' },
-      ...{ fromDate: '201801010000', toDate: '201801020000', percentComplete: 100 },
+      title: 'rain',
+      jobURL: 'https://example/jobs/abc123.json',
+      status: 'delivered',
+      fromDate: '201801010000',
+      toDate: '201801020000',
+      percentComplete: 100,
       quote: {
         estimatedActivityCount: 1,
         estimatedDurationHours: '1.0',

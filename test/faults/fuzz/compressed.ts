@@ -42,7 +42,9 @@ export const gzip: ParserKind = {
         // Without a chunk, there is no file for the operator.
         const chunks = input.length === 0 ? [input] : cutUp(input, random);
         const file = new GzipDecoder({
-          ...{ plain: 'refuse', maxBytes: MAX_BYTES, origin: 'posts.gz' },
+          plain: 'refuse',
+          maxBytes: MAX_BYTES,
+          origin: 'posts.gz',
           step: random.pick([undefined, 1, 100]),
         });
         const pushed = errors.of(() => {

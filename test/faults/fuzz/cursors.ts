@@ -39,7 +39,12 @@ export const cursors: ParserKind = {
     const delivered = { bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
     const seeds: readonly unknown[] = [
       cursorOf(query, {
-        ...{ slice: 2, next: 'abc', skip: 3, items: 503, pages: 1, done: false },
+        slice: 2,
+        next: 'abc',
+        skip: 3,
+        items: 503,
+        pages: 1,
+        done: false,
         reached: Date.UTC(2018, 0, 20, 12, 30, 5),
         window: unchecked({ fromDate: '201801010000', toDate: '201802010000' }),
       }),
@@ -49,8 +54,11 @@ export const cursors: ParserKind = {
         request: { url: 'x' },
         open: [
           {
-            ...{ fromDate: '201801010000', toDate: '201801010010' },
-            ...{ mismatches: 0, failures: 1, partial: true },
+            fromDate: '201801010000',
+            toDate: '201801010010',
+            mismatches: 0,
+            failures: 1,
+            partial: true,
           },
         ],
         gaps: [{ fromDate: '201801010010', toDate: '201801010020', reason: 'expired' }],

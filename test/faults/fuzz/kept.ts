@@ -29,15 +29,22 @@ export const keptFiles: ParserKind = {
     const owner = { sink: { step: 'files', path: 'x' }, flow: [{ step: 'search', query: 'rain' }] };
     const counts = { path: 'posts.jsonl', bytes: 10, posts: 2, lineBytes: 10 };
     await writeCheckpoint(nodeFileSystem, file, {
-      ...{ state: 'running', owner: unchecked(owner), cursor: '{"next":"abc"}' },
+      state: 'running',
+      owner: unchecked(owner),
+      cursor: '{"next":"abc"}',
       files: [counts, { ...counts, path: 'b.jsonl.gz', lineBytes: 90, branch: 1 }],
     });
     const checkpoint = await nodeFileSystem.readFile(file, 'utf8');
     const whole = await readCheckpoint(nodeFileSystem, file, unchecked(owner));
     const application = { consumerKey: 'key', oauthUrl: new URL('https://api.example.com/') };
     const tokens = JSON.stringify({
-      ...{ version: 1, oauthUrl: application.oauthUrl.href, consumerKey: 'key' },
-      ...{ userId: '9007199254740993', screenName: 'ada', token: 'a', secret: 'b' },
+      version: 1,
+      oauthUrl: application.oauthUrl.href,
+      consumerKey: 'key',
+      userId: '9007199254740993',
+      screenName: 'ada',
+      token: 'a',
+      secret: 'b',
     });
     const log = new ConnectLog(folder, 'acme');
     await log.add(Date.UTC(2024, 0, 1));
@@ -269,7 +276,10 @@ export const jobFolders: ParserKind = {
     const record = {
       basis: {
         job: { uuid: 'abc123', title: 'rain', results: { activityCount: 2 } },
-        ...{ urlCount: 1, totalBytes: 7, listed: 1, suspectMinutes: ['201801010000'] },
+        urlCount: 1,
+        totalBytes: 7,
+        listed: 1,
+        suspectMinutes: ['201801010000'],
       },
       share: { index: 1, of: 1 },
       files: [{ name: '201801010000', path: 'a.json.gz', bytes: 7, posts: 2, suspectMinutes: [] }],

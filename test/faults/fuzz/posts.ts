@@ -92,7 +92,9 @@ export const messages: ParserKind = {
       { info: { message: 'Replay Request Completed', sent: at, activity_count: 5 } },
       {
         info: {
-          ...{ message: 'Replay Request Completed with Errors', sent: at, activity_count: 5 },
+          message: 'Replay Request Completed with Errors',
+          sent: at,
+          activity_count: 5,
           minutes_failed: ['2018-01-06T20:00:00+00:00'],
         },
       },

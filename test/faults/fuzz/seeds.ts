@@ -52,7 +52,11 @@ export function seedPost(random: Random): string {
   const post = random.chance(0.5)
     ? {
         created_at: 'Sat Jan 06 20:00:00 +0000 2018',
-        ...{ id: 1, id_str: id, text, lang: 'en', ...geo },
+        id: 1,
+        id_str: id,
+        text,
+        lang: 'en',
+        ...geo,
         user: { id: 2, id_str: '9007199254740993', screen_name: 'ada', name: random.pick(TEXTS) },
         entities: { hashtags: [{ text: 'x', indices: [0, 2] }], urls: [], user_mentions: [] },
         ...(random.chance(0.2) && {
@@ -63,9 +67,11 @@ export function seedPost(random: Random): string {
       }
     : {
         id: `tag:search.twitter.com,2005:${id}`,
-        ...{ objectType: 'activity', verb: random.pick(['post', 'share']) },
+        objectType: 'activity',
+        verb: random.pick(['post', 'share']),
         postedTime: '2018-01-06T20:00:00.000Z',
-        ...{ body: text, link: 'http://twitter.com/ada/statuses/1' },
+        body: text,
+        link: 'http://twitter.com/ada/statuses/1',
         actor: {
           id: 'id:twitter.com:2',
           preferredUsername: 'ada',

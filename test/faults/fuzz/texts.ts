@@ -9,7 +9,9 @@ export const nextTokens: ParserKind = {
     const tokens = createNextTokens('a seed');
     const signed = Array.from({ length: 20 }, (_, index) =>
       tokens.encode({
-        ...{ asOf: index, window: { from: index, to: 9e12 }, request: 'abcdefghijklmnop' },
+        asOf: index,
+        window: { from: index, to: 9e12 },
+        request: 'abcdefghijklmnop',
         after: { at: index, id: '9007199254740993' },
       }),
     );

@@ -28,8 +28,13 @@ export const requests: ParserKind = {
     const search = `/search/30day/accounts/${account}/${label}`;
     const rules = JSON.stringify({ rules: [{ value: 'rain', tag: 'x' }] });
     const job = JSON.stringify({
-      ...{ publisher: 'twitter', streamType: 'track_v2', dataFormat: 'original', title: 'x' },
-      ...{ fromDate: '201301010000', toDate: '201301010601', rules: [{ value: 'rain' }] },
+      publisher: 'twitter',
+      streamType: 'track_v2',
+      dataFormat: 'original',
+      title: 'x',
+      fromDate: '201301010000',
+      toDate: '201301010601',
+      rules: [{ value: 'rain' }],
     });
     const form = 'application/x-www-form-urlencoded';
     const requestOf = (
@@ -174,24 +179,20 @@ export const responses: ParserKind = {
     const url = `http://127.0.0.1:${port}`;
     const acme = millrace.account(
       {
-        ...{
-          account: 'acme',
-          label: 'prod',
-          streamLabel: 'prod',
-          publisher: 'twitter',
-          email: 'a@b',
-          password: 'SECRETWORD',
-        },
-        ...{
-          baseUrl: url,
-          historicalUrl: url,
-          accountApiUrl: url,
-          rulesUrl: url,
-          replayStreamUrl: url,
-          oauthUrl: url,
-          consumerKey: 'key',
-          consumerSecret: 'SECRETWORD',
-        },
+        account: 'acme',
+        label: 'prod',
+        streamLabel: 'prod',
+        publisher: 'twitter',
+        email: 'a@b',
+        password: 'SECRETWORD',
+        baseUrl: url,
+        historicalUrl: url,
+        accountApiUrl: url,
+        rulesUrl: url,
+        replayStreamUrl: url,
+        oauthUrl: url,
+        consumerKey: 'key',
+        consumerSecret: 'SECRETWORD',
         retry: { attempts: 1, connects: 1 },
         limits: Object.fromEntries(
           ['search', 'usage', 'jobReads', 'replayRules'].map(family => [family, []]),
@@ -228,7 +229,8 @@ export const responses: ParserKind = {
         'user_id',
         async () => {
           const signedIn = await millrace.users.accessToken(acme, {
-            ...{ token: requestToken, verifier: 'SECRETWORD-3' },
+            token: requestToken,
+            verifier: 'SECRETWORD-3',
           });
           const { token, secret, userId, screenName } = signedIn;
           checkTexts([token.reveal(), secret.reveal(), userId, screenName]);
@@ -248,7 +250,9 @@ export const responses: ParserKind = {
       ok(
         JSON.stringify({
           account: { name: 'acme', status: 'ok' },
-          ...{ bucket: 'month', fromDate: span.fromDate, toDate: span.toDate },
+          bucket: 'month',
+          fromDate: span.fromDate,
+          toDate: span.toDate,
           publishers: [{ name: 'x', type: 'y', used: [span], projected: span, products: [] }],
         }),
       ),

@@ -50,7 +50,8 @@ async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const every = random.whole(2, 9);
   const { create } = world.target('');
   const publishing = {
-    ...{ world, dedupe: how !== 'in the window' },
+    world,
+    dedupe: how !== 'in the window',
     options: {
       ...(how === 'batches' && { batch: BATCH }),
       ...(how === 'behind the window' && { create: { ...create, duplicateWindowMs: WINDOW_MS } }),

@@ -74,7 +74,9 @@ export class PublisherRun {
       dedupes ? dedupe() : filter<Activity>(() => true),
       this.#libraries.jetstream.toJetStream({
         ...world.target(this.name),
-        ...{ servers: this.proxy.url, commitIntervalMs: 10, maxOutageMs: 60_000 },
+        servers: this.proxy.url,
+        commitIntervalMs: 10,
+        maxOutageMs: 60_000,
         ...options,
       }),
       { signal: this.#signal },

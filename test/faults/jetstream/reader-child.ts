@@ -28,7 +28,10 @@ await watchDisk(out, () => {
 });
 process.stdout.write('started\n');
 await readToFiles({
-  ...{ millrace, jetstream, options, out },
+  millrace,
+  jetstream,
+  options,
+  out,
   consume: index => (index % PACED === 0 ? sleep(PACE_MS) : undefined),
 });
 process.stdout.write(`${JSON.stringify({ calls })}\n`);

@@ -77,7 +77,10 @@ export class ReaderRun {
   async run({ consume }: Pick<ReaderAttempt, 'consume'> = {}): Promise<void> {
     await readToFiles({
       ...this.#libraries,
-      ...{ options: this.options, out: this.out, dedupe: this.dedupe, consume },
+      options: this.options,
+      out: this.out,
+      dedupe: this.dedupe,
+      consume,
       onGap: gap => void this.gaps.push(gap),
       signal: this.#signal,
     });

@@ -34,7 +34,8 @@ export async function readToFiles({
 }: ReaderAttempt): Promise<void> {
   let index = 0;
   const posts = jetstream.fromJetStream({
-    ...{ until: 'caught up', maxOutageMs: 60_000 },
+    until: 'caught up',
+    maxOutageMs: 60_000,
     ...options,
     onGap,
   });
@@ -44,7 +45,8 @@ export async function readToFiles({
     millrace.tap<Activity>(({ byteLength }) => consume(index++, byteLength)),
     millrace.files({
       path: path.join(out, '{hour}.jsonl'),
-      ...{ checkpoint: path.join(out, 'checkpoint.json'), commitIntervalMs: 0 },
+      checkpoint: path.join(out, 'checkpoint.json'),
+      commitIntervalMs: 0,
     }),
     { signal },
   );

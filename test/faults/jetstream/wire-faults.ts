@@ -23,7 +23,9 @@ export function plantOnWire(
   const direction = random.chance(0.7) ? most : other;
   const forMs = random.chance(SHORT_STALLS) ? random.whole(...STALL_MS) : undefined;
   proxy.plant({
-    ...{ kind, direction, afterBytes: random.whole(0, clean[direction] - 1) },
+    kind,
+    direction,
+    afterBytes: random.whole(0, clean[direction] - 1),
     ...(kind === 'stall' && { forMs }),
     ...(kind === 'split' && { maxPiece: random.pick([1, 2, 3, 7]) }),
   });

@@ -9,7 +9,11 @@ it('the memory of a process has what it takes', async () => {
   const outfile = path.join(inject('compiledSources'), 'process-memory-child.js');
   await build({
     entryPoints: [path.join(import.meta.dirname, 'process-memory-child.ts')],
-    ...{ outfile, bundle: true, format: 'esm', platform: 'node', target: 'node20' },
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
   });
   const { stdout } = await outputOf(spawn(process.execPath, [outfile]));
   const { mebibytes } = JSON.parse(stdout);

@@ -45,7 +45,11 @@ export async function bundleChild(
     outdir: folder,
     // Entries have the same classes.
     splitting: entries.length > 1,
-    ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', logLevel: 'warning' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'warning',
     external: ['lmdb', '@nats-io/*'],
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

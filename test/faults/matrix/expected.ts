@@ -21,7 +21,8 @@ const SEARCH = '/search/fullarchive/accounts/local/dev';
 /** The posts of each page. */
 export async function searchPages({ addresses }: World): Promise<readonly string[][]> {
   const pages = await fetchPages(addresses, `${SEARCH}.json`, {
-    ...{ query: QUERY, maxResults: 10 },
+    query: QUERY,
+    maxResults: 10,
     fromDate: minuteOf(WINDOWS.search.from),
     toDate: minuteOf(WINDOWS.search.to),
   });
@@ -37,7 +38,8 @@ export async function countPages({
   addresses,
 }: World): Promise<readonly (readonly [period: string, count: string])[][]> {
   const pages = await fetchPages(addresses, `${SEARCH}/counts.json`, {
-    ...{ query: QUERY, bucket: 'day' },
+    query: QUERY,
+    bucket: 'day',
     fromDate: minuteOf(WINDOWS.counts.from),
     toDate: minuteOf(WINDOWS.counts.to),
   });

@@ -153,7 +153,8 @@ export const FAULTS: readonly Fault[] = [
   }),
   fault('503 five times', network('waits'), setting =>
     fromRequest(setting, endpoint => ({
-      ...{ kind: 'status', status: 503 },
+      kind: 'status',
+      status: 503,
       // A file of a job is given up after five.
       times: endpoint === 'job-files' ? 4 : 5,
     })),

@@ -67,7 +67,12 @@ export async function killAtCommits(
         bundle,
         { input, out },
         {
-          ...{ intervalMs, copies, dieAt, isBefore, maxWriteMs, seed },
+          intervalMs,
+          copies,
+          dieAt,
+          isBefore,
+          maxWriteMs,
+          seed,
         },
       );
       const ended = await child.end();
@@ -122,7 +127,11 @@ function start(
     row: 'stored files, threads',
     library: library.href,
     addresses: {},
-    ...{ out, input, now: 0, paceMs: 0, commits },
+    out,
+    input,
+    now: 0,
+    paceMs: 0,
+    commits,
   };
   return new KilledChild(script, work);
 }

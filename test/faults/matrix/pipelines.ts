@@ -75,7 +75,10 @@ function searchOf(
   window = WINDOWS.search as { from: number; to: number },
 ) {
   return millrace.search(account, {
-    ...{ product: 'fullarchive', query: QUERY, maxResults: 10, resume },
+    product: 'fullarchive',
+    query: QUERY,
+    maxResults: 10,
+    resume,
     ...dates(window),
   });
 }
@@ -134,7 +137,9 @@ export const PIPELINES = {
     run: attempt =>
       attempt.millrace.pipeline(
         attempt.millrace.counts(attempt.account, {
-          ...{ product: 'fullarchive', query: QUERY, bucket: 'day' },
+          product: 'fullarchive',
+          query: QUERY,
+          bucket: 'day',
           ...dates(WINDOWS.counts),
           resume: attempt.resume,
         }),

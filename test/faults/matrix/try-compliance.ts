@@ -32,7 +32,12 @@ export async function tryCompliance(
     const isDelivered = planted.gap?.reason === 'unverified';
     const arriveAll = () =>
       untilArrived(run, events, {
-        ...{ planted, gaps, signal, endsRun, mayChange, isDelivered },
+        planted,
+        gaps,
+        signal,
+        endsRun,
+        mayChange,
+        isDelivered,
         mustName: min,
       });
     if (endsRun || planted.mayFail) {

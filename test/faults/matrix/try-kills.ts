@@ -45,7 +45,9 @@ export async function tryKills(
     };
     await killAgainAndAgain(
       {
-        ...{ kill: fault.kill === 'disk call' ? fault.kill : 'random', clean, attempt: tryChild },
+        kill: fault.kill === 'disk call' ? fault.kill : 'random',
+        clean,
+        attempt: tryChild,
         start: dieAt => {
           const place = dieAt === undefined ? undefined : placeOf(dieAt, clean, random);
           const child = startChild(run, clean.bundle, place);
@@ -57,7 +59,10 @@ export async function tryKills(
     );
     const atThreads = children.filter(({ printed }) => printed.includes('thread\n')).length;
     return {
-      ...{ hits: kills, kills, committed, items: await run.mustBeComplete() },
+      hits: kills,
+      kills,
+      committed,
+      items: await run.mustBeComplete(),
       ...(fault.kill === 'disk call' &&
         clean.threadWrites > 0 && { 'writes of threads': atThreads }),
     };
@@ -149,7 +154,11 @@ function startChild(
     row: run.row.name,
     library: library.href,
     addresses: run.world.clientAddresses as Record<string, string>,
-    ...{ out: run.out, input: run.prepared.input, now: NOW, paceMs: PACE_MS, dieAt },
+    out: run.out,
+    input: run.prepared.input,
+    now: NOW,
+    paceMs: PACE_MS,
+    dieAt,
   };
   return new KilledChild(script, work);
 }

@@ -42,11 +42,12 @@ export class World {
     service: options,
   }: WorldOptions = {}): Promise<World> {
     const service = createService({
-      ...{
-        limits: 'relaxed',
-        archive: newArchive({ repeats: repeats ?? false, large: large ?? false }),
-      },
-      ...{ seed: 'faults', duplicatesAtPageEdges: true, jobDwellMs: 0, heartbeatMs: 30 },
+      limits: 'relaxed',
+      archive: newArchive({ repeats: repeats ?? false, large: large ?? false }),
+      seed: 'faults',
+      duplicatesAtPageEdges: true,
+      jobDwellMs: 0,
+      heartbeatMs: 30,
       ...options,
     });
     service.clock.freeze();
@@ -92,8 +93,11 @@ export class World {
     const { service, addresses } = this;
     const base = `${addresses.historicalUrl}/historical/rulestream/accounts/${addresses.account}/publishers/${addresses.publisher}/jobs`;
     const request = {
-      ...{ publisher: addresses.publisher, dataFormat: 'original', title },
-      ...{ fromDate: minuteOf(WINDOWS.job.from), toDate: minuteOf(WINDOWS.job.to) },
+      publisher: addresses.publisher,
+      dataFormat: 'original',
+      title,
+      fromDate: minuteOf(WINDOWS.job.from),
+      toDate: minuteOf(WINDOWS.job.to),
       rules: [{ value: 'coffee', tag: 'c' }],
     };
     const body = JSON.stringify(request);

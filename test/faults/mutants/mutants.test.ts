@@ -14,7 +14,12 @@ import { copyLibrary, mutated } from './mutate.js';
 // Whether each mutant applies to the sources and is caught is for `npm run faults -- mutants`: an edit of a source does not fail here.
 
 const mutant = (from: string, to: string): Mutant => ({
-  ...{ name: 'one', mistake: 'is wrong', file: 'deep/keep', cells: [], from, to },
+  name: 'one',
+  mistake: 'is wrong',
+  file: 'deep/keep',
+  cells: [],
+  from,
+  to,
 });
 
 describe('a mutant', () => {

@@ -55,8 +55,12 @@ describe('a service that is killed', () => {
   it('loses and duplicates no job and no post', async () => {
     const state = await temporaryFolder();
     const fields = {
-      ...{ publisher: 'twitter', dataFormat: 'original', title: 'killed' },
-      ...{ fromDate: '202401010000', toDate, rules: [{ value: 'lang:en' }] },
+      publisher: 'twitter',
+      dataFormat: 'original',
+      title: 'killed',
+      fromDate: '202401010000',
+      toDate,
+      rules: [{ value: 'lang:en' }],
     };
     let service = await start(state);
     const { jobURL } = await service.ask<JobBody>('/jobs.json', 'POST', fields);

@@ -179,7 +179,8 @@ describe('a service that is started again with its state folder', () => {
     const path = join(stateFolder, 'jobs', uuid, 'files.jsonl');
     await appendFile(path, `${line}\n`);
     await expect(localJobs({ stateFolder })).rejects.toMatchObject({
-      ...{ code: 'ERR_STORAGE', path },
+      code: 'ERR_STORAGE',
+      path,
       message: expect.stringContaining(`Not what the service wrote: ${path}`),
     });
   });

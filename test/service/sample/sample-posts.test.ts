@@ -251,7 +251,13 @@ describe('samplePosts', () => {
 function says(post: Activity): unknown {
   const { id, text, author, lang, link, verb, edits } = post;
   return {
-    ...{ id, text, author, lang, link, verb, edits },
+    id,
+    text,
+    author,
+    lang,
+    link,
+    verb,
+    edits,
     postedAt: post.postedAt.getTime(),
     retweeted: post.retweeted === undefined ? undefined : says(post.retweeted),
     quoted: post.quoted === undefined ? undefined : says(post.quoted),

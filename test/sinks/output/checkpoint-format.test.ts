@@ -46,7 +46,9 @@ describe('a checkpoint', () => {
     const count = fc.nat({ max: Number.MAX_SAFE_INTEGER });
     const written = fc.record({
       path: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
-      ...{ posts: count, bytes: count, lineBytes: count },
+      posts: count,
+      bytes: count,
+      lineBytes: count,
     });
     const many = fc.nat(3_000).chain(length =>
       fc.array(written, { maxLength: 5 }).map(some =>

@@ -25,8 +25,15 @@ async function open(folder: string) {
   const outputs = new RecordOutputs<string>(
     nodeFileSystem,
     {
-      ...{ folder, reserved: [], claims: new Map(), only: undefined, compression: undefined },
-      ...{ maxOpen: 4, maxOutputs: 10, maxBytes: undefined, progress: undefined },
+      folder,
+      reserved: [],
+      claims: new Map(),
+      only: undefined,
+      compression: undefined,
+      maxOpen: 4,
+      maxOutputs: 10,
+      maxBytes: undefined,
+      progress: undefined,
       afterFailure: () => '',
       onFailure: () => {},
     },
@@ -35,7 +42,9 @@ async function open(folder: string) {
   const checkpoint = path.join(folder, 'checkpoint.json');
   const lock = await takeLock(`${checkpoint}.lock`);
   const committer = new Committer(nodeFileSystem, {
-    ...{ file: checkpoint, lock, before: undefined },
+    file: checkpoint,
+    lock,
+    before: undefined,
     owner: { sink: { step: 'test' }, flow: [] },
     members: [{ outputs, everyMs: 1, branch: undefined }],
     fail: error => outputs.fail(error),
@@ -65,7 +74,10 @@ async function open(folder: string) {
     };
   };
   return {
-    ...{ outputs, committer, writeLine, checkpoint },
+    outputs,
+    committer,
+    writeLine,
+    checkpoint,
     committed: async () => JSON.parse(await readFile(checkpoint, 'utf8')) as Counted,
     close: async () => {
       await outputs.close();
