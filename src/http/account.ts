@@ -320,7 +320,7 @@ function perMinute(requests: number | undefined): readonly Rate[] {
  * from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. Where all addresses are one,
  * `url` or `MILLRACE_URL` alone is enough; each more specific one wins over it, and an option over any
  * variable. Nothing is needed before a call needs it. Addresses must be https unless they are
- * loopback, and credentials go to their origins only.
+ * loopback or among `insecureOrigins`, and credentials go to their origins only.
  *
  * All calls of one account share the service's rate limits, also over several `account()`s of one
  * process with other options. Where two differ in `limits`, `searchesPerMinute` or

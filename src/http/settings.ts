@@ -3,7 +3,7 @@ import { isLoopback } from '../is-loopback.js';
 import { Secret } from '../secret.js';
 import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../share.js';
 
-type Kind = 'url' | 'segment' | 'text' | 'secret' | 'count' | 'share';
+type Kind = 'url' | 'origins' | 'segment' | 'text' | 'secret' | 'count' | 'share';
 
 interface Setting {
   readonly kind: Kind;
@@ -49,6 +49,12 @@ export const SETTINGS = {
   consoleUrl: { kind: 'url', basic: true, env: 'MILLRACE_CONSOLE_URL' },
   /** Base address of the status page. */
   statusUrl: { kind: 'url', env: 'MILLRACE_STATUS_URL' },
+  /**
+   * Origins that may be http though they are not loopback, such as `http://millrace:8080` in a network of containers:
+   * passwords travel there unencrypted. Exact, and separated by commas in the environment.
+   * @default none
+   */
+  insecureOrigins: { kind: 'origins', env: 'MILLRACE_INSECURE_ORIGINS' },
   /**
    * What a local service gives as `localService`: which posts it has. A checkpoint then knows it at any port, and is
    * refused by one with other posts. Addresses that are not loopback need none: their host is known.
@@ -104,7 +110,9 @@ type Given<K extends Kind> = K extends 'secret'
     ? number
     : K extends 'share'
       ? Share
-      : string;
+      : K extends 'origins'
+        ? readonly string[]
+        : string;
 type Checked<K extends Kind> = K extends 'url'
   ? URL
   : K extends 'secret'
@@ -113,7 +121,9 @@ type Checked<K extends Kind> = K extends 'url'
       ? number
       : K extends 'share'
         ? Share
-        : string;
+        : K extends 'origins'
+          ? readonly string[]
+          : string;
 
 /** The settings as options. */
 export type SettingOptions = {
@@ -130,6 +140,14 @@ const LIST = Object.entries(SETTINGS) as readonly [SettingName, Setting][];
 /** Addresses whose origins take Basic credentials. */
 export const BASIC_ADDRESSES = LIST.filter(([, { basic }]) => basic).map(([name]) => name);
 
+/** Whether an address is https, or one of those that may be http: loopback, and the origins that were given. */
+export function isSafeAddress(url: URL, insecureOrigins: readonly string[] = []): boolean {
+  return (
+    url.protocol === 'https:' ||
+    (url.protocol === 'http:' && (isLoopback(url.hostname) || insecureOrigins.includes(url.origin)))
+  );
+}
+
 /** The variables that a setting is read from, for messages. */
 export function variablesOf(name: SettingName): string {
   const { env, endpoint }: Setting = SETTINGS[name];
@@ -141,10 +159,11 @@ export function readSettings(
   options: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
 ): { readonly settings: Settings; readonly problems: readonly Problem[] } {
-  const settings: Record<string, string | number | URL | Secret | Share> = {
+  const settings: Record<string, Value> = {
     rulestream: 'rulestream',
   };
   const problems: Problem[] = [];
+  const insecureOrigins = insecureOriginsOf(options, environment);
   for (const [name, { kind, env, endpoint }] of LIST) {
     const option: unknown = options[name];
     const text = environment[env] === '' ? undefined : environment[env];
@@ -153,7 +172,7 @@ export function readSettings(
     if (option === undefined && options.url !== undefined && endpoint) continue;
     const value = option ?? fromEnvironment;
     if (value === undefined) continue;
-    const wrong = problemOf(name, kind, value);
+    const wrong = problemOf(name, kind, value, insecureOrigins);
     if (wrong === undefined) settings[name] = convert(kind, value);
     else problems.push({ option: name, text: `\`${option === undefined ? env : name}\` ${wrong}` });
   }
@@ -163,20 +182,48 @@ export function readSettings(
   return { settings, problems };
 }
 
-function readText(kind: Kind, text: string): string | number | Share {
+type Value = string | number | URL | Secret | Share | readonly string[];
+
+/** Those by which the addresses are checked; what is wrong with them is reported with the other settings. */
+function insecureOriginsOf(
+  { insecureOrigins }: SettingOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  const given = insecureOrigins ?? splitOrigins(environment[SETTINGS.insecureOrigins.env] ?? '');
+  return Array.isArray(given) ? given : [];
+}
+
+function splitOrigins(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map(origin => origin.trim())
+    .filter(origin => origin !== '');
+}
+
+function readText(kind: Kind, text: string): string | number | Share | readonly string[] {
   if (kind === 'count') return Number(text);
+  if (kind === 'origins') return splitOrigins(text);
   return kind === 'share' ? (parseShare(text) ?? text) : text;
 }
 
-function convert(kind: Kind, value: unknown): string | number | URL | Secret | Share {
+function convert(kind: Kind, value: unknown): Value {
   if (kind === 'url') return value instanceof URL ? value : new URL(value as string);
   if (kind === 'secret') return value instanceof Secret ? value : new Secret(value as string);
   return value as string | number;
 }
 
 /** What is wrong with a value. Never shows it: it may be a password, also by mistake. */
-function problemOf(name: string, kind: Kind, value: unknown): string | undefined {
-  if (kind === 'url') return urlProblem(value);
+function problemOf(
+  name: string,
+  kind: Kind,
+  value: unknown,
+  insecureOrigins: readonly string[],
+): string | undefined {
+  if (kind === 'url') return urlProblem(value, insecureOrigins);
+  if (kind === 'origins')
+    return Array.isArray(value) && value.every(isHttpOrigin)
+      ? undefined
+      : "must be exact origins of http, without a path, such as ['http://millrace:8080'], or http://millrace:8080 in the environment";
   if (kind === 'count')
     return Number.isSafeInteger(value) && (value as number) >= 1
       ? undefined
@@ -199,7 +246,14 @@ export function isPathSegment(text: string): boolean {
   return !/^\.\.?$/.test(text);
 }
 
-function urlProblem(value: unknown): string | undefined {
+/** Exactly as `URL` prints it: in lower case, without the default port, a path, or a user. A `*` would match nothing. */
+function isHttpOrigin(value: unknown): boolean {
+  if (typeof value !== 'string' || value.includes('*') || !URL.canParse(value)) return false;
+  const { protocol, origin } = new URL(value);
+  return protocol === 'http:' && origin === value;
+}
+
+function urlProblem(value: unknown, insecureOrigins: readonly string[]): string | undefined {
   const text = value instanceof URL ? value.href : value;
   // `localhost:8787` would be read as an address of the scheme `localhost:`.
   if (typeof text === 'string' && /^(?![a-z]+:\/\/)[\w.-]+(:\d+)?(\/|$)/i.test(text.trim()))
@@ -209,8 +263,12 @@ function urlProblem(value: unknown): string | undefined {
   const url = new URL(text);
   if (url.username !== '' || url.password !== '')
     return 'has a user or password in it: take them out, and pass `email` and `password`';
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
-    return `must be https, since passwords travel to it: ${url.protocol}//${url.host} is not, and only a loopback address may use http`;
+  if (!isSafeAddress(url, insecureOrigins))
+    return `must be https, since passwords travel to it: ${url.protocol}//${url.host} is not, and only a loopback address may use http${
+      url.protocol === 'http:'
+        ? `. If nobody else can read what travels there, allow this origin: \`insecureOrigins: ['${url.origin}']\`, or ${SETTINGS.insecureOrigins.env}=${url.origin}`
+        : ''
+    }`;
   if (url.search !== '' || url.hash !== '') return 'must end with its path: it has a query or hash';
   return undefined;
 }

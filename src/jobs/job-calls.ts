@@ -156,7 +156,11 @@ export function jobResults(
 ): Promise<JobListing> {
   const { signal } = checkOptions('jobs.results', CALL_OPTIONS, options);
   return read(account, jobUrl(account, job, '/results.json'), signal, async response =>
-    parseJobListing(await readJson(response, MAX_LISTING_BYTES), response.url),
+    parseJobListing(
+      await readJson(response, MAX_LISTING_BYTES),
+      response.url,
+      account.settings.insecureOrigins,
+    ),
   );
 }
 
@@ -176,7 +180,11 @@ export function jobResultsCsv(
 ): Promise<JobCsvFile[]> {
   const { signal } = checkOptions('jobs.resultsCsv', CALL_OPTIONS, options);
   return read(account, jobUrl(account, job, '/results.csv'), signal, async response =>
-    parseJobCsv(await readText(response, MAX_LISTING_BYTES), response.url),
+    parseJobCsv(
+      await readText(response, MAX_LISTING_BYTES),
+      response.url,
+      account.settings.insecureOrigins,
+    ),
   );
 }
 

@@ -2,7 +2,7 @@ import type { Format } from '../activity/activity.js';
 import { DataError, type DataPosition } from '../errors.js';
 import { urlForMessages } from '../http/http-message.js';
 import { Fields } from '../http/read-fields.js';
-import { isLoopback } from '../is-loopback.js';
+import { isSafeAddress } from '../http/settings.js';
 import { redact } from '../secret.js';
 import {
   type CreatedJob,
@@ -50,10 +50,15 @@ export function parseJobList(value: unknown, origin: string): JobList {
   };
 }
 
-export function parseJobListing(value: unknown, origin: string): JobListing {
+/** @param insecureOrigins the origins of files that may be http though they are not loopback */
+export function parseJobListing(
+  value: unknown,
+  origin: string,
+  insecureOrigins?: readonly string[],
+): JobListing {
   const listing = new Fields(value, 'the files of a job', origin);
   const urlList = listing.texts('urlList');
-  for (const url of urlList) checkFileUrl(url, { origin });
+  for (const url of urlList) checkFileUrl(url, { origin }, insecureOrigins);
   return {
     urlCount: listing.needNumber('urlCount'),
     urlList,
@@ -68,9 +73,14 @@ export function parseJobListing(value: unknown, origin: string): JobListing {
  * The CSV listing of a job: on each line the name of a file, a tab and its address. A job without files
  * has an empty listing.
  *
+ * @param insecureOrigins the origins of files that may be http though they are not loopback
  * @throws DataError that is retryable, for anything else: the error page of a proxy, or JSON.
  */
-export function parseJobCsv(text: string, origin: string): JobCsvFile[] {
+export function parseJobCsv(
+  text: string,
+  origin: string,
+  insecureOrigins?: readonly string[],
+): JobCsvFile[] {
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === '') lines.pop();
   return lines.map((line, index) => {
@@ -81,7 +91,7 @@ export function parseJobCsv(text: string, origin: string): JobCsvFile[] {
         `The answer is not the files of a job: expected a name, a tab and an address, got ${line === '' ? 'an empty line' : excerptWithoutQuery(line)}`,
         { position, retryable: true },
       );
-    checkFileUrl(url, position);
+    checkFileUrl(url, position, insecureOrigins);
     return { name, url };
   });
 }
@@ -149,16 +159,19 @@ function formatOf(text: string | undefined): Format | undefined {
 }
 
 /**
- * Parses the address of a file of a job, which must be https or on this machine. The signature in its
+ * Parses the address of a file of a job, which must be https, on this machine, or of an origin that was allowed. The signature in its
  * query gives access to the file, so error messages leave the query out.
  *
  * @throws DataError
  */
-function checkFileUrl(text: string, position: DataPosition): URL {
+function checkFileUrl(
+  text: string,
+  position: DataPosition,
+  insecureOrigins: readonly string[] | undefined,
+): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isSafe =
-    url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
-  if (url !== undefined && isSafe && url.username === '' && url.password === '') return url;
+  const isSafe = url !== undefined && isSafeAddress(url, insecureOrigins);
+  if (isSafe && url.username === '' && url.password === '') return url;
   throw new DataError(
     `Expected the address of each file to be https, got ${url === undefined ? excerptWithoutQuery(text) : shown(url)}`,
     { position },

@@ -38,8 +38,12 @@ describe('an account', () => {
     const environment = Object.fromEntries(
       Object.values(SETTINGS).map(({ env, kind }) => [
         env,
-        { url: 'https://host.test/path', count: '120', share: '2/8' }[kind as string] ??
-          `value of ${env}`,
+        {
+          url: 'https://host.test/path',
+          count: '120',
+          share: '2/8',
+          origins: 'http://a.test, http://b.test:8080',
+        }[kind as string] ?? `value of ${env}`,
       ]),
     );
     const { settings } = account({}, environment);
@@ -48,6 +52,7 @@ describe('an account', () => {
       const value = settings[name as keyof typeof SETTINGS];
       if (kind === 'url') expect(String(value)).toBe('https://host.test/path');
       else if (kind === 'count') expect(value).toBe(120);
+      else if (kind === 'origins') expect(value).toEqual(['http://a.test', 'http://b.test:8080']);
       else if (kind === 'share') expect(value).toEqual({ index: 2, of: 8 });
       else if (kind === 'secret') expect(String(value)).toBe('[redacted]');
       else expect(value).toBe(`value of ${env}`);
@@ -136,6 +141,67 @@ describe('addresses', () => {
       // The stack trace does not contain the password either.
       expect(shown).not.toContain(CANARY);
     }
+  });
+
+  it('may be http where their exact origin is allowed, and credentials are sent there', () => {
+    const baseUrl = 'http://millrace:8080/api';
+    const login = { email: 'a@b.c', password: CANARY };
+    const given = account({ baseUrl, insecureOrigins: ['http://millrace:8080'], ...login }, {});
+    const fromVariables = account(login, {
+      MILLRACE_URL: baseUrl,
+      MILLRACE_INSECURE_ORIGINS: 'http://other:1,http://millrace:8080',
+    });
+    for (const acme of [given, fromVariables]) {
+      expect(acme.settings.baseUrl?.href).toBe(baseUrl);
+      expect(acme.basicFor(new URL(baseUrl))).toMatch(/^Basic /);
+      expect(acme.basicFor(new URL('http://millrace:8081'))).toBeUndefined();
+    }
+  });
+
+  it.each([
+    'http://millrace',
+    'http://millrace:8081',
+    'http://millrace.test:8080',
+    'http://evil.test/http://millrace:8080',
+    'ftp://millrace:8080',
+  ])('may not be http because another origin is allowed: %s', url => {
+    const error = errorOf(() => account({ url, insecureOrigins: ['http://millrace:8080'] }, {}));
+    expect(error.option).toBe('url');
+    expect(error.message).toContain('must be https');
+  });
+
+  it('that are http are refused with the option that allows them, but for other schemes', () => {
+    const { message } = errorOf(() => account({ url: 'http://millrace:8080/api' }, {}));
+    expect(message).toContain("`insecureOrigins: ['http://millrace:8080']`");
+    expect(message).toContain('MILLRACE_INSECURE_ORIGINS=http://millrace:8080');
+    expect(errorOf(() => account({ url: 'ftp://millrace' }, {})).message).not.toContain('insecure');
+  });
+
+  it.each([
+    ['*'],
+    ['http://*'],
+    ['http://millrace:8080/'],
+    ['http://Millrace:8080'],
+    ['http://millrace:80'],
+    ['http://user@millrace'],
+    ['https://millrace'],
+    ['millrace:8080'],
+    [''],
+    [7],
+  ])('are allowed by exact origins of http only, not by %j', origin => {
+    const options = { insecureOrigins: ['http://ok.test', origin as string] };
+    const error = errorOf(() => account(options, {}));
+    expect(error.option).toBe('insecureOrigins');
+    expect(error.message).toContain('must be exact origins of http');
+  });
+
+  it('are allowed by a list only', () => {
+    const options = { insecureOrigins: 'http://millrace:8080' as unknown as string[] };
+    expect(errorOf(() => account(options, {})).option).toBe('insecureOrigins');
+    const variables = { MILLRACE_INSECURE_ORIGINS: 'http://a.test/x' };
+    const { option, message } = errorOf(() => account({}, variables));
+    expect(option).toBe('insecureOrigins');
+    expect(message).toContain('`MILLRACE_INSECURE_ORIGINS` must be');
   });
 
   it('are refused with the name of the environment variable', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataError, HttpError, JobError, OptionError } from '../../src/errors.js';
-import { account } from '../../src/http/account.js';
+import { type AccountOptions, account } from '../../src/http/account.js';
 import {
   acceptJob,
   createJob,
@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-const acme = () =>
+const acme = (options: AccountOptions = {}) =>
   account(
     {
       historicalUrl: `${server.url}/api/`,
@@ -46,6 +46,7 @@ const acme = () =>
       password: 'secret word',
       timing: impatient(),
       limits: { jobReads: [], jobCreation: [] },
+      ...options,
     },
     {},
   );
@@ -480,6 +481,21 @@ describe('lists', () => {
       expect(error.message).toMatch(/Expected the address of each file to be https, got .*results/);
       expect(error.message).not.toContain('canary');
     }
+  });
+
+  it('of files may be http where the account allows their origin', async () => {
+    const urlList = ['http://x.example:81/a?sig=canary'];
+    const allowing = (...insecureOrigins: string[]) => acme({ insecureOrigins });
+    server.script.push(json({ urlCount: 1, urlList }));
+    const listing = await jobResults(allowing('http://x.example:81'), 'eff5t4me1j');
+    expect(listing.urlList).toEqual(urlList);
+    server.script.push(response => response.end(`a.json.gz\t${urlList[0]}\n`));
+    const files = await jobResultsCsv(allowing('http://x.example:81'), 'eff5t4me1j');
+    expect(files.map(({ url }) => url)).toEqual(urlList);
+    server.script.push(json({ urlCount: 1, urlList }));
+    await expect(jobResults(allowing('http://x.example'), 'eff5t4me1j')).rejects.toBeInstanceOf(
+      DataError,
+    );
   });
 
   it.each([
