@@ -9,7 +9,13 @@ import { type PostColumnName, type PostItem, posts } from './post-columns.js';
  * The columns of a sink: a table such as `tables.counts`, or a list of columns, tables, and names of columns
  * of `tables.posts`.
  */
-export type Columns<T> = Table<T> | readonly (PostColumnName | Column<T> | Table<NoInfer<T>>)[];
+export type Columns<T> = Table<T> | ListOf<PostColumnName | Column<T> | Table<NoInfer<T>>>;
+
+/**
+ * The tuple allows nothing more. The compiler compares a literal list with it, element by element, and its error is of
+ * the wrong element alone; with a table and a list to choose from, each element would be an error.
+ */
+type ListOf<Element> = [Element, ...Element[]] | readonly Element[];
 
 /** The post columns by any name. */
 const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;

@@ -26,6 +26,7 @@ describe('columns', () => {
     [{}, 'must have at least one column'],
     [['id', 'ID'], 'has no column "ID" of posts; did you mean "id"?'],
     [['posted_ad'], 'has no column "posted_ad" of posts; did you mean "posted_at"?'],
+    [['id', 'postedAt'], 'has no column "postedAt" of posts; did you mean "posted_at"?'],
     [['frogs'], 'has no column "frogs" of posts; src/tables/README.md lists them'],
     [['id', 'id'], 'must have each column once, and has "id" twice'],
     [[tables.posts, 'lang'], 'must have each column once, and has "lang" twice'],
