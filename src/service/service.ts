@@ -92,7 +92,7 @@ export class Service extends Server {
       clock: this.clock,
       compliance: this.compliance,
     });
-    const requests = new RequestLog();
+    const requests = new RequestLog(() => this.clock.now());
     const quotas = new Quotas(settings.limits, this.clock);
     this.#journal = new Journal(requests);
     this.#usage = new UsageMeter({

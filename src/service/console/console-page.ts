@@ -5,8 +5,9 @@ import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-endpoints.js';
 import type { ReplayLog } from '../replay/replay-log.js';
 import type { UsageMeter } from '../usage/usage-meter.js';
-import type { HtmlValue } from './html/html.js';
-import type { Message, MessageAt } from './html/page-parts.js';
+import { type HtmlValue, html } from './html/html.js';
+import type { Menu } from './html/page.js';
+import { csrfField, type Message, type MessageAt } from './html/page-parts.js';
 
 /** The parts of the service that the console shows. */
 export interface ConsoleParts {
@@ -29,7 +30,23 @@ export const SECTIONS = {
   usage: ['Usage', '/console/usage'],
   requests: ['Requests', '/console/requests'],
   faults: ['Clock and faults', '/console/faults'],
+  status: ['Status', '/status'],
 } as const;
+
+/** The menu, with a button to sign out for visitors who are signed in. */
+export function menuOf(
+  section: keyof typeof SECTIONS,
+  visitor?: { readonly user: string; readonly csrf: string },
+): Menu {
+  const [current] = SECTIONS[section];
+  const links = Object.entries(SECTIONS).map(
+    ([name, [label, address]]) =>
+      html`<li><a href="${address}"${name === section && html` aria-current="page"`}>${label}</a></li>`,
+  );
+  const entries = html`<nav aria-label="Console"><ul>${links}</ul></nav>
+${visitor && html`<form method="post" action="/console/sign-out">${csrfField(visitor.csrf)}<p class="who">Signed in as ${visitor.user}</p><button class="plain">Sign out</button></form>`}`;
+  return { current, entries };
+}
 
 export interface PageRequest {
   readonly incoming: RequestContext;

@@ -10,7 +10,7 @@ import {
 } from '../http/router.js';
 import type { OAuthProvider } from '../users/oauth-provider.js';
 import { compliancePages } from './compliance-pages.js';
-import { type ConsolePage, type ConsoleParts, SECTIONS } from './console-page.js';
+import { type ConsolePage, type ConsoleParts, menuOf } from './console-page.js';
 import { faultPages } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
 import {
@@ -19,12 +19,11 @@ import {
   HOME,
   ICON_PATH,
   layout,
-  type Menu,
   pageResponse,
   STYLE_PATH,
   seeOther,
 } from './html/page.js';
-import { csrfField, placeMessage } from './html/page-parts.js';
+import { placeMessage } from './html/page-parts.js';
 import { Sessions } from './html/sessions.js';
 import { ICON, STYLE_SHEET } from './html/style-sheet.js';
 import { withParameters } from './html/table.js';
@@ -149,24 +148,13 @@ async function respond(
     area: 'console',
     home: HOME,
     shape: 'wide',
-    menu: menuOf(page.section, user, csrf),
+    menu: menuOf(page.section, { user, csrf }),
     message: rest(),
   });
   return pageResponse(content, {
     status,
     headers: seconds === undefined ? {} : { Refresh: String(seconds) },
   });
-}
-
-function menuOf(section: keyof typeof SECTIONS, user: string, csrf: string): Menu {
-  const [current] = SECTIONS[section];
-  const links = Object.entries(SECTIONS).map(
-    ([name, [label, address]]) =>
-      html`<li><a href="${address}"${name === section && html` aria-current="page"`}>${label}</a></li>`,
-  );
-  const entries = html`<nav aria-label="Console"><ul>${links}<li><a href="/status">Status</a></li></ul></nav>
-<form method="post" action="/console/sign-out">${csrfField(csrf)}<p class="who">Signed in as ${user}</p><button class="plain">Sign out</button></form>`;
-  return { current, entries };
 }
 
 const OFFERED_SECONDS = 5;

@@ -1,15 +1,17 @@
 import { environmentOf, exportLines } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
+import type { Totals } from '../http/minute-totals.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
 import { clockFace } from './clock-forms.js';
 import { commandList } from './command-list.js';
 import type { ConsolePage, ConsoleParts } from './console-page.js';
+import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { breakable, command, facts, stateOf } from './html/page-parts.js';
-import { countOf } from './html/units.js';
+import { countOf, numberOf } from './html/units.js';
 import { outcomeOf } from './replay-pages.js';
 
-/** What to paste first, the current activity, the account, and every address. */
+/** The current activity, what to paste first, the account, and every address. */
 export const overviewPages: readonly ConsolePage[] = [
   {
     pattern: '/console',
@@ -19,14 +21,39 @@ export const overviewPages: readonly ConsolePage[] = [
       return {
         title: 'Overview',
         lead: 'The whole service on this machine. A click or tap on a command or an address selects all of it.',
-        body: html`${startCard(addresses, await parts.firstCommand())}
-<section class="card" aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(parts.context.clock)}${goingOn(parts)}</section>
+        body: html`<section class="card" aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(parts.context.clock)}${goingOn(parts)}</section>
+${lastHour(parts)}
+${startCard(addresses, await parts.firstCommand())}
 <section class="card" aria-labelledby="account"><h2 id="account">Account</h2>${accountFacts(addresses)}</section>
 ${commandList(parts, 'overview')}`,
       };
     },
   },
 ];
+
+const TILES: Readonly<Record<keyof Totals, readonly [words: string, address: string]>> = {
+  requests: ['requests', '/console/requests'],
+  posts: ['posts sent', '/console/usage'],
+  jobs: ['jobs made', '/console/jobs'],
+  connections: ['connections to streams', '/console/replays'],
+};
+/** Bars of a small chart, of five minutes each. */
+const PARTS = 12;
+
+/** The numbers of the last hour, with a small chart of each. */
+function lastHour({ context }: ConsoleParts): Html {
+  const tiles = Object.entries(TILES).map(([name, [words, address]]) => {
+    const values = context.requests.totals.lastHour(name as keyof Totals, PARTS);
+    const sum = values.reduce((all, value) => all + value, 0);
+    const bars = values.map((value, index): Bar => {
+      const minutes = (PARTS - index) * (60 / PARTS);
+      return { label: '', name: `${minutes} to ${minutes - 60 / PARTS} minutes ago`, value };
+    });
+    return html`<div><a href="${address}"><span class="headline">${numberOf(sum)}</span> ${words}</a>
+${barChart({ summary: `${numberOf(sum)} ${words} in the last hour, in parts of ${60 / PARTS} minutes`, bars, isSmall: true })}</div>`;
+  });
+  return html`<section class="card" aria-labelledby="hour"><h2 id="hour">Last hour</h2><div class="tiles">${tiles}</div></section>`;
+}
 
 function startCard(addresses: Addresses, firstCommand: string | undefined): Html {
   return html`<section class="card" id="start" aria-label="Start"><h2>Start</h2>

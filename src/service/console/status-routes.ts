@@ -5,9 +5,10 @@ import { isJobFault, isStreamFault } from '../http/fault-table.js';
 import { searchErrorBody } from '../http/http-problem.js';
 import { type Endpoint, type Handler, type Route, routesOf } from '../http/router.js';
 import { clockFace } from './clock-forms.js';
+import { menuOf } from './console-page.js';
 import { whatOf } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
-import { errorPage, layout, pageResponse } from './html/page.js';
+import { errorPage, HOME, layout, pageResponse } from './html/page.js';
 import { stateOf, type Tone } from './html/page-parts.js';
 import { besideColumn, type Column, column, headerColumn, table } from './html/table.js';
 import { countOf } from './html/units.js';
@@ -48,10 +49,10 @@ const showStatus: Handler<ServiceContext> = (_, { faults, clock }) => {
   return pageResponse(
     layout({
       title: 'Status',
-      area: 'status',
-      home: '/status',
-      shape: 'medium',
-      corner: html`<a href="/console">Console</a>`,
+      area: 'console',
+      home: HOME,
+      shape: 'wide',
+      menu: menuOf('status'),
       body: html`${
         all.length === 0
           ? html`<p class="notice">Everything answers as it should.</p>`

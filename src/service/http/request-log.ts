@@ -1,4 +1,5 @@
 import { WakeUp } from '../../wait.js';
+import { MinuteTotals } from './minute-totals.js';
 import type { Quota } from './quotas.js';
 import type { Endpoint } from './router.js';
 
@@ -42,9 +43,15 @@ const MAX_ADDRESS_LENGTH = 300;
 
 /** The last requests of all families except the pages. */
 export class RequestLog {
+  /** Of all requests but those of pages and of the control path. */
+  readonly totals: MinuteTotals;
   #requests: LoggedRequest[] = [];
   #lastNumber = 0;
   readonly #waiting = new Set<WakeUp>();
+
+  constructor(now: () => number) {
+    this.totals = new MinuteTotals(now);
+  }
 
   /** Newest first. */
   get requests(): readonly LoggedRequest[] {
@@ -57,7 +64,9 @@ export class RequestLog {
     const logged: LoggedRequest = { ...request, number: ++this.#lastNumber, address };
     this.#requests.push(logged);
     if (this.#requests.length > MAX_REQUESTS) this.#requests.shift();
+    if (isCounted(logged)) this.totals.add('requests');
     return outcome => {
+      if (isCounted(logged)) this.#count(logged, outcome);
       Object.assign(logged, outcome);
       for (const wakeUp of this.#waiting) wakeUp.wake();
     };
@@ -65,6 +74,7 @@ export class RequestLog {
 
   clear(): void {
     this.#requests = [];
+    this.totals.clear();
   }
 
   /** Resolves with true once the predicate, which reads the requests, is true; with false once the signal fires. */
@@ -84,6 +94,22 @@ export class RequestLog {
       this.#waiting.delete(wakeUp);
     }
   }
+
+  #count({ endpoint, method, status, posts = 0 }: LoggedRequest, outcome: Outcome): void {
+    if (outcome.posts !== undefined) this.totals.add('posts', outcome.posts - posts);
+    if (status !== undefined) return;
+    if (endpoint === 'jobs' && method === 'POST' && outcome.status === 201) this.totals.add('jobs');
+    if (isStream(endpoint) && outcome.status === 200) this.totals.add('connections');
+  }
+}
+
+/** Whether responses of a family are streams. */
+export function isStream(endpoint: Endpoint | undefined): boolean {
+  return endpoint === 'replay' || endpoint === 'compliance';
+}
+
+function isCounted({ endpoint }: LoggedRequest): boolean {
+  return endpoint !== 'pages' && endpoint !== 'control';
 }
 
 /** An address as the console shows it: without secrets, and truncated when long. */

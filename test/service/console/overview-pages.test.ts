@@ -1,9 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { environmentOf, exportLines } from '../../../src/service/environment.js';
+import { teaPosts } from '../local-service.js';
 import { readable, signedIn } from './browse.js';
 
 describe('the overview', () => {
-  it('says what to paste, as the banner does, then the account and every address', async () => {
+  it('begins with the clock and the numbers of the last hour, without those of the console itself', async () => {
+    const { browser, search, ask, service } = await signedIn(teaPosts(30));
+    const start = async () => readable((await browser.get('/console')).text);
+    expect(await start()).toMatch(
+      /Overview .* Now 2024-05-15 12:34:56 UTC .* Last hour 0 requests .* Start .* export MILLRACE_URL/,
+    );
+    await search({ query: 'tea', maxResults: 20 });
+    await ask('/nothing');
+    await ask('/_control/clock').catch(() => {});
+    const { text } = await browser.get('/console');
+    expect(readable(text)).toMatch(/ 2 requests .* 20 posts sent .* 0 jobs made .* 0 connections /);
+    expect(text).toContain('<title>5 to 0 minutes ago: 20</title>');
+    expect(text).toContain('aria-label="20 posts sent in the last hour');
+    service.clock.advance('2h');
+    expect(await start()).toContain(' 0 requests ');
+  });
+
+  it('says what to paste, as the banner does, and the account and every address', async () => {
     const { browser, baseUrl, service } = await signedIn([], {
       account: `o'brien "x"`,
       label: '<b>&',

@@ -25,6 +25,14 @@ describe('the status page', () => {
     expect(text).not.toMatch(/<script|<img/);
   });
 
+  it('has the menu of the console, without a button to sign out', async () => {
+    const { baseUrl } = await local();
+    const { text } = await browse(baseUrl).get('/status');
+    expect(text).toContain('<li><a href="/status" aria-current="page">Status</a></li>');
+    expect(text).toContain('<li><a href="/console/jobs">Jobs</a></li>');
+    expect(text).not.toMatch(/<form|Signed in/);
+  });
+
   it('shows faults without a target in a row of their own, and families that no fault names as up', async () => {
     const { baseUrl, service } = await local();
     const browser = browse(baseUrl);

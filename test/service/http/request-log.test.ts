@@ -19,11 +19,34 @@ const asked = (address: string) => ({
 
 describe('the log of requests', () => {
   it('has the last five hundred requests, newest first', () => {
-    const log = new RequestLog();
+    const log = new RequestLog(() => 0);
     for (let i = 0; i < 600; i++) log.begin(asked(`/${i}`))({ status: 200 });
     expect(log.requests).toHaveLength(500);
     expect(log.requests[0]).toMatchObject({ number: 600, address: '/599', status: 200 });
     expect(log.requests.at(-1)?.address).toBe('/100');
+  });
+
+  it('counts posts, jobs and connections once, for the last hour', () => {
+    const log = new RequestLog(() => 0);
+    const stream = log.begin({ ...asked('/replay'), endpoint: 'replay' });
+    stream({ fault: undefined });
+    stream({ status: 200 });
+    stream({ posts: 3 });
+    stream({ posts: 10, bytes: 5 });
+    stream({ isCut: true, tookMs: 1 });
+    log.begin({ ...asked('/compliance'), endpoint: 'compliance' })({ status: 429 });
+    log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 201 });
+    log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 400 });
+    log.begin({ ...asked('/jobs'), endpoint: 'jobs' })({ status: 200 });
+    log.begin({ ...asked('/console/sign-in'), endpoint: 'pages' })({ status: 200 });
+    log.begin({ ...asked('/_control/clock'), endpoint: 'control' })({ status: 200 });
+    const totals = () =>
+      (['requests', 'posts', 'jobs', 'connections'] as const).map(what =>
+        log.totals.lastHour(what, 1),
+      );
+    expect(totals().flat()).toEqual([5, 10, 1, 1]);
+    log.clear();
+    expect(totals().flat()).toEqual([0, 0, 0, 0]);
   });
 
   it.each([

@@ -21,38 +21,48 @@ export interface BarChart {
   readonly summary: string;
   readonly bars: readonly Bar[];
   readonly lines?: readonly ChartLine[] | undefined;
+  /** A row of bars, without text. */
+  readonly isSmall?: boolean;
 }
 
-/** Vertical positions in pixels. Horizontal ones are percentages, so that text keeps its size on phones. */
-const TOP = 18;
-const BASE = 186;
-const HEIGHT = 208;
-
-/** Bars in SVG, with the numbers as tooltips. */
-export function barChart({ summary, bars, lines = [] }: BarChart): Html {
+/**
+ * Bars in SVG, with the numbers as tooltips. Vertical positions are pixels. Horizontal ones are percentages, so that text
+ * keeps its size on phones.
+ */
+export function barChart({ summary, bars, lines = [], isSmall = false }: BarChart): Html {
+  const [upper, base, height] = isSmall ? [2, 46, 48] : [18, 186, 208];
   const values = bars.flatMap(({ value, projected = 0 }) => [value, projected]);
   const top = roundUp(Math.max(1, ...values, ...lines.map(({ value }) => value)));
-  const y = (value: number) => round(BASE - ((BASE - TOP) * value) / top);
+  const y = (value: number) => round(base - ((base - upper) * value) / top);
   const step = 100 / Math.max(bars.length, 1);
   const width = round(step * 0.7);
-  return html`<figure class="chart"><svg role="img" aria-label="${summary}" height="${HEIGHT}" xmlns="http://www.w3.org/2000/svg">
-${[0, top / 2, top].map(
+  return html`<figure class="chart"><svg role="img" aria-label="${summary}" height="${height}" xmlns="http://www.w3.org/2000/svg">
+${(isSmall ? [0] : [0, top / 2, top]).map(
   value => html`<line class="grid" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/>
 `,
 )}
 ${bars.map((bar, index) => {
   const x = round(step * index + step * 0.15);
   return html`<g><title>${bar.name}: ${numberOf(bar.value)}${bar.projected !== undefined && `, projected ${numberOf(bar.projected)}`}</title>
-<rect class="bar" x="${x}%" width="${width}%" y="${y(bar.value)}" height="${round(BASE - y(bar.value))}"/>
-${bar.projected !== undefined && html`<rect class="projected" x="${x}%" width="${width}%" y="${y(bar.projected)}" height="${round(BASE - y(bar.projected))}"/>`}
-${bar.label !== '' && html`<text x="${round(x + width / 2)}%" y="${HEIGHT - 5}" text-anchor="middle"${(bars.length - index) % 2 === 0 && html` class="minor"`}>${bar.label}</text>`}</g>
+<rect class="bar" x="${x}%" width="${width}%" y="${y(bar.value)}" height="${round(base - y(bar.value))}"/>
+${bar.projected !== undefined && html`<rect class="projected" x="${x}%" width="${width}%" y="${y(bar.projected)}" height="${round(base - y(bar.projected))}"/>`}
+${bar.label !== '' && html`<text ${labelAt(x, width)} y="${height - 5}"${(bars.length - index) % 2 === 0 && html` class="minor"`}>${bar.label}</text>`}</g>
 `;
 })}
 ${lines.map(
   ({ kind, value }) =>
     html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"><title>${kind}: ${numberOf(value)}</title></line>`,
 )}
-${[top / 2, top].map(value => html`<text class="scale" x="0" y="${y(value) - 4}">${numberOf(value)}</text>`)}</svg></figure>`;
+${!isSmall && [top / 2, top].map(value => html`<text class="scale" x="0" y="${y(value) - 4}">${numberOf(value)}</text>`)}</svg></figure>`;
+}
+
+/** The label of a bar: below its middle, or within the chart where the bar is at its edge. */
+function labelAt(x: number, width: number): Html {
+  const middle = x + width / 2;
+  if (middle > 97) return html`x="${round(x + width)}%" text-anchor="end"`;
+  return middle < 3
+    ? html`x="${x}%" text-anchor="start"`
+    : html`x="${round(middle)}%" text-anchor="middle"`;
 }
 
 /** Rounds up to one even digit, or 1, followed by zeroes, so that half of it is a whole number. */

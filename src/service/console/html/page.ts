@@ -15,10 +15,8 @@ export interface Layout {
   /** The link of the name. */
   readonly home: string;
   /** `wide` puts the menu at the side. */
-  readonly shape: 'wide' | 'medium' | 'narrow';
+  readonly shape: 'wide' | 'narrow';
   readonly menu?: Menu | undefined;
-  /** At the top right, in place of a menu. */
-  readonly corner?: HtmlValue;
   /** What the last action said, if no part of the body shows it. */
   readonly message?: HtmlValue;
 }
@@ -38,7 +36,7 @@ const styleAddress = `${STYLE_PATH}?v=${createHash('sha256').update(STYLE_SHEET)
 
 /** A whole page. */
 export function layout(page: Layout): Html {
-  const { title, lead, body, area, home, shape, menu, corner, message } = page;
+  const { title, lead, body, area, home, shape, menu, message } = page;
   return html`${new Html('<!DOCTYPE html>')}
 <html lang="en">
 <head>
@@ -54,7 +52,6 @@ export function layout(page: Layout): Html {
 <a class="skip" href="#main">Skip to content</a>
 <header class="top">
 <a class="brand" href="${home}">${wheel}<span>Millrace <span>${area}</span></span></a>
-${corner}
 ${
   menu !== undefined &&
   html`<details class="menu"><summary>Menu <span class="here">${menu.current}</span></summary><div>${menu.entries}</div></details>

@@ -74,13 +74,11 @@ small, .quiet { color: var(--quiet); font-size: 0.9rem; }
 main { padding: 1.25rem 1rem 3rem; max-width: 68rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem; }
 main:focus { outline: none; }
 .narrow main { max-width: 27rem; margin: 0 auto; padding-top: 2rem; }
-.medium main { max-width: 52rem; margin: 0 auto; }
 .lead { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.35rem 1rem; }
 .lead p { color: var(--quiet); max-width: 46rem; }
 .refresh { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; font-size: 0.92rem; }
 .foot { padding: 0 1rem 2rem; color: var(--quiet); font-size: 0.85rem; max-width: 68rem; }
 .narrow .foot { max-width: 27rem; margin: 0 auto; }
-.medium .foot { max-width: 52rem; margin: 0 auto; }
 
 /* Parts of a page */
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 0.75rem; padding: 1rem; display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.8rem; }
@@ -205,6 +203,9 @@ button.danger { border-color: var(--bad); color: var(--bad); }
 .projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }
 .alert { stroke: var(--warn); stroke-dasharray: 6 4; stroke-width: 1.5; }
 .cap { stroke: var(--bad); stroke-width: 1.5; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 1rem 1.5rem; }
+.tiles a { display: block; color: var(--quiet); font-size: 0.85rem; }
+.tiles .headline { color: var(--ink); }
 .legend { display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; font-size: 0.88rem; }
 .legend li { display: flex; align-items: center; gap: 0.45rem; }
 .legend svg { width: 0.9rem; height: 0.9rem; flex: none; }

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { MinuteTotals } from '../../../src/service/http/minute-totals.js';
+import { HOUR, MINUTE } from '../../../src/time.js';
+
+describe('the totals of the last hour', () => {
+  const totalsAt = (start: number) => {
+    const clock = { now: start };
+    return { clock, totals: new MinuteTotals(() => clock.now) };
+  };
+
+  it('are sums of equal parts, of which the last ends with the current minute', () => {
+    const { clock, totals } = totalsAt(100 * HOUR);
+    totals.add('posts', 5);
+    clock.now += 4 * MINUTE;
+    totals.add('posts', 2);
+    totals.add('jobs');
+    clock.now += 30 * MINUTE;
+    totals.add('posts');
+    expect(totals.lastHour('posts', 12)).toEqual([0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 1]);
+    expect(totals.lastHour('jobs', 2)).toEqual([1, 0]);
+    expect(totals.lastHour('requests', 2)).toEqual([0, 0]);
+  });
+
+  it('leave out what is older, and what is in the future of a clock that was moved back', () => {
+    const { clock, totals } = totalsAt(100 * HOUR);
+    totals.add('posts', 5);
+    clock.now += 59 * MINUTE;
+    expect(totals.lastHour('posts', 3)).toEqual([5, 0, 0]);
+    clock.now += MINUTE;
+    expect(totals.lastHour('posts', 3)).toEqual([0, 0, 0]);
+    clock.now -= 2 * HOUR;
+    expect(totals.lastHour('posts', 3)).toEqual([0, 0, 0]);
+    totals.add('posts');
+    clock.now += HOUR;
+    totals.add('posts', 2);
+    clock.now += HOUR;
+    expect(totals.lastHour('posts', 1)).toEqual([0]);
+  });
+});
