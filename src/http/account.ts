@@ -98,6 +98,28 @@ const OPTIONS = {
 /** Extra settings that `start()` of the local service returns: those of its application that is not approved. */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known };
 
+/** What all objects of one `account()` share: see `withProgress`. */
+interface AccountParts {
+  readonly settings: Settings;
+  readonly timeouts: Timeouts;
+  readonly retry: RetryPolicy;
+  readonly timing: Timing;
+  readonly clock: ServiceClock;
+  readonly onRetry: (retrying: Retrying) => unknown;
+  readonly connections: Connections;
+  readonly limits: Limits;
+  /** The limits at loopback addresses. */
+  readonly localLimits: Limits;
+  /** What Basic credentials say, which no error may show either. */
+  readonly login: Secret | undefined;
+}
+
+/** What reports the requests and waits of one run. */
+interface AccountProgress {
+  readonly onRequest: () => void;
+  readonly onWait: OnWait;
+}
+
 /** Credentials and addresses of one account of the service. Made by `account()`. */
 export class Account {
   readonly settings: Settings;
@@ -109,45 +131,22 @@ export class Account {
   readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
   /** Receives the waits of calls; see `withProgress`. */
-  readonly onWait: OnWait | undefined = undefined;
+  readonly onWait: OnWait | undefined;
   /** Called for each request; see `withProgress`. */
-  readonly onRequest: (() => void) | undefined = undefined;
-  // Private to the compiler only: `withProgress` makes objects that inherit them.
-  private readonly limits: Limits;
-  /** The limits at loopback addresses. */
-  private readonly localLimits: Limits;
-  /** What Basic credentials say, which no error may show either. */
-  private readonly login: Secret | undefined;
+  readonly onRequest: (() => void) | undefined;
+  readonly #parts: AccountParts;
 
-  constructor(options: AccountOptions, environment: Readonly<Record<string, string | undefined>>) {
-    const { checked, problems } = readOptions('account', { ...OPTIONS, ...IGNORED }, options);
-    const { settings, problems: wrongSettings } = readSettings(options, environment);
-    const { [LIMITS_VARIABLE]: given = '' } = environment;
-    const wrongLimits = ['', 'strict', 'relaxed'].includes(given)
-      ? []
-      : [{ option: 'limits', text: `\`${LIMITS_VARIABLE}\` must be strict or relaxed` }];
-    refuseAny('account', [...problems, ...wrongSettings, ...wrongLimits]);
-    this.settings = settings;
-    this.timeouts = checked.timeouts as Timeouts;
-    this.retry = checked.retry as RetryPolicy;
-    this.timing = options.timing ?? realTime;
-    this.clock = new ServiceClock(this.timing, options.serviceTime);
-    const { onRetry } = options;
-    this.onRetry = retrying => {
-      publish('retry', () => retrying);
-      return onRetry?.(retrying);
-    };
-    this.connections = new Connections(this.timeouts, environment);
-    const { email, password } = this.settings;
-    const own = withoutUndefined(options.limits);
-    this.limits = limitsOf(settings, { ...LIMITS, ...own });
-    // A variable that is left over must not lift the limits of the real service.
-    this.localLimits = limitsOf(settings, {
-      ...(given === 'relaxed' ? NO_LIMITS : LIMITS),
-      ...own,
-    });
-    if (email !== undefined && password !== undefined)
-      this.login = new Secret(`${email}:${password.reveal()}`);
+  constructor(parts: AccountParts, progress?: AccountProgress) {
+    this.#parts = parts;
+    this.settings = parts.settings;
+    this.timeouts = parts.timeouts;
+    this.retry = parts.retry;
+    this.timing = parts.timing;
+    this.clock = parts.clock;
+    this.onRetry = parts.onRetry;
+    this.connections = parts.connections;
+    this.onWait = progress?.onWait;
+    this.onRequest = progress?.onRequest;
   }
 
   /**
@@ -196,19 +195,14 @@ export class Account {
 
   /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
   basicFor(url: URL): string | undefined {
-    if (!BASIC_ADDRESSES.some(name => this.originOf(name) === url.origin)) return undefined;
+    if (!BASIC_ADDRESSES.some(name => this.#originOf(name) === url.origin)) return undefined;
     for (const name of ['email', 'password'] as const) this.need(name, `requests to ${url.origin}`);
-    return `Basic ${Buffer.from(this.login?.reveal() ?? '').toString('base64')}`;
+    return `Basic ${Buffer.from(this.#parts.login?.reveal() ?? '').toString('base64')}`;
   }
 
   /** The same account, with all its state, that also reports its requests and waits to a run. */
-  withProgress(progress: Pick<Account, 'onRequest' | 'onWait'> | undefined): Account {
-    if (progress === undefined) return this;
-    const { onRequest, onWait } = progress;
-    return Object.create(this, {
-      onRequest: { value: onRequest, enumerable: true },
-      onWait: { value: onWait, enumerable: true },
-    });
+  withProgress(progress: AccountProgress | undefined): Account {
+    return progress === undefined ? this : new Account(this.#parts, progress);
   }
 
   /** Reports a wait that begins now; call the result when it ends. */
@@ -250,7 +244,8 @@ export class Account {
     const key = JSON.stringify([family, base.origin, this.settings.account]);
     const limiter = shared.get(key) ?? new RateLimiter([], this.timing);
     shared.set(key, limiter);
-    limiter.add((isLoopback(base.hostname) ? this.localLimits : this.limits)[family]);
+    const { localLimits, limits } = this.#parts;
+    limiter.add((isLoopback(base.hostname) ? localLimits : limits)[family]);
     return limiter;
   }
 
@@ -279,7 +274,7 @@ export class Account {
     return `Account ${inspect(Object.fromEntries(shown), options)}`;
   }
 
-  private originOf(name: SettingName): string | undefined {
+  #originOf(name: SettingName): string | undefined {
     const value = this.settings[name];
     return value instanceof URL ? value.origin : undefined;
   }
@@ -335,7 +330,44 @@ export function account(
   options: AccountOptions = {},
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Account {
-  return new Account(options, environment);
+  return new Account(readParts(options, environment));
+}
+
+function readParts(
+  options: AccountOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): AccountParts {
+  const { checked, problems } = readOptions('account', { ...OPTIONS, ...IGNORED }, options);
+  const { settings, problems: wrongSettings } = readSettings(options, environment);
+  const { [LIMITS_VARIABLE]: given = '' } = environment;
+  const wrongLimits = ['', 'strict', 'relaxed'].includes(given)
+    ? []
+    : [{ option: 'limits', text: `\`${LIMITS_VARIABLE}\` must be strict or relaxed` }];
+  refuseAny('account', [...problems, ...wrongSettings, ...wrongLimits]);
+  const { email, password } = settings;
+  const { onRetry, timing = realTime } = options;
+  const timeouts = checked.timeouts as Timeouts;
+  const own = withoutUndefined(options.limits);
+  // A variable that is left over must not lift the limits of the real service.
+  const local = given === 'relaxed' ? NO_LIMITS : LIMITS;
+  return {
+    settings,
+    timeouts,
+    retry: checked.retry as RetryPolicy,
+    timing,
+    clock: new ServiceClock(timing, options.serviceTime),
+    onRetry: retrying => {
+      publish('retry', () => retrying);
+      return onRetry?.(retrying);
+    },
+    connections: new Connections(timeouts, environment),
+    limits: limitsOf(settings, { ...LIMITS, ...own }),
+    localLimits: limitsOf(settings, { ...local, ...own }),
+    login:
+      email === undefined || password === undefined
+        ? undefined
+        : new Secret(`${email}:${password.reveal()}`),
+  };
 }
 
 /**
