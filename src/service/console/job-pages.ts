@@ -1,4 +1,7 @@
+import { Activity } from '../../activity/activity.js';
+import { parseInStreamMessage } from '../../activity/in-stream-message.js';
 import { formatTimestamp, HOUR, MINUTE } from '../../time.js';
+import { fileLines } from '../archive/folder/file-lines.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { type JobRule, type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
 import type { JobRunner } from '../jobs/job-runner.js';
@@ -8,8 +11,25 @@ import { commandList, emptyPage } from './command-list.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
 import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
-import { type Column, column, headerColumn, listPage, newestFirst } from './html/table.js';
-import { countOf, durationOf, instant, numberOf, sizeOf, windowOf } from './html/units.js';
+import {
+  type Column,
+  column,
+  headerColumn,
+  listPage,
+  newestFirst,
+  numberColumn,
+  pageOf,
+} from './html/table.js';
+import {
+  countOf,
+  durationOf,
+  instant,
+  minuteOf,
+  numberOf,
+  sizeOf,
+  windowOf,
+} from './html/units.js';
+import { postView } from './post-view.js';
 
 /** Milliseconds of real time that a page waits for work that is due by the clock. */
 const MAX_WAIT_MS = 100;
@@ -30,6 +50,7 @@ export const jobPages: readonly ConsolePage[] = [
     show: showJob,
     act: (visit, form) => decide(visit, form, visit.incoming.path.uuid ?? ''),
   },
+  { pattern: '/console/jobs/:uuid/:file', section: 'jobs', show: showFile },
 ];
 
 async function showList(visit: PageRequest): Promise<PageContent> {
@@ -38,7 +59,7 @@ async function showList(visit: PageRequest): Promise<PageContent> {
   const runners = (await settledJobs(visit)).list().toReversed();
   const { suffix, list } = listPage(url, runners, {
     caption: newestFirst(runners, 'job'),
-    columns: jobColumns(csrf, pageOf(url)),
+    columns: jobColumns(csrf, addressOf(url)),
     idOf: ({ job }) => rowId(job.uuid),
     messageAt,
   });
@@ -66,6 +87,7 @@ async function showJob(visit: PageRequest): Promise<PageContent> {
     title: html`${isolated(title)}${suffix}`,
     lead: html`A job. <a href="/console/jobs">All jobs</a>`,
     body: html`${jobCard(runner, csrf, messageAt)}
+${runner.files.length > 0 && filesCard(runner, incoming.url)}
 <section class="card" aria-labelledby="rules"><h2 id="rules">Rules</h2>${list}</section>`,
   };
 }
@@ -75,6 +97,60 @@ const RULE_COLUMNS: readonly Column<JobRule>[] = [
   column('Tag', ({ tag }) => tag !== null && isolated(tag)),
   column('Id', ({ id }) => html`<code>${id}</code>`),
 ];
+
+function filesCard({ job, files }: JobRunner, url: URL): Html {
+  const { list } = listPage(url, files, {
+    caption: countOf(files.length, 'file'),
+    columns: [
+      headerColumn(
+        'Ten minutes from',
+        ({ segment }) =>
+          html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}/${formatTimestamp(segment)}">${minuteOf(segment)}</a>`,
+      ),
+      numberColumn('Posts', ({ posts }) => numberOf(posts)),
+      numberColumn('Size', ({ bytes }) => sizeOf(bytes)),
+    ],
+    parameter: 'files',
+  });
+  return html`<section class="card" aria-labelledby="files"><h2 id="files">Files</h2>${list}</section>`;
+}
+
+/** Posts on a page of a file. */
+const FILE_POSTS = 10;
+
+/** The posts of a file, in its order. */
+async function showFile(visit: PageRequest): Promise<PageContent> {
+  const { parts, incoming } = visit;
+  const runner = await find(visit, incoming.path.uuid ?? '');
+  const file = runner?.files.find(({ segment }) => formatTimestamp(segment) === incoming.path.file);
+  if (runner === undefined || file === undefined)
+    throw new HttpProblem(404, 'There is no such file, or its job has expired.');
+  const { job } = runner;
+  const { suffix, first, pager } = pageOf(incoming.url, file.posts, {
+    pageRows: FILE_POSTS,
+    parameter: 'page',
+    words: ['Before', 'After'],
+  });
+  const posts = await postsOf(await parts.jobs.jobs.dataFile(job, file.segment), first);
+  return {
+    title: html`${minuteOf(file.segment)}${suffix}`,
+    lead: html`${countOf(file.posts, 'post')} in ${sizeOf(file.bytes)}: a file of <a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>`,
+    body: html`<section class="card" aria-label="Posts">${posts.map(post => postView(post))}${pager}</section>`,
+  };
+}
+
+/** The posts of a page of a file. */
+async function postsOf(path: string, first: number): Promise<readonly Activity[]> {
+  const posts: Activity[] = [];
+  let at = 0;
+  for await (const lines of fileLines(path))
+    for (const { bytes } of lines) {
+      if (parseInStreamMessage(bytes) !== undefined || at++ < first) continue;
+      posts.push(new Activity(Buffer.from(bytes)));
+      if (posts.length === FILE_POSTS) return posts;
+    }
+  return posts;
+}
 
 /** Decides on a job; the message is for its row. */
 async function decide(
@@ -86,7 +162,7 @@ async function decide(
   if (decision !== 'accept' && decision !== 'reject')
     throw new HttpProblem(400, 'A job can be accepted or rejected, nothing else.');
   const status = decision === 'accept' ? 'accepted' : 'rejected';
-  const location = `${pageOf(visit.incoming.url)}#${rowId(uuid)}`;
+  const location = `${addressOf(visit.incoming.url)}#${rowId(uuid)}`;
   const runner = await find(visit, uuid);
   if (runner === undefined) return { location, message: { tone: 'bad', text: GONE } };
   if (await runner.decide(status, visit.parts.context.settings.email))
@@ -106,7 +182,7 @@ async function settledJobs({ parts: { jobs: endpoints } }: PageRequest): Promise
   return endpoints.jobs;
 }
 
-const pageOf = ({ pathname, search }: URL): string => pathname + search;
+const addressOf = ({ pathname, search }: URL): string => pathname + search;
 
 const GONE = 'There is no such job, or it has expired.';
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { DAY } from '../../../src/time.js';
+import { DAY, HOUR, SECOND } from '../../../src/time.js';
 import { DWELL, localJobs } from '../jobs/local-jobs.js';
+import { NOW } from '../local-service.js';
+import { MemoryArchive, originalPost } from '../memory-archive.js';
 import { browse, HOSTILE, readable } from './browse.js';
 
 describe('the page of jobs', () => {
@@ -36,5 +38,38 @@ describe('the page of jobs', () => {
     expect(alone.text).not.toMatch(/<script|<img/);
     await move(16 * DAY);
     expect((await browser.get(`/console/jobs/${one}`)).status).toBe(404);
+  });
+
+  it('lists the files of a job with their sizes, and shows the posts of one in pages', async () => {
+    const archive = new MemoryArchive(
+      Array.from({ length: 25 }, (_, i) =>
+        originalPost(
+          NOW - 3 * HOUR + i * SECOND,
+          `${1_790_000_000_000_000_000n + BigInt(i)}`,
+          `coffee ${i} ${HOSTILE}`,
+        ),
+      ),
+    );
+    const { service, bring } = await localJobs({ archive });
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    const uuid = await bring('delivered');
+    const job = await browser.get(`/console/jobs/${uuid}`);
+    expect(readable(job.text)).toMatch(
+      /1 file Ten minutes from Posts Size 2024-05-15 09:30 UTC 25 [\d.]+ (kB|bytes)/,
+    );
+    const file = `/console/jobs/${uuid}/202405150930`;
+    expect(job.text).toContain(`href="${file}"`);
+    const first = await browser.get(file);
+    expect(readable(first.text)).toContain('25 posts in ');
+    expect(first.text).not.toMatch(/<script|<img/);
+    const numbers = (text: string) =>
+      [...readable(text).matchAll(/UTC coffee (\d+) /g)].map(([, number]) => Number(number));
+    expect(numbers(first.text)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(readable(first.text)).toContain('After 1 to 10 of 25');
+    const last = await browser.get(`${file}?page=3`);
+    expect(numbers(last.text)).toEqual([20, 21, 22, 23, 24]);
+    expect((await browser.get(`/console/jobs/${uuid}/202405150940`)).status).toBe(404);
+    expect((await browser.get('/console/jobs/none/202405150930')).status).toBe(404);
   });
 });

@@ -119,6 +119,17 @@ details[open] > summary { margin-bottom: 0.4rem; }
 .commands > * + * { margin-top: 0.9rem; }
 .commands > section { border-top: 1px solid var(--line); padding-top: 0.9rem; gap: 0.5rem; }
 
+/* Posts */
+.post { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.35rem; }
+.post + .post { border-top: 1px solid var(--line); padding-top: 0.8rem; }
+.post > p time { color: var(--quiet); font-size: 0.85rem; margin-left: 0.4rem; }
+.text { white-space: pre-wrap; max-width: 46rem; }
+.entity { color: var(--accent); }
+mark { background: var(--warn-ground); color: var(--warn); border-radius: 0.2rem; padding: 0 0.1em; }
+.medium { display: grid; place-items: center; width: 6rem; height: 4rem; background: var(--sunken); border: 1px solid var(--line); border-radius: 0.5rem; color: var(--quiet); font-size: 0.85rem; }
+blockquote { margin: 0; padding-left: 0.8rem; border-left: 3px solid var(--line); font-size: 0.92rem; }
+.json { white-space: pre-wrap; background: var(--sunken); border-radius: 0.5rem; padding: 0.6rem 0.75rem; max-height: 24rem; overflow-y: auto; font-size: 0.8rem; }
+
 /* Tables */
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
 caption { text-align: left; color: var(--quiet); font-size: 0.85rem; padding-bottom: 0.4rem; }

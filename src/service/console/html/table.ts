@@ -84,29 +84,44 @@ export interface ListOptions<Row> extends TableOptions<Row> {
   readonly columns: readonly Column<Row>[];
   /** The number of rows of a page. By default 12, which fit three screens of a phone, or one wide screen. */
   readonly pageRows?: number;
+  /** The parameter of the address that selects the page: `page` by default. */
+  readonly parameter?: string;
 }
 
-/** The page of a long list, newest first, that the `page` parameter selects. */
+/** The page of a long list, newest first. */
 export function listPage<Row>(
   url: URL,
   all: readonly Row[],
-  { caption, columns, pageRows = 12, ...options }: ListOptions<Row>,
+  { caption, columns, pageRows = 12, parameter = 'page', ...options }: ListOptions<Row>,
 ): ListPage {
-  const last = Math.max(1, Math.ceil(all.length / pageRows));
-  const requested = Number(url.searchParams.get('page') ?? 1);
+  const { suffix, first, pager } = pageOf(url, all.length, { pageRows, parameter });
+  const rows = all.slice(first, first + pageRows);
+  return { suffix, list: html`${table(caption, columns, rows, options)}${pager}` };
+}
+
+/** Which rows of a list are on its page: their first one, and links to the other pages. */
+export function pageOf(
+  url: URL,
+  count: number,
+  { pageRows, parameter, words = ['Newer', 'Older'] }: PageOptions,
+): { readonly suffix: string; readonly first: number; readonly pager: Html | false } {
+  const last = Math.max(1, Math.ceil(count / pageRows));
+  const requested = Number(url.searchParams.get(parameter) ?? 1);
   const page = Number.isInteger(requested) ? Math.min(Math.max(requested, 1), last) : 1;
   const first = (page - 1) * pageRows;
-  const rows = all.slice(first, first + pageRows);
   const link = (other: number, rel: string, text: string): Html =>
-    html`<a class="button plain" rel="${rel}" href="${withParameters(url, { page: String(other) })}">${text}</a>`;
+    html`<a class="button plain" rel="${rel}" href="${withParameters(url, { [parameter]: String(other) })}">${text}</a>`;
   const pager =
     last > 1 &&
-    html`<nav class="row" aria-label="Pages">${page > 1 && link(page - 1, 'prev', 'Newer')}${page < last && link(page + 1, 'next', 'Older')}
-<span class="quiet">${numberOf(first + 1)} to ${numberOf(first + rows.length)} of ${numberOf(all.length)}</span></nav>`;
-  return {
-    suffix: page === 1 ? '' : `, page ${page}`,
-    list: html`${table(caption, columns, rows, options)}${pager}`,
-  };
+    html`<nav class="row" aria-label="Pages">${page > 1 && link(page - 1, 'prev', words[0])}${page < last && link(page + 1, 'next', words[1])}
+<span class="quiet">${numberOf(first + 1)} to ${numberOf(Math.min(first + pageRows, count))} of ${numberOf(count)}</span></nav>`;
+  return { suffix: page === 1 ? '' : `, page ${page}`, first, pager };
+}
+
+interface PageOptions {
+  readonly pageRows: number;
+  readonly parameter: string;
+  readonly words?: readonly [before: string, after: string];
 }
 
 /** The caption of a list: `3 jobs, newest first`. */

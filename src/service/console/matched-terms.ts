@@ -1,0 +1,97 @@
+import type { Activity } from '../../activity/activity.js';
+import { parseRule } from '../../rules/language/parse-rule.js';
+import { type Explanation, explainMatch } from '../../rules/match/explain-match.js';
+import { type Dialect, dialectOf, type RuleProduct } from '../../rules/post/dialect.js';
+import { wordsOf } from '../../rules/post/phrase.js';
+import { fold, tokenise } from '../../rules/post/tokeniser.js';
+import type { Span } from '../../rules/tree.js';
+
+/** What a rule has matched in a post. */
+export interface MatchedTerms {
+  /** The clauses that decided. */
+  readonly clauses: readonly string[];
+  /** The words and tags of these clauses in a text. */
+  spansIn(text: string): readonly Span[];
+}
+
+/** The clauses of a valid rule because of which it matches a post. */
+export function matchedTerms(rule: string, activity: Activity, product: RuleProduct): MatchedTerms {
+  const clauses = [...new Set(decisiveClauses(explainMatch(rule, activity, { product })))];
+  const dialect = dialectOf(product);
+  const wanted = clauses.flatMap(clause => wantedIn(clause, dialect));
+  return {
+    clauses,
+    spansIn(text) {
+      const words = positionedWords(text, dialect);
+      return wanted.flatMap(one =>
+        typeof one === 'string' ? tagSpans(text, one, dialect) : phraseSpans(words, one),
+      );
+    },
+  };
+}
+
+/** The texts of the single clauses that matched, without those within a negation. */
+function decisiveClauses({ text, matched, decided, parts }: Explanation): readonly string[] {
+  if (!matched || !decided || text.startsWith('-')) return [];
+  return parts.length === 0 ? [text] : parts.flatMap(decisiveClauses);
+}
+
+/** What to look for because of a clause: words in a row, or a tag with its sign. */
+function wantedIn(clause: string, dialect: Dialect): readonly (readonly string[] | string)[] {
+  const { tree } = parseRule(clause);
+  switch (tree?.kind) {
+    case 'keyword':
+    case 'phrase':
+      return [wordsOf(tree.text, dialect).words];
+    case 'proximity':
+      return wordsOf(tree.text, dialect).words.map(word => [word]);
+    case 'hashtag':
+    case 'mention':
+    case 'cashtag':
+      return [clause];
+    default:
+      return [];
+  }
+}
+
+function tagSpans(text: string, tag: string, { accents }: Dialect): readonly Span[] {
+  const folded = fold(tag, accents);
+  return [...text.matchAll(/[#＃@$][\p{L}\p{M}\p{N}_]+/gu)]
+    .filter(([found]) => fold(found.replace('＃', '#'), accents) === folded)
+    .map(({ 0: found, index }) => ({ start: index, end: index + found.length }));
+}
+
+interface PositionedWord {
+  word: string;
+  readonly start: number;
+  end: number;
+}
+
+function phraseSpans(all: readonly PositionedWord[], words: readonly string[]): readonly Span[] {
+  if (words.length === 0) return [];
+  return all.flatMap(({ start }, at) => {
+    if (!words.every((word, i) => all[at + i]?.word === word)) return [];
+    return [{ start, end: all[at + words.length - 1]?.end ?? start }];
+  });
+}
+
+const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** The words of a text, as rules see them, with their places. A word grows as long as the tokeniser sees only one. */
+function positionedWords(text: string, { accents }: Dialect): readonly PositionedWord[] {
+  const found: PositionedWord[] = [];
+  for (const { segment, index } of GRAPHEMES.segment(text)) {
+    const { words } = tokenise(segment, accents);
+    const end = index + segment.length;
+    const last = found.at(-1);
+    const [joined, ...more] =
+      last?.end === index && words.length === 1
+        ? tokenise(text.slice(last.start, end), accents).words
+        : [];
+    if (last !== undefined && joined !== undefined && more.length === 0) {
+      last.word = joined;
+      last.end = end;
+    } else for (const word of words) found.push({ word, start: index, end });
+  }
+  return found;
+}

@@ -1,0 +1,98 @@
+import type { Activity } from '../../activity/activity.js';
+import { fieldsOf } from '../../activity/fields-of.js';
+import type { PostFields } from '../../activity/post-fields.js';
+import { type Html, html, isolated } from './html/html.js';
+import { countOf, instant } from './html/units.js';
+import type { MatchedTerms } from './matched-terms.js';
+
+/** A post as people read it, with its JSON behind a click. The terms that a rule has matched are marked. */
+export function postView(activity: Activity, matched?: MatchedTerms): Html {
+  const fields = fieldsOf(activity);
+  const { media, quoted, lang, favorites, retweets } = fields;
+  const numbers = [
+    favorites !== undefined && countOf(favorites, 'like'),
+    retweets !== undefined && countOf(retweets, 'repost'),
+    lang !== '' && lang,
+  ].filter(Boolean);
+  return html`<article class="post"><p>${authorOf(fields)} ${instant(activity.postedAt.getTime())}</p>
+<p class="text" dir="auto">${textOf(fields, matched)}</p>
+${media.length > 0 && html`<p class="row tight">${media.map(({ type }) => html`<span class="medium">${type.replaceAll('_', ' ')}</span>`)}</p>`}
+${quoted !== undefined && html`<blockquote><p>${authorOf(quoted)}</p><p class="text" dir="auto">${textOf(quoted, undefined)}</p></blockquote>`}
+<p class="quiet">${numbers.join(', ')}${matched && html`. Matched: ${matched.clauses.map((clause, i) => html`${i > 0 && ', '}<code>${clause}</code>`)}`}</p>
+${jsonView(activity.raw.toString())}</article>`;
+}
+
+/** JSON behind a click. */
+export function jsonView(json: string): Html {
+  return html`<details><summary>JSON</summary><pre class="json"><code>${indented(json)}</code></pre></details>`;
+}
+
+function authorOf({ author: { name, writtenHandle } }: PostFields): Html {
+  return html`<strong>${isolated(name)}</strong> <span class="quiet">${isolated(`@${writtenHandle}`)}</span>`;
+}
+
+const ENTITY = /https?:\/\/[^\s…]+|[#＃@$][\p{L}\p{M}\p{N}_]+/gu;
+
+/** The text with its links, tags and mentions as elements. */
+function textOf({ text, links, hashtags, cashtags, mentions }: PostFields, matched?: MatchedTerms) {
+  const isMarked = new Uint8Array(text.length);
+  for (const { start, end } of matched?.spansIn(text) ?? []) isMarked.fill(1, start, end);
+  const names = new Set(
+    [...hashtags, ...cashtags, ...mentions.map(({ handle }) => handle)].map(name =>
+      name.toLowerCase(),
+    ),
+  );
+  const parts: Html[] = [];
+  let at = 0;
+  for (const { 0: entity, index } of text.matchAll(ENTITY)) {
+    const end = index + entity.length;
+    const link = links.find(({ url }) => url === entity);
+    if (link === undefined && !names.has(entity.slice(1).toLowerCase())) continue;
+    parts.push(...runsOf(text, isMarked, at, index));
+    const shown = runsOf(text, isMarked, index, end);
+    parts.push(link === undefined ? html`<span class="entity">${shown}</span>` : linkTo(link));
+    at = end;
+  }
+  return [...parts, ...runsOf(text, isMarked, at, text.length)];
+}
+
+/** The text between two positions, with its marks. */
+function runsOf(text: string, isMarked: Uint8Array, from: number, to: number): Html[] {
+  const runs: Html[] = [];
+  for (let start = from; start < to; ) {
+    let end = start + 1;
+    while (end < to && isMarked[end] === isMarked[start]) end++;
+    const run = text.slice(start, end);
+    runs.push(isMarked[start] === 1 ? html`<mark>${run}</mark>` : html`${run}`);
+    start = end;
+  }
+  return runs;
+}
+
+function linkTo({ url, expanded, display }: PostFields['links'][number]): Html {
+  const target = [expanded, url].find(address => /^https?:\/\//i.test(address));
+  const shown = display === '' ? url : display;
+  return target === undefined
+    ? html`<span class="entity">${shown}</span>`
+    : html`<a href="${target}" rel="noreferrer nofollow">${shown}</a>`;
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|([{[])\s*([}\]])?|[}\]]|,|:|\s+/g;
+
+/** JSON in lines. Only white space between its tokens changes: ids and escapes stay as they are. */
+export function indented(json: string): string {
+  let indent = '\n';
+  return json.replace(TOKEN, (token, opening?: string, closing?: string) => {
+    if (token.startsWith('"')) return token;
+    if (opening !== undefined && closing !== undefined) return opening + closing;
+    if (opening !== undefined) {
+      indent += '  ';
+      return opening + indent;
+    }
+    if (token === ',') return `,${indent}`;
+    if (token === ':') return ': ';
+    if (token.trim() === '') return '';
+    indent = indent.slice(0, -2);
+    return `${indent}${token}`;
+  });
+}

@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { matchedTerms } from '../../../src/service/console/matched-terms.js';
+import type { NewPost } from '../../../src/service/index.js';
+import { createService } from '../../../src/service/index.js';
+
+/** The parts of a text that are marked, and the clauses that are named. */
+function marked(rule: string, post: NewPost, product: 'search' | 'replay' = 'search') {
+  const text = post.text ?? '';
+  const [activity] = createService().posts.add(post);
+  if (activity === undefined) throw new Error('no post');
+  const { clauses, spansIn } = matchedTerms(rule, activity, product);
+  return { clauses, marks: spansIn(text).map(({ start, end }) => text.slice(start, end)) };
+}
+
+describe('the terms that matched', () => {
+  it.each([
+    ['coffee', 'Coffee, cold coffee and coffees', ['Coffee', 'coffee']],
+    ['"cold brew"', 'Cold  brew; brew cold', ['Cold  brew']],
+    ['cafe', 'Un café', ['café']],
+    ['coca-cola', 'I like Coca Cola!', ['Coca Cola']],
+    ['"tea milk"~3', 'tea with milk', ['tea', 'milk']],
+    ['#Oslo snow', 'Oslo: snow in #oslo', ['#oslo', 'snow']],
+    ['@ann', 'ann and @Ann', ['@Ann']],
+    ['東京', '東京タワー', ['東京']],
+    ['🍕', 'pizza 🍕🍕', ['🍕', '🍕']],
+  ])('of %s in “%s” are %j', (rule, text, marks) => {
+    expect(marked(rule, { text }).marks).toEqual(marks);
+  });
+
+  it('are those of the clauses that decided, without negated ones', () => {
+    const post = { text: 'tea and milk', author: 'ann' };
+    expect(marked('(tea OR coffee) from:ann -water', post)).toEqual({
+      clauses: ['tea', 'from:ann'],
+      marks: ['tea'],
+    });
+    expect(marked('milk -(tea coffee)', post).marks).toEqual(['milk']);
+  });
+
+  it('follow the product', () => {
+    expect(marked('café', { text: 'cafe café' }, 'search').marks).toEqual(['cafe', 'café']);
+    expect(marked('café', { text: 'cafe café' }, 'replay').marks).toEqual(['café']);
+  });
+
+  it('have at least one mark for each word that matches the text', () => {
+    const word = fc.constantFrom('tea', 'Tea', 'té', '茶', '🍵', 'x', '"', '-', ' ', '\n', '#tea');
+    fc.assert(
+      fc.property(
+        fc.array(word, { maxLength: 12 }),
+        fc.constantFrom('tea', 'té', '茶', '🍵'),
+        (words, rule) => {
+          const text = `.${words.join('')}.`;
+          let found: ReturnType<typeof marked>;
+          try {
+            found = marked(rule, { text });
+          } catch {
+            return; // not a post
+          }
+          expect(found.marks.length > 0).toBe(found.clauses.length > 0);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});

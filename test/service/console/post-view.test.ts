@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../../src/activity/activity.js';
+import { matchedTerms } from '../../../src/service/console/matched-terms.js';
+import { indented, postView } from '../../../src/service/console/post-view.js';
+import { createService, type NewPost } from '../../../src/service/index.js';
+import { HOSTILE, readable } from './browse.js';
+
+function view(post: NewPost, rule?: string): string {
+  const [activity] = createService().posts.add(post);
+  if (activity === undefined) throw new Error('no post');
+  return postView(activity, rule === undefined ? undefined : matchedTerms(rule, activity, 'search'))
+    .text;
+}
+
+describe('the view of a post', () => {
+  it('has author, time, text and numbers, and its exact JSON behind a click', () => {
+    const post = {
+      id: '1790000000000000001',
+      text: 'Snow in Oslo',
+      author: { handle: 'Ann', name: 'Ann Berg' },
+      postedAt: '2024-01-31T12:00:00Z',
+      likes: 3,
+      retweets: 1,
+    };
+    const text = view(post);
+    expect(readable(text)).toMatch(
+      /^ *Ann Berg @Ann 2024-01-31 12:00:00 UTC Snow in Oslo 3 likes, 1 repost, en JSON \{ "created_at": /,
+    );
+    expect(readable(text)).toContain('"id": 1790000000000000001, ');
+    expect(text).toMatch(/<details><summary>JSON/);
+  });
+
+  it('shows tags, mentions and links as such, and marks what matched, within them, too', () => {
+    const text = view(
+      { text: 'Snow in #Oslo with @bob: https://example.com/map and $TWTR, not #' },
+      '#oslo snow',
+    );
+    expect(text).toContain('<mark>Snow</mark> in <span class="entity"><mark>#Oslo</mark></span>');
+    expect(text).toContain(
+      'with <span class="entity">@bob</span>: <a href="https://example.com/map"',
+    );
+    expect(text).toContain('<span class="entity">$TWTR</span>, not #</p>');
+    expect(readable(text)).toContain('Matched: #oslo , snow');
+  });
+
+  it('shows the post that it quotes', () => {
+    const text = view({ text: 'Look', quoted: { text: 'A cat', author: 'bob' } });
+    expect(text).toMatch(
+      /<blockquote><p><strong><bdi>bob<\/bdi>.*<p class="text" dir="auto">A cat<\/p><\/blockquote>/,
+    );
+  });
+
+  it('shows what media there are, and loads none', () => {
+    const [activity] = createService().posts.add({ text: 'Look' });
+    const { entities: _, ...post } = JSON.parse(String(activity?.raw));
+    const media = [
+      { type: 'photo', media_url_https: 'https://example.com/a.jpg' },
+      { type: 'animated_gif' },
+    ];
+    const json = JSON.stringify({ ...post, entities: {}, extended_entities: { media } });
+    const { text } = postView(new Activity(Buffer.from(json)));
+    expect(text).toContain(
+      '<span class="medium">photo</span><span class="medium">animated gif</span>',
+    );
+    expect(text).not.toMatch(/<img|src=/);
+  });
+
+  it('escapes everything, and links to the web only', () => {
+    const [activity] = createService().posts.add({
+      text: `${HOSTILE} https://example.com/x`,
+      author: { handle: 'ann', name: HOSTILE },
+    });
+    const raw = String(activity?.raw).replaceAll('https://example.com/x', 'javascript:alert(1)');
+    const { text } = postView(new Activity(Buffer.from(raw)));
+    expect(text).not.toMatch(/<script|<img|href="javascript/i);
+    expect(readable(text)).toContain(HOSTILE.slice(0, 30));
+  });
+});
+
+describe('indented JSON', () => {
+  it('differs in white space only, and is that of JSON.stringify', () => {
+    fc.assert(
+      fc.property(fc.json(), fc.constantFrom(0, 3), (json, space) => {
+        const value: unknown = JSON.parse(json);
+        expect(indented(JSON.stringify(value, undefined, space))).toBe(
+          JSON.stringify(value, undefined, 2),
+        );
+      }),
+    );
+  });
+
+  it('keeps long ids and escapes as they are', () => {
+    expect(indented('{"id":12345678901234567890,"a":"\\u00e9\\"{ , }"}')).toBe(
+      '{\n  "id": 12345678901234567890,\n  "a": "\\u00e9\\"{ , }"\n}',
+    );
+  });
+});
