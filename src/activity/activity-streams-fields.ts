@@ -28,6 +28,7 @@ import type {
   PlaceFields,
   Position,
   PostFields,
+  SharedFields,
 } from './post-fields.js';
 import { parseIsoTime } from './posted-at.js';
 
@@ -57,7 +58,7 @@ export class ActivityStreamsFields implements PostFields {
   }
 
   get text(): string {
-    const whole = unescaped(this.#content.long_object?.body ?? this.#content.body);
+    const whole = textOf(this.#content);
     return this.#content === this.#post ? whole : retweetPrefix(this.#post.body) + whole;
   }
 
@@ -116,10 +117,8 @@ export class ActivityStreamsFields implements PostFields {
     return replyParts(this.#post)?.[2] ?? '';
   }
 
-  get retweeted(): { readonly id: string; readonly author: Person } | undefined {
-    if (this.#content === this.#post) return undefined;
-    const { id, actor } = this.#content;
-    return { id: digits(id), author: person(actor?.id, actor?.preferredUsername) };
+  get retweeted(): SharedFields | undefined {
+    return this.#content === this.#post ? undefined : new StreamsShared(this.#content, this.#post);
   }
 
   get isQuote(): boolean {
@@ -147,6 +146,10 @@ export class ActivityStreamsFields implements PostFields {
   }
 
   get possiblySensitive(): undefined {
+    return undefined;
+  }
+
+  get withheldIn(): undefined {
     return undefined;
   }
 
@@ -185,13 +188,28 @@ export class ActivityStreamsFields implements PostFields {
   }
 
   get quoted(): ActivityStreamsFields | undefined {
+    const quoted = this.#quoted;
+    return quoted && new ActivityStreamsFields(quoted, this.#enrichedUrls);
+  }
+
+  get quotedText(): string {
+    const quoted = this.#quoted;
+    return quoted === undefined ? '' : textOf(quoted);
+  }
+
+  get #quoted(): ActivityStreamsPost | undefined {
     const quoted = this.#content.twitter_quoted_status ?? this.#post.twitter_quoted_status;
-    return isObject(quoted) ? new ActivityStreamsFields(quoted, this.#enrichedUrls) : undefined;
+    return isObject(quoted) ? quoted : undefined;
   }
 
   get #entities(): StreamsEntities | undefined {
     return this.#content.long_object?.twitter_entities ?? this.#content.twitter_entities;
   }
+}
+
+/** The text of the activity itself. */
+function textOf({ long_object: long, body }: ActivityStreamsPost): string {
+  return unescaped(long?.body ?? body);
 }
 
 /** Not by `in`: the members of a `SpannedPost` are getters. */
@@ -202,6 +220,38 @@ function isActivity(object: object): object is ActivityStreamsPost {
 /** Handle and id of `http://twitter.com/USER/statuses/ID`. */
 function replyParts({ inReplyTo }: ActivityStreamsPost): RegExpExecArray | null {
   return /\/([^/]+)\/status(?:es)?\/(\d+)/.exec(string(inReplyTo?.link));
+}
+
+class StreamsShared implements SharedFields {
+  readonly #post: ActivityStreamsPost;
+  readonly #share: ActivityStreamsPost;
+
+  constructor(post: ActivityStreamsPost, share: ActivityStreamsPost) {
+    this.#post = post;
+    this.#share = share;
+  }
+
+  get id(): string {
+    return digits(this.#post.id);
+  }
+
+  get author(): Person {
+    const { actor } = this.#post;
+    return person(actor?.id, actor?.preferredUsername);
+  }
+
+  get postedAt(): number | undefined {
+    return wholeSeconds(parseIsoTime(string(this.#post.postedTime)));
+  }
+
+  get favorites(): number | undefined {
+    return count(this.#post.favoritesCount);
+  }
+
+  /** Real shares have the number at their root alone. */
+  get retweets(): number | undefined {
+    return count(this.#post.retweetCount ?? this.#share.retweetCount);
+  }
 }
 
 class ActivityStreamsAuthor implements AuthorFields {
@@ -247,6 +297,10 @@ class ActivityStreamsAuthor implements AuthorFields {
 
   get verified(): boolean | undefined {
     return flag(this.#actor.verified);
+  }
+
+  get protected(): undefined {
+    return undefined;
   }
 
   get createdAt(): number | undefined {

@@ -27,6 +27,11 @@ export function list<T extends object>(value: readonly T[] | null | undefined): 
   return elements.every(isObject) ? elements : elements.filter(isObject);
 }
 
+/** The texts of an array. */
+export function strings(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) ? value.filter(element => typeof element === 'string') : undefined;
+}
+
 export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }

@@ -10,6 +10,7 @@ import {
   position,
   retweetPrefix,
   string,
+  strings,
   unescaped,
   wholeSeconds,
 } from './loose-values.js';
@@ -23,6 +24,7 @@ import type {
   PlaceFields,
   Position,
   PostFields,
+  SharedFields,
 } from './post-fields.js';
 import { parseCreatedAt } from './posted-at.js';
 
@@ -42,8 +44,7 @@ export class OriginalFields implements PostFields {
   }
 
   get text(): string {
-    const { extended_tweet: extended, full_text: full, text } = this.#content;
-    const whole = unescaped(extended?.full_text ?? full ?? text);
+    const whole = textOf(this.#content);
     return this.#content === this.#post ? whole : retweetPrefix(this.#post.text) + whole;
   }
 
@@ -100,13 +101,8 @@ export class OriginalFields implements PostFields {
     return digits(this.#post.in_reply_to_status_id_str ?? this.#post.in_reply_to_status_id);
   }
 
-  get retweeted(): { readonly id: string; readonly author: Person } | undefined {
-    if (this.#content === this.#post) return undefined;
-    const { id_str, id, user } = this.#content;
-    return {
-      id: digits(id_str ?? id),
-      author: person(user?.id_str ?? user?.id, user?.screen_name),
-    };
+  get retweeted(): SharedFields | undefined {
+    return this.#content === this.#post ? undefined : new OriginalShared(this.#content);
   }
 
   get isQuote(): boolean {
@@ -136,6 +132,10 @@ export class OriginalFields implements PostFields {
 
   get possiblySensitive(): boolean | undefined {
     return flag(this.#post.possibly_sensitive);
+  }
+
+  get withheldIn(): readonly string[] | undefined {
+    return strings(this.#post.withheld_in_countries);
   }
 
   get isNullcast(): boolean {
@@ -175,12 +175,56 @@ export class OriginalFields implements PostFields {
   }
 
   get quoted(): OriginalFields | undefined {
+    const quoted = this.#quoted;
+    return quoted && new OriginalFields(quoted);
+  }
+
+  get quotedText(): string {
+    const quoted = this.#quoted;
+    return quoted === undefined ? '' : textOf(quoted);
+  }
+
+  get #quoted(): OriginalPost | undefined {
     const quoted = this.#content.quoted_status ?? this.#post.quoted_status;
-    return isObject(quoted) ? new OriginalFields(quoted) : undefined;
+    return isObject(quoted) ? quoted : undefined;
   }
 
   get #entities(): OriginalPost['entities'] | undefined {
     return this.#content.extended_tweet?.entities ?? this.#content.entities;
+  }
+}
+
+/** The text of the post itself. */
+function textOf({ extended_tweet: extended, full_text: full, text }: OriginalPost): string {
+  return unescaped(extended?.full_text ?? full ?? text);
+}
+
+class OriginalShared implements SharedFields {
+  readonly #post: OriginalPost;
+
+  constructor(post: OriginalPost) {
+    this.#post = post;
+  }
+
+  get id(): string {
+    return digits(this.#post.id_str ?? this.#post.id);
+  }
+
+  get author(): Person {
+    const { user } = this.#post;
+    return person(user?.id_str ?? user?.id, user?.screen_name);
+  }
+
+  get postedAt(): number | undefined {
+    return wholeSeconds(parseCreatedAt(string(this.#post.created_at)));
+  }
+
+  get favorites(): number | undefined {
+    return count(this.#post.favorite_count);
+  }
+
+  get retweets(): number | undefined {
+    return count(this.#post.retweet_count);
   }
 }
 
@@ -225,6 +269,10 @@ class OriginalAuthor implements AuthorFields {
 
   get verified(): boolean | undefined {
     return flag(this.#user.verified);
+  }
+
+  get protected(): boolean | undefined {
+    return flag(this.#user.protected);
   }
 
   get createdAt(): number | undefined {

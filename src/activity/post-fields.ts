@@ -38,6 +38,8 @@ export interface AuthorFields extends Person {
   readonly url: string;
   readonly image: string;
   readonly verified: boolean | undefined;
+  /** Only the `original` format has it. */
+  readonly protected: boolean | undefined;
   /** Epoch milliseconds, in whole seconds: the `original` format has no more. */
   readonly createdAt: number | undefined;
   readonly statuses: number | undefined;
@@ -69,6 +71,16 @@ export interface PlaceFields {
   readonly corners: readonly Position[];
 }
 
+/** The post that a retweet shares. */
+export interface SharedFields {
+  readonly id: string;
+  readonly author: Person;
+  /** Epoch milliseconds. */
+  readonly postedAt: number | undefined;
+  readonly favorites: number | undefined;
+  readonly retweets: number | undefined;
+}
+
 /**
  * The fields that rules test and tables show, the same for both formats. A field is empty if the post does
  * not have it or its type is wrong. A retweet has the full text and the entities of the retweeted post, after
@@ -91,7 +103,7 @@ export interface PostFields {
   readonly replyTo: Person | undefined;
   /** The id of the post that it replies to; empty if it is not a reply. */
   readonly repliedId: string;
-  readonly retweeted: { readonly id: string; readonly author: Person } | undefined;
+  readonly retweeted: SharedFields | undefined;
   readonly isQuote: boolean;
   /** Also of a quoted post that is gone; in the `activity_streams` format, only of one that was delivered. */
   readonly quotedId: string;
@@ -101,6 +113,8 @@ export interface PostFields {
   readonly replies: number | undefined;
   readonly quotes: number | undefined;
   readonly possiblySensitive: boolean | undefined;
+  /** Codes of countries; `undefined` if the post is not withheld. Only the `original` format has it. */
+  readonly withheldIn: readonly string[] | undefined;
   readonly isNullcast: boolean;
   /** `und` if it is unknown. */
   readonly lang: string;
@@ -108,4 +122,6 @@ export interface PostFields {
   readonly position: Position | undefined;
   readonly source: { readonly name: string; readonly link: string };
   readonly quoted: PostFields | undefined;
+  /** In full. */
+  readonly quotedText: string;
 }

@@ -29,9 +29,14 @@ const ACTOR = values('id preferredUsername');
 const POINT = values('coordinates');
 const QUOTED = {
   ...values('quoted_status_id quoted_status_id_str'),
-  quoted_status: { ...ID, user: USER },
+  quoted_status: {
+    ...ID,
+    ...values('text full_text'),
+    extended_tweet: values('full_text'),
+    user: USER,
+  },
 };
-const QUOTED_ACTIVITY = { ...ID, actor: ACTOR };
+const QUOTED_ACTIVITY = { ...ID, ...values('body'), long_object: values('body'), actor: ACTOR };
 
 /** The members of posts of either format that the columns read. A test holds it to be complete. */
 export const POST_MEMBERS: WantedMembers = {
@@ -45,12 +50,13 @@ export const POST_MEMBERS: WantedMembers = {
   ...values('favorite_count retweet_count reply_count quote_count favoritesCount retweetCount'),
   edit_history: values('initial_tweet_id edit_tweet_ids'),
   edit_controls: values('editable_until_ms edits_remaining'),
-  ...values('editable'),
+  ...values('editable withheld_in_countries'),
   coordinates: POINT,
   geo: POINT,
   user: {
     ...USER,
-    ...values('name description location url profile_image_url_https verified created_at'),
+    ...values('name description location url profile_image_url_https verified protected'),
+    ...values('created_at'),
     ...values('statuses_count followers_count friends_count listed_count favourites_count'),
     derived: values('locations'),
   },
@@ -60,10 +66,17 @@ export const POST_MEMBERS: WantedMembers = {
     ...values('friendsCount listedCount favoritesCount'),
     location: values('displayName'),
   },
-  retweeted_status: { ...ID, ...TEXT, ...QUOTED, user: USER },
+  retweeted_status: {
+    ...ID,
+    ...TEXT,
+    ...QUOTED,
+    ...values('created_at favorite_count retweet_count'),
+    user: USER,
+  },
   object: {
     ...ID,
     ...BODY,
+    ...values('postedTime favoritesCount retweetCount'),
     actor: ACTOR,
     twitter_quoted_status: QUOTED_ACTIVITY,
     gnip: values('urls'),

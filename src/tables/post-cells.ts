@@ -25,7 +25,8 @@ const OBJECTS = [
   ...['retweeted_status.extended_entities', 'retweeted_status.extended_tweet'],
   ...['retweeted_status.extended_tweet.entities', 'edit_history', 'edit_controls'],
   ...['retweeted_status.extended_tweet.extended_entities', 'retweeted_status.quoted_status'],
-  ...['retweeted_status.quoted_status.user', 'quoted_status', 'quoted_status.user'],
+  ...['retweeted_status.quoted_status.user', 'retweeted_status.quoted_status.extended_tweet'],
+  ...['quoted_status', 'quoted_status.user', 'quoted_status.extended_tweet'],
 ];
 
 const RT = Buffer.from('RT @');
@@ -75,6 +76,10 @@ export function originalCells(post: SpannedPost): PostCells {
   let isHomeRead = false;
   let hasHome = false;
 
+  function textsOf(path: string) {
+    return [at(`${path}extended_tweet.full_text`), at(`${path}full_text`), at(`${path}text`)];
+  }
+
   function contentOf(path: string) {
     const entities = (of: string) => ({
       self: at(of),
@@ -85,7 +90,7 @@ export function originalCells(post: SpannedPost): PostCells {
       media: at(`${of}.media`),
     });
     return {
-      texts: [at(`${path}extended_tweet.full_text`), at(`${path}full_text`), at(`${path}text`)],
+      texts: textsOf(path),
       entities: entities(`${path}entities`),
       extendedEntities: entities(`${path}extended_tweet.entities`),
       media: [
@@ -104,6 +109,7 @@ export function originalCells(post: SpannedPost): PostCells {
         at(`${path}quoted_status.user.id`),
       ] as const,
       quotedHandle: at(`${path}quoted_status.user.screen_name`),
+      quotedTexts: textsOf(`${path}quoted_status.`),
     };
   }
 
@@ -490,9 +496,7 @@ export function originalCells(post: SpannedPost): PostCells {
   }
 
   const textOf: PostCell = out => {
-    let member = content.texts[0]!;
-    if (isNone(member)) member = content.texts[1]!;
-    if (isNone(member)) member = content.texts[2]!;
+    const member = wholeText(content.texts);
     const start = positions[member]!;
     if (start === 0 || bytes[start] !== QUOTE) return false;
     const prefixEnd = content === root ? 0 : afterPrefix();
@@ -500,6 +504,12 @@ export function originalCells(post: SpannedPost): PostCells {
     const prefix = prefixEnd === 0 ? 0 : positions[text]! + 1;
     return out.text(start + 1, endOf(member) - 1, true, prefix, prefixEnd);
   };
+
+  /** The first of the members that is there, or else the last. */
+  function wholeText(members: readonly number[]): number {
+    for (const member of members) if (!isNone(member)) return member;
+    return members.at(-1)!;
+  }
 
   /** Where the `RT @handle: ` of a shared post ends; 0 where it has none, -1 where that is not plain. */
   function afterPrefix(): number {
@@ -516,6 +526,7 @@ export function originalCells(post: SpannedPost): PostCells {
     return place + 2;
   }
 
+  const withheld = at('withheld_in_countries');
   const lang = at('lang');
   const langCell = caseCell(lang, 0x41);
   const linkBytes = Buffer.alloc(512);
@@ -561,6 +572,7 @@ export function originalCells(post: SpannedPost): PostCells {
     author_url: textCell('user.url'),
     author_image: textCell('user.profile_image_url_https'),
     author_verified: flagCell('user.verified'),
+    author_protected: flagCell('user.protected'),
     author_created_at: timeCell(at('user.created_at')),
     author_posts: countCell('user.statuses_count'),
     author_followers: countCell('user.followers_count'),
@@ -576,6 +588,16 @@ export function originalCells(post: SpannedPost): PostCells {
     reply_count: countCell('reply_count'),
     quote_count: countCell('quote_count'),
     possibly_sensitive: flagCell('possibly_sensitive'),
+    withheld_countries: out => {
+      const { positions: of } = texts;
+      if (isNone(withheld)) {
+        out.none();
+        return true;
+      }
+      if (!readList(withheld, texts, () => writeElement(out, of, 0))) return false;
+      out.list();
+      return true;
+    },
     source: sourceCell('name'),
     source_link: sourceCell('link'),
 
@@ -585,6 +607,8 @@ export function originalCells(post: SpannedPost): PostCells {
     place_type: placeCell(textCell('place.place_type')),
     place_country: placeCell(textCell('place.country')),
     place_country_code: placeCell(caseCell(at('place.country_code'), 0x61)),
+    // The numbers of a place are left to the column.
+    place_bbox: placeCell(() => false),
     longitude: positionCell,
     latitude: positionCell,
 
@@ -613,6 +637,9 @@ export function originalCells(post: SpannedPost): PostCells {
       idCell('retweeted_status.user.id_str', 'retweeted_status.user.id'),
     ),
     shared_author_handle: sharedCell(textCell('retweeted_status.user.screen_name')),
+    shared_posted_at: sharedCell(timeCell(at('retweeted_status.created_at'))),
+    shared_favorite_count: sharedCell(countCell('retweeted_status.favorite_count')),
+    shared_retweet_count: sharedCell(countCell('retweeted_status.retweet_count')),
     quoted_id: out => {
       const of = quoting();
       if (of !== undefined)
@@ -626,6 +653,9 @@ export function originalCells(post: SpannedPost): PostCells {
     quoted_author_id: quotedCell((out, of) => writeId(out, ...of.quotedUserIds)),
     quoted_author_handle: quotedCell((out, of) =>
       writeText(out, positions, of.quotedHandle, false),
+    ),
+    quoted_text: quotedCell((out, of) =>
+      writeText(out, positions, wholeText(of.quotedTexts), true),
     ),
     replied_id: idCell('in_reply_to_status_id_str', 'in_reply_to_status_id'),
     replied_author_id: idCell('in_reply_to_user_id_str', 'in_reply_to_user_id'),

@@ -5,6 +5,7 @@ import type {
   Home,
   Person,
   PlaceFields,
+  Position,
   PostFields,
 } from '../activity/post-fields.js';
 import { builtIn, type Definition, type ItemKind } from './built-in.js';
@@ -144,6 +145,11 @@ const COLUMNS = {
     'Whether the account was verified',
     ({ author }) => author.verified,
   ),
+  author_protected: of(
+    'boolean',
+    `Whether only followers see the posts; ${ORIGINAL_ONLY}`,
+    ({ author }) => author.protected,
+  ),
   author_created_at: of('timestamp', 'When the account was made, to the second', ({ author }) =>
     author.createdAt === undefined ? null : new Date(author.createdAt),
   ),
@@ -181,6 +187,11 @@ const COLUMNS = {
     `Whether a link may lead to sensitive content; ${ORIGINAL_ONLY}`,
     ({ fields }) => fields.possiblySensitive,
   ),
+  withheld_countries: of(
+    'list<string>',
+    `Where it is withheld: two letters each, \`XX\` for everywhere, \`XY\` by copyright; ${ORIGINAL_ONLY}`,
+    ({ fields }) => fields.withheldIn,
+  ),
   source: of('string', 'Name of the application', ({ fields }) => orNull(fields.source.name)),
   source_link: of('string', 'Its address', ({ fields }) => orNull(fields.source.link)),
 
@@ -196,6 +207,11 @@ const COLUMNS = {
   ),
   place_country: of('string', 'Name of the country', ({ place }) => orNull(place?.country)),
   place_country_code: of('string', 'Two letters', ({ place }) => orNull(place?.countryCode)),
+  place_bbox: of(
+    'list<double>',
+    'The rectangle around the place: west, south, east, north, in degrees',
+    ({ place }) => boxOf(place?.corners ?? []),
+  ),
   longitude: of(
     'double',
     'Degrees, if the post has an exact position',
@@ -228,6 +244,19 @@ const COLUMNS = {
   shared_author_handle: of('string', 'Its author', ({ shared }) =>
     orNull(shared?.author.writtenHandle),
   ),
+  shared_posted_at: of('timestamp', 'When the shared post was posted', ({ shared }) =>
+    shared?.postedAt === undefined ? null : new Date(shared.postedAt),
+  ),
+  shared_favorite_count: of(
+    'int32',
+    'Likes of the shared post, at the time of delivery; `favorite_count` of a share is 0',
+    ({ shared }) => shared?.favorites,
+  ),
+  shared_retweet_count: of(
+    'int32',
+    'Shares of the shared post, at the time of delivery',
+    ({ shared }) => shared?.retweets,
+  ),
   quoted_id: of(
     'string',
     'Id of the quoted post; the `activity_streams` format has it only if the quoted post was delivered with it',
@@ -237,6 +266,7 @@ const COLUMNS = {
   quoted_author_handle: of('string', 'Its author', ({ fields }) =>
     orNull(fields.quoted?.author.writtenHandle),
   ),
+  quoted_text: of('string', 'Its text, in full', ({ fields }) => orNull(fields.quotedText)),
   replied_id: of('string', 'Id of the post that it replies to', ({ fields }) =>
     orNull(fields.repliedId),
   ),
@@ -278,6 +308,16 @@ export type PostColumnName = keyof typeof posts;
 
 function orNull(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
+}
+
+/** West, south, east, north. */
+function boxOf(corners: readonly Position[]): readonly number[] | null {
+  if (corners.length === 0) return null;
+  const [longitudes, latitudes] = [corners.map(([at]) => at), corners.map(([, at]) => at)];
+  return [
+    ...[Math.min(...longitudes), Math.min(...latitudes)],
+    ...[Math.max(...longitudes), Math.max(...latitudes)],
+  ];
 }
 
 function distinct(people: readonly Person[]): readonly Person[] {

@@ -20,6 +20,10 @@ export interface PostModel {
   readonly place: PlaceModel | undefined;
   readonly shared: PostModel | undefined;
   readonly quoted: PostModel | undefined;
+  readonly likes: number;
+  readonly retweets: number;
+  /** Codes of countries; only the `original` format has them. */
+  readonly withheldIn: readonly string[] | undefined;
   readonly edits: readonly bigint[];
   /** `undefined`: the member is absent. */
   readonly rules: readonly RuleModel[] | undefined;
@@ -32,6 +36,8 @@ export interface AuthorModel {
   readonly bio: string | null;
   readonly location: string | undefined;
   readonly verified: boolean;
+  /** Only the `original` format has it. */
+  readonly isProtected: boolean;
   readonly followers: number;
 }
 
@@ -122,6 +128,7 @@ const author: fc.Arbitrary<AuthorModel> = fc.record({
   bio: fc.option(postText),
   location: fc.option(postText, { nil: undefined }),
   verified: fc.boolean(),
+  isProtected: fc.boolean(),
   followers: fc.nat(10_000_000),
 });
 
@@ -176,6 +183,12 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
     place: fc.option(place, { nil: undefined }),
     shared: nested,
     quoted: nested,
+    likes: fc.nat(3_000_000),
+    retweets: fc.nat(3_000_000),
+    withheldIn: fc.option(fc.array(fc.constantFrom('DE', 'XX', 'XY'), { maxLength: 3 }), {
+      nil: undefined,
+      freq: 1,
+    }),
     edits: fc.array(postId, { maxLength: 3 }),
     rules: fc.option(fc.array(rule, { maxLength: 3 }), { nil: undefined }),
   });

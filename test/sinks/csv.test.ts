@@ -207,6 +207,7 @@ describe('csv', () => {
               case 'timestamp':
                 return new Date(field);
               case 'list<string>':
+              case 'list<double>':
                 return JSON.parse(field);
               default:
                 return field;

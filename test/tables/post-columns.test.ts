@@ -15,7 +15,10 @@ type PostRow = tables.Row<typeof tables.posts>;
 const rowOf = tables.toRow(tables.posts);
 
 /** What only one format has, as the documentation says. */
-const ORIGINAL_ONLY = ['reply_count', 'quote_count', 'possibly_sensitive'] as const;
+const ORIGINAL_ONLY = [
+  ...(['reply_count', 'quote_count', 'possibly_sensitive'] as const),
+  ...(['author_protected', 'withheld_countries'] as const),
+];
 
 /** The row of the original format without what the other one cannot say. */
 function inBothFormats(row: PostRow, streams: PostRow): PostRow {
@@ -51,6 +54,7 @@ describe('the row of a post', () => {
             location: null,
             description: '',
             verified: false,
+            protected: true,
             followers_count: 21,
             created_at: 'Wed May 23 06:01:13 +0000 2007',
           },
@@ -62,6 +66,17 @@ describe('the row of a post', () => {
             full_name: 'Lisbon, Portugal',
             country_code: 'pt',
             country: 'Portugal',
+            bounding_box: {
+              type: 'Polygon',
+              coordinates: [
+                [
+                  [-9.2, 38.8],
+                  [-9.1, 38.7],
+                  [-9.1, 38.8],
+                  [-9.2, 38.7],
+                ],
+              ],
+            },
           },
           entities: {
             hashtags: [{ text: 'snow' }],
@@ -85,6 +100,7 @@ describe('the row of a post', () => {
           favorite_count: 3,
           retweet_count: 0,
           lang: 'en',
+          withheld_in_countries: ['DE', 'FR'],
           matching_rules: [
             { tag: 'ski', id: 1, id_str: '9007199254740993' },
             { tag: null, id_str: '2' },
@@ -107,6 +123,7 @@ describe('the row of a post', () => {
       author_url: null,
       author_image: null,
       author_verified: false,
+      author_protected: true,
       author_created_at: new Date('2007-05-23T06:01:13Z'),
       author_posts: null,
       author_followers: 21,
@@ -121,6 +138,7 @@ describe('the row of a post', () => {
       reply_count: null,
       quote_count: null,
       possibly_sensitive: null,
+      withheld_countries: ['DE', 'FR'],
       source: 'An <app>',
       source_link: 'http://example.com/?a=1&b=2',
       place_id: '01a9',
@@ -129,6 +147,7 @@ describe('the row of a post', () => {
       place_type: 'city',
       place_country: 'Portugal',
       place_country_code: 'PT',
+      place_bbox: [-9.2, 38.7, -9.1, 38.8],
       longitude: -9.14,
       latitude: 38.72,
       hashtags: ['snow'],
@@ -141,9 +160,13 @@ describe('the row of a post', () => {
       shared_id: null,
       shared_author_id: null,
       shared_author_handle: null,
+      shared_posted_at: null,
+      shared_favorite_count: null,
+      shared_retweet_count: null,
       quoted_id: null,
       quoted_author_id: null,
       quoted_author_handle: null,
+      quoted_text: null,
       replied_id: '9223372036854775807',
       replied_author_id: '12',
       replied_author_handle: 'Jack',
@@ -155,6 +178,51 @@ describe('the row of a post', () => {
       rule_ids: ['9007199254740993', '2'],
       rule_tags: ['ski'],
       tag: 'ski',
+    });
+  });
+
+  it.each(['original', 'activity_streams'] as const)(
+    'of a share has counts and time of the shared post, and the text that it quotes, in full: %s',
+    format => {
+      const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
+      const plain: PostModel = {
+        ...base,
+        ...{ shared: undefined, quoted: undefined, replyTo: undefined, longText: undefined },
+      };
+      const quoted: PostModel = { ...plain, id: 1n, text: 'cut', longText: 'ice &amp; snow' };
+      const shared: PostModel = {
+        ...{ ...plain, id: 2n, likes: 54, retweets: 29, quoted },
+        postedAt: new Date('2018-10-10T20:19:24Z'),
+      };
+      const share: PostModel = { ...plain, id: 3n, likes: 0, retweets: 0, shared };
+      expect(rowOf(new Activity(writePost(share, format).bytes))).toMatchObject({
+        id: '3',
+        favorite_count: 0,
+        retweet_count: 0,
+        shared_id: '2',
+        shared_posted_at: new Date('2018-10-10T20:19:24Z'),
+        shared_favorite_count: 54,
+        shared_retweet_count: 29,
+        quoted_id: '1',
+        quoted_text: 'ice & snow',
+      });
+    },
+  );
+
+  it('has the shares of a shared post where only the root of the share says them', () => {
+    const share = {
+      id: 'tag:search.twitter.com,2005:3',
+      verb: 'share',
+      postedTime: '2017-05-24T20:35:57.000Z',
+      retweetCount: 5,
+      favoritesCount: 0,
+      actor: {},
+      object: { id: 'tag:search.twitter.com,2005:2', actor: {}, favoritesCount: 9 },
+    };
+    expect(rowOf(new Activity(Buffer.from(JSON.stringify(share))))).toMatchObject({
+      shared_favorite_count: 9,
+      shared_retweet_count: 5,
+      shared_posted_at: null,
     });
   });
 
