@@ -18,6 +18,7 @@ import { usageRows } from '../src/usage/usage-table.js';
 import { RulesStream } from './http/rules-stream.js';
 import { json, ScriptedServer, status } from './http/scripted-server.js';
 import { impatient } from './http/virtual-time.js';
+import { LOGIN } from './login.js';
 import { januaryPosts, searchPages } from './search/paged-service.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -41,8 +42,7 @@ beforeEach(async () => {
       label: 'prod',
       publisher: 'p',
       streamLabel: 's',
-      email: 'a@example.com',
-      password: 'secret-password',
+      ...LOGIN,
     },
     {},
   );

@@ -32,6 +32,7 @@ import { impatient } from './http/virtual-time.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { numberedSource } from './jetstream/numbered-posts.js';
 import { jobServer, UUID } from './jobs/job-server.js';
+import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { localUser } from './users/local-user.js';
 
@@ -57,8 +58,7 @@ function acme(options: AccountOptions = {}): Account {
       streamLabel: 'prod',
       complianceLabel: 'prod',
       label: 'prod',
-      email: 'a@example.com',
-      password: 'secret-password',
+      ...LOGIN,
       timing: impatient(),
       ...options,
     },

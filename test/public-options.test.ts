@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as millrace from '../src/index.js';
 import * as jetstream from '../src/jetstream/index.js';
+import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { unchecked } from './unchecked.js';
 
@@ -22,8 +23,7 @@ const acme = millrace.account(
     streamLabel: 'prod',
     complianceLabel: 'prod',
     publisher: 'posts',
-    email: 'karl@acme.example',
-    password: 'secret',
+    ...LOGIN,
     consumerKey: 'key',
     consumerSecret: 's',
     accessToken: 'token',

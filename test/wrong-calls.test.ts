@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as millrace from '../src/index.js';
 import * as jetstream from '../src/jetstream/index.js';
+import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { unchecked } from './unchecked.js';
 
@@ -15,8 +16,7 @@ const acme = millrace.account(
     retry: { attempts: 1 },
     account: 'acme',
     label: 'prod',
-    email: 'karl@acme.example',
-    password: 'secret',
+    ...LOGIN,
     consumerKey: 'key',
     consumerSecret: 's',
     accessToken: 'token',

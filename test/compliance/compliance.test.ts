@@ -17,6 +17,7 @@ import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { LOGIN } from '../login.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
@@ -111,8 +112,7 @@ function acme(options: Partial<AccountOptions> = {}): Account {
       complianceLabel: 'live',
       streamLabel: 'prod',
       timing,
-      email: 'a@example.com',
-      password: 'secret-password',
+      ...LOGIN,
       ...options,
     },
     {},

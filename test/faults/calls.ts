@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Addresses, createService, type Service } from '../../src/service/index.js';
 import { jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
+import { LOGIN } from '../login.js';
 import { unchecked } from '../unchecked.js';
 import { CountingProxy } from './calls/counting-proxy.js';
 import { loadLibrary } from './load-library.js';
@@ -260,8 +261,7 @@ async function trailerCut(millrace: Millrace, { random, folder }: Trial): Promis
       historicalUrl: served.server.url,
       account: 'acme',
       publisher: 'twitter',
-      email: 'me@acme.test',
-      password: 'secret',
+      ...LOGIN,
       retry: { firstWaitMs: 1 },
       limits: { jobReads: [], jobCreation: [] },
     },

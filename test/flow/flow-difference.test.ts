@@ -29,6 +29,7 @@ import { files } from '../../src/sinks/files.js';
 import { merge } from '../../src/sources/merge.js';
 import { usageRows } from '../../src/usage/usage-table.js';
 import { engagement } from '../../src/users/engagement.js';
+import { LOGIN } from '../login.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
@@ -155,7 +156,7 @@ describe('a checkpoint belongs to one service', () => {
   it('a complete one does not give the result of another host', async () => {
     const out = await temporaryFolder();
     const at = (baseUrl: string) => {
-      const names = { account: 'acme', label: 'prod', email: 'a@x.test', password: 'pa55' };
+      const names = { account: 'acme', label: 'prod', ...LOGIN };
       const source = search(account({ baseUrl, ...names }, {}), { ...QUERY, ...WINDOW });
       const posts = words('snow');
       return new Flow<string>(pull => posts.batches(pull), undefined, source.identity);
@@ -210,8 +211,7 @@ describe('a checkpoint belongs to one service', () => {
     streamLabel: 'prod',
     complianceLabel: 'prod',
     publisher: 'twitter',
-    email: 'a@x.test',
-    password: 'pa55',
+    ...LOGIN,
     consumerKey: 'c',
     consumerSecret: 'secret',
     accessToken: 'token',
@@ -256,8 +256,7 @@ describe('the identity of a flow', () => {
     baseUrl: 'http://localhost:1',
     account: 'acme',
     label: 'prod',
-    email: 'karl@acme.example',
-    password: 'hunter2',
+    ...LOGIN,
   });
 
   it('consists of its source and the stages that select items, without secrets', async () => {

@@ -16,6 +16,7 @@ import type { JobRequest } from '../../src/jobs/job-request.js';
 import { DAY } from '../../src/time.js';
 import { cut, json, type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { LOGIN } from '../login.js';
 
 const PATH = '/api/historical/rulestream/accounts/acme%20corp/publishers/twitter';
 const REQUEST: JobRequest = {
@@ -42,8 +43,7 @@ const acme = (options: AccountOptions = {}) =>
       historicalUrl: `${server.url}/api/`,
       account: 'acme corp',
       publisher: 'twitter',
-      email: 'me@acme.test',
-      password: 'secret word',
+      ...LOGIN,
       timing: impatient(),
       limits: { jobReads: [], jobCreation: [] },
       ...options,

@@ -18,6 +18,7 @@ import { floorTo, HOUR, MINUTE } from '../../src/time.js';
 import { begin, COMPLETED, info, stream, windowOf, wirePosts, within } from '../http/live-wire.js';
 import { json, type Received, ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { LOGIN } from '../login.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 let server: ScriptedServer;
@@ -40,8 +41,7 @@ function acme(): Account {
       streamLabel: 'prod',
       complianceLabel: 'prod',
       label: 'prod',
-      email: 'a@example.com',
-      password: 'secret-password',
+      ...LOGIN,
       timing: impatient(),
     },
     {},

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobServer, jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
+import { LOGIN } from '../login.js';
 import { bySuite, isSlowSuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
@@ -26,8 +27,7 @@ beforeAll(async () => {
     historicalUrl: served.server.url,
     account: 'acme',
     publisher: 'twitter',
-    email: 'me@acme.test',
-    password: 'secret',
+    ...LOGIN,
     limits: { jobReads: [] },
   });
 });

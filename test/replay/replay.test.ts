@@ -34,6 +34,7 @@ import {
 } from '../http/live-wire.js';
 import { type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { LOGIN } from '../login.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
@@ -56,8 +57,7 @@ function acme(options: Partial<AccountOptions> = {}): Account {
       account: 'acme',
       publisher: 'twitter',
       streamLabel: 'prod',
-      email: 'a@example.com',
-      password: 'secret-password',
+      ...LOGIN,
       timing,
       ...options,
     },

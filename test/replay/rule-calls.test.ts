@@ -10,6 +10,7 @@ import {
 import { RulesStream } from '../http/rules-stream.js';
 import { reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { LOGIN } from '../login.js';
 import { unchecked } from '../unchecked.js';
 
 let server: ScriptedServer;
@@ -25,8 +26,7 @@ beforeEach(async () => {
       account: 'Acme Co',
       publisher: 'twitter',
       streamLabel: 'prod',
-      email: 'a@example.com',
-      password: 'secret-password',
+      ...LOGIN,
       timing: impatient(),
     },
     {},

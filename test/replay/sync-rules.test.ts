@@ -8,6 +8,7 @@ import { AT_ONCE_MS } from '../at-once.js';
 import { RulesStream } from '../http/rules-stream.js';
 import { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
+import { LOGIN } from '../login.js';
 import { unchecked } from '../unchecked.js';
 
 let server: ScriptedServer;
@@ -23,8 +24,7 @@ beforeEach(async () => {
       account: 'acme',
       publisher: 'twitter',
       streamLabel: 'prod',
-      email: 'a@example.com',
-      password: 'secret-password',
+      ...LOGIN,
       timing: impatient(),
     },
     {},

@@ -13,6 +13,7 @@ import {
 } from 'millrace';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS } from '../../src/http/settings.js';
+import { LOGIN } from '../login.js';
 
 const OPTIONS = {
   account: 'acme',
@@ -21,8 +22,7 @@ const OPTIONS = {
   streamLabel: 'prod',
   complianceLabel: 'prod',
   rulestream: 'r',
-  email: 'a@example.com',
-  password: 'password',
+  ...LOGIN,
   consumerKey: 'key',
   consumerSecret: 'secret',
   accessToken: 'token',

@@ -20,6 +20,7 @@ import {
 } from 'millrace';
 import { peakMemory } from '../../bench/peak-memory.js';
 import { collectGarbage } from '../collect-garbage.js';
+import { LOGIN } from '../login.js';
 
 const [url = '', folder = '', ...names] = process.argv.slice(2);
 const acme = account(
@@ -33,8 +34,7 @@ const acme = account(
     streamLabel: 'prod',
     complianceLabel: 'prod',
     rulestream: 'r',
-    email: 'a@example.com',
-    password: 'password',
+    ...LOGIN,
     consumerKey: 'key',
     consumerSecret: 'secret',
     accessToken: 'token',

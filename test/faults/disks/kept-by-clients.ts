@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { jobServer, servedFiles, UUID } from '../../jobs/job-server.js';
+import { LOGIN } from '../../login.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import { loadModule } from '../load-module.js';
 import type { KeptFiles } from './kept-files.js';
@@ -64,8 +65,7 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
       historicalUrl: served.server.url,
       account: 'acme',
       publisher: 'twitter',
-      email: 'me@acme.test',
-      password: 'secret',
+      ...LOGIN,
       limits: { jobReads: [], jobCreation: [] },
       retry: { firstWaitMs: 1 },
     },
