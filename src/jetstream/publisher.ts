@@ -6,14 +6,15 @@ import { EarlierItems, readPublished } from './earlier-items.js';
 import { EntryWriter } from './entry-writer.js';
 import { HEADERS, type SubjectPosition } from './headers.js';
 import { digest, type Outgoing, type Packer, SubjectBatches } from './packer.js';
-import {
-  type EntryBucket,
-  type PublishedCounts,
+import type {
+  EntryBucket,
+  PublishedCounts,
   PublisherEntry,
-  type PublisherState,
+  PublisherState,
 } from './publisher-entry.js';
 import { Sender } from './sender.js';
 import { type OpenedStream, subjectNumber } from './stream-settings.js';
+import { takeOver } from './take-over.js';
 
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
@@ -77,7 +78,7 @@ export class Publisher {
   /** @throws JetStreamError where another process has the name. */
   static async start(bucket: EntryBucket, options: PublisherOptions): Promise<Publisher> {
     const { connection } = bucket;
-    const entry = await PublisherEntry.takeOver(bucket, options);
+    const entry = await takeOver(bucket, options);
     const publisher = new Publisher(connection, entry, options);
     if (publisher.isComplete) return publisher;
     try {

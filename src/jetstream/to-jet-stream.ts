@@ -25,7 +25,6 @@ import {
   type PackOptions,
 } from './packer.js';
 import { Publisher } from './publisher.js';
-import { shareOfFlow } from './publisher-entry.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   type CreateStream,
@@ -35,6 +34,7 @@ import {
   openStream,
   prefixProblem,
 } from './stream-settings.js';
+import { shareOfFlow } from './take-over.js';
 
 /** What `toJetStream` has published, the runs before a resume included. */
 export interface PublishedToJetStream {

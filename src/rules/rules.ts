@@ -5,7 +5,6 @@ export {
   type Rule,
   RuleMatcher,
 } from './index/compile-rules.js';
-export { type PackedQuery, type PackOptions, packRules as pack } from './index/pack-rules.js';
 export { applySuggestions } from './language/apply-suggestions.js';
 export { type CheckOptions, checkRule as check } from './language/check-rule.js';
 export { type ParsedRule, parseRule as parse } from './language/parse-rule.js';
@@ -20,6 +19,7 @@ export {
 } from './match/explain-match.js';
 export type { OperatorSpec, ValueKind } from './operators/operator.js';
 export { operators } from './operators/operators.js';
+export { type PackedQuery, type PackOptions, packRules as pack } from './pack-rules.js';
 export type { RuleProduct } from './post/dialect.js';
 export type {
   And,

@@ -9,7 +9,7 @@ import { ProgressParts } from '../flow/progress-parts.js';
 import { isRecord } from '../is-record.js';
 import { isCount } from '../json/json.js';
 import type { Rule, RuleMatcher } from '../rules/index/compile-rules.js';
-import type { PackedQuery } from '../rules/index/pack-rules.js';
+import type { PackedQuery } from '../rules/pack-rules.js';
 import type { Query } from './query.js';
 import { positionOf } from './query-cursor.js';
 import { type Results, runQuery, withDates } from './run-query.js';

@@ -20,6 +20,9 @@ interface RowGroup {
   readonly blocks: readonly (RowBlock | Promise<RowBlock>)[];
 }
 
+/** Rows of a row group: large enough that readers may skip most of a file, small enough to be held until it is encoded. */
+export const ROW_GROUP_ROWS = 100_000;
+
 /**
  * Builds a Parquet file: rows are held until their row group is complete, then encoded column by column, in other
  * threads where there are some.

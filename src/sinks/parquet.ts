@@ -16,7 +16,7 @@ import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/t
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
 import type { Written } from './output/written.js';
-import { ParquetEncoder } from './parquet-encoder.js';
+import { ParquetEncoder, ROW_GROUP_ROWS } from './parquet-encoder.js';
 
 /**
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
@@ -57,7 +57,7 @@ const OPTIONS = {
   ...SHARED_OPTIONS,
   ...TABLE_OPTIONS,
   compression: oneOf('how pages are compressed', ['snappy', 'gzip', 'zstd', 'none'], 'snappy'),
-  rowGroup: whole('rows of a row group', { min: 1, default: 100_000 }),
+  rowGroup: whole('rows of a row group', { min: 1, default: ROW_GROUP_ROWS }),
   maxHeldBytes: whole('memory of rows that wait', { min: 1, default: 32 * MIB }),
   maxBytes: whole('bytes in one file', { min: 1 }),
   commitIntervalMs: milliseconds('between two commits', { min: 0 }),

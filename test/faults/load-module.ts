@@ -49,7 +49,7 @@ interface Modules {
   readonly 'service/users/applications': typeof import('../../src/service/users/applications.js');
   readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');
   readonly 'service/users/nonces': typeof import('../../src/service/users/nonces.js');
-  readonly 'sinks/output/checkpoint-format': typeof import('../../src/sinks/output/checkpoint-format.js');
+  readonly 'sinks/output/checkpoint': typeof import('../../src/sinks/output/checkpoint.js');
   readonly 'sinks/output/safe-name': typeof import('../../src/sinks/output/safe-name.js');
   readonly 'storage/file-system': typeof import('../../src/storage/file-system.js');
   readonly 'storage/open-lmdb': typeof import('../../src/storage/open-lmdb.js');

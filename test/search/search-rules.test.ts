@@ -9,7 +9,7 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type AccountOptions, account } from '../../src/http/account.js';
 import { tap } from '../../src/operators/tap.js';
-import { packRules } from '../../src/rules/index/pack-rules.js';
+import { packRules } from '../../src/rules/pack-rules.js';
 import { type SearchRulesOptions, search } from '../../src/search/search.js';
 import type { SearchPlan } from '../../src/search/search-rules.js';
 import { createService, type Service } from '../../src/service/index.js';

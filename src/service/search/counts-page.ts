@@ -3,7 +3,7 @@ import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../
 import type { ArchiveQuery, CountedBucket } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { type HttpResponse, jsonResponse, type RequestContext } from '../http/router.js';
-import type { EndpointParameters, SearchRequestReader } from './search-request.js';
+import type { EndpointParameters, SearchRequestReader } from './check-search-request.js';
 
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;
 type Bucket = keyof typeof BUCKETS;

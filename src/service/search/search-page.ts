@@ -11,7 +11,7 @@ import {
   type SearchRequest,
   type SearchRequestReader,
   textOf,
-} from './search-request.js';
+} from './check-search-request.js';
 
 interface DataParameters {
   readonly maxResults: number;

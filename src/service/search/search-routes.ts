@@ -7,13 +7,13 @@ import {
   type Route,
   routesOf,
 } from '../http/router.js';
-import { countsPage } from './counts-page.js';
-import { searchPage } from './search-page.js';
 import {
   createSearchRequestReader,
   type Product,
   type SearchRequestReader,
-} from './search-request.js';
+} from './check-search-request.js';
+import { countsPage } from './counts-page.js';
+import { searchPage } from './search-page.js';
 
 type PageHandler = (
   incoming: RequestContext,
@@ -21,7 +21,7 @@ type PageHandler = (
   read: SearchRequestReader,
 ) => Promise<HttpResponse>;
 
-/** Search data and counts. `search-request` has the order of checks. */
+/** Search data and counts. `check-search-request` has the order of checks. */
 export function searchRoutes(context: ServiceContext): readonly Route[] {
   const read = createSearchRequestReader(context);
   const routes = (endpoint: Endpoint, pattern: string, page: PageHandler) => {

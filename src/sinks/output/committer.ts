@@ -13,7 +13,7 @@ import {
   type CommittedFile,
   temporaryPath,
   writeCheckpoint,
-} from './checkpoint-format.js';
+} from './checkpoint.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
 import type { HandOn } from './hand-on.js';
 import { type FileCounts, PART } from './output-file.js';

@@ -14,7 +14,7 @@ import {
   type CommittedFile,
   prepareFolder,
   readCheckpoint,
-} from './checkpoint-format.js';
+} from './checkpoint.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
 import {
   AGAIN,

@@ -1,8 +1,8 @@
-import { checkOptions, type OptionTable, optionError, whole } from '../../check.js';
-import { checkRule } from '../language/check-rule.js';
-import { printRule } from '../language/print-rule.js';
-import type { RuleNode } from '../tree.js';
-import { compileRules, type Rule } from './compile-rules.js';
+import { checkOptions, type OptionTable, optionError, whole } from '../check.js';
+import { compileRules, type Rule } from './index/compile-rules.js';
+import { checkRule } from './language/check-rule.js';
+import { printRule } from './language/print-rule.js';
+import type { RuleNode } from './tree.js';
 
 /** How large a packed query may be. */
 export interface PackOptions {

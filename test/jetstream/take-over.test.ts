@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JetStreamConnection } from '../../src/jetstream/connection.js';
 import { failureOf } from '../../src/jetstream/jet-stream-errors.js';
-import { PublisherEntry } from '../../src/jetstream/publisher-entry.js';
 import type { OpenedStream } from '../../src/jetstream/stream-settings.js';
+import { takeOver } from '../../src/jetstream/take-over.js';
 import { unchecked } from '../unchecked.js';
 
 const KEY = 'posts';
@@ -79,8 +79,8 @@ const connection = unchecked<JetStreamConnection>({
 
 const stream = { name: KEY, created: 'now', subjects: ['posts.0'], lastSequence: 0 };
 
-const takeOver = (bucket: Bucket, takeoverMs = 0) =>
-  PublisherEntry.takeOver(
+const takenOver = (bucket: Bucket, takeoverMs = 0) =>
+  takeOver(
     { connection, kv: bucket.kv, name: 'b' },
     {
       key: KEY,
@@ -101,7 +101,7 @@ describe('the entry of a publisher', () => {
     await fc.assert(
       fc.asyncProperty(behaviors, fc.integer({ min: 1, max: 8 }), async (all, writes) => {
         const bucket = new Bucket();
-        const entry = await takeOver(bucket);
+        const entry = await takenOver(bucket);
         bucket.next.push(...all);
         for (let seq = 1; seq <= writes; seq++) {
           await entry.write({ seq });
@@ -117,7 +117,7 @@ describe('the entry of a publisher', () => {
       fc.asyncProperty(behaviors, fc.nat(8), async (all, writes) => {
         // The other write is there to stay.
         const bucket = new Bucket(all.filter(each => each !== 'lost state'));
-        const entry = await takeOver(bucket);
+        const entry = await takenOver(bucket);
         for (let seq = 1; seq <= writes; seq++) await entry.write({ seq });
         const { epoch, process } = entry.state;
         const other = { epoch: epoch + 1, process: { ...process, run: 'other' }, write: 0 };
@@ -131,23 +131,23 @@ describe('the entry of a publisher', () => {
 
   it('is taken over from a process that has ended, where servers answer with an earlier state first', async () => {
     const bucket = new Bucket();
-    const ended = await takeOver(bucket);
+    const ended = await takenOver(bucket);
     await ended.write({ seq: 1 });
     ended.close();
     bucket.next.push('older state');
-    const entry = await takeOver(bucket);
+    const entry = await takenOver(bucket);
     expect(entry.state.seq).toBe(1);
     entry.close();
   });
 
   it('is taken over from a process of another machine once that is silent, also where servers answer with an earlier state meanwhile', async () => {
     const bucket = new Bucket();
-    const silent = await takeOver(bucket);
+    const silent = await takenOver(bucket);
     await silent.write({ seq: 1 });
     bucket.overwrite({ process: { ...silent.state.process, machine: 'elsewhere' } });
     bucket.next.push('in order', 'older state', 'in order', 'older state');
     const began = performance.now();
-    const entry = await takeOver(bucket, 1_000);
+    const entry = await takenOver(bucket, 1_000);
     expect(performance.now() - began).toBeGreaterThan(990);
     expect(entry.state.seq).toBe(1);
     entry.close();
@@ -157,11 +157,11 @@ describe('the entry of a publisher', () => {
   // Readers leave out messages of an epoch below the highest, so that all posts of this run would be lost.
   it('begins a higher epoch than the run before, also where the clock was set back between them', async () => {
     const bucket = new Bucket();
-    const before = await takeOver(bucket);
+    const before = await takenOver(bucket);
     before.close();
     const inAnHour = Date.now() + 3_600_000;
     bucket.overwrite({ epoch: inAnHour });
-    const entry = await takeOver(bucket);
+    const entry = await takenOver(bucket);
     expect(entry.state.epoch).toBe(inAnHour + 1);
     expect(bucket.last).toMatchObject({ epoch: inAnHour + 1 });
     entry.close();
@@ -175,14 +175,14 @@ describe('the entry of a publisher', () => {
     'is not taken over at once from a process %s, which has the same host name and an unused pid here',
     async (_, where) => {
       const bucket = new Bucket();
-      const other = await takeOver(bucket);
+      const other = await takenOver(bucket);
       other.close();
       const by = { ...other.state.process, ...where, run: 'other', pid: 2 ** 22 + 1 };
       bucket.overwrite({ process: by });
       // It is alive: it writes while this process waits for its silence.
       const writes = setInterval(() => bucket.overwrite({ process: by }), 50);
       try {
-        await expect(takeOver(bucket, 60_000).then(entry => entry.close())).rejects.toMatchObject({
+        await expect(takenOver(bucket, 60_000).then(entry => entry.close())).rejects.toMatchObject({
           failure: 'in-use',
         });
       } finally {
@@ -196,12 +196,12 @@ describe('the entry of a publisher', () => {
     'is taken over at once from a process that has ended, though another one has its pid now',
     async () => {
       const bucket = new Bucket();
-      const ended = await takeOver(bucket);
+      const ended = await takenOver(bucket);
       ended.close();
       const { process: by } = ended.state;
       // The pid of the process that started this one.
       bucket.overwrite({ process: { ...by, pid: process.ppid, started: '1', run: 'ended' } });
-      const entry = await takeOver(bucket, 3_600_000);
+      const entry = await takenOver(bucket, 3_600_000);
       expect(entry.state.process.run).not.toBe('ended');
       entry.close();
     },
@@ -210,7 +210,7 @@ describe('the entry of a publisher', () => {
   // The only publisher was told that another process had taken over (faults jetstream partition, seed 6).
   it('is still that of its process where servers refuse a write and answer with the state before it', async () => {
     const bucket = new Bucket();
-    const entry = await takeOver(bucket);
+    const entry = await takenOver(bucket);
     await entry.write({ seq: 1 });
     bucket.next.push('lost answer', 'in order', 'older state');
     await entry.write({ seq: 2 });

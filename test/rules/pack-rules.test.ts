@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
-import { OptionError } from '../../../src/errors.js';
-import { packRules } from '../../../src/rules/index/pack-rules.js';
-import { checkRule } from '../../../src/rules/language/check-rule.js';
-import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import type { RuleNode } from '../../../src/rules/tree.js';
-import { samplePosts } from '../../../src/service/index.js';
-import { bySuite } from '../../slow-suite.js';
-import { acceptedRule } from '../arbitrary-rule.js';
+import { Activity } from '../../src/activity/activity.js';
+import { OptionError } from '../../src/errors.js';
+import { checkRule } from '../../src/rules/language/check-rule.js';
+import { compileRule } from '../../src/rules/match/compile-rule.js';
+import { packRules } from '../../src/rules/pack-rules.js';
+import type { RuleNode } from '../../src/rules/tree.js';
+import { samplePosts } from '../../src/service/index.js';
+import { bySuite } from '../slow-suite.js';
+import { acceptedRule } from './arbitrary-rule.js';
 
 const queriesOf = (values: readonly string[], options = {}) =>
   packRules(

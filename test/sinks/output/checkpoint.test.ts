@@ -6,7 +6,7 @@ import { StorageError } from '../../../src/errors.js';
 import { type Cursor, Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { type FilesOptions, files } from '../../../src/sinks/files.js';
-import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/output/checkpoint-format.js';
+import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/output/checkpoint.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { places } from '../cursors.js';

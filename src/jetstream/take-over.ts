@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { threadId } from 'node:worker_threads';
+import type { FlowIdentity, FlowStep } from '../flow/flow.js';
+import { flowDifference } from '../flow/flow-difference.js';
+import { realTime } from '../http/timing.js';
+import { processState, thisProcess } from '../storage/process-identity.js';
+import { JetStreamError } from './jet-stream-errors.js';
+import {
+  ENTRY_VERSION,
+  type EntryBucket,
+  entryState,
+  PublisherEntry,
+  type PublisherState,
+  publishing,
+  readEntry,
+  writeEntry,
+} from './publisher-entry.js';
+import type { OpenedStream } from './stream-settings.js';
+
+/** How often the entry of another process is read while it is silent. */
+const POLL_MS = 200;
+/** What the name of an entry ends with where the flow is a share of a source. */
+const SHARE_OF = /^-\d+-of-(\d+)$/;
+
+export interface TakeOverOptions {
+  /** The name of the entry. */
+  readonly key: string;
+  /** The name without the share: `posts` where the entry is `posts-2-of-8`. */
+  readonly name: string;
+  readonly stream: OpenedStream;
+  readonly flow: FlowIdentity;
+  /** How long another process must have been silent. */
+  readonly takeoverMs: number;
+}
+
+/**
+ * Makes this process the one that publishes under a name.
+ *
+ * @throws JetStreamError where another process is publishing, or the entry is of another flow or stream.
+ */
+export async function takeOver(
+  bucket: EntryBucket,
+  options: TakeOverOptions,
+): Promise<PublisherEntry> {
+  const { key, stream, flow } = options;
+  const me = { ...thisProcess(), run: randomUUID(), thread: threadId };
+  let waited: number | undefined;
+  while (true) {
+    const found = await readEntry(bucket, key);
+    const before = found && entryState(key, found);
+    if (found !== undefined && before !== undefined) {
+      mustBelong(key, before, options);
+      if (before.state === 'complete')
+        return new PublisherEntry(bucket, key, before, found.revision);
+      if (waited !== undefined && found.revision > waited) throw inUse(key, before);
+      if (waited === undefined && !hasEnded(before)) {
+        waited = found.revision;
+        await silence(bucket, key, found.revision, options.takeoverMs);
+        continue;
+      }
+    }
+    if (before === undefined) await mustNotDivideAgain(bucket, options);
+    // From the clock: once an entry was deleted, messages still have its epochs, and a new one must be higher.
+    const epoch = Math.max((before?.epoch ?? 0) + 1, Date.now());
+    const state: PublisherState = before
+      ? { ...before, epoch, process: me, write: 0 }
+      : {
+          version: ENTRY_VERSION,
+          state: 'running',
+          stream: stream.name,
+          created: stream.created,
+          flow,
+          epoch,
+          begun: epoch,
+          // A new publisher has published nothing: the next run looks for messages of this one from here on.
+          seq: stream.lastSequence,
+          series: epoch,
+          positions: [],
+          cursor: null,
+          counts: { posts: 0, messages: 0, bytes: 0 },
+          process: me,
+          write: 0,
+        };
+    const revision = await writeEntry(bucket, key, state, found?.revision ?? 0);
+    if (revision !== undefined) {
+      publishing.add(me.run);
+      return new PublisherEntry(bucket, key, state, revision);
+    }
+    // Another process has written meanwhile, or the servers answered with an earlier state: everything is read again.
+  }
+}
+
+/** Waits until the other process has written, or has been silent for so long that it no longer runs. */
+async function silence(
+  bucket: EntryBucket,
+  key: string,
+  revision: number,
+  takeoverMs: number,
+): Promise<void> {
+  const started = performance.now();
+  while (performance.now() - started < takeoverMs) {
+    await realTime.sleep(POLL_MS, bucket.connection.signal);
+    const now = await readEntry(bucket, key);
+    // An earlier revision comes from a server that no longer leads.
+    if (now === undefined || now.revision > revision) return;
+  }
+}
+
+/**
+ * Whether the run has certainly ended. A run of another machine or container may go on, and so may one whose entry does
+ * not say on which machine it runs.
+ */
+function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean {
+  const state = processState(by);
+  const isHere = state === 'alive' && by.pid === process.pid;
+  return isHere ? thread === threadId && !publishing.has(run) : state === 'dead';
+}
+
+/** @throws JetStreamError where the entry belongs to another flow or stream. */
+function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeOverOptions): void {
+  const again = 'or delete the entry of the publisher to publish everything again';
+  const difference = flowDifference(before.flow, flow);
+  if (difference !== undefined)
+    throw new JetStreamError(
+      `toJetStream: the publisher ${key} belongs to another flow: ${difference}. Run the same pipeline as before, pass another \`name\` for this one, ${again}`,
+      { failure: 'publisher' },
+    );
+  if (before.stream !== stream.name)
+    throw new JetStreamError(
+      `toJetStream: the publisher ${key} belongs to the stream ${before.stream}. Pass another \`name\` for ${stream.name}, ${again}`,
+      { failure: 'publisher' },
+    );
+  if (before.created !== stream.created)
+    throw new JetStreamError(
+      `toJetStream: the stream ${stream.name} was deleted and made again since the publisher ${key} published to it. Pass another \`name\`, ${again}`,
+      { failure: 'stream' },
+    );
+}
+
+/**
+ * Refuses a run with another number of shares than before: its entries have other names, so nothing else would stop it
+ * from publishing all posts again.
+ *
+ * @throws JetStreamError where an entry of the same name has the same flow, divided in another way.
+ */
+async function mustNotDivideAgain(
+  bucket: EntryBucket,
+  { key, name, flow }: TakeOverOptions,
+): Promise<void> {
+  const [, of] = SHARE_OF.exec(key.slice(name.length)) ?? [];
+  const { state } = await bucket.connection.streamInfo(`KV_${bucket.name}`, {
+    subjects: `$KV.${bucket.name}.*`,
+  });
+  const keys = Object.keys(state.subjects ?? {}).map(subject => subject.split('.').at(-1) ?? '');
+  for (const other of keys) {
+    const [suffix, otherOf] = SHARE_OF.exec(other.slice(name.length)) ?? [];
+    if (other !== name && other !== `${name}${suffix}`) continue;
+    if (otherOf === of) continue;
+    const entry = await readEntry(bucket, other);
+    if (entry === undefined) continue;
+    const before = entryState(other, entry).flow;
+    if (flowDifference(withoutShares(before), withoutShares(flow)) !== undefined) continue;
+    const [was, is] = [shareOfFlow(before), shareOfFlow(flow)];
+    throw new JetStreamError(
+      `toJetStream: the publisher ${other} has published ${was === undefined ? 'all' : `share ${was}`} of this flow, and this run is ${is === undefined ? 'no share' : `share ${is}`}: it would publish posts again. Run the same shares as before, pass another \`name\` and another stream, or delete all entries of the publisher ${name} to publish everything again`,
+      { failure: 'publisher' },
+    );
+  }
+}
+
+/** The share of the source of a flow, such as `2/8`; `undefined` where the flow has the whole source. */
+export function shareOfFlow(flow: FlowIdentity): string | undefined {
+  const share = flow.map(step => step.share).find(value => typeof value === 'string');
+  return share as string | undefined;
+}
+
+function withoutShares(flow: FlowIdentity): FlowIdentity {
+  return flow.map(({ share: _, ...step }) => step as FlowStep);
+}
+
+function inUse(key: string, { process: { host, pid } }: PublisherState): JetStreamError {
+  return new JetStreamError(
+    `toJetStream: process ${pid} on ${host} is publishing under the name ${key}. Wait until it ends, or pass another \`name\``,
+    { failure: 'in-use' },
+  );
+}
