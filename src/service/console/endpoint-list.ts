@@ -199,7 +199,6 @@ interface Example extends Pick<ListedEndpoint, 'name' | 'method' | 'address'> {
   readonly query?: string;
   /** Sent as JSON. */
   readonly body?: object;
-  /** Compressed, and shown as it arrives. */
   readonly isStream?: boolean;
   /** A request that curl cannot make. */
   readonly isSigned?: boolean;
@@ -208,19 +207,39 @@ interface Example extends Pick<ListedEndpoint, 'name' | 'method' | 'address'> {
 }
 
 function endpoint({ name, method, address, script, ...request }: Example): ListedEndpoint {
-  const curl = request.isSigned ? undefined : curlOf(address, request);
+  const { query, body, isStream, isSigned } = request;
+  const asked = query === undefined ? address : `${address}?${query}`;
+  const curl = isSigned
+    ? undefined
+    : curlOf(asked, { body: body && JSON.stringify(body), isStream });
   return { name, method, address, curl, millrace: nodeCommand(script.join('\n')) };
 }
 
-function curlOf(address: string, { query, body, isStream }: Partial<Example>): string {
+interface CurlOptions {
+  /** Where it is not the one that follows from the body. */
+  readonly method?: string | undefined;
+  /** JSON. */
+  readonly body?: string | undefined;
+  /** Compressed, and shown as it arrives. */
+  readonly isStream?: boolean | undefined;
+  readonly needsLogin?: boolean | undefined;
+}
+
+/** A request as a command. */
+export function curlOf(
+  address: string,
+  { method, body, isStream = false, needsLogin = true }: CurlOptions,
+): string {
+  const usual = body === undefined ? 'GET' : 'POST';
   const words = [
     'curl',
-    ...(isStream ? ['--compressed', '-N'] : []),
-    LOGIN,
-    ...(body === undefined ? [] : ['-d', shellWord(JSON.stringify(body))]),
-    shellWord(query === undefined ? address : `${address}?${query}`),
+    isStream && '--compressed -N',
+    needsLogin && LOGIN,
+    method !== undefined && method !== usual && `-X ${method}`,
+    body !== undefined && `-d ${shellWord(body)}`,
+    shellWord(address),
   ];
-  return words.join(' ');
+  return words.filter(Boolean).join(' ');
 }
 
 function pathOf(...segments: readonly string[]): string {

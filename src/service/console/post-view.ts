@@ -19,12 +19,12 @@ export function postView(activity: Activity, matched?: MatchedTerms): Html {
 ${media.length > 0 && html`<p class="row tight">${media.map(({ type }) => html`<span class="medium">${type.replaceAll('_', ' ')}</span>`)}</p>`}
 ${quoted !== undefined && html`<blockquote><p>${authorOf(quoted)}</p><p class="text" dir="auto">${textOf(quoted, undefined)}</p></blockquote>`}
 <p class="quiet">${numbers.join(', ')}${matched && html`. Matched: ${matched.clauses.map((clause, i) => html`${i > 0 && ', '}<code>${clause}</code>`)}`}</p>
-${jsonView(activity.raw.toString())}</article>`;
+<details><summary>JSON</summary>${jsonView(undefined, activity.raw.toString())}</details></article>`;
 }
 
-/** JSON behind a click. */
-export function jsonView(json: string): Html {
-  return html`<details><summary>JSON</summary><pre class="json"><code>${indented(json)}</code></pre></details>`;
+/** JSON in lines. */
+export function jsonView(caption: string | undefined, json: string): Html {
+  return html`<figure class="command">${caption !== undefined && html`<figcaption>${caption}</figcaption>`}<pre class="json"><code>${indented(json)}</code></pre></figure>`;
 }
 
 function authorOf({ author: { name, writtenHandle } }: PostFields): Html {

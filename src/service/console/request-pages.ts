@@ -1,11 +1,14 @@
+import { STATUS_CODES } from 'node:http';
 import { DAY, HOUR, MINUTE, SECOND } from '../../time.js';
 import type { Quota } from '../http/quotas.js';
-import { type LoggedRequest, shownAddress } from '../http/request-log.js';
+import { parseJsonObject } from '../http/request-body.js';
+import { isStream, type LoggedRequest, shownAddress } from '../http/request-log.js';
 import { ENDPOINTS, type Endpoint } from '../http/router.js';
 import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage } from './console-page.js';
+import { curlOf } from './endpoint-list.js';
 import { type Html, html } from './html/html.js';
-import { breakable, choices, stateOf } from './html/page-parts.js';
+import { breakable, choices, command, stateOf } from './html/page-parts.js';
 import {
   besideColumn,
   type Column,
@@ -17,7 +20,8 @@ import {
   table,
   withParameters,
 } from './html/table.js';
-import { compactInstant, durationOf, numberOf } from './html/units.js';
+import { compactInstant, durationOf, numberOf, sizeOf } from './html/units.js';
+import { jsonView } from './post-view.js';
 
 /** The most recent requests, and the remaining quotas. */
 export const requestPages: readonly ConsolePage[] = [
@@ -25,26 +29,45 @@ export const requestPages: readonly ConsolePage[] = [
     pattern: '/console/requests',
     section: 'requests',
     isLive: true,
-    show({ parts: { context }, incoming: { url } }) {
-      const family = ENDPOINTS.find(endpoint => endpoint === url.searchParams.get('family'));
+    show({ parts: { context, addresses }, incoming: { url } }) {
+      const asked = (name: string) => url.searchParams.get(name) ?? undefined;
+      const family = ENDPOINTS.find(endpoint => endpoint === asked('family'));
+      const status = asked('status');
       const { requests } = context.requests;
-      const listed = requests.filter(({ endpoint }) => family === undefined || endpoint === family);
-      const caption = newestFirst(listed, 'request');
-      const { suffix, list } = listPage(url, listed, { caption, columns: LOG_COLUMNS });
+      const ofFamily = requests.filter(({ endpoint }) =>
+        family === undefined ? endpoint !== 'pages' : endpoint === family,
+      );
+      const listed = ofFamily.filter(
+        request => status === undefined || statusClassOf(request) === status,
+      );
+      const { suffix, list } = listPage(url, listed, {
+        caption: newestFirst(listed, 'request'),
+        columns: LOG_COLUMNS,
+        pageRows: 9,
+        detailsOf: request => detailsOf(request, addresses().baseUrl),
+      });
+      const filter = (
+        label: string,
+        name: string,
+        current: string | undefined,
+        all: readonly string[],
+      ) =>
+        choices(
+          label,
+          [undefined, ...all].map(value => ({
+            name: value ?? 'all',
+            address: withParameters(url, { [name]: value, page: undefined }),
+            isCurrent: value === current,
+          })),
+        );
       const limited = context.quotas.left().filter(isLimited);
       return {
         title: `Requests${suffix}`,
-        lead: 'What your programs have asked for, and what they may still ask. Views of the console’s own pages are not listed, sign-ins are.',
+        lead: 'What your programs have asked for, and what they may still ask. Sign-ins to the console are listed under pages, its other pages nowhere.',
         body: html`<section class="card" aria-labelledby="log"><h2 id="log">Log</h2>
-${choices(
-  'Family',
-  [undefined, ...familiesOf(requests)].map(name => ({
-    name: name ?? 'all',
-    address: withParameters(url, { family: name, page: undefined }),
-    isCurrent: name === family,
-  })),
-)}
-${listed.length === 0 ? html`<p class="empty">No requests yet. The <a href="/console#start">overview</a> has a first one.</p>` : list}</section>
+${filter('Family', 'family', family, familiesOf(requests))}
+${filter('Status', 'status', status, [...new Set(ofFamily.map(statusClassOf))].sort())}
+${listed.length === 0 ? html`<p class="empty">No such requests yet. The <a href="/console#start">overview</a> has a first one.</p>` : list}</section>
 <section class="card" aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
 ${
   limited.length === 0
@@ -68,38 +91,58 @@ const QUOTA_COLUMNS: readonly Column<Quota>[] = [
 const LOG_COLUMNS: readonly Column<LoggedRequest>[] = [
   headerColumn(
     'Request',
-    ({ method, address }) =>
-      html`<span class="method">${method}</span> <code>${breakable(shownAddress(address))}</code>`,
+    request =>
+      html`<span class="method">${request.method}</span> <code>${breakable(shownAddress(request.address))}</code>${queryOf(request) && html`<small><bdi>${queryOf(request)}</bdi></small>`}`,
   ),
   column('Answer', answerOf, ''),
+  numberColumn('Posts', ({ posts }) => posts !== undefined && numberOf(posts)),
+  numberColumn('Size', ({ bytes }) => bytes !== undefined && sizeOf(bytes), ''),
   column('When', ({ at }) => compactInstant(at), ''),
   numberColumn('Took', ({ tookMs }) => tookMs !== undefined && durationOf(tookMs), ''),
-  column(
-    'Left after it',
-    ({ quotas = [] }) =>
-      quotas
-        .filter(quota => isLimited(quota) && quota.left < quota.rate.requests)
-        .map(
-          ({ left, rate }) => html`<div class="once">${numberOf(left)} of ${rateOf(rate)}</div>`,
-        ),
-    'left',
-  ),
 ];
 
+/** The rule of a search, where it cannot be read in the address. */
+function queryOf({ address, body }: LoggedRequest): string | undefined {
+  const given =
+    body === undefined
+      ? new URL(address || '/', 'http://localhost').searchParams.get('query')
+      : parseJsonObject(Buffer.from(body))?.query;
+  return typeof given === 'string' && !address.includes(`query=${given}`) ? given : undefined;
+}
+
+/** `4xx`, or `none` of a request that has no response yet. */
+function statusClassOf({ status }: LoggedRequest): string {
+  return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`;
+}
+
 function answerOf({ status, tookMs, isCut, fault, endpoint }: LoggedRequest): Html {
-  const isStream = endpoint === 'replay' || endpoint === 'compliance';
+  const words = `${status} ${STATUS_CODES[status ?? 0] ?? ''}`.trim();
   const state =
     status === undefined
       ? isCut
         ? stateOf('no answer', 'bad')
         : stateOf('waiting', 'busy')
       : isCut
-        ? stateOf(`${status}, hung up`, isStream ? 'idle' : 'warn')
+        ? stateOf(`${words}, hung up`, isStream(endpoint) ? 'idle' : 'warn')
         : stateOf(
-            tookMs === undefined ? `${status}, sending` : String(status),
+            tookMs === undefined ? `${words}, sending` : words,
             status < 400 ? 'good' : status < 500 ? 'warn' : 'bad',
           );
   return html`${state}${fault !== undefined && html` <small class="once">fault: ${fault}</small>`}`;
+}
+
+/** What was sent and what came of it, and the request as a command. */
+function detailsOf(request: LoggedRequest, baseUrl: string): Html {
+  const { method, address, body, error, endpoint, connection, quotas = [] } = request;
+  const left = quotas.filter(quota => isLimited(quota) && quota.left < quota.rate.requests);
+  // Signed requests cannot be repeated, and forms are not kept.
+  const isRepeatable =
+    !['oauth', 'engagement', 'job-files', 'pages'].includes(endpoint ?? '') &&
+    !address.includes('…');
+  const needsLogin = endpoint !== 'control';
+  return html`${body !== undefined && jsonView('Body', body)}${error !== undefined && jsonView('Error', error)}
+${isRepeatable && command('curl', curlOf(baseUrl + address, { method, body, isStream: isStream(endpoint), needsLogin }))}
+<p class="hint">Connection ${connection}${left.map(({ left, rate }) => html`, ${numberOf(left)} of ${rateOf(rate)} left after it`)}</p>`;
 }
 
 function familiesOf(requests: readonly LoggedRequest[]): readonly Endpoint[] {

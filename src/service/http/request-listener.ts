@@ -104,7 +104,8 @@ export class RequestListener {
       answer = this.#errorAnswer(error, methodOf(request), routed?.route);
     }
     const quotas = routed && this.#context.quotas.left(routed.route.endpoint);
-    update({ status: answer.status, quotas, body: jsonBodyOf(request) });
+    const { status } = answer;
+    update({ status, quotas, body: jsonBodyOf(request), error: errorBodyOf(answer) });
     await sendResponse(response, answer, this.#bodyHit(faults), signal);
   }
 
@@ -177,6 +178,15 @@ export class RequestListener {
 function jsonBodyOf(request: IncomingMessage): string | undefined {
   const body = bodyOf(request);
   return body !== undefined && parseJsonObject(body) !== undefined ? body.toString() : undefined;
+}
+
+const MAX_ERROR_BYTES = 4_096;
+
+/** Of JSON only: pages have tokens of their forms. */
+function errorBodyOf({ status, body }: HttpResponse): string | undefined {
+  if (status < 400) return undefined;
+  const text = Buffer.concat(body).toString('utf8', 0, MAX_ERROR_BYTES);
+  return text.startsWith('{') ? text : undefined;
 }
 
 /** HEAD counts as GET. */

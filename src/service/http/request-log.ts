@@ -17,6 +17,8 @@ export interface Outcome {
   readonly isCut?: boolean | undefined;
   /** A JSON body of the request, without forms, which may have passwords. */
   readonly body?: string | undefined;
+  /** The body of an error, up to its first 4 KB. */
+  readonly error?: string | undefined;
   /** Bytes sent so far, headers included. */
   readonly bytes?: number | undefined;
   /** Posts sent so far, in families that send posts. */

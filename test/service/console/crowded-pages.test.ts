@@ -165,7 +165,7 @@ describe.skipIf(where !== '' || !isSlowSuite)(
     it('shows what has happened since, on a page that loads itself again', async () => {
       const page = await open('/console/requests?refresh=1');
       await ask('/nothing/of/that/name');
-      await page.getByText('/nothing/of/that/name').waitFor();
+      await page.getByText('/nothing/of/that/name', { exact: true }).waitFor();
     });
 
     it('do not load themselves again where something can be typed', async () => {

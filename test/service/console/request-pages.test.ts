@@ -14,15 +14,65 @@ describe('the page of requests', () => {
     const seen = readable(page.text);
     expect(seen).toContain('search and counts 19 of 20 a second');
     expect(seen).toMatch(
-      /POST \/search\/30day\/accounts\/local\/dev\.json 200 12:34:56 UTC 2024-05-15 [\d.]+ (ms|seconds?) 19 of 20 a second/,
+      /POST \/search\/30day\/accounts\/local\/dev\.json tea 200 OK 3 [\d.]+ (kB|bytes) 12:34:56 UTC 2024-05-15 [\d.]+ (ms|seconds?) Details/,
     );
-    expect(seen).toContain('503 fault: status');
-    expect(seen).toContain('GET /nothing 404');
+    expect(seen).toContain('19 of 20 a second left after it');
+    expect(seen).toContain('503 Service Unavailable fault: status');
+    expect(seen).toContain('GET /nothing 404 Not Found');
     expect(seen).toContain('/oauth/authenticate?oauth_token=…&x=1');
     expect(page.text).not.toMatch(/SECRET|<script|console\/<wbr>requests<\/code>/);
     const jobs = readable((await browser.get('/console/requests?family=search')).text);
     expect(jobs).toContain('2 requests');
     expect(jobs).not.toContain('/nothing');
+  });
+
+  it('shows the body that was sent, the error, and the request as curl on a click', async () => {
+    const { browser, search, ask, service } = await signedIn(teaPosts(3));
+    await search({ query: `"it's" has:vidoes` });
+    await ask(`${SEARCH_PATH}?query=tea&maxResults=10`);
+    await ask('/_control/clock', { method: 'DELETE', headers: { authorization: '' } });
+    const { text } = await browser.get('/console/requests');
+    const seen = readable(text);
+    const { baseUrl } = service.addresses();
+    expect(text).toContain('<details><summary>Details</summary>');
+    expect(seen).toContain(`Body { "query": "\\"it's\\" has:vidoes" }`);
+    expect(seen).toMatch(
+      /Error \{ "error": \{ "message": "There were errors processing your request: /,
+    );
+    const login = 'curl -u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
+    expect(seen).toContain(
+      `${login} -d '{"query":"\\"it'\\''s\\" has:vidoes"}' '${baseUrl}${SEARCH_PATH}'`,
+    );
+    expect(seen).toContain(`${login} '${baseUrl}${SEARCH_PATH}?query=tea&maxResults=10'`);
+    expect(seen).toContain(`curl -X DELETE '${baseUrl}/_control/clock'`);
+    expect(seen.match(/Error/g)).toHaveLength(1);
+  });
+
+  it('gives no command for a request that cannot be repeated', async () => {
+    const { browser, ask } = await signedIn();
+    await ask('/snapshots/x?Signature=SECRET');
+    await ask('/oauth/request_token', { method: 'POST' });
+    expect((await browser.get('/console/requests')).text).not.toMatch(/curl|SECRET/);
+  });
+
+  it('filters by family and by status, together', async () => {
+    const { browser, search, ask, service } = await signedIn(teaPosts(3));
+    await search({ query: 'tea' });
+    await search({ query: '-tea' });
+    service.faults.plant({ kind: 'status', status: 503, endpoint: 'counts' });
+    await ask('/search/30day/accounts/local/dev/counts.json?query=tea');
+    await ask('/nothing');
+    const shown = async (query: string) => {
+      const { text } = await browser.get(`/console/requests?${query}`);
+      return [...readable(text).matchAll(/ (\d{3}) [A-Z]\w+/g)].map(([, status]) => status);
+    };
+    expect(await shown('')).toEqual(['404', '503', '422', '200']);
+    expect(await shown('status=4xx')).toEqual(['404', '422']);
+    expect(await shown('status=4xx&family=search')).toEqual(['422']);
+    expect(await shown('status=5xx&family=search')).toEqual([]);
+    const { text } = await browser.get('/console/requests?family=search&page=2');
+    expect(text).toContain('<a href="/console/requests?family=search&amp;status=4xx">4xx</a>');
+    expect(text).not.toContain('>5xx<');
   });
 
   it('shows sign-ins and sign-outs of the console, without passwords and tokens, and no page views', async () => {
@@ -34,7 +84,8 @@ describe('the page of requests', () => {
     await browser.get('/console/jobs');
     await browser.post('/console/sign-out');
     await browser.signIn();
-    const { text } = await browser.get('/console/requests');
+    expect(readable((await browser.get('/console/requests')).text)).toContain('No such requests');
+    const { text } = await browser.get('/console/requests?family=pages');
     const seen = readable(text);
     expect(seen).toContain('8 requests');
     expect(seen).toMatch(/POST \/console\/sign-in 401 /);
@@ -42,7 +93,7 @@ describe('the page of requests', () => {
     expect(seen).toMatch(/POST \/console\/sign-out 303 /);
     expect(seen).toContain('GET /console/sign-in?csrf_token=…&next=/console 200');
     expect(text).not.toMatch(
-      /SECRET|WRONG-PASSWORD|local-service|(GET|POST)<\/span> <code>\/<wbr>console\/<wbr>jobs/,
+      /Error|name=&quot;csrf|SECRET|WRONG-PASSWORD|local-service|(GET|POST)<\/span> <code>\/<wbr>console\/<wbr>jobs/,
     );
   });
 });

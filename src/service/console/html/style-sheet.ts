@@ -128,7 +128,7 @@ details[open] > summary { margin-bottom: 0.4rem; }
 mark { background: var(--warn-ground); color: var(--warn); border-radius: 0.2rem; padding: 0 0.1em; }
 .medium { display: grid; place-items: center; width: 6rem; height: 4rem; background: var(--sunken); border: 1px solid var(--line); border-radius: 0.5rem; color: var(--quiet); font-size: 0.85rem; }
 blockquote { margin: 0; padding-left: 0.8rem; border-left: 3px solid var(--line); font-size: 0.92rem; }
-.json { white-space: pre-wrap; background: var(--sunken); border-radius: 0.5rem; padding: 0.6rem 0.75rem; max-height: 24rem; overflow-y: auto; font-size: 0.8rem; }
+.json { max-height: 24rem; overflow-y: auto; }
 
 /* Tables */
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
@@ -142,6 +142,7 @@ thead th { color: var(--quiet); font-size: 0.82rem; font-weight: 600; white-spac
 tbody tr + tr { border-top: 1px solid var(--line); }
 tbody tr.said { border: 0; }
 .said td { padding-top: 0; }
+.said > td > details { margin-top: -0.4rem; font-size: 0.85rem; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 [id]:target { scroll-margin-top: 1rem; }
 .once, .method, .flag { white-space: nowrap; }
@@ -154,6 +155,7 @@ td.number, th.number { text-align: right; white-space: nowrap; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.15rem 0.7rem; padding: 0.55rem 0; font-size: 0.88rem; }
   tbody tr:first-child { border-top: 1px solid var(--line); }
+  tbody tr:has(+ .said) { padding-bottom: 0; }
   tbody tr.said { padding-top: 0; }
   td, tbody th { padding: 0; max-width: 100%; text-align: left; }
   tbody th { flex: 1 1 100%; }

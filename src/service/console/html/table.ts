@@ -36,6 +36,8 @@ export interface TableOptions<Row> {
   /** The id of a row, to which a link can lead, and under which its message is shown. */
   readonly idOf?: (row: Row) => string;
   readonly messageAt?: MessageAt | undefined;
+  /** What a click on the row's second line shows. */
+  readonly detailsOf?: (row: Row) => HtmlValue;
 }
 
 /**
@@ -46,13 +48,16 @@ export function table<Row>(
   caption: HtmlValue,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  { idOf, messageAt }: TableOptions<Row> = {},
+  { idOf, messageAt, detailsOf }: TableOptions<Row> = {},
 ): Html {
   const rowOf = (row: Row) => {
     const id = idOf?.(row);
     const message = id === undefined ? undefined : messageAt?.(id);
+    const details = detailsOf && html`${detailsOf(row)}`;
+    const below = (content: Html) =>
+      html`<tr role="row" class="said"><td role="cell" colspan="${columns.length}">${content}</td></tr>`;
     return html`<tr role="row"${id !== undefined && html` id="${id}"`}>${columns.map(column => cellOf(column, row))}</tr>
-${message !== undefined && html`<tr role="row" class="said"><td role="cell" colspan="${columns.length}">${message}</td></tr>`}`;
+${message && below(message)}${details?.text && below(html`<details><summary>Details</summary><div class="stack">${details}</div></details>`)}`;
   };
   return html`<table role="table">
 <caption>${caption}</caption>
