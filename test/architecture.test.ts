@@ -72,6 +72,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/language': [...RULE_BASE, 'errors', 'check', 'closest', 'json'],
   'rules/match': [...RULE_BASE, 'rules/language', 'errors', 'check', 'json'],
   'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
+  'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'errors', 'check', 'json'],
   flow: [
     ...['diagnostics', 'errors', 'time', 'check', 'is-record', 'is-thenable', 'wait', 'abortable'],
     ...['json', 'gzip', 'activity'],
