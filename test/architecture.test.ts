@@ -130,7 +130,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/stored-map': ['errors', 'storage'],
   'service/temporary-folder': ['storage'],
   'service/service-options': [
-    ...['check', 'activity', 'service/archive/archive'],
+    ...['check', 'is-loopback', 'activity', 'service/archive/archive'],
     // One table has the options of all families.
     ...['service/http/service-limits', 'service/users/oauth-options'],
     ...['service/sample/sample-options', 'service/posts/read-given'],

@@ -95,8 +95,11 @@ const OPTIONS = {
   serviceTime: func<NonNullable<AccountOptions['serviceTime']>>("the service's time, for tests"),
 } satisfies OptionTable<AccountOptions>;
 
-/** Extra settings that `start()` of the local service returns: those of its application that is not approved. */
-const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known };
+/**
+ * Extra settings that `start()` of the local service returns: those of its application that is not approved, and the
+ * token of its control path.
+ */
+const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known, token: known };
 
 /** What all objects of one `account()` share: see `withProgress`. */
 interface AccountParts {

@@ -7,7 +7,7 @@ import { didYouMean } from '../closest.js';
 import { MillraceError, OptionError } from '../errors.js';
 import { environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
-import { loopbackUrl } from './http/listen.js';
+import { urlAt } from './http/listen.js';
 import { flagConfig, flagHelp, optionsFromFlags } from './option-flags.js';
 import { splitPosts } from './posts/read-given.js';
 import { createService, PORT } from './service.js';
@@ -15,7 +15,7 @@ import { type ServiceOptions, settingsOf } from './service-options.js';
 
 const usage = () => `Usage: ${calledAs()} [options]
 
-The whole service on 127.0.0.1, over a folder of delivered job files or generated posts.
+The whole service on this machine, over a folder of delivered job files or generated posts.
 
 ${flagHelp()}
 Scripts read where it is from their environment:
@@ -24,6 +24,9 @@ Scripts read where it is from their environment:
 `;
 
 const PARENT_CHECK_MS = 250;
+
+/** The token where `--token` is not given: a command line can be read by other users of a machine. */
+const TOKEN_VARIABLE = 'MILLRACE_SERVICE_TOKEN';
 
 try {
   await run();
@@ -44,7 +47,11 @@ async function run(): Promise<void> {
     process.stdout.write(`${packageVersion()}\n`);
     return;
   }
-  const options = { ...given, ...postsOption(given.posts) };
+  const options = {
+    ...given,
+    ...tokenOption(given.token),
+    ...postsOption(given.posts),
+  };
   if (env === true) {
     process.stdout.write(environmentFor(port, options));
     return;
@@ -73,7 +80,7 @@ async function run(): Promise<void> {
   process.stdout.write(
     json === true
       ? `${addressesLine(addresses)}\n`
-      : summary(addresses, postsText(options), await service.firstCommand()),
+      : summary(addresses, options, await service.firstCommand()),
   );
 }
 
@@ -92,6 +99,11 @@ function postsOption(file: unknown): Pick<ServiceOptions, 'posts'> {
       cause,
     });
   }
+}
+
+function tokenOption(given: unknown): Pick<ServiceOptions, 'token'> {
+  const token = given === undefined ? process.env[TOKEN_VARIABLE] : String(given);
+  return { token: given === undefined && token === '' ? undefined : token };
 }
 
 function postsText({ archive, posts, postsPerMinute }: ServiceOptions): string {
@@ -138,7 +150,7 @@ function environmentFor(port: unknown, options: ServiceOptions): string {
       '--env needs the --port of the service: without one it listens at any free port, which it prints when it starts',
     );
   const settings = settingsOf(options);
-  const addresses = addressesAt(loopbackUrl(Number(port)), settings, Date.now);
+  const addresses = addressesAt(urlAt(settings.host, Number(port)), settings, Date.now);
   return exportLines(environmentOf(addresses, process.env));
 }
 
@@ -163,8 +175,24 @@ function packageVersion(): string {
   return (JSON.parse(text) as { readonly version: string }).version;
 }
 
-function summary(addresses: Addresses, posts: string, firstCommand: string | undefined): string {
-  const { baseUrl, consoleUrl, email, password } = addresses;
+function summary(
+  addresses: Addresses,
+  options: ServiceOptions,
+  firstCommand: string | undefined,
+): string {
+  const { baseUrl, consoleUrl, email, password, token } = addresses;
+  const consoleLine =
+    token === undefined
+      ? `${consoleUrl} (${email}, ${password})`
+      : `${consoleUrl}/sign-in?${new URLSearchParams({ token })}`;
+  const control =
+    token === undefined || options.control === false
+      ? ''
+      : `  control    curl -H 'Authorization: Bearer ${token}' ${baseUrl}/_control/clock\n`;
+  const warning =
+    token === undefined || options.password !== undefined
+      ? ''
+      : '\nOther machines get its posts with the login of the documentation, unless --password sets another.\n';
   const first =
     firstCommand === undefined
       ? `There are no posts yet: add some by POST ${baseUrl}/_control/posts, or put files with one post a line into the archive and start again.`
@@ -172,9 +200,9 @@ function summary(addresses: Addresses, posts: string, firstCommand: string | und
   return `The service is ready.
 
   base URL   ${baseUrl}
-  console    ${consoleUrl} (${email}, ${password})
-  posts      ${posts}
-
+  console    ${consoleLine}
+${control}  posts      ${postsText(options)}
+${warning}
 For scripts in another shell, where account() then needs no options:
 ${exportLines(environmentOf(addresses, process.env)).replaceAll(/^(?=export)/gm, '  ')}
 ${first}

@@ -2,7 +2,7 @@ import type { Activity } from '../activity/activity.js';
 import { IncompleteError, OptionError } from '../errors.js';
 import type { Compliance } from './compliance/compliance-events.js';
 import type { ServiceContext } from './context.js';
-import { isLoopbackHost } from './http/check-access.js';
+import { isBearer, isLoopbackHost } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
 import { parseJsonObject, readBody } from './http/request-body.js';
@@ -48,16 +48,26 @@ interface ControlParts
 
 /**
  * The control path, by which a test controls a service in another process. GET shows, POST changes,
- * DELETE clears. It needs no credentials, but only accepts requests from this machine.
+ * DELETE clears. Without a token it only accepts requests from this machine.
  */
 export function controlRoutes(
-  { clock, faults, settled }: ServiceContext,
+  { clock, faults, settled, settings: { token } }: ServiceContext,
   service: ControlledService,
 ): readonly Route[] {
-  return routesOf({ endpoint: 'control', errorBody: searchErrorBody }, TABLE, incoming => {
-    checkIsLocal(incoming);
-    return { clock, faults, settled, ...service };
-  });
+  const family = { endpoint: 'control', errorBody: searchErrorBody } as const;
+  const parts = { clock, faults, settled, ...service };
+  return [
+    ...routesOf(family, HEALTH, incoming => {
+      if (token === undefined) checkIsLocal(incoming);
+      const { authorization } = incoming.request.headers;
+      return { ...parts, isTrusted: token === undefined || isBearer(authorization, token) };
+    }),
+    ...routesOf(family, TABLE, incoming => {
+      if (token === undefined) checkIsLocal(incoming);
+      else checkToken(incoming, token);
+      return parts;
+    }),
+  ];
 }
 
 const showClock: Handler<ControlParts> = (_, { clock }) =>
@@ -116,15 +126,22 @@ function postsResponse(status: number, posts: readonly Activity[]): HttpResponse
   return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
 }
 
-const health: Handler<ControlParts> = async (_, { clock, whyNotReady }) => {
+interface HealthParts extends ControlParts {
+  /** Whether the client may know more than that the service is ready. */
+  readonly isTrusted: boolean;
+}
+
+const health: Handler<HealthParts> = async (_, { clock, whyNotReady, isTrusted }) => {
   const reason = await whyNotReady();
   const now = new Date(clock.now()).toISOString();
   return jsonResponse(reason === undefined ? 200 : 503, {
     ready: reason === undefined,
-    reason,
-    now,
+    ...(isTrusted && { reason, now }),
   });
 };
+
+/** Without a token, too: health checks have none. */
+const HEALTH: RouteTable<HealthParts> = { '/_control/health': { GET: health } };
 
 const reset: Handler<ControlParts> = async ({ request }, { state }) => {
   const body = await readBody(request, MAX_BODY_BYTES);
@@ -186,7 +203,6 @@ const TABLE: RouteTable<ControlParts> = {
     DELETE: (_, { faults }) => jsonResponse(200, { cleared: faults.clear() }),
   },
   '/_control/faults/:id': { DELETE: clearFault },
-  '/_control/health': { GET: health },
   '/_control/reset': { POST: reset },
   '/_control/snapshot': {
     GET: async (_, { state }) => jsonResponse(200, await state.snapshot()),
@@ -244,6 +260,19 @@ function checkIsLocal({ request }: RequestContext): void {
     throw new HttpProblem(
       403,
       'Forbidden: the control path answers to programs of this machine only',
+    );
+}
+
+/** A page of another site has no token. It is refused by its `Origin` even if it has one. */
+function checkToken({ request }: RequestContext, token: string): void {
+  const { authorization, origin } = request.headers;
+  if (origin !== undefined)
+    throw new HttpProblem(403, 'Forbidden: the control path answers to no web page');
+  if (!isBearer(authorization, token))
+    throw new HttpProblem(
+      401,
+      'Unauthorized: the control path needs the token that the service printed when it started, as Authorization: Bearer TOKEN',
+      { 'WWW-Authenticate': 'Bearer realm="millrace"' },
     );
 }
 

@@ -16,9 +16,11 @@ export function environmentOf(
     .map(name => `MILLRACE_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`)
     .filter(name => given[name]);
   const isRelaxed = isWithoutRates(addresses.limits);
+  const insecure = addresses.insecureOrigins.join(',');
   return {
     ...Object.fromEntries(others.map(name => [name, ''])),
     ...(isRelaxed || given.MILLRACE_LIMITS ? { MILLRACE_LIMITS: isRelaxed ? 'relaxed' : '' } : {}),
+    ...(insecure || given.MILLRACE_INSECURE_ORIGINS ? { MILLRACE_INSECURE_ORIGINS: insecure } : {}),
     // Every endpoint is at one origin, and `account()` takes all addresses from this.
     MILLRACE_URL: addresses.baseUrl,
     MILLRACE_CONSOLE_URL: addresses.consoleUrl,

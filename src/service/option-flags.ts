@@ -62,6 +62,8 @@ const SERVICE_FLAGS: Readonly<
   usageCap: ['usage-cap', 'N'],
   requestCap: ['request-cap', 'N'],
   accountStatus: ['account-status', 'STATUS'],
+  host: ['host', 'ADDRESS'],
+  token: ['token', 'TEXT'],
   control: ['no-control', '', 'false'],
 };
 

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import path from 'node:path';
 import {
   type Checked,
@@ -8,12 +9,14 @@ import {
   milliseconds,
   type OptionTable,
   oneOf,
+  optionError,
   orGroup,
   secret,
   special,
   text,
   whole,
 } from '../check.js';
+import { isLoopback } from '../is-loopback.js';
 import type { Archive } from './archive/archive.js';
 import { LIMITS_OPTION, type Limits, type LimitsOption, limitsOf } from './http/service-limits.js';
 import type { GivenPost } from './posts/read-given.js';
@@ -100,6 +103,18 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    * for the next start. Without one they are lost when the service stops.
    */
   readonly stateFolder?: string | undefined;
+  /**
+   * Address or name of this machine on which the service listens; `0.0.0.0` is all of its addresses. Other than on
+   * loopback, the control path and the console need a token, and data files come from the service's own origin.
+   * @default '127.0.0.1'
+   */
+  readonly host?: string | undefined;
+  /**
+   * The token of control path and console: at least 16 letters, digits or `-._~+/=`. On loopback they need none unless it
+   * is given, as for a service behind a proxy.
+   * @default a random one for each service that does not listen on loopback
+   */
+  readonly token?: string | undefined;
   /** Whether the control path `/_control` is on. `true` by default. */
   readonly control?: boolean | undefined;
   /**
@@ -148,6 +163,18 @@ const DWELL_OPTIONS = {
   running: dwell(2_000),
   completed: dwell(500),
 } satisfies OptionTable<Partial<JobDwell>>;
+
+/** Also an IPv6 address in brackets, as in a URL. A zone is left out of URLs, which cannot have it. */
+function isHost(value: unknown): boolean {
+  return (
+    typeof value === 'string' &&
+    (/^[\w.-]+$/.test(value) || (isIPv6(withoutBrackets(value)) && !value.includes('%')))
+  );
+}
+
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
+}
 
 /** A segment of a path. */
 const name = <Else extends string>(meaning: string, otherwise: Else) =>
@@ -237,6 +264,20 @@ export const SERVICE_OPTIONS = {
     0,
   ),
   stateFolder: text('keep jobs, their files, rules, usage and grants there, and go on with them'),
+  host: special<string, '127.0.0.1'>(
+    'address of this machine to listen on; 0.0.0.0 is all',
+    'an address or a name of this machine, without a port',
+    isHost,
+    '127.0.0.1',
+  ),
+  token: {
+    ...special<string>(
+      'token of control path and console (default: random, none on loopback)',
+      'at least 16 letters, digits or -._~+/=',
+      value => typeof value === 'string' && /^[\w.~+/=-]{16,}$/.test(value),
+    ),
+    isSecret: true,
+  },
   ...OAUTH_OPTIONS,
   usageAlert: whole('activities a month from which the usage report warns', { min: 1 }),
   usageCap: whole('activities a month that the contract allows, for the usage report', { min: 1 }),
@@ -256,8 +297,10 @@ export const SERVICE_OPTIONS = {
 export interface Settings
   extends Omit<
     Checked<ServiceOptions, typeof SERVICE_OPTIONS>,
-    'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'onError'
+    'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'token' | 'onError'
   > {
+  /** `undefined` where control path and console need none. */
+  readonly token: string | undefined;
   readonly limits: Limits;
   readonly jobDwellMs: JobDwell;
   readonly userPassword: string;
@@ -271,8 +314,19 @@ export function settingsOf(options: ServiceOptions): Settings {
   const checked = checkOptions('createService', SERVICE_OPTIONS, options);
   const { limits: given = {}, perMinuteLimit: requests, jobDwellMs = {}, ...rest } = checked;
   const limits = limitsOf(given);
+  const host = withoutBrackets(rest.host);
+  const isLocal = isLoopback(isIPv6(host) ? `[${host}]` : host.toLowerCase());
+  const token = rest.token ?? (isLocal ? undefined : randomBytes(24).toString('base64url'));
+  if (token !== undefined && rest.filesPort !== 0)
+    throw optionError(
+      'createService',
+      'filesPort',
+      'is for loopback without a token: elsewhere data files come from the port of the service',
+    );
   return {
     ...rest,
+    host,
+    token,
     // Who gives posts does not expect others.
     postsPerMinute:
       options.posts !== undefined && options.postsPerMinute === undefined ? 0 : rest.postsPerMinute,

@@ -111,7 +111,7 @@ export class Service extends Server {
       settled: maxMs => this.#jobs.jobs.settled(maxMs),
       archive: format => this.#visible(format),
     };
-    this.#jobs = new JobEndpoints(context, () => urlOf(this));
+    this.#jobs = new JobEndpoints(context, () => this.#url());
     this.#rules = new StreamRules(settings.stateFolder, this.clock);
     this.oauth = new OAuthProvider(context);
     this.#signed = new SignedRequests(this.oauth, context);
@@ -147,8 +147,8 @@ export class Service extends Server {
         compliance,
         usage: this.#usage,
         oauth: this.oauth,
-        addresses: () => this.addresses(),
-        firstCommand: () => this.firstCommand(),
+        addresses: origin => this.#addressesAt(origin),
+        firstCommand: origin => this.firstCommand(origin),
       }),
       ...(settings.control ? controlRoutes(context, this.#controlled()) : []),
     ];
@@ -158,10 +158,10 @@ export class Service extends Server {
   }
 
   /**
-   * Opens the archive and listens on 127.0.0.1; port 0 is any free port. The result
+   * Opens the archive and listens on `host`, by default 127.0.0.1; port 0 is any free port. The result
    * stops the service when its scope is left (`await using`).
    *
-   * @throws OptionError for a port that is in use or not allowed; and whatever opening the archive
+   * @throws OptionError for a port that is in use or not allowed, or a host of another machine; and whatever opening the archive
    * throws.
    * @example
    * const service = createService({ archive: 'downloads' });
@@ -170,14 +170,14 @@ export class Service extends Server {
   async start(port = 0): Promise<Addresses & AsyncDisposable> {
     checkValue('service.start', 'port', PORT, port);
     if (this.listening)
-      throw new OptionError('port', `The service already listens at ${urlOf(this)}`);
+      throw new OptionError('port', `The service already listens at ${this.#url()}`);
     try {
       await this.#open();
       await this.#jobs.open();
       this.#usage.open();
       await this.#rules.open();
       await this.#signed.open();
-      await listen(this, port, 'port');
+      await listen(this, { host: this.#settings.host, port }, 'port');
     } catch (error) {
       await this.#close();
       throw error;
@@ -195,19 +195,19 @@ export class Service extends Server {
 
   /** The URLs of the service, and the credentials that it accepts. */
   addresses(): Addresses {
-    return addressesAt(urlOf(this), this.#settings, () => this.clock.now());
+    return this.#addressesAt();
   }
 
   /**
    * @internal A command that finds posts, for people who try the service; undefined for an empty
    * archive.
    */
-  async firstCommand(): Promise<string | undefined> {
+  async firstCommand(origin?: string): Promise<string | undefined> {
     const { archive, postsPerMinute } = this.#settings;
     const isGenerated = archive === undefined && postsPerMinute > 0;
     const now = this.clock.now();
     const found = isGenerated ? GENERATED_SEARCH : await firstSearch(await this.#visible(), now);
-    return found && firstCommand(this.addresses(), found);
+    return found && firstCommand(this.#addressesAt(origin), found);
   }
 
   /**
@@ -284,6 +284,15 @@ export class Service extends Server {
    */
   restore(snapshot: Snapshot): Promise<void> {
     return this.#state.restore(snapshot);
+  }
+
+  #url(): string {
+    return urlOf(this, this.#settings.host);
+  }
+
+  /** @param url as a client has called the service, which may be another URL than it knows of */
+  #addressesAt(url = this.#url()): Addresses {
+    return addressesAt(url, this.#settings, () => this.clock.now());
   }
 
   async #whyNotReady(): Promise<string | undefined> {
@@ -373,7 +382,7 @@ export class Service extends Server {
 }
 
 /**
- * Creates a local service on loopback, over your own archive of posts or generated ones.
+ * Creates a local service, by default on loopback, over your own archive of posts or generated ones.
  *
  * @throws OptionError For an invalid option.
  * @example

@@ -122,6 +122,48 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
+  it.concurrent('prints the links with its token where it listens on every address, and ends on SIGTERM', async () => {
+    const { child, ended, ready } = run('--host', '0.0.0.0');
+    const summary = await ready;
+    const [, link = '', token] =
+      /console +(http:\S+\/console\/sign-in\?token=([\w-]{32}))\n/.exec(summary) ?? [];
+    expect((await fetch(link, { redirect: 'manual' })).headers.get('refresh')).toBe(
+      '0; url=/console',
+    );
+    const [, header = '', clock = ''] = /control +curl -H '(.*)' (\S+)\n/.exec(summary) ?? [];
+    expect(header).toBe(`Authorization: Bearer ${token}`);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(clock, { headers })).status).toBe(200);
+    expect((await fetch(clock)).status).toBe(401);
+    expect(summary).toContain('unless --password sets another');
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+
+  it.concurrent('takes the token of its environment, and then says nothing of a default password', async () => {
+    const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
+    const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
+    const { child, ready } = runAs([CLI], args, env);
+    const summary = await ready;
+    expect(summary).toContain('/console/sign-in?token=a-token-of-our-own\n');
+    expect(summary).not.toMatch(/unless --password|_control/);
+    child.kill('SIGTERM');
+    const asOption = runAs([CLI], ['--json', '--token', 'x'.repeat(16)], env);
+    expect(JSON.parse(await asOption.ready).token).toBe('x'.repeat(16));
+    asOption.child.kill('SIGTERM');
+  });
+
+  it.concurrent('refuses a host of another machine, and a token that can be guessed, which it does not show', async () => {
+    const other = await run('--host', '192.0.2.77').ended;
+    expect(other).toMatchObject({ code: 2, stdout: '' });
+    expect(other.stderr).toContain(
+      'Cannot listen on 192.0.2.77, which is no address of this machine',
+    );
+    const short = await run('--host', '0.0.0.0', '--token', 'short').ended;
+    expect(short.stderr).toContain('`token` must be at least 16 letters');
+    expect(short.stderr).not.toContain('short');
+  });
+
   it.concurrent('ends together with npm, which receives a SIGTERM', async ({ expect }) => {
     const folder = await temporaryFolder();
     const script = `"${process.execPath}" "${CLI}" --json`;
@@ -248,6 +290,17 @@ describe('the variables', () => {
     },
   );
 
+  it.concurrent('allow http to its origin where it listens on other addresses than loopback', async () => {
+    const printed = await run('--host', '192.0.2.7', '--port', '8080', '--env').ended;
+    expect(printed.stdout).toContain("export MILLRACE_INSECURE_ORIGINS='http://192.0.2.7:8080'\n");
+    expect(printed.stdout).toContain("export MILLRACE_URL='http://192.0.2.7:8080'\n");
+    const local = await run('--port', '8080', '--env').ended;
+    expect(local.stdout).not.toContain('MILLRACE_INSECURE_ORIGINS');
+    const left = { MILLRACE_INSECURE_ORIGINS: 'http://other.example' };
+    const after = await runAs([CLI], ['--port', '8080', '--env'], left).ended;
+    expect(after.stdout).toContain("export MILLRACE_INSECURE_ORIGINS=''\n");
+  });
+
   it.concurrent('say that its limits are relaxed, so that clients do not wait for their own', async () => {
     const relaxed = await run('--port', '8080', '--env', '--limits', 'relaxed').ended;
     expect(relaxed.stdout).toContain("export MILLRACE_LIMITS='relaxed'\n");
@@ -308,6 +361,7 @@ describe('an installed command', () => {
 
 /** Settings that come from a contract, from the sign-in of a user or from how a script is run. */
 const NOT_OF_A_SERVICE: readonly SettingName[] = [
+  'insecureOrigins',
   'share',
   'accessToken',
   'accessTokenSecret',

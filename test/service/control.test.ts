@@ -117,3 +117,63 @@ describe('the control path', () => {
     expect((await ask('/_control/faults')).status).toBe(404);
   });
 });
+
+describe('the control path of a service with a token', () => {
+  const TOKEN = 'the-token-of-a-test';
+  const PATHS = ['clock', 'faults', 'requests', 'posts', 'grants', 'snapshot'];
+  const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+  it.each(PATHS)('answers with it, and with 401 without: %s', async name => {
+    const { ask } = await local([], { token: TOKEN });
+    const path = `/_control/${name}`;
+    expect((await ask(path, bearer(TOKEN))).status).toBe(200);
+    for (const init of [{}, bearer(`${TOKEN}x`), bearer(TOKEN.slice(1)), bearer('')]) {
+      const { status, headers, page } = await ask(path, init);
+      expect(status).toBe(401);
+      expect(headers.get('www-authenticate')).toBe('Bearer realm="millrace"');
+      expect(page.error?.message).toContain('Authorization: Bearer');
+      expect(page.error?.message).not.toContain(TOKEN);
+    }
+  });
+
+  it('changes nothing without it', async () => {
+    const { ask, service } = await local([], { token: TOKEN });
+    const fault = { kind: 'status', status: 503 };
+    expect((await ask('/_control/faults', send('POST', fault))).status).toBe(401);
+    expect((await ask('/_control/reset', send('POST'))).status).toBe(401);
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  it('answers to any name and no web page', async () => {
+    const { baseUrl, ask } = await local([], { token: TOKEN });
+    const statusAs = (host: string) =>
+      new Promise(resolve => {
+        const headers = { host, authorization: `Bearer ${TOKEN}` };
+        http.get(`${baseUrl}/_control/clock`, { headers }, answer => {
+          answer.resume();
+          resolve(answer.statusCode);
+        });
+      });
+    expect(await statusAs('millrace:8080')).toBe(200);
+    const headers = { ...bearer(TOKEN).headers, origin: 'https://evil.example' };
+    expect((await ask('/_control/clock', { headers })).status).toBe(403);
+  });
+
+  it('says to anyone whether it is ready, and why not only with the token', async () => {
+    const { ask, archive, page } = await ready();
+    expect([page.status, page.text]).toEqual([200, '{"ready":true}']);
+    archive.search = () => Promise.reject(new Error('The disk is gone'));
+    const open = await ask('/_control/health', { headers: { authorization: '' } });
+    expect([open.status, open.text]).toEqual([503, '{"ready":false}']);
+    const trusted = await ask('/_control/health', bearer(TOKEN));
+    expect(JSON.parse(trusted.text)).toMatchObject({ ready: false, reason: 'The disk is gone' });
+  });
+
+  async function ready() {
+    const there = await local([], { token: TOKEN });
+    return {
+      ...there,
+      page: await there.ask('/_control/health', { headers: { authorization: '' } }),
+    };
+  }
+});

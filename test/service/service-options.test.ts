@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { account } from '../../src/http/account.js';
 import { clientLimits, limitsOf } from '../../src/service/http/service-limits.js';
 import { createService, type ServiceOptions } from '../../src/service/index.js';
+import { settingsOf } from '../../src/service/service-options.js';
 import { FIRST_POST } from '../../src/time.js';
 import { unchecked } from '../unchecked.js';
 
@@ -56,6 +57,14 @@ describe('a service option', () => {
     [{ limits: { searchRate: { requests: 5, perMs: 0 } } }, 'limits.searchRate'],
     [{ limits: { searchSpeed: 5 } }, 'limits.searchSpeed'],
     [{ limits: { maxResultsMax: '5' } }, 'limits.maxResultsMax'],
+    [{ host: '' }, 'host'],
+    [{ host: '0.0.0.0:8080' }, 'host'],
+    [{ host: 'http://box' }, 'host'],
+    [{ host: 'fe80::1%eth0' }, 'host'],
+    [{ host: '1:2' }, 'host'],
+    [{ token: 'fifteen-letters' }, 'token'],
+    [{ token: 'with a blank in it' }, 'token'],
+    [{ host: '0.0.0.0', filesPort: 8081 }, 'filesPort'],
     [{ folder: 'x' }, 'folder'],
     [{ toString: 'x' }, 'toString'],
   ])('is refused before the service listens if it cannot work: %j', (options, option) => {
@@ -98,6 +107,31 @@ describe('a service option', () => {
       "createService: `limits` must be 'strict' or 'relaxed', or an object, got \"none\"",
       'createService: `jobDwellMs` must be milliseconds, 0 or more, or an object with any of opened, estimating, accepted, running, completed, got "long"',
     ]);
+  });
+
+  it('has a random token by default on other hosts than loopback, and none there', () => {
+    const tokenOf = (host: string) => settingsOf({ host }).token;
+    for (const host of ['127.0.0.1', '127.9.9.9', 'localhost', 'LOCALHOST', '::1', '[::1]'])
+      expect(tokenOf(host), host).toBeUndefined();
+    const hosts = [
+      '0.0.0.0',
+      '::',
+      '[::]',
+      '192.0.2.2',
+      'box',
+      'localhost.example',
+      '::ffff:127.0.0.1',
+    ];
+    const tokens = hosts.map(tokenOf);
+    for (const token of tokens) expect(token).toMatch(/^[\w-]{32}$/);
+    expect(new Set(tokens).size).toBe(hosts.length);
+    expect(settingsOf({ token: 'sixteen-letters.' }).token).toBe('sixteen-letters.');
+  });
+
+  it('never shows the token in its error', () => {
+    expect(() => createService({ token: 'guessable' })).toThrow(
+      /^createService: `token` must be at least 16 letters, digits or -\._~\+\/=$/,
+    );
   });
 
   it('never shows the password in its error', () => {

@@ -1,4 +1,5 @@
-import { checkHost } from '../http/check-access.js';
+import type { Addresses } from '../http/addresses.js';
+import { checkHost, originOf } from '../http/check-access.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import {
   type Handler,
@@ -36,28 +37,35 @@ import { statusRoutes } from './status-routes.js';
 import { usagePages } from './usage-pages.js';
 import { userRoutes } from './user/user-routes.js';
 
-export interface PageParts extends ConsoleParts {
+export interface PageParts extends Omit<ConsoleParts, 'addresses' | 'firstCommand'> {
   readonly oauth: OAuthProvider;
+  /** As the pages show them to a client that has used this origin. */
+  addresses(origin?: string): Addresses;
+  firstCommand(origin?: string): Promise<string | undefined>;
 }
 
 /** All pages: the console, the status page, and the sign-in of users. */
 export function pageRoutes(parts: PageParts): readonly Route[] {
   const { context } = parts;
-  const visited = {
-    parts,
-    settings: context.settings,
-    sessions: new Sessions<string>('millrace-console', HOME),
-    attempts: new SignInAttempts(),
-  };
+  const { settings } = context;
+  // With a token, the status page needs the session, too.
+  const sessions =
+    settings.token === undefined
+      ? new Sessions<string>('millrace-console', HOME)
+      : new Sessions<string>('millrace-console', '/', 'Strict');
+  const attempts = new SignInAttempts();
   const enter = ({ request }: RequestContext): Visited => {
-    checkHost(request);
-    return visited;
+    checkHost(request, settings);
+    const origin = originOf(request, settings);
+    const addresses = () => parts.addresses(origin);
+    const firstCommand = () => parts.firstCommand(origin);
+    return { parts: { ...parts, addresses, firstCommand }, settings, sessions, attempts };
   };
   const family = { endpoint: 'pages', errorBody: searchErrorBody } as const;
   return [
     ...routesOf(family, ASSETS, () => undefined),
-    ...statusRoutes(context),
-    ...userRoutes(parts.oauth),
+    ...statusRoutes(context, request => sessions.visitor(request).user !== undefined),
+    ...userRoutes(parts.oauth, settings),
     ...routesOf({ ...family, errorPage, isLogged: true }, SIGN_INS, enter),
     ...routesOf({ ...family, errorPage }, CONSOLE, enter),
   ];

@@ -1,11 +1,12 @@
+import type { IncomingMessage } from 'node:http';
 import { MINUTE, SECOND } from '../../time.js';
-import { isLogin } from '../http/check-access.js';
+import { isLogin, isSameSecret } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
-import type { Handler } from '../http/router.js';
+import type { Handler, HttpResponse } from '../http/router.js';
 import type { Settings } from '../service-options.js';
 import { type Html, html } from './html/html.js';
 import { HOME, pageResponse, plainPage, seeOther } from './html/page.js';
-import { csrfField, signInFields } from './html/page-parts.js';
+import { csrfField, messageBox, signInFields } from './html/page-parts.js';
 import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
@@ -17,14 +18,20 @@ export interface SignInParts {
   readonly attempts: SignInAttempts;
 }
 
-/** Shows the form. */
-export const showSignIn: Handler<SignInParts> = ({ request, url }, { sessions }) => {
-  const { user, csrf, headers } = sessions.visitor(request);
+/** Shows the form. The link with a token that the service prints signs in without it. */
+export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
+  const { sessions, settings, attempts } = parts;
   const next = consoleAddress(url.searchParams.get('next'));
-  if (user !== undefined) return seeOther(next);
-  return pageResponse(plainPage({ title: 'Sign in', body: signInForm({ csrf, next }) }), {
-    headers,
-  });
+  if (sessions.visitor(request).user !== undefined) return seeOther(next);
+  const token = url.searchParams.get('token');
+  // Link previews send HEAD.
+  if (settings.token === undefined || token === null || request.method === 'HEAD')
+    return formPage(request, parts, { next });
+  attempts.check();
+  if (isSameSecret(token, settings.token))
+    return signedInPage(next, sessions.signIn(request, settings.email));
+  attempts.failed();
+  return formPage(request, parts, { next, problem: WRONG_TOKEN });
 };
 
 /** Checks what the form sends. */
@@ -34,13 +41,43 @@ export const signIn: Handler<SignInParts> = async ({ request }, parts) => {
   attempts.check();
   const next = consoleAddress(form.get('next'));
   const login = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
-  if (isLogin(login, settings)) return seeOther(next, sessions.signIn(request, settings.email));
+  const isRight =
+    settings.token === undefined
+      ? isLogin(login, settings)
+      : isSameSecret(form.get('token') ?? '', settings.token);
+  if (isRight) return seeOther(next, sessions.signIn(request, settings.email));
   attempts.failed();
-  const problem = 'That is not the email and password of this account.';
-  const { csrf, headers } = sessions.visitor(request);
-  const body = signInForm({ csrf, next, email: login.email, problem });
-  return pageResponse(plainPage({ title: 'Sign in', body }), { status: 401, headers });
+  return settings.token === undefined
+    ? formPage(request, parts, { next, email: login.email, problem: WRONG_LOGIN })
+    : formPage(request, parts, { next, problem: WRONG_TOKEN });
 };
+
+const WRONG_LOGIN = 'That is not the email and password of this account.';
+const WRONG_TOKEN =
+  'That is not the token of this service. It prints another one at each start, unless it was given one.';
+
+/**
+ * Goes on to the console from a page of its own: after a redirect, a browser that came from another site would not send
+ * the cookie.
+ */
+function signedInPage(next: string, headers: Readonly<Record<string, string>>): HttpResponse {
+  const body = html`<div class="card"><p><a class="button" href="${next}">To the console</a></p></div>`;
+  return pageResponse(plainPage({ title: 'Signed in', body }), {
+    headers: { ...headers, Refresh: `0; url=${next}` },
+  });
+}
+
+function formPage(
+  request: IncomingMessage,
+  { sessions, settings }: SignInParts,
+  form: Omit<SignInForm, 'csrf'>,
+): HttpResponse {
+  const { csrf, headers } = sessions.visitor(request);
+  const body =
+    settings.token === undefined ? signInForm({ ...form, csrf }) : tokenForm({ ...form, csrf });
+  const status = form.problem === undefined ? 200 : 401;
+  return pageResponse(plainPage({ title: 'Sign in', body }), { status, headers });
+}
 
 interface SignInForm {
   readonly csrf: string;
@@ -58,6 +95,19 @@ ${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
 ${signInFields(name, email, problem)}
 <button class="main">Sign in</button>
 <p class="hint">The login that your programs use. The service printed it when it started.</p>
+</form>`;
+}
+
+/** For a service with a token, which anyone who reaches it could ask with the default login. */
+function tokenForm({ csrf, next, problem }: SignInForm): Html {
+  const isWrong = problem !== undefined;
+  return html`<form class="card" method="post" action="${SIGN_IN}">
+${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
+<div class="field"><label for="token">Token</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required${isWrong && html` aria-invalid="true" aria-describedby="problem" autofocus`}></div>
+${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}
+<button class="main">Sign in</button>
+<p class="hint">The service printed the token when it started.</p>
 </form>`;
 }
 

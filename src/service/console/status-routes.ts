@@ -1,8 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import type { ServiceContext } from '../context.js';
 import { checkHost } from '../http/check-access.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
 import { isJobFault, isStreamFault } from '../http/fault-table.js';
-import { searchErrorBody } from '../http/http-problem.js';
+import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import { type Endpoint, type Handler, type Route, routesOf } from '../http/router.js';
 import { clockFace } from './clock-forms.js';
 import { menuOf } from './console-page.js';
@@ -27,11 +28,21 @@ const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['pages', 'Console and status page'],
 ];
 
-/** The status page, without sign-in: the state of each family of endpoints, and the clock. */
-export function statusRoutes(context: ServiceContext): readonly Route[] {
+/**
+ * The status page: the state of each family of endpoints, and the clock.
+ *
+ * @param isSignedIn Whether a browser has signed in to the console, which a service with a token asks for.
+ */
+export function statusRoutes(
+  context: ServiceContext,
+  isSignedIn: (request: IncomingMessage) => boolean,
+): readonly Route[] {
+  const { settings } = context;
   const family = { endpoint: 'pages', errorBody: searchErrorBody, errorPage } as const;
   return routesOf(family, { '/status': { GET: showStatus } }, ({ request }) => {
-    checkHost(request);
+    checkHost(request, settings);
+    if (settings.token !== undefined && !isSignedIn(request))
+      throw new HttpProblem(401, 'Sign in to the console first.');
     return context;
   });
 }

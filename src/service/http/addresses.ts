@@ -1,3 +1,4 @@
+import { isLoopback } from '../../is-loopback.js';
 import { type ClientLimits, clientLimits, type Limits } from './service-limits.js';
 
 /**
@@ -44,6 +45,10 @@ export interface Addresses {
   /** The consumer key of an application that the operator has not approved. */
   readonly unapprovedConsumerKey: string;
   readonly unapprovedConsumerSecret: string;
+  /** The origin of the service, which a client allows explicitly, unless it is loopback. */
+  readonly insecureOrigins: readonly string[];
+  /** What the control path and the console ask for; `undefined` on loopback, where they need none. */
+  readonly token: string | undefined;
   /** Returns the current time of the service, in epoch milliseconds. */
   readonly serviceTime: () => number;
   /** The rates of the service that are relaxed, to which clients then keep in place of the usual ones. */
@@ -53,11 +58,12 @@ export interface Addresses {
 /** Names, credentials and limits that come from options of the service, and which posts it has. */
 type Names = { readonly limits: Limits } & Omit<
   Addresses,
-  `${string}Url` | 'serviceTime' | 'limits'
+  `${string}Url` | 'insecureOrigins' | 'serviceTime' | 'limits'
 >;
 
 /** The addresses of a service that listens at this URL. */
 export function addressesAt(url: string, names: Names, serviceTime: () => number): Addresses {
+  const { protocol, hostname, origin } = new URL(url);
   return {
     baseUrl: url,
     historicalUrl: url,
@@ -81,6 +87,8 @@ export function addressesAt(url: string, names: Names, serviceTime: () => number
     consumerSecret: names.consumerSecret,
     unapprovedConsumerKey: names.unapprovedConsumerKey,
     unapprovedConsumerSecret: names.unapprovedConsumerSecret,
+    insecureOrigins: protocol === 'http:' && !isLoopback(hostname) ? [origin] : [],
+    token: names.token,
     serviceTime,
     limits: clientLimits(names.limits),
   };

@@ -59,10 +59,37 @@ function digest(secret: string | Uint8Array): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Refuses requests to any other name than this machine's: a site whose name resolves to it could read the pages. */
-export function checkHost({ headers }: IncomingMessage): void {
-  if (!isLoopbackHost(headers.host))
+/** Whether an `Authorization` header carries the token of the service. */
+export function isBearer(header: string | undefined, token: string): boolean {
+  const [, given = ''] = /^bearer +([^ ]+) *$/i.exec(header ?? '') ?? [];
+  return isSameSecret(given, token);
+}
+
+/**
+ * Refuses requests to any other name than this machine's: a site whose name resolves to it could read the pages. A
+ * service with a token may have any name, since such a site knows neither the token nor the cookie of a session.
+ */
+export function checkHost({ headers }: IncomingMessage, { token }: Pick<Settings, 'token'>): void {
+  if (token === undefined && !isLoopbackHost(headers.host))
     throw new HttpProblem(421, 'Misdirected Request: this service answers at 127.0.0.1 only');
+}
+
+/**
+ * The origin that the client of a service with a token has used, for URLs in its response: a container has another name
+ * and port outside than inside. `undefined` without a token, where there is only one.
+ *
+ * @throws HttpProblem 400 for a `Host` header that is no host
+ */
+export function originOf(
+  { headers }: IncomingMessage,
+  { token }: Pick<Settings, 'token'>,
+): string | undefined {
+  if (token === undefined) return undefined;
+  const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
+  const url = `${scheme}://${headers.host}`;
+  if (!/^[\w.:[\]-]+$/.test(headers.host ?? '') || !URL.canParse(url))
+    throw new HttpProblem(400, 'Bad Request: the Host header is no host');
+  return new URL(url).origin;
 }
 
 /**

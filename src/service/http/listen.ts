@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { isNodeError, OptionError } from '../../errors.js';
 
 /** Options of a server: a request that arrives slowly does not hold its connection for long. */
@@ -10,32 +11,50 @@ export const SLOW_CLIENTS = {
 } as const;
 
 /**
- * Listens on 127.0.0.1.
+ * Listens on an address of this machine.
  *
- * @throws OptionError, named after the option that gave it, for a port that is in use or not allowed.
+ * @throws OptionError, named after the option that gave it, for a port that is in use or not allowed; for another host
+ * than of this machine.
  */
-export async function listen(server: Server, port: number, option: string): Promise<void> {
+export async function listen(
+  server: Server,
+  { host, port }: { readonly host: string; readonly port: number },
+  option: string,
+): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(port, '127.0.0.1', () => {
+      server.listen(port, host, () => {
         server.off('error', reject);
         resolve();
       });
     });
   } catch (error) {
-    throw portError(port, option, error);
+    throw hostError(host, error) ?? portError(port, option, error);
   }
 }
 
-export function urlOf(server: Server): string {
+/** @param host what the server listens on */
+export function urlOf(server: Server, host: string): string {
   const address = server.address() as AddressInfo | null;
   if (address === null) throw new Error('The service does not listen; start it first');
-  return loopbackUrl(address.port);
+  return urlAt(host, address.port);
 }
 
-export function loopbackUrl(port: number): string {
-  return `http://127.0.0.1:${port}`;
+/** The URL of a server that listens on this host, for clients on other machines if it is every address. */
+export function urlAt(host: string, port: number): string {
+  const name = EVERY_ADDRESS.includes(host) ? outerAddress() : host;
+  return new URL(`http://${isIPv6(name) ? `[${name}]` : name}:${port}`).origin;
+}
+
+const EVERY_ADDRESS = ['0.0.0.0', '::'];
+
+/** An address that other machines can reach. */
+function outerAddress(): string {
+  const outer = Object.values(networkInterfaces())
+    .flatMap(addresses => addresses ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal);
+  return outer?.address ?? '127.0.0.1';
 }
 
 /** Ends every connection. */
@@ -45,6 +64,15 @@ export async function closeServer(server: Server): Promise<void> {
     : undefined;
   server.closeAllConnections();
   await closed;
+}
+
+function hostError(host: string, cause: unknown): OptionError | undefined {
+  const isUnknown = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].some(code =>
+    isNodeError(cause, code),
+  );
+  if (!isUnknown) return undefined;
+  const problem = `Cannot listen on ${host}, which is no address of this machine; 0.0.0.0 is all of its addresses`;
+  return new OptionError('host', problem, { cause });
 }
 
 function portError(port: number, option: string, cause: unknown): unknown {

@@ -5,7 +5,7 @@ import type { HttpResponse, RequestContext, Route } from '../http/router.js';
 import { DATA_PATTERN, dataPath } from './data-urls.js';
 import type { JobAccess } from './job-routes.js';
 
-/** The second origin: data files under signed URLs. The URL alone grants access, until it expires. */
+/** Data files under signed URLs, at the second origin or, with a token, at that of the service. The URL alone grants access, until it expires. */
 export function dataRoutes(endpoints: JobAccess): readonly Route[] {
   const { context, urls } = endpoints;
   const { clock, settings } = context;

@@ -8,7 +8,7 @@ import { createDataUrls, type DataUrls } from './data-urls.js';
 import { type JobAccess, jobRoutes } from './job-routes.js';
 import { Jobs, type KeptJob } from './jobs.js';
 
-/** The endpoints of historical jobs, and the second origin that serves their files. */
+/** The endpoints of historical jobs, and the second origin that serves their files on loopback. */
 export class JobEndpoints implements JobAccess {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
@@ -25,8 +25,9 @@ export class JobEndpoints implements JobAccess {
     this.jobs = new Jobs(context);
     this.urls = createDataUrls(seed, account);
     this.#serviceUrl = serviceUrl;
-    this.routes = jobRoutes(this);
-    const listener = new RequestListener(dataRoutes(this), context);
+    const files = dataRoutes(this);
+    this.routes = [...jobRoutes(this), ...(this.#hasOneOrigin ? files : [])];
+    const listener = new RequestListener(files, context);
     this.#files = createServer(SLOW_CLIENTS, (request, response) =>
       listener.handle(request, response),
     );
@@ -38,9 +39,14 @@ export class JobEndpoints implements JobAccess {
     return this.#serviceUrl();
   }
 
-  /** The origin of the data files. */
+  /** The origin of the data files, if it is another one than that of the service. */
   get filesUrl(): string {
-    return urlOf(this.#files);
+    return urlOf(this.#files, this.context.settings.host);
+  }
+
+  /** With a token, outer addresses may lead to the service, as for a container: it knows none but that of a request. */
+  get #hasOneOrigin(): boolean {
+    return this.context.settings.token !== undefined;
   }
 
   /**
@@ -78,7 +84,8 @@ export class JobEndpoints implements JobAccess {
   }
 
   async #open(): Promise<void> {
-    await listen(this.#files, this.context.settings.filesPort, 'filesPort');
+    const { host, filesPort: port } = this.context.settings;
+    if (!this.#hasOneOrigin) await listen(this.#files, { host, port }, 'filesPort');
     await this.jobs.open();
   }
 }

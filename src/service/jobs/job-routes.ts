@@ -1,7 +1,7 @@
 import type { Format } from '../../activity/activity.js';
 import { OptionError } from '../../errors.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess } from '../http/check-access.js';
+import { checkAccess, originOf } from '../http/check-access.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
@@ -38,7 +38,7 @@ export interface JobAccess {
   readonly jobs: Jobs;
   /** The URL of the service. */
   readonly url: string;
-  /** The origin of the data files. */
+  /** The origin of the data files, if it is another one than that of the service. */
   readonly filesUrl: string;
   open(): Promise<void>;
 }
@@ -47,6 +47,8 @@ export interface JobAccess {
 interface JobParts {
   readonly access: JobAccess;
   readonly address: JobAddress;
+  /** The origin of the data files. */
+  readonly filesUrl: string;
   /** Counts a read of jobs. @throws HttpProblem 429 */
   checkReads(): void;
 }
@@ -77,8 +79,10 @@ export function jobRoutes(access: JobAccess): readonly Route[] {
     await access.jobs.settled(MAX_WAIT_MS);
     const { product = '' } = incoming.path;
     const names = [product, 'accounts', account, 'publishers', publisher].map(encodeURIComponent);
-    const base = `${access.url}/historical/${names.join('/')}`;
-    return { access, address: { account, publisher, base }, checkReads };
+    const origin = originOf(incoming.request, settings);
+    const base = `${origin ?? access.url}/historical/${names.join('/')}`;
+    const filesUrl = origin ?? access.filesUrl;
+    return { access, address: { account, publisher, base }, filesUrl, checkReads };
   });
 }
 
@@ -140,21 +144,22 @@ const decide: Handler<JobParts> = async ({ request, path }, { access, address })
   return jsonResponse(200, jobView(runner, address));
 };
 
-const results: Handler<JobParts> = ({ path }, { access, address, checkReads }) => {
-  checkReads();
+const results: Handler<JobParts> = ({ path }, parts) => {
+  const { access } = parts;
+  parts.checkReads();
   const runner = delivered(access, path.uuid);
   const wrong = access.context.faults.matchJob(
     'wrong-totals',
     runner.job.title,
     fault => fault.urlCount !== undefined || fault.totalFileSizeBytes !== undefined,
   );
-  return jsonResponse(200, resultsView(runner, fileAddress(runner, access, address), wrong));
+  return jsonResponse(200, resultsView(runner, fileAddress(runner, parts), wrong));
 };
 
-const csv: Handler<JobParts> = ({ path }, { access, address, checkReads }) => {
-  checkReads();
-  const runner = delivered(access, path.uuid);
-  const text = resultsCsv(runner, fileAddress(runner, access, address));
+const csv: Handler<JobParts> = ({ path }, parts) => {
+  parts.checkReads();
+  const runner = delivered(parts.access, path.uuid);
+  const text = resultsCsv(runner, fileAddress(runner, parts));
   return textResponse(200, text, 'text/csv; charset=utf-8');
 };
 
@@ -200,9 +205,10 @@ function delivered(access: JobAccess, uuid = ''): JobRunner {
 
 function fileAddress(
   { expiresAt }: JobRunner,
-  { urls, filesUrl, context: { clock, settings } }: JobAccess,
-  address: JobAddress,
+  { access, address, filesUrl }: JobParts,
 ): FileAddress {
+  const { urls, context } = access;
+  const { clock, settings } = context;
   const until = Math.min(expiresAt, clock.now() + settings.fileUrlMs);
   return { ...address, urls, filesUrl, expiresAt: until };
 }

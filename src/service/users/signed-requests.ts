@@ -1,7 +1,7 @@
 import { SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
 import type { ServiceContext } from '../context.js';
-import { isSameSecret } from '../http/check-access.js';
+import { isSameSecret, originOf } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { readBody } from '../http/request-body.js';
 import type { RequestContext } from '../http/router.js';
@@ -48,6 +48,7 @@ const REQUIRED = [
  * 8. the nonce, which only a request with a valid signature uses up.
  */
 export class SignedRequests {
+  readonly #settings: ServiceContext['settings'];
   readonly #provider: OAuthProvider;
   readonly #clock: Clock;
   readonly #withinMs: number;
@@ -56,6 +57,7 @@ export class SignedRequests {
   #opened: Promise<void> | undefined;
 
   constructor(provider: OAuthProvider, { clock, settings }: ServiceContext) {
+    this.#settings = settings;
     this.#provider = provider;
     this.#clock = clock;
     this.#withinMs = settings.limits.signedWithinMs;
@@ -116,7 +118,8 @@ export class SignedRequests {
 
     const isSigned = (parameters: readonly Parameter[]) => {
       const method = String(request.method);
-      const url = `http://${request.headers.host}${request.url}`;
+      const origin = originOf(request, this.#settings) ?? `http://${request.headers.host}`;
+      const url = `${origin}${request.url}`;
       const signature = signatureOf({ method, url, parameters }, secret, secretOfToken);
       return isSameSecret(signature, get('oauth_signature'));
     };

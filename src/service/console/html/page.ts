@@ -63,7 +63,7 @@ ${message}
 <div class="lead"><h1>${title}</h1>${lead}</div>
 ${body}
 </main>
-<footer class="foot">The local service of Millrace, on this machine only.</footer>
+<footer class="foot">The local service of Millrace.</footer>
 </body>
 </html>
 `;

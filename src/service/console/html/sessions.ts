@@ -36,13 +36,18 @@ const MAX_FORM_BYTES = 64 * 1024;
 export class Sessions<User> {
   readonly #name: string;
   readonly #path: string;
+  readonly #sameSite: 'Lax' | 'Strict';
   readonly #key = randomBytes(32);
   readonly #sessions = new Map<string, Session<User>>();
 
-  /** @param path The path prefix of the pages, for the cookie. */
-  constructor(name: string, path: string) {
+  /**
+   * @param path The path prefix of the pages, for the cookie.
+   * @param sameSite Whether a link of another site opens the pages with the session (`Lax`) or without it.
+   */
+  constructor(name: string, path: string, sameSite: 'Lax' | 'Strict' = 'Lax') {
     this.#name = name;
     this.#path = path;
+    this.#sameSite = sameSite;
   }
 
   visitor(request: IncomingMessage): Visitor<User> {
@@ -132,7 +137,7 @@ export class Sessions<User> {
   }
 
   #cookie(request: IncomingMessage, id: string, rest = ''): Record<string, string> {
-    const cookie = `${this.#cookieName(request)}=${id}; Path=${this.#path}; HttpOnly; SameSite=Lax${rest}`;
+    const cookie = `${this.#cookieName(request)}=${id}; Path=${this.#path}; HttpOnly; SameSite=${this.#sameSite}${rest}`;
     return { 'Set-Cookie': cookie };
   }
 

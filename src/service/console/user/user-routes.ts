@@ -9,6 +9,7 @@ import {
   type RouteTable,
   routesOf,
 } from '../../http/router.js';
+import type { Settings } from '../../service-options.js';
 import type { User } from '../../users/grants.js';
 import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js';
 import { html, isolated } from '../html/html.js';
@@ -37,7 +38,10 @@ interface UserParts {
  * The pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and their grants.
  * `authenticate` skips the question if the application already has a grant; `authorize` always asks.
  */
-export function userRoutes(oauth: OAuthProvider): readonly Route[] {
+export function userRoutes(
+  oauth: OAuthProvider,
+  settings: Pick<Settings, 'token'>,
+): readonly Route[] {
   const sessions = new Sessions<User>('millrace-user', '/oauth');
   const family = {
     endpoint: 'oauth',
@@ -45,7 +49,7 @@ export function userRoutes(oauth: OAuthProvider): readonly Route[] {
     errorPage: userErrorPage,
   } as const;
   return routesOf(family, TABLE, ({ request }) => {
-    checkHost(request);
+    checkHost(request, settings);
     return { oauth, sessions };
   });
 }
