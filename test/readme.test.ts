@@ -231,7 +231,7 @@ describe('the page of the local service', () => {
   });
 
   it('lists every path of the control path', () => {
-    const routes = controlRoutes(unchecked({}), unchecked({}));
+    const routes = controlRoutes(unchecked({ settings: {} }), unchecked({}));
     const rows = tableOf(service, 'The control path', 'Path').map(([path, methods]) => [
       path,
       methods,
