@@ -15,7 +15,7 @@ import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
 import type { ServiceContext } from './context.js';
 import { type ControlledService, controlRoutes } from './control.js';
-import { firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
+import { type FirstSearch, firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
@@ -149,6 +149,8 @@ export class Service extends Server {
         oauth: this.oauth,
         addresses: origin => this.#addressesAt(origin),
         firstCommand: origin => this.firstCommand(origin),
+        firstSearch: () => this.#firstSearch(),
+        rules: this.#rules,
       }),
       ...(settings.control ? controlRoutes(context, this.#controlled()) : []),
     ];
@@ -203,10 +205,7 @@ export class Service extends Server {
    * archive.
    */
   async firstCommand(origin?: string): Promise<string | undefined> {
-    const { archive, postsPerMinute } = this.#settings;
-    const isGenerated = archive === undefined && postsPerMinute > 0;
-    const now = this.clock.now();
-    const found = isGenerated ? GENERATED_SEARCH : await firstSearch(await this.#visible(), now);
+    const found = await this.#firstSearch();
     return found && firstCommand(this.#addressesAt(origin), found);
   }
 
@@ -293,6 +292,12 @@ export class Service extends Server {
   /** @param url as a client has called the service, which may be another URL than it knows of */
   #addressesAt(url = this.#url()): Addresses {
     return addressesAt(url, this.#settings, () => this.clock.now());
+  }
+
+  async #firstSearch(): Promise<FirstSearch | undefined> {
+    const { archive, postsPerMinute } = this.#settings;
+    const isGenerated = archive === undefined && postsPerMinute > 0;
+    return isGenerated ? GENERATED_SEARCH : firstSearch(await this.#visible(), this.clock.now());
   }
 
   async #whyNotReady(): Promise<string | undefined> {

@@ -1,9 +1,11 @@
 import type { Compliance } from '../compliance/compliance-events.js';
 import type { ServiceContext } from '../context.js';
+import type { FirstSearch } from '../first-search.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-endpoints.js';
 import type { ReplayLog } from '../replay/replay-log.js';
+import type { StreamRules } from '../replay/stream-rules.js';
 import type { UsageMeter } from '../usage/usage-meter.js';
 import { type HtmlValue, html } from './html/html.js';
 import type { Menu } from './html/page.js';
@@ -19,11 +21,15 @@ export interface ConsoleParts {
   addresses(): Addresses;
   /** A command that finds posts; undefined for an empty archive. */
   firstCommand(): Promise<string | undefined>;
+  /** The search of that command. */
+  firstSearch(): Promise<FirstSearch | undefined>;
+  readonly rules: StreamRules;
 }
 
 /** The entries of the menu. */
 export const SECTIONS = {
   overview: ['Overview', '/console'],
+  explore: ['Explore', '/console/explore'],
   jobs: ['Jobs', '/console/jobs'],
   replays: ['Replays', '/console/replays'],
   compliance: ['Compliance', '/console/compliance'],

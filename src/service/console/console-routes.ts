@@ -12,6 +12,7 @@ import {
 import type { OAuthProvider } from '../users/oauth-provider.js';
 import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, menuOf } from './console-page.js';
+import { explorePages } from './explore-pages.js';
 import { faultPages } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
 import {
@@ -32,6 +33,7 @@ import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
 import { replayPages } from './replay-pages.js';
 import { requestPages } from './request-pages.js';
+import { ruleTestPages } from './rule-test-pages.js';
 import { SIGN_IN, SignInAttempts, type SignInParts, showSignIn, signIn } from './sign-in-page.js';
 import { statusRoutes } from './status-routes.js';
 import { usagePages } from './usage-pages.js';
@@ -98,6 +100,8 @@ const SIGN_INS: RouteTable<Visited> = {
 /** The pages for the account holder, after a sign-in with email and password. */
 const PAGES: readonly ConsolePage[] = [
   ...overviewPages,
+  ...explorePages,
+  ...ruleTestPages,
   ...jobPages,
   ...replayPages,
   ...compliancePages,

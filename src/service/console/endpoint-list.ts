@@ -242,7 +242,7 @@ export function curlOf(
   return words.filter(Boolean).join(' ');
 }
 
-function pathOf(...segments: readonly string[]): string {
+export function pathOf(...segments: readonly string[]): string {
   return segments.map(encodeURIComponent).join('/');
 }
 
@@ -254,7 +254,7 @@ const IMPORTED =
   /(?<![\w.])(?:account|chart|collect|compliance|counts|jobs|pipeline|replay|replayRules|search|stdout|take|usage|users)(?=[(.])/g;
 
 /** A command that runs a short script, with its imports from the library. */
-function nodeCommand(script: string): string {
+export function nodeCommand(script: string): string {
   const names = [...new Set(script.match(IMPORTED))].sort().join(', ');
   return `node --input-type=module -e ${shellWord(`import { ${names} } from "millrace";\n${script}`)}`;
 }

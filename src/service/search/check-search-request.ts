@@ -59,18 +59,31 @@ const MAX_BODY_BYTES = 64 * 1024;
  * 6. `next` belongs to this request: 422.
  */
 export function createSearchRequestReader(context: ServiceContext): SearchRequestReader {
-  const { settings, clock, quotas } = context;
-  const { limits } = settings;
-  const tokens = createNextTokens(settings.seed);
+  const { settings, quotas } = context;
+  const resolve = createSearchResolver(context);
   const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
 
-  return async (incoming, { endpoint, names, read }) => {
+  return async (incoming, parameters) => {
     const { account, label } = settings;
     checkAccess(incoming, settings, { product: PRODUCTS, account, label });
-    const product = incoming.path.product as Product;
     checkRate(windows, rateExceeded('over data and counts requests'));
-
     const given = incoming.method === 'GET' ? fromQuery(incoming.url) : await fromBody(incoming);
+    return resolve(incoming.path.product as Product, given, parameters);
+  };
+}
+
+export type SearchResolver = <Parameters>(
+  product: Product,
+  given: Readonly<Record<string, unknown>>,
+  parameters: EndpointParameters<Parameters>,
+) => SearchRequest<Parameters>;
+
+/** Checks the parameters of a request and resolves its dates. What it returns throws HttpProblem 422. */
+export function createSearchResolver({ settings, clock }: ServiceContext): SearchResolver {
+  const { limits, account, label } = settings;
+  const tokens = createNextTokens(settings.seed);
+
+  return (product, given, { endpoint, names, read }) => {
     const problems: string[] = [];
     for (const name of Object.keys(given))
       if (!SHARED_NAMES.includes(name) && !names.includes(name))

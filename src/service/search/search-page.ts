@@ -24,7 +24,7 @@ export async function searchPage(
   context: ServiceContext,
   read: SearchRequestReader,
 ): Promise<HttpResponse> {
-  const request = await read(incoming, parametersOf(context));
+  const request = await read(incoming, searchParameters(context));
   const { window, parameters } = request;
   const { posts, next } = await findPage(request, context, incoming.signal);
   const rule = matchingRule(request);
@@ -55,7 +55,8 @@ export async function searchPage(
 const OPEN = Buffer.from('{"results":[');
 const COMMA = Buffer.from(',');
 
-function parametersOf({
+/** The parameters that only requests for posts have. */
+export function searchParameters({
   settings: { limits },
 }: ServiceContext): EndpointParameters<DataParameters> {
   return {
@@ -81,7 +82,8 @@ interface Page {
   readonly next: string | undefined;
 }
 
-async function findPage(
+/** The posts of a page, newest first, and the `next` of the page after it. */
+export async function findPage(
   request: SearchRequest<DataParameters>,
   { settings, archive }: ServiceContext,
   signal: AbortSignal,

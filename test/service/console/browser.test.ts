@@ -26,6 +26,9 @@ const HOSTILE = `</h2><script>document.title='XSS'</script><img src=x onerror="d
 const LONG = 'unbreakable'.repeat(20);
 const CONSOLE_PAGES = [
   ['/console', 'Overview'],
+  ['/console/explore?query=tea+or+has:vidoes', 'Explore'],
+  ['/console/explore?query=tea', 'Explore'],
+  ['/console/explore/rules', 'Rules for a post'],
   ['/console/jobs', 'Jobs'],
   ['/console/replays', 'Replays'],
   ['/console/compliance', 'Compliance'],

@@ -4,6 +4,8 @@ import { browse, HOSTILE, readable, signedIn } from './browse.js';
 
 const PAGES = [
   '/console',
+  '/console/explore',
+  '/console/explore/rules',
   '/console/jobs',
   '/console/replays',
   '/console/compliance',

@@ -20,6 +20,8 @@ const MAX_HEIGHT = 3_000;
 /** Each page of the console with the buttons of its primary action. */
 const PAGES: readonly (readonly [address: string, primary: readonly string[]])[] = [
   ['/console', []],
+  ['/console/explore', ['Search']],
+  ['/console/explore/rules', ['Test']],
   ['/console/jobs', []],
   ['/console/jobs?page=2', []],
   ['/console/jobs/QUOTED', ['Accept']],

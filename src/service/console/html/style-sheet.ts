@@ -119,7 +119,9 @@ details[open] > summary { margin-bottom: 0.4rem; }
 .commands > * + * { margin-top: 0.9rem; }
 .commands > section { border-top: 1px solid var(--line); padding-top: 0.9rem; gap: 0.5rem; }
 
-/* Posts */
+/* Rules and posts */
+.problem { white-space: pre; overflow-x: auto; padding: 0.6rem 0.75rem; border-radius: 0.5rem; }
+.problem:not(.bad, .warn) { background: var(--sunken); }
 .post { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.35rem; }
 .post + .post { border-top: 1px solid var(--line); padding-top: 0.8rem; }
 .post > p time { color: var(--quiet); font-size: 0.85rem; margin-left: 0.4rem; }
@@ -183,6 +185,7 @@ legend { font-weight: 600; padding: 0; margin-bottom: 0.4rem; }
 .field > label { font-weight: 600; font-size: 0.95rem; }
 .hint { color: var(--quiet); font-size: 0.85rem; }
 input, select, button, textarea { font: inherit; color: inherit; }
+textarea { font-family: var(--mono); font-size: 0.9rem; resize: vertical; }
 input:not([type=checkbox]), select, textarea { width: 100%; min-height: 2.75rem; padding: 0.5rem 0.7rem; background: var(--surface); border: 1px solid var(--quiet); border-radius: 0.5rem; }
 input[type=checkbox] { width: 1.2rem; height: 1.2rem; margin: 0; accent-color: var(--accent); }
 .check { display: flex; align-items: center; gap: 0.6rem; min-height: 2.75rem; }

@@ -3,8 +3,12 @@ import { type Html, html } from './html.js';
 
 /** An instant, to the second. */
 export function instant(ms: number): Html {
-  const iso = isoOf(ms, SECOND);
-  return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', ' UTC')}</time>`;
+  return html`<time datetime="${isoOf(ms, SECOND)}">${instantText(ms)}</time>`;
+}
+
+/** `2026-11-21 20:33:12 UTC` */
+export function instantText(ms: number): string {
+  return isoOf(ms, SECOND).replace('T', ' ').replace('Z', ' UTC');
 }
 
 /** The same for a narrow column: the time of day above the date. */

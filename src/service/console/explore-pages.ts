@@ -1,0 +1,186 @@
+import { checkRule } from '../../rules/language/check-rule.js';
+import { compileRule } from '../../rules/match/compile-rule.js';
+import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../time.js';
+import { HttpProblem } from '../http/http-problem.js';
+import {
+  createSearchResolver,
+  type Product,
+  type SearchRequest,
+} from '../search/check-search-request.js';
+import { findPage, searchParameters } from '../search/search-page.js';
+import type { ConsolePage, ConsoleParts } from './console-page.js';
+import { curlOf, nodeCommand, pathOf } from './endpoint-list.js';
+import { type Bar, barChart } from './html/bar-chart.js';
+import { type Html, html } from './html/html.js';
+import { choices, command, messageBox } from './html/page-parts.js';
+import { withParameters } from './html/table.js';
+import { countOf, instantText, windowOf } from './html/units.js';
+import { matchedTerms } from './matched-terms.js';
+import { postView } from './post-view.js';
+import { problemsView } from './rule-view.js';
+
+export const EXPLORE = '/console/explore';
+export const RULE_TEST = '/console/explore/rules';
+
+/** Searches as people do them. They count neither as requests nor for usage. */
+export const explorePages: readonly ConsolePage[] = [
+  {
+    pattern: EXPLORE,
+    section: 'explore',
+    async show({ parts, incoming: { url, signal } }) {
+      const asked = await askedBy(url, parts);
+      const { query } = asked;
+      const { problems } = checkRule(query, { product: 'search' });
+      const isInvalid = problems.some(({ severity }) => severity === 'error');
+      const withRule = (rule: string) =>
+        withParameters(url, { query: rule, next: undefined, check: undefined });
+      // While someone types, only the problems are asked for.
+      const isDue = url.searchParams.has('query') && !url.searchParams.has('check');
+      return {
+        title: 'Explore',
+        lead: 'The posts that a query finds, as search of the 30-day and the full archive finds them. It counts neither as a request nor for usage.',
+        body: html`${tabs(EXPLORE)}<section class="card" aria-label="Query">${queryForm(asked)}
+<div id="problems" data-live aria-live="polite">${query !== '' && problems.length > 0 && problemsView(query, problems, withRule)}</div></section>
+${isDue && !isInvalid && (await resultOf(asked, url, parts, signal))}`,
+      };
+    },
+  },
+];
+
+/** Links between the query and the test of rules. */
+export function tabs(current: string): Html {
+  const all = { [EXPLORE]: 'Posts of a query', [RULE_TEST]: 'Rules for a post' };
+  return choices(
+    'What to explore',
+    Object.entries(all).map(([address, name]) => ({
+      name,
+      address,
+      isCurrent: address === current,
+    })),
+  );
+}
+
+interface Asked {
+  readonly product: Product;
+  readonly query: string;
+  /** As fields of a form have them: `2024-01-31T12:00`. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What the address asks for; without a query what finds something. */
+async function askedBy({ searchParams }: URL, parts: ConsoleParts): Promise<Asked> {
+  const first = searchParams.has('query') ? undefined : await parts.firstSearch();
+  const { query = '', fromDate, toDate } = first?.parameters ?? {};
+  const field = (timestamp: string | undefined) =>
+    timestamp === undefined
+      ? ''
+      : new Date(parseTimestamp(timestamp) ?? 0).toISOString().slice(0, 16);
+  const aDayAgo = formatTimestamp(parts.context.clock.now() - DAY);
+  const product = searchParams.get('product') ?? first?.product;
+  return {
+    product: product === 'fullarchive' ? product : '30day',
+    query: searchParams.get('query') ?? query,
+    from: searchParams.get('from') ?? field(fromDate ?? (first && aDayAgo)),
+    to: searchParams.get('to') ?? field(toDate),
+  };
+}
+
+function queryForm({ product, query, from, to }: Asked): Html {
+  const date = (name: string, label: string, value: string, hint: string) =>
+    html`<div class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="datetime-local" value="${value}"><span class="hint">${hint}</span></div>`;
+  return html`<form action="${EXPLORE}" data-check>
+<div class="field"><label for="query">Query</label><textarea id="query" name="query" rows="2" spellcheck="false" autocapitalize="none" aria-describedby="problems" required>${query}</textarea></div>
+<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${[
+    '30day',
+    'fullarchive',
+  ].map(
+    name => html`<option${name === product && html` selected`}>${name}</option>`,
+  )}</select></div>
+${date('from', 'From', from, 'in UTC; by default 30 days before the end')}${date('to', 'To', to, 'in UTC; by default now')}</div>
+<div class="row"><button class="main">Search</button></div></form>`;
+}
+
+/** Posts on a page: the fewest that the service allows. */
+const POSTS = 10;
+
+async function resultOf(
+  { product, query, from, to }: Asked,
+  url: URL,
+  parts: ConsoleParts,
+  signal: AbortSignal,
+): Promise<Html> {
+  const { context } = parts;
+  const given = {
+    query,
+    ...(from !== '' && { fromDate: from.replace(/\D/g, '') }),
+    ...(to !== '' && { toDate: to.replace(/\D/g, '') }),
+    maxResults: String(POSTS),
+  };
+  const next = url.searchParams.get('next') ?? undefined;
+  try {
+    const parameters = searchParameters(context);
+    const request = createSearchResolver(context)(product, { ...given, next }, parameters);
+    const { posts, next: older } = await findPage(request, context, signal);
+    const pager =
+      older !== undefined &&
+      html`<nav class="row" aria-label="Pages"><a class="button plain" rel="next" href="${withParameters(url, { next: older })}">Older</a></nav>`;
+    return html`${next === undefined && (await chartOf(request, parts, signal))}
+<section class="card" aria-labelledby="posts"><h2 id="posts">Posts</h2>
+${posts.length === 0 ? html`<p class="empty">${older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
+<section class="card" aria-labelledby="request"><h2 id="request">This request</h2>${commandsOf(product, given, parts)}</section>`;
+  } catch (error) {
+    if (!(error instanceof HttpProblem)) throw error;
+    return messageBox({ tone: 'bad', text: error.message });
+  }
+}
+
+function commandsOf(
+  product: Product,
+  given: Readonly<Record<string, string>>,
+  { addresses }: ConsoleParts,
+): Html {
+  const { baseUrl, account, label } = addresses();
+  const address = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}.json`;
+  const { maxResults, ...options } = given;
+  const source = `search(account(), ${JSON.stringify({ product, ...options, limit: Number(maxResults) })})`;
+  return html`<p class="quiet">For a shell that has the <a href="/console#start">variables of the overview</a>.</p>
+${command('curl', curlOf(`${address}?${new URLSearchParams(given)}`, {}))}${command('Millrace', nodeCommand(`await pipeline(${source}, stdout());`))}`;
+}
+
+const BUCKETS = [MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
+const MAX_BARS = 62;
+/** Milliseconds of real time that a page waits for counts. */
+const COUNT_MS = 2_000;
+
+/** The counts of the window, in as many buckets as a chart shows. */
+async function chartOf(
+  { tree, window, asOf }: SearchRequest<unknown>,
+  { context }: ConsoleParts,
+  signal: AbortSignal,
+): Promise<Html> {
+  const { from } = window;
+  const to = Math.min(window.to, asOf - context.settings.limits.searchDelayMs);
+  if (from >= to) return html``;
+  const bucketMs = BUCKETS.find(ms => (to - from) / ms <= MAX_BARS) ?? 365 * DAY;
+  const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
+  const archive = await context.archive();
+  const { buckets, reached } = await archive.counts(rule, { from, to }, bucketMs, {
+    deadlineMs: COUNT_MS,
+    signal,
+  });
+  const every = Math.ceil(buckets.length / 4);
+  const bars = buckets.map(({ start, count }, index): Bar => {
+    const name = instantText(start);
+    const isLabelled = (buckets.length - 1 - index) % every === 0;
+    const label = bucketMs < DAY ? name.slice(11, 16) : name.slice(0, 10);
+    return { name, label: isLabelled ? label : '', value: count };
+  });
+  const total = countOf(
+    buckets.reduce((sum, { count }) => sum + count, 0),
+    'post',
+  );
+  return html`<section class="card" aria-labelledby="counts"><h2 id="counts">${total}</h2>
+<p class="quiet">${windowOf({ from, to: reached })}${reached < to && `: counting the rest takes longer than ${COUNT_MS / 1000} s`}</p>
+${barChart({ summary: `${total} over time`, bars })}</section>`;
+}

@@ -1,0 +1,113 @@
+import type { Activity } from '../../activity/activity.js';
+import { DataError, OptionError } from '../../errors.js';
+import { checkRule } from '../../rules/language/check-rule.js';
+import { explainMatch, renderExplanation } from '../../rules/match/explain-match.js';
+import { RULE_PRODUCTS, type RuleProduct } from '../../rules/post/dialect.js';
+import { Posts } from '../posts/posts.js';
+import { readGiven } from '../posts/read-given.js';
+import type { ConsolePage, ConsoleParts, PageContent, PageRequest } from './console-page.js';
+import { RULE_TEST, tabs } from './explore-pages.js';
+import { type Html, html } from './html/html.js';
+import { csrfField, messageBox, stateOf } from './html/page-parts.js';
+import { countOf } from './html/units.js';
+import { postView } from './post-view.js';
+import { problemsView } from './rule-view.js';
+
+/** Tells which rules match a post, and why. Nothing is stored. */
+export const ruleTestPages: readonly ConsolePage[] = [
+  {
+    pattern: RULE_TEST,
+    section: 'explore',
+    async show(visit) {
+      const { rules } = visit.parts;
+      await rules.open();
+      const values = rules.all().slice(0, MAX_OFFERED);
+      return shown(visit, {
+        rules: values.map(({ value }) => value).join('\n'),
+        post: '',
+        product: 'replay',
+      });
+    },
+    act(visit, form) {
+      const product = RULE_PRODUCTS.find(name => name === form.get('product')) ?? 'replay';
+      const test = { rules: form.get('rules') ?? '', post: form.get('post') ?? '', product };
+      try {
+        return shown(visit, test, resultOf(test, visit.parts));
+      } catch (error) {
+        if (!(error instanceof OptionError || error instanceof DataError)) throw error;
+        const box = messageBox({ tone: 'bad', text: error.message }, 'problem');
+        return { ...shown(visit, test, box), status: 422 };
+      }
+    },
+  },
+];
+
+/** Rules of the stream with which the form begins. */
+const MAX_OFFERED = 20;
+
+interface RuleTest {
+  /** One a line. */
+  readonly rules: string;
+  readonly post: string;
+  readonly product: RuleProduct;
+}
+
+function shown(
+  { csrf }: PageRequest,
+  { rules, post, product }: RuleTest,
+  result?: Html,
+): PageContent {
+  const area = (name: string, label: string, value: string, hint: string) =>
+    html`<div class="field"><label for="${name}">${label}</label><textarea id="${name}" name="${name}" rows="5" spellcheck="false" required aria-describedby="${name}-hint">${value}</textarea><span class="hint" id="${name}-hint">${hint}</span></div>`;
+  return {
+    title: 'Rules for a post',
+    lead: 'Which rules match a post, and why.',
+    body: html`${tabs(RULE_TEST)}<section class="card" aria-label="Test"><form method="post" action="${RULE_TEST}">${csrfField(csrf)}
+${area('post', 'Post', post, 'Its JSON in either format, some fields of one, or only its text')}
+${area('rules', 'Rules', rules, 'One a line')}
+<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${RULE_PRODUCTS.map(
+      name => html`<option${name === product && html` selected`}>${name}</option>`,
+    )}</select></div></div>
+<div class="row"><button class="main">Test</button></div></form></section>${result}`,
+  };
+}
+
+/** @throws OptionError or DataError for what is not a post. */
+function resultOf({ rules, post, product }: RuleTest, parts: ConsoleParts): Html {
+  const activity = activityOf(post, parts);
+  const results = rules
+    .split(/\r?\n/)
+    .map(rule => rule.trim())
+    .filter(rule => rule !== '')
+    .map(rule => explained(rule, activity, product));
+  const count = results.filter(({ matched }) => matched).length;
+  return html`<section class="card" aria-labelledby="result"><h2 id="result">${count} of ${countOf(results.length, 'rule')} ${count === 1 ? 'matches' : 'match'}</h2>
+<ul class="stack">${results.map(({ view }) => html`<li class="stack">${view}</li>`)}</ul>${postView(activity)}</section>`;
+}
+
+function explained(rule: string, activity: Activity, product: RuleProduct) {
+  const { tree, problems } = checkRule(rule, { product });
+  if (tree === undefined)
+    return {
+      matched: false,
+      view: html`<p>${stateOf('not a rule', 'bad')}</p>${problemsView(rule, problems)}`,
+    };
+  const explanation = explainMatch(rule, activity, { product });
+  const state = explanation.matched
+    ? stateOf('matches', 'good')
+    : stateOf('does not match', 'idle');
+  return {
+    matched: explanation.matched,
+    view: html`<p>${state}</p><pre class="problem">${renderExplanation(explanation)}</pre>`,
+  };
+}
+
+/** The post of a text. Fields are completed as those of exact posts are. */
+function activityOf(text: string, { context: { clock }, compliance }: ConsoleParts): Activity {
+  const json = /^\s*[{[]/.test(text) ? text : JSON.stringify({ text: text.trim() });
+  const [given] = readGiven(json);
+  if (given?.kind === 'exact') return given.activity;
+  const [completed] = new Posts([], 'original', { clock, compliance }).add(json);
+  if (completed === undefined) throw new OptionError('post', 'There is no post');
+  return completed;
+}

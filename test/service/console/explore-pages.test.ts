@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../../src/time.js';
+import { NOW, teaPosts } from '../local-service.js';
+import { originalPost } from '../memory-archive.js';
+import { HOSTILE, readable, signedIn } from './browse.js';
+
+const page = (parameters: Record<string, string>) =>
+  `/console/explore?${new URLSearchParams(parameters)}`;
+
+describe('the page that explores posts', () => {
+  it('shows counts as a chart, the posts with what matched, and the request as commands', async () => {
+    const { browser, baseUrl } = await signedIn(teaPosts(30));
+    const { text, status } = await browser.get(
+      page({ query: 'tea lang:en', product: '30day', from: '2024-05-14T00:00', to: '' }),
+    );
+    expect(status).toBe(200);
+    const seen = readable(text);
+    expect(seen).toContain('30 posts 2024-05-14 00:00 to 2024-05-15 12:34 UTC');
+    expect(text).toMatch(/<title>2024-05-14 12:00:00 UTC: 30<\/title>/);
+    expect(seen).toMatch(/Ann @ann 2024-05-14 12:34:56 UTC tea number 0 .*Matched: tea , lang:en/);
+    expect(text).toContain('<mark>tea</mark> number 9<');
+    expect(text).not.toContain('number 10<');
+    expect(seen).toContain(
+      `curl -u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD" '${baseUrl}/search/30day/accounts/local/dev.json?query=tea+lang%3Aen&fromDate=202405140000&maxResults=10'`,
+    );
+    expect(seen).toContain(
+      'search(account(), {"product":"30day","query":"tea lang:en","fromDate":"202405140000","limit":10})',
+    );
+    const next = /rel="next" href="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    const second = (await browser.get(String(next))).text;
+    expect(second).toContain('<mark>tea</mark> number 10<');
+    expect(second).not.toMatch(/number 9<|class="chart"/);
+  });
+
+  it('counts neither as a request nor for usage, and keeps to no rate', async () => {
+    const { browser, service } = await signedIn(teaPosts(3), { limits: 'strict' });
+    for (let i = 0; i < 30; i++) await browser.get(page({ query: 'tea' }));
+    expect((await browser.get(page({ query: 'tea' }))).text).toContain('number 2<');
+    expect(service.requests({ endpoint: 'search' })).toEqual([]);
+    expect(readable((await browser.get('/console/usage')).text)).toContain('Nothing used');
+  });
+
+  it('shows what is wrong with a query, with carets, and links that apply suggestions', async () => {
+    const { browser } = await signedIn(teaPosts(3));
+    const { text } = await browser.get(page({ query: 'tea has:vidoes', product: 'fullarchive' }));
+    expect(readable(text)).toContain('error[R014]: unknown value `vidoes` for `has:`');
+    expect(text).toContain('  |         ^^^^^^ did you mean');
+    expect(text).not.toMatch(/class="post"|class="chart"/);
+    const links = [...text.matchAll(/<a href="([^"]*)">Apply/g)].map(
+      ([, link]) => new URL(String(link).replaceAll('&amp;', '&'), 'http://localhost').searchParams,
+    );
+    expect(links.map(link => Object.fromEntries(link))).toEqual([
+      { query: 'tea has:videos', product: 'fullarchive' },
+    ]);
+    const two = readable((await browser.get(page({ query: 'tea has:vidoes has:linsk' }))).text);
+    expect(two).toContain('Apply all 2');
+  });
+
+  it('searches in spite of a warning, and says what is wrong with the dates', async () => {
+    const { browser } = await signedIn(teaPosts(3));
+    const warned = readable((await browser.get(page({ query: 'tea or coffee' }))).text);
+    expect(warned).toContain('warning[R101]');
+    expect(warned).toContain('0 posts');
+    const dated = await browser.get(page({ query: 'tea', from: '2024-01-01T00:00' }));
+    expect(readable(dated.text)).toContain('The product 30day begins at');
+    const reversed = page({ query: 'tea', from: '2024-05-15T00:00', to: '2024-05-14T00:00' });
+    expect(readable((await browser.get(reversed)).text)).toContain("It must be before 'toDate'");
+    expect(readable((await browser.get(page({ query: 'tea', next: 'x' }))).text)).toContain(
+      "Invalid value for parameter 'next'",
+    );
+  });
+
+  it('does not search while someone types', async () => {
+    const { browser } = await signedIn(teaPosts(3));
+    const { text } = await browser.get(page({ query: 'tea or coffee', check: '' }));
+    expect(text).not.toMatch(/class="post"|class="chart"/);
+    expect(readable(text)).toContain('warning[R101]');
+    expect(text).not.toMatch(/[?;]check=/);
+  });
+
+  it('begins with a search that finds posts, however old they are', async () => {
+    const old = [originalPost(NOW - 400 * DAY, '1000000000000000001', 'old tea')];
+    const { browser } = await signedIn(old);
+    const { text } = await browser.get('/console/explore');
+    expect(text).toContain('>from:ann</textarea>');
+    expect(text).toContain('<option selected>fullarchive</option>');
+    expect(text).not.toContain('class="post"');
+    const [, from] = /name="from" type="datetime-local" value="([^"]*)"/.exec(text) ?? [];
+    const [, to] = /name="to" type="datetime-local" value="([^"]*)"/.exec(text) ?? [];
+    const found = await browser.get(
+      page({ query: 'from:ann', product: 'fullarchive', from: String(from), to: String(to) }),
+    );
+    expect(found.text).toContain('old tea');
+  });
+
+  it('offers a form also for an empty archive', async () => {
+    const { browser } = await signedIn([]);
+    expect((await browser.get('/console/explore')).text).toContain('required></textarea>');
+    const { text } = await browser.get(page({ query: 'tea' }));
+    expect(readable(text)).toContain('None in this window.');
+  });
+
+  it('has no more bars than fit, in any window', async () => {
+    const { browser } = await signedIn(teaPosts(3, { newest: HOUR / 2 }));
+    const bars = async (from: number, product = 'fullarchive') => {
+      const text = new Date(from).toISOString().slice(0, 16);
+      const shown = await browser.get(page({ query: 'tea', product, from: text }));
+      expect(readable(shown.text)).toContain('3 posts');
+      return shown.text.match(/<rect class="bar"/g)?.length ?? 0;
+    };
+    expect(await bars(NOW - 61 * MINUTE)).toBe(62);
+    expect(await bars(NOW - 20 * DAY)).toBeLessThanOrEqual(63);
+    expect(await bars(Date.UTC(2006, 3, 1))).toBe(19);
+  });
+
+  it('escapes queries and posts', async () => {
+    const hostile = [originalPost(NOW - HOUR, '1', `tea ${HOSTILE}`)];
+    const { browser } = await signedIn(hostile);
+    for (const query of [`"${HOSTILE}"`, 'tea', HOSTILE])
+      expect((await browser.get(page({ query, from: HOSTILE, to: HOSTILE }))).text).not.toMatch(
+        /<script>|<img/,
+      );
+    expect((await browser.get(page({ query: 'tea' }))).text).not.toMatch(/<script>|<img/);
+  });
+});

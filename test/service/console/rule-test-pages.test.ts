@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { NOW } from '../local-service.js';
+import { originalPost, streamsPost } from '../memory-archive.js';
+import { HOSTILE, readable, signedIn } from './browse.js';
+
+const PAGE = '/console/explore/rules';
+
+async function tester() {
+  const { browser, ask, service } = await signedIn();
+  await browser.get(PAGE);
+  const test = async (post: string, rules: string, product = 'replay') => {
+    const { status, text } = await browser.post(PAGE, { post, rules, product });
+    return { status, text, seen: readable(text) };
+  };
+  return { browser, ask, service, test };
+}
+
+describe('the test of rules', () => {
+  it('says which rules match a post, and why', async () => {
+    const { test, service } = await tester();
+    const post = originalPost(NOW, '1790000000000000001', 'green tea');
+    const { status, seen } = await test(
+      post.activity.raw.toString(),
+      'tea -coffee\r\n\ncoffee lang:en\ntea has:vidoes',
+    );
+    expect(status).toBe(200);
+    expect(seen).toContain('1 of 3 rules matches');
+    expect(seen).toContain('matches yes tea -coffee > yes tea > yes -coffee');
+    expect(seen).toContain('does not match no coffee lang:en > no coffee yes lang:en');
+    expect(seen).toContain('not a rule error[R014]: unknown value `vidoes`');
+    expect(seen).toContain('"id": 1790000000000000001');
+    expect(service.posts.list()).toEqual([]);
+  });
+
+  it('takes the other format, fields of a post, and only a text', async () => {
+    const { test } = await tester();
+    const post = streamsPost(NOW, '1', 'green tea').activity.raw.toString();
+    expect((await test(post, 'tea from:ann')).seen).toContain('1 of 1 rule matches');
+    const fields = JSON.stringify({ text: 'Snow in #Oslo', author: 'bob', lang: 'no' });
+    expect((await test(fields, '#oslo from:bob lang:no')).seen).toContain('1 of 1 rule matches');
+    expect((await test('Snow in #Oslo', '#oslo\nsnow\nrain')).seen).toContain(
+      '2 of 3 rules match ',
+    );
+  });
+
+  it('follows the product', async () => {
+    const { test } = await tester();
+    expect((await test('cafe', 'café', 'search')).seen).toContain('1 of 1 rule');
+    expect((await test('cafe', 'café', 'historical')).seen).toContain('0 of 1 rule');
+  });
+
+  it.each(['{"text":5}', '{"created_at":"yesterday"}', '[', '{}', ' '])(
+    'says what is wrong with %s as a post, and keeps what was typed',
+    async post => {
+      const { test } = await tester();
+      const { status, text } = await test(post, 'tea');
+      expect(status).toBe(422);
+      expect(text).toMatch(/role="alert" id="problem">[^<]{10}/);
+      expect(text).toContain('>tea</textarea>');
+    },
+  );
+
+  it('begins with the rules of the stream', async () => {
+    const { browser, ask } = await tester();
+    const rules = [{ value: 'tea' }, { value: 'coffee lang:en' }];
+    const path = '/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json';
+    await ask(path, { method: 'POST', body: JSON.stringify({ rules }) });
+    expect((await browser.get(PAGE)).text).toContain('>tea\ncoffee lang:en</textarea>');
+  });
+
+  it('escapes what was typed, and refuses a form of another site', async () => {
+    const { browser, test } = await tester();
+    expect((await test(HOSTILE, HOSTILE)).text).not.toMatch(/<script>|<img/);
+    const fields = { post: 'tea', rules: 'tea', csrf: '' };
+    expect((await browser.post(PAGE, fields)).status).toBe(403);
+  });
+});
