@@ -138,6 +138,7 @@ export { take } from './operators/take.js';
 export { tap } from './operators/tap.js';
 export { type ThrottleOptions, throttle } from './operators/throttle.js';
 export { through } from './operators/through.js';
+export { type WithReferencedOptions, withReferenced } from './operators/with-referenced.js';
 export type { ParquetCompression } from './parquet/page-codec.js';
 export { type ReplayOptions, type ReplayWait, replay, type StreamType } from './replay/replay.js';
 export * as replayRules from './replay/replay-rules.js';

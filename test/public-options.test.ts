@@ -147,6 +147,7 @@ const CALLS: readonly Row[] = [
   ['replayRules.list', o => millrace.replayRules.list(acme, o), 'singal', 'signal'],
   ['users.requestToken', o => millrace.users.requestToken(acme, o), 'callbck', 'callback'],
   ['routeByTag', o => millrace.routeByTag(o), 'untaged', 'untagged'],
+  ['withReferenced', o => millrace.withReferenced(o), 'onyl', 'only'],
   ['rules.RuleMatcher', o => new millrace.rules.RuleMatcher(o), 'frequncy', 'frequency'],
   [
     'jobs.run',

@@ -251,6 +251,7 @@ const OPERATORS: Stages = {
     reads: ANY.filter(name => name !== 'null'),
     refusal: 'A stream of Node takes no null',
   },
+  withReferenced: { wrong: OPTIONS, right: () => [], reads: POSTS },
   withoutDeleted: {
     needs: 'tombstones',
     wrong: [
@@ -367,7 +368,7 @@ const OTHERS = new Set([
     'print',
   ].map(name => `rules.${name}`),
   ...['rules.renderExplanation', 'rules.renderProblem'],
-  ...['complianceEvents', 'counts', 'engagement', 'posts', 'toCsv', 'toRow', 'usage'].map(
+  ...['complianceEvents', 'counts', 'engagement', 'posts', 'toCsv', 'toRow', 'usage', 'users'].map(
     name => `tables.${name}`,
   ),
   ...['usage.chart', 'usage.report', 'usage.table'],

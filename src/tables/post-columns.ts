@@ -299,6 +299,33 @@ const COLUMNS = {
 /** The default columns: content, author, place, rules and counts of a post. */
 export const posts = builtIn(POSTS, viewOf, COLUMNS);
 
+/**
+ * The columns of the author of a post: the same as the `author_` columns of `posts`, by shorter names. A row is of one
+ * post, so `dedupe({ key: post => post.author.id })` before the sink makes it a row an author.
+ */
+export const users = builtIn(POSTS, viewOf, {
+  id: COLUMNS.author_id,
+  handle: COLUMNS.author_handle,
+  name: COLUMNS.author_name,
+  description: COLUMNS.author_description,
+  location: COLUMNS.author_location,
+  url: COLUMNS.author_url,
+  image: COLUMNS.author_image,
+  verified: COLUMNS.author_verified,
+  protected: COLUMNS.author_protected,
+  created_at: COLUMNS.author_created_at,
+  posts: COLUMNS.author_posts,
+  followers: COLUMNS.author_followers,
+  following: COLUMNS.author_following,
+  listed: COLUMNS.author_listed,
+  favorites: COLUMNS.author_favorites,
+  country_code: COLUMNS.author_country_code,
+  region: { ...COLUMNS.author_region, meaning: 'As `country_code`' },
+  locality: { ...COLUMNS.author_locality, meaning: 'As `country_code`' },
+  seen_in: { ...COLUMNS.id, meaning: 'Id of the post that the row was read from' },
+  seen_at: { ...COLUMNS.posted_at, meaning: 'When that post was posted' },
+});
+
 /** What each column reads of a post. */
 export const POST_COLUMNS: Readonly<Record<PostColumnName, Definition<PostView, ColumnType>>> =
   COLUMNS;

@@ -4,7 +4,7 @@ export type { Columns } from './columns.js';
 export { complianceEvents } from './compliance-columns.js';
 export { counts } from './count-columns.js';
 export { engagementColumns as engagement } from './engagement-columns.js';
-export { type PostColumnName, type PostItem, posts } from './post-columns.js';
+export { type PostColumnName, type PostItem, posts, users } from './post-columns.js';
 export type { InvalidValues } from './row-reader.js';
 export type { NeedsColumns, TableOptions } from './table-options.js';
 export { toCsv } from './to-csv.js';

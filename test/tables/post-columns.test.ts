@@ -282,6 +282,28 @@ describe('the row of a post', () => {
   });
 });
 
+describe('the row of a user', () => {
+  it('is of the author of a post, with what the columns of posts say of the author', () => {
+    const userOf = tables.toRow(tables.users);
+    const from = Date.parse('2024-03-05T14:07Z');
+    for (const format of ['original', 'activity_streams'] as const)
+      for (const post of samplePosts(from, { postsPerMinute: 30, format })) {
+        const row: Record<string, unknown> = rowOf(post);
+        const { seen_in: seenIn, seen_at: seenAt, ...author } = userOf(post);
+        expect(author).toEqual(
+          Object.fromEntries(Object.keys(author).map(name => [name, row[`author_${name}`]])),
+        );
+        expect([seenIn, seenAt]).toEqual([post.id, post.postedAt]);
+      }
+  });
+
+  it('has each column that posts have of the author', () => {
+    const names = Object.keys(tables.posts).filter(name => name.startsWith('author_'));
+    const own = Object.keys(tables.users).filter(name => !name.startsWith('seen_'));
+    expect(own.map(name => `author_${name}`)).toEqual(names);
+  });
+});
+
 /** Both formats say the same only where a handle belongs to one user, and each link to one page. */
 function consistent(model: PostModel): PostModel {
   const idOf = (handle: string) =>

@@ -1,0 +1,64 @@
+import type { Activity } from '../activity/activity.js';
+import { checkActivities } from '../activity/wrong-item.js';
+import { checkOptions, flag, type OptionTable } from '../check.js';
+import { type Operator, ownOperator } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
+
+/** Whether `withReferenced` passes the posts themselves, too. */
+export interface WithReferencedOptions {
+  /**
+   * Passes the referenced posts only, not the posts that refer to them.
+   * @default false
+   */
+  readonly only?: boolean | undefined;
+}
+
+const OPTIONS = {
+  only: flag('whether only referenced posts pass', false),
+} satisfies OptionTable<WithReferencedOptions>;
+
+/**
+ * Passes each post and, after it, the posts that came within it: the one that it shares, and those that it or the shared
+ * one quotes. Each is an `Activity` of its own, with the bytes that were delivered and without matching rules. The post
+ * that a reply answers is not delivered.
+ *
+ * The same post may be referenced many times, and be delivered by itself: `dedupe` behind this passes the first of them.
+ *
+ * @throws OptionError Immediately, when an option is invalid.
+ * @throws DataError From the flow, for an item that is not an activity.
+ *
+ * @example
+ * pipeline(
+ *   search(account(), query),
+ *   withReferenced(),
+ *   dedupe(),
+ *   csv({ path: 'out/{day}.csv', columns: tables.posts }),
+ * );
+ */
+export function withReferenced(options: WithReferencedOptions = {}): Operator<Activity, Activity> {
+  const { only } = checkOptions('withReferenced', OPTIONS, options);
+  return ownOperator(
+    async function* (input) {
+      for await (const batch of input) {
+        checkActivities('withReferenced', batch);
+        const items = withOrigin(batch.origin, () =>
+          batch.items.flatMap(post => {
+            const referenced = referencedBy(post);
+            return only ? referenced : [post, ...referenced];
+          }),
+        );
+        yield { ...batch, items };
+      }
+    },
+    { step: { step: 'withReferenced', only } },
+  );
+}
+
+/** The service nests a share, and within it a quote, no deeper. */
+function referencedBy(post: Activity): Activity[] {
+  const { retweeted, quoted } = post;
+  const found = new Map<string, Activity>();
+  for (const one of [retweeted, retweeted?.quoted, quoted])
+    if (one !== undefined && !found.has(one.id)) found.set(one.id, one);
+  return [...found.values()];
+}

@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { DataError } from '../../src/errors.js';
+import { map } from '../../src/operators/map.js';
+import { withReferenced } from '../../src/operators/with-referenced.js';
+import { arbitraryPost } from '../activity/arbitrary-post.js';
+import type { PostModel } from '../activity/post-model.js';
+import { all } from '../json/cut.js';
+import { source } from './batches.js';
+
+const post = (members: object) =>
+  new Activity(Buffer.from(JSON.stringify({ created_at: 'x', ...members })));
+const idsOf = async (items: Activity[], only = false) =>
+  all(map(({ id }: Activity) => id)(withReferenced({ only })(source([items]))));
+
+const quoted = { created_at: 'x', id_str: '3' };
+const shared = { created_at: 'x', id_str: '2', quoted_status: quoted };
+
+describe('withReferenced', () => {
+  it('passes after each post the one that it shares, and those that are quoted', async () => {
+    const share = post({ id_str: '1', retweeted_status: shared });
+    const quote = post({ id_str: '4', quoted_status: quoted });
+    expect(await idsOf([share, post({ id_str: '5' }), quote])).toEqual([
+      ...['1', '2', '3', '5', '4', '3'],
+    ]);
+  });
+
+  it('passes a post once that a share and its shared post both quote', async () => {
+    const share = post({ id_str: '1', retweeted_status: shared, quoted_status: quoted });
+    expect(await idsOf([share])).toEqual(['1', '2', '3']);
+  });
+
+  it('passes the referenced posts alone, where it is asked to', async () => {
+    const share = post({ id_str: '1', retweeted_status: shared });
+    expect(await idsOf([share, post({ id_str: '5' })], true)).toEqual(['2', '3']);
+  });
+
+  it('gives the bytes and the fields of the delivered posts, of both formats', async () => {
+    const expected = (model: PostModel) =>
+      [model, model.shared, model.shared?.quoted, model.quoted]
+        .filter(one => one !== undefined)
+        .map(({ id, author }) => [String(id), String(author.id)] as const);
+    await fc.assert(
+      fc.asyncProperty(arbitraryPost, async ({ model, bytes }) => {
+        const found = await all(withReferenced()(source([[new Activity(bytes)]])));
+        const [first, ...others] = expected(model);
+        const unique = others.filter(
+          ([id], index) => others.findIndex(([other]) => other === id) === index,
+        );
+        expect(found.map(({ id, author }) => [id, author.id])).toEqual([first, ...unique]);
+        for (const { raw } of found) expect(bytes.includes(raw)).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('refuses what is not a post, and says where it is from', async () => {
+    const run = all(withReferenced()(source([[new Activity(Buffer.from('{"id_str":"1"}'))]])));
+    await expect(run).rejects.toThrow(DataError);
+    await expect(run).rejects.toMatchObject({ position: { origin: 'here' } });
+  });
+});
