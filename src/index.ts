@@ -86,6 +86,8 @@ export {
   type Batch,
   type Batches,
   type Cursor,
+  type DamagedRecords,
+  type DamagedStage,
   Flow,
   type FlowIdentity,
   type FlowSink,

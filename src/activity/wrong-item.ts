@@ -29,10 +29,25 @@ export interface Needed {
  */
 export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): DataError {
   const advice = adviceFor(item, reads);
-  return new DataError(`${need}, but got ${itemName(item)}`, {
-    position: { origin },
-    advice: or === undefined ? advice : `${advice}, or ${or}`,
-  });
+  return wrongStage(
+    new DataError(`${need}, but got ${itemName(item)}`, {
+      position: { origin },
+      advice: or === undefined ? advice : `${advice}, or ${or}`,
+    }),
+  );
+}
+
+const wrongStages = new WeakSet<object>();
+
+/** Marks an error as one of the stages that were put together: every item would give it. */
+export function wrongStage(error: DataError): DataError {
+  wrongStages.add(error);
+  return error;
+}
+
+/** Whether an error is about the stages, not about one item. */
+export function isWrongStage(error: unknown): boolean {
+  return error instanceof DataError && wrongStages.has(error);
 }
 
 /** @throws DataError for the first item that is not an activity. */

@@ -11,6 +11,7 @@ import {
   text,
 } from '../check.js';
 import { type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
+import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
@@ -134,19 +135,25 @@ export function compliance(
   if (backfill) replayOf({ from: 0, to: 60_000 });
   return new OwnFlow(
     run =>
-      runCompliance(
-        {
-          account,
-          urls,
-          service,
-          since: checked.fromDate === undefined ? undefined : parseDate(checked.fromDate),
-          replayOf: backfill ? replayOf : undefined,
-          resume,
-          untilCaughtUp: until !== undefined,
-          onGap,
-          onDamaged,
-        },
+      reportingDamaged(
         run,
+        onDamaged,
+        report =>
+          runCompliance(
+            {
+              account,
+              urls,
+              service,
+              since: checked.fromDate === undefined ? undefined : parseDate(checked.fromDate),
+              replayOf: backfill ? replayOf : undefined,
+              resume,
+              untilCaughtUp: until !== undefined,
+              onGap,
+              onDamaged: report,
+            },
+            run,
+          ),
+        { isLive: true },
       ),
     undefined,
     [

@@ -84,7 +84,6 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const damaged = async (record: DamagedRecord, error: DataError) => {
     if (job.onDamaged !== undefined) {
       await answerOf(job.onDamaged(record, error), signal);
-      run.progress?.drop('damaged', 1);
       return;
     }
     throw new IncompleteError(

@@ -78,7 +78,9 @@ export class Engine {
 
   async *#posts(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
     const { progress } = run;
-    for await (const file of plan.files(run, this.#decoderOf(plan))) {
+    // The stages themselves report what is damaged.
+    const decoder = run.damaged === undefined ? this.#decoderOf(plan) : undefined;
+    for await (const file of plan.files(run, decoder)) {
       const { decoded, cursor, origin } = file;
       if (decoded === undefined) yield* plan.postsOf(bytesOfFile(file), run) as Batches<unknown>;
       else {

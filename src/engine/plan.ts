@@ -168,7 +168,7 @@ export class Plan implements FlowPlan {
   }
 
   /** The files of a run. */
-  files(run: Run, decoder: Decoder): AsyncIterable<SourceFile> {
+  files(run: Run, decoder: Decoder | undefined): AsyncIterable<SourceFile> {
     for (const check of this.#parts.checks) check();
     return this.#parts.open(run, decoder);
   }

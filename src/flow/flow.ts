@@ -8,6 +8,7 @@ import {
   required,
   text,
 } from '../check.js';
+import type { DamagedRecord } from '../json/damaged-record.js';
 import type { Json } from '../json/json.js';
 import { FlowItems } from './flow-items.js';
 import { FlowRun } from './flow-run.js';
@@ -52,6 +53,25 @@ export interface Pull {
   readonly resume?: Cursor | undefined;
   /** Counters that stages add to. */
   readonly progress?: Progress | undefined;
+  /**
+   * Where built-in stages report the records that they cannot use, which they then leave out. Sinks with the option
+   * `damaged` pass it. Without it and without `onDamaged` of the stage, such a record ends the run.
+   */
+  readonly damaged?: DamagedRecords | undefined;
+}
+
+/** Takes the records that stages cannot use. */
+export interface DamagedRecords {
+  /** Called by a stage for each of its runs. */
+  stage(): DamagedStage;
+}
+
+/** What one run of a stage reports. */
+export interface DamagedStage {
+  /** Takes a record. The stage goes on when the promise resolves; what it rejects with ends the run. */
+  keep(record: DamagedRecord, error: unknown): Promise<void>;
+  /** Called before a cursor is delivered: the records so far lie before it. */
+  reached(cursor: Cursor): void;
 }
 
 /** What a stage is opened with. Its signal always exists, and fires when the run ends. */

@@ -51,7 +51,7 @@ async function* piped<In, Out>(
   const { signal } = run;
   // The input is pulled by the stream, in a run that would not have this run's progress.
   const source = new OwnFlow<In>(
-    at => batchesOf(input, { ...at, progress: run.progress }),
+    at => batchesOf(input, { ...at, progress: run.progress, damaged: run.damaged }),
     isMinipass(stream) ? signal : undefined,
   );
   const fed = isMinipass(stream)
@@ -73,10 +73,10 @@ async function* piped<In, Out>(
 async function* pipedWeb<In, Out>(
   input: AsyncIterable<In>,
   { readable, writable }: WebTransform<In, Out>,
-  { signal, progress }: Run,
+  { signal, progress, damaged }: Run,
 ): Batches<Out> {
   const open = (at: AbortSignal) =>
-    new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress }), at);
+    new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress, damaged }), at);
   const fed = writeToWeb(open, writable, signal);
   // The stream passes a failure of the input on, but some streams replace it.
   let failure: WriteFailure | undefined;

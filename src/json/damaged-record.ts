@@ -4,6 +4,12 @@ import type { DataError, DataPosition } from '../errors.js';
 export interface DamagedRecord extends DataPosition {
   /** A copy of its bytes; of a record that is too large, the first ones. */
   readonly raw: Buffer;
+  /** Set where `raw` has only the first bytes of the record. */
+  readonly truncated?: true | undefined;
+  /** Which record of the file, or result of the page, it is; from 1. Absent where `line` says it. */
+  readonly record?: number | undefined;
+  /** Of a search: the parameters of the request whose response has the record. */
+  readonly request?: Readonly<Record<string, string | number>> | undefined;
 }
 
 /** A damaged record, and what is wrong with it. */

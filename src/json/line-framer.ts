@@ -96,7 +96,7 @@ export class LineFramer implements Framer<Buffer> {
     this.#blockAt += block.length;
     if (this.#carried.byteLength <= this.#maxBytes) return undefined;
     this.#skips = true;
-    return this.#damaged(this.#carried.join(EMPTY).subarray(0, this.#maxBytes), this.#tooLarge());
+    return this.#tooLong(this.#carried.join(EMPTY));
   }
 
   #skip(bytes: number): void {
@@ -137,8 +137,7 @@ export class LineFramer implements Framer<Buffer> {
   ): Promise<void> | undefined {
     const record = isObject(line) ? line : trim(line, this.#lineAt === 0);
     if (record.length === 0) return undefined;
-    if (record.length > this.#maxBytes)
-      return this.#damaged(record.subarray(0, this.#maxBytes), this.#tooLarge());
+    if (record.length > this.#maxBytes) return this.#tooLong(record);
     if (!isObject(record)) {
       const isGzip = record[0] === 0x1f && record[1] === 0x8b;
       if (isGzip) throw this.#error('These bytes are gzip; put gunzip() first');
@@ -154,9 +153,13 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   /** Passes on a copy: the memory of the block may be released. */
-  async #damaged(record: Buffer, error: DataError): Promise<void> {
+  async #damaged(record: Buffer, error: DataError, more: { truncated?: true } = {}): Promise<void> {
     if (this.#onDamaged === undefined) throw error;
-    await this.#onDamaged({ raw: Buffer.from(record), ...error.position }, error);
+    await this.#onDamaged({ raw: Buffer.from(record), ...error.position, ...more }, error);
+  }
+
+  #tooLong(record: Buffer): Promise<void> {
+    return this.#damaged(record.subarray(0, this.#maxBytes), this.#tooLarge(), { truncated: true });
   }
 
   #option(name: string): string {

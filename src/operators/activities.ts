@@ -6,6 +6,7 @@ import { DataError } from '../errors.js';
 import { bytesOf } from '../flow/bytes-of.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
+import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 
@@ -46,7 +47,10 @@ export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array
   return input =>
     stageFlow(
       input,
-      (batches, { progress }) => activitiesOf(batches, { onMessage, onDamaged }, progress),
+      (batches, run) =>
+        reportingDamaged(run, onDamaged, report =>
+          activitiesOf(batches, { onMessage, onDamaged: report }, run.progress),
+        ),
       // Functions of the caller are called for each record, in order.
       (plan, stage) => (isDefault ? plan.posts(stage) : undefined),
     );
@@ -57,16 +61,19 @@ async function* activitiesOf(
   { onMessage, onDamaged }: ActivitiesOptions,
   progress: Progress | undefined,
 ): Batches<Activity> {
+  let number = 0;
   for await (const batch of input) {
     const items: Activity[] = [];
     let damaged = 0;
     try {
       for (const item of batch.items) {
         const record = bytesOf('activities', item, batch.origin);
+        number++;
         const error = onDamaged === undefined ? undefined : damageOf(record);
         if (error !== undefined) {
           damaged++;
-          await onDamaged?.({ raw: Buffer.from(record), origin: batch.origin }, error);
+          const { origin } = batch;
+          await onDamaged?.({ raw: Buffer.from(record), origin, record: number }, error);
           continue;
         }
         const message = parseInStreamMessage(record);
@@ -78,8 +85,8 @@ async function* activitiesOf(
       throw errorWithOrigin(batch.origin, error);
     }
     progress?.drop('messages', batch.items.length - items.length - damaged);
-    progress?.drop('damaged', damaged);
     const { cursor, origin } = batch;
+    if (cursor !== undefined) number = 0;
     yield { items, cursor, origin };
   }
 }

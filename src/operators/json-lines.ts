@@ -2,6 +2,7 @@ import { checkOptions, func, type OptionTable, oneOf } from '../check.js';
 import { stageFlow } from '../engine/planned.js';
 import type { Operator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
+import { reportingDamaged } from '../flow/reporting-damaged.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
@@ -48,11 +49,13 @@ export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, 
   return input =>
     stageFlow(
       input,
-      batches =>
-        framed(
-          'jsonLines',
-          batches,
-          origin => new LineFramer(separator, limits, origin, { onDamaged }),
+      (batches, run) =>
+        reportingDamaged(run, onDamaged, report =>
+          framed(
+            'jsonLines',
+            batches,
+            origin => new LineFramer(separator, limits, origin, { onDamaged: report }),
+          ),
         ),
       (plan, stage) => (isPlanned ? plan.cut(limits, stage) : undefined),
     );

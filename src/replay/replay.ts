@@ -14,7 +14,8 @@ import {
   text,
   whole,
 } from '../check.js';
-import { type Batches, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
+import { type Batches, type Cursor, type Flow, OwnFlow, type Run } from '../flow/flow.js';
+import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
@@ -176,8 +177,14 @@ export function replay(
   const job = { ...whole, identity, window: part ?? whole.window };
   if (part === undefined) return new OwnFlow<never>(() => none(), undefined, step);
   return options.streamType === 'compliance'
-    ? new OwnFlow(run => runReplay({ ...job, ...EVENT_PARSER }, run), undefined, step)
-    : new OwnFlow(run => runReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, step);
+    ? new OwnFlow(run => reportingReplay({ ...job, ...EVENT_PARSER }, run), undefined, step)
+    : new OwnFlow(run => reportingReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, step);
+}
+
+function reportingReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
+  return reportingDamaged(run, job.onDamaged, onDamaged => runReplay({ ...job, onDamaged }, run), {
+    isLive: true,
+  });
 }
 
 /** What a share has whose window has fewer minutes than there are shares. */

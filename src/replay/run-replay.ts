@@ -84,7 +84,6 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
       );
     }
     await answerOf(job.onDamaged(record, error), run.signal);
-    progress?.drop('damaged', 1);
   };
 
   const folder = await replayFolder(job.folder);

@@ -110,7 +110,7 @@ async function readPage<T>(
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
-    ...parseAll(elements, parse, url),
+    ...parseAll(elements, parse, url, params),
     next: nextOf(rest, url),
     window: checkEcho(rest.requestParameters, params, url),
     receivedBytes: response.receivedBytes,
@@ -122,15 +122,16 @@ function parseAll<T>(
   elements: readonly Buffer[],
   parse: ParseElement<T>,
   origin: string,
+  request: Params,
 ): Pick<Page<T>, 'items' | 'damaged'> {
   const items: T[] = [];
   const damaged: Damaged[] = [];
-  for (const raw of elements)
+  for (const [index, raw] of elements.entries())
     try {
       items.push(parse(raw, origin));
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
-      damaged.push({ record: { raw, origin }, error });
+      damaged.push({ record: { raw, origin, request, record: index + 1 }, error });
     }
   return { items, damaged };
 }

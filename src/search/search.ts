@@ -11,6 +11,7 @@ import {
 } from '../check.js';
 import { DataError } from '../errors.js';
 import { type Batches, type Flow, OwnFlow } from '../flow/flow.js';
+import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { isRecord } from '../is-record.js';
@@ -159,11 +160,15 @@ export function search(
 
 function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
   const { query, budget, share, onDamaged, bounds } = prepareQuery(account, options);
-  const makeResults = () => new PostResults(onDamaged);
   const step = { step: 'search', ...bounds, ...query.identity };
   const part = share === undefined ? query : shareOfQuery(query, share);
   return new OwnFlow(
-    run => (part === undefined ? none() : runQuery(spendingOf(part, budget), makeResults, run)),
+    run =>
+      reportingDamaged(run, onDamaged, report =>
+        part === undefined
+          ? none()
+          : runQuery(spendingOf(part, budget), () => new PostResults(report), run),
+      ),
     undefined,
     [share === undefined ? step : { ...step, share: shareName(share) }],
   );
@@ -200,14 +205,20 @@ function searchRules(account: Account, options: SearchRulesOptions): Flow<Activi
   const step = { step: 'search', rules: plan, ...identity };
   const parts =
     share === undefined ? queries : queries.flatMap(one => shareOfQuery(one, share) ?? []);
-  const makeResults = () => new PostResults(onDamaged, matcher);
   return new OwnFlow(
     run => {
       const [first, ...others] = spendingOf(parts, budget);
       if (first === undefined) return none();
-      return runPacked(
-        { packed, queries: [first, ...others], plan, matcher, onPlan, resume, makeResults },
-        run,
+      const search = {
+        packed,
+        queries: [first, ...others],
+        plan,
+        matcher,
+        onPlan,
+        resume,
+      } as const;
+      return reportingDamaged(run, onDamaged, report =>
+        runPacked({ ...search, makeResults: () => new PostResults(report, matcher) }, run),
       );
     },
     undefined,

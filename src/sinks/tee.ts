@@ -24,7 +24,7 @@ import { BranchCommits, ENDED } from './branches/branch-commits.js';
 import { Feed } from './branches/feed.js';
 import { isCommitted } from './committed.js';
 import { type FileSink, fileSinkOf } from './output/file-sink.js';
-import { mustDiffer } from './output/file-sink-options.js';
+import { checkDamaged, mustDiffer } from './output/file-sink-options.js';
 import type { FileWriter } from './output/file-writer.js';
 import { type Session, type TogetherOptions, writeTogether } from './output/write-together.js';
 import type { Written } from './output/written.js';
@@ -38,10 +38,18 @@ export interface TeeOptions {
    * often they commit (`commitIntervalMs`) is decided by the slowest of them.
    */
   readonly checkpoint?: string | undefined;
+  /**
+   * A file of the records that cannot be used, as the option of `files` has it: what stages before `tee` and in the
+   * branches to files report, and the items that these branches cannot write. A stage in a branch to another sink has no
+   * part in it. The sinks of the branches must have no such option of their own.
+   * @default the first such record ends the run
+   */
+  readonly damaged?: string | undefined;
 }
 
 const OPTIONS = {
   checkpoint: text('the file that remembers what the branches have written'),
+  damaged: text('the file of the records that cannot be used'),
 } satisfies OptionTable<TeeOptions>;
 
 /** A sink or a stream to write to, at the end of a branch of `tee`. */
@@ -136,6 +144,7 @@ interface FileBranch extends BranchPlan {
 
 interface TeePlan {
   readonly checkpoint: string | undefined;
+  readonly damaged: string | undefined;
   readonly files: readonly FileBranch[];
   /** The branches to other sinks. */
   readonly others: readonly BranchPlan[];
@@ -180,7 +189,7 @@ class Tee {
 
   /** How the branches to files run. */
   together(): TogetherOptions<unknown> {
-    const { files, checkpoint } = this.#plan;
+    const { files, checkpoint, damaged } = this.#plan;
     // The steps of each branch and the settings of its sink, with the number of the branch.
     const branches = this.#files.flatMap(({ output, number }) => {
       const { settings } = (files[number] as FileBranch).file.plan;
@@ -193,6 +202,7 @@ class Tee {
         progress,
       })),
       checkpoint,
+      damaged,
       progress: this.#run.progress,
       owner: {
         sink: { step: 'tee', branches: files.length },
@@ -210,14 +220,14 @@ class Tee {
   }
 
   /** Reads the input to its end, or until all branches have ended. */
-  async read({ writers, signal, before, committer }: Opened): Promise<Cursor | undefined> {
+  async read({ writers, signal, before, committer, damaged }: Opened): Promise<Cursor | undefined> {
     this.#started = true;
     const { resume, cursors } = cursorsOf(before?.cursor, this.#files.length);
     const ended = cursors.map(cursor => cursor === ENDED);
     const stop = new LinkedAbort(signal);
     const { progress } = this.#run;
     const feed = new Feed<unknown>(
-      batchesOf(this.#input, { signal: stop.signal, resume, progress }),
+      batchesOf(this.#input, { signal: stop.signal, resume, progress, damaged }),
       [...this.#files, ...this.#others]
         .map(({ number }) => number)
         .filter(number => ended[number] !== true),
@@ -246,6 +256,7 @@ class Tee {
         const write = this.#write(branch, writers[number] as FileWriter<unknown>, {
           signal: stop.signal,
           resume: cursors[number] as Cursor | undefined,
+          damaged,
           reached: async cursor => commits?.reached(number, cursor),
         });
         guard(
@@ -279,11 +290,12 @@ class Tee {
     {
       signal,
       resume,
+      damaged,
       reached,
     }: Pull & { readonly signal: AbortSignal; reached(cursor: Cursor): Promise<void> },
   ): Promise<Cursor | undefined> {
     const bound = boundFlow(output, { signal, progress });
-    return writer.write(bound, { signal, resume, progress }, reached);
+    return writer.write(bound, { signal, resume, progress, damaged }, reached);
   }
 
   /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
@@ -301,7 +313,7 @@ class Tee {
 }
 
 type Opened = Pick<Session<unknown>, 'writers'> &
-  Partial<Pick<Session<unknown>, 'before' | 'committer'>> & {
+  Partial<Pick<Session<unknown>, 'before' | 'committer' | 'damaged'>> & {
     readonly signal: AbortSignal | undefined;
   };
 
@@ -321,7 +333,7 @@ function planOf(args: readonly unknown[]): TeePlan {
   const values = [...args];
   while (values.length > 1 && values.at(-1) === undefined) values.pop();
   const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as TeeOptions;
-  const { checkpoint } = checkOptions('tee', OPTIONS, given);
+  const { checkpoint, damaged } = checkOptions('tee', OPTIONS, given);
   if (values.length === 0)
     throw new OptionError('sink', '`tee` has no branch. Pass sinks, such as `files(...)`');
   const branches = values.map((value, index) =>
@@ -330,19 +342,23 @@ function planOf(args: readonly unknown[]): TeePlan {
   const files = branches.filter(branch => 'file' in branch);
   const others = branches.filter(branch => !('file' in branch));
   for (const { file, position } of files) {
-    const { settings, checkpoint: its } = file.plan;
-    if (its !== undefined)
-      throw optionError(
-        settings.step,
-        'checkpoint',
-        `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { checkpoint })\``,
-      );
+    const { settings } = file.plan;
+    for (const name of ['checkpoint', 'damaged'] as const)
+      if (file.plan[name] !== undefined)
+        throw optionError(
+          settings.step,
+          name,
+          `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { ${name} })\``,
+        );
     if (checkpoint !== undefined) mustDiffer(settings.step, file.plan, checkpoint);
   }
-  if (checkpoint !== undefined && files.length === 0)
-    throw optionError('tee', 'checkpoint', 'needs a branch that writes files, and there is none');
+  for (const [name, file] of Object.entries({ checkpoint, damaged }))
+    if (file !== undefined && files.length === 0)
+      throw optionError('tee', name, 'needs a branch that writes files, and there is none');
+  if (damaged !== undefined)
+    checkDamaged('tee', damaged, { plans: files.map(({ file }) => file.plan), checkpoint });
   refuseSharedPaths(files);
-  return { checkpoint, files, others };
+  return { checkpoint, damaged, files, others };
 }
 
 function branchOf(argument: Argument): BranchPlan | FileBranch {

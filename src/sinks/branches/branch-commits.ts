@@ -14,8 +14,8 @@ const PAUSE_MS = 10 * STUCK_MS;
 interface BranchState {
   /** The last cursor that its sink has reached. */
   reached: Cursor | undefined;
-  /** While it waits: its cursor as JSON, and the function that lets it go on. */
-  waiting: { readonly json: string; readonly go: () => void } | undefined;
+  /** While it waits: its cursor, and the function that lets it go on. */
+  waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
   /** Where it has ended: after all items, early, or behind the last cursor. */
   end?: Cursor | typeof ENDED | undefined;
@@ -72,9 +72,8 @@ export class BranchCommits {
       this.#release();
       this.#target = input;
     }
-    const json = JSON.stringify(cursor);
     const waits = new Promise<void>(go => {
-      branch.waiting = { json, go };
+      branch.waiting = { cursor, go };
     });
     await this.#commitIfAll();
     this.#feed.check();
@@ -153,10 +152,9 @@ export class BranchCommits {
       this.#release();
       return;
     }
-    const cursors = this.#branches.map(({ waiting }) => waiting?.json ?? JSON.stringify(ENDED));
-    const inner = JSON.stringify(target.cursor);
+    const cursors = this.#branches.map(({ waiting }) => waiting?.cursor ?? ENDED);
     this.#target = undefined;
-    await this.#committer.commit(`{"tee":[${cursors.join(',')}],"inner":${inner}}`);
+    await this.#committer.commit({ tee: cursors, inner: target.cursor });
     this.#release();
   }
 

@@ -14,7 +14,7 @@ import {
   headOf,
 } from './checkpoint-text.js';
 import { isCheckpoint } from './is-checkpoint.js';
-import type { FileCounts } from './output-file.js';
+import { DAMAGED, type FileCounts } from './output-file.js';
 
 /**
  * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are
@@ -32,8 +32,10 @@ export interface Checkpoint {
 
 /** A file in a checkpoint. */
 export interface CommittedFile extends FileCounts {
-  /** Of several branches that commit together, the number of the one that writes it. */
-  readonly branch?: number | undefined;
+  /** Of several branches that commit together, the number of the one that writes it; `DAMAGED` for what none can use. */
+  readonly branch?: number | typeof DAMAGED | undefined;
+  /** Of damaged records: those from this byte on may be reported again, because they lie behind the cursor. */
+  readonly settled?: number | undefined;
   /** Whether an earlier run has finished it, and none has added to it since: others may have changed or moved it. */
   readonly finished?: true | undefined;
 }
@@ -108,15 +110,16 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
 
 /** Prints in blocks: the whole text, of many thousands of files, takes as much memory as all else that is kept of them. */
 function* print({ state, owner, cursor, files, completed }: CheckpointText): Generator<Uint8Array> {
+  const output = files.filter(({ branch }) => branch !== DAMAGED);
   const total = (count: (file: FileCounts) => number) =>
-    files.reduce((sum, file) => sum + count(file), 0);
+    output.reduce((sum, file) => sum + count(file), 0);
   let sum = 0;
   let text = `${headOf(state, owner, completed)}  "posts": ${total(file => file.posts)},
   "bytes": ${total(file => file.bytes)},
   "cursor": ${cursor},
   "files": [`;
   for (const [index, { path: name, ...counted }] of files.entries()) {
-    const { posts, bytes, lineBytes, branch, finished, handedOn } = counted;
+    const { posts, bytes, lineBytes, branch, finished, handedOn, settled } = counted;
     const counts = JSON.stringify({
       path: name,
       posts,
@@ -124,6 +127,7 @@ function* print({ state, owner, cursor, files, completed }: CheckpointText): Gen
       branch,
       finished,
       handedOn,
+      settled,
       ...(lineBytes === bytes ? {} : { lineBytes }),
     });
     text += `${index === 0 ? '' : ','}\n    ${counts}`;

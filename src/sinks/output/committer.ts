@@ -16,7 +16,7 @@ import {
 } from './checkpoint.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
 import type { HandOn } from './hand-on.js';
-import { type FileCounts, PART } from './output-file.js';
+import { DAMAGED, type FileCounts, PART } from './output-file.js';
 import type { Outputs } from './outputs.js';
 
 /** Where a checkpoint's lock is. */
@@ -51,14 +51,23 @@ export interface Member {
   /** The minimum time between two commits; absent where only full files make one due. */
   readonly everyMs: number | undefined;
   /** Its number in the checkpoint, where several sinks commit together. */
-  readonly branch: number | undefined;
+  readonly branch: CommittedFile['branch'];
   readonly handOn?: HandOn | undefined;
+}
+
+/** The records that could not be used: committed with the others, but never the reason for it. */
+export interface DamagedMember extends Member {
+  /** Called as a commit begins, with what it commits; without a cursor where all is read. */
+  reached(cursor?: Cursor): void;
+  /** From which byte of its files on records may be reported again by a run that goes on there. */
+  readonly settled: ReadonlyMap<string, number>;
 }
 
 export interface CommitterOptions {
   readonly file: string;
   readonly owner: CheckpointOwner;
   readonly members: readonly Member[];
+  readonly damaged?: DamagedMember | undefined;
   readonly lock: Lock;
   readonly before: Checkpoint | undefined;
   /** Ends calls of `onFile`. */
@@ -105,9 +114,11 @@ export class Committer {
     );
   }
 
-  /** Begins to commit all items so far and the cursor after them, as JSON. */
-  async commit(cursor: string): Promise<void> {
-    this.#cursor = cursor;
+  /** Begins to commit all items so far and the cursor after them. */
+  async commit(cursor: Cursor): Promise<void> {
+    // `toJSON` of a cursor is called for the few that are committed.
+    this.#cursor = JSON.stringify(cursor);
+    this.#options.damaged?.reached(cursor);
     this.#pending = this.#commit('running').finally(() => {
       this.#pending = undefined;
     });
@@ -117,7 +128,7 @@ export class Committer {
   }
 
   /** Commits all items so far, due or not, and waits until it has. */
-  async commitLast(cursor: string): Promise<void> {
+  async commitLast(cursor: Cursor): Promise<void> {
     await this.#pending;
     await this.commit(cursor);
     await this.#pending;
@@ -142,8 +153,9 @@ export class Committer {
   async finish(cursor: string | undefined): Promise<CommittedFile[]> {
     await this.#pending;
     if (cursor !== undefined) this.#cursor = cursor;
+    this.#options.damaged?.reached();
     await this.#commit('finishing');
-    const { members } = this.#options;
+    const members = this.#all;
     for (const { outputs } of members) await outputs.nameFiles();
     await this.#handOn('finishing');
     // A run that finds the checkpoint complete touches no output, and would leave the lock of a killed one.
@@ -152,19 +164,30 @@ export class Committer {
     return [...this.#committed.values()];
   }
 
+  /** What is committed: the members, which say when, and the damaged records. */
+  get #all(): readonly Member[] {
+    const { members, damaged } = this.#options;
+    return damaged === undefined ? members : [...members, damaged];
+  }
+
   get #atEach(): boolean {
     return this.#options.members.some(({ everyMs }) => everyMs === 0);
   }
 
   async #commit(state: CheckpointState): Promise<void> {
     const started = performance.now();
-    const { members, file: checkpoint } = this.#options;
-    const changed = await settleAndSync(members);
+    const { file: checkpoint, damaged } = this.#options;
+    const settled = damaged?.settled;
+    const changed = await settleAndSync(this.#all);
     for (const file of changed) this.#committed.set(file.path, file);
+    for (const { settled: _, ...file } of this.#committed.values())
+      if (file.branch === DAMAGED)
+        this.#committed.set(file.path, { ...file, settled: settled?.get(file.path) });
     await this.#write(state);
     const durationMs = performance.now() - started;
     publish('commit', () => ({ checkpoint, files: changed.length, durationMs }));
-    for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
+    for (const { outputs } of this.#options.members)
+      if (outputs.endsFiles) await outputs.nameFiles();
     // On a slow disk or with a large state, commits take a fifth of the time at most.
     const now = performance.now();
     this.#last = started;
@@ -261,9 +284,13 @@ export async function checkOutputs(
   { files }: Checkpoint,
 ): Promise<void> {
   const missing: string[] = [];
-  // Who has handed a file on may move or delete it.
-  for (const { path: output, handedOn } of files)
-    if (handedOn === undefined && (await regularStatus(fs, output)) === undefined)
+  // Who has handed a file on may move or delete it, and who has seen to damaged records, too.
+  for (const { path: output, handedOn, branch } of files)
+    if (
+      handedOn === undefined &&
+      branch !== DAMAGED &&
+      (await regularStatus(fs, output)) === undefined
+    )
       missing.push(output);
   const [first] = missing;
   if (first !== undefined)
@@ -290,6 +317,8 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
       files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });
       continue;
     }
+    // Who has seen to the damaged records has removed their file: it begins again.
+    if (file.branch === DAMAGED && size === undefined) continue;
     const bytes = size ?? file.bytes;
     const isCompressed = file.lineBytes !== file.bytes;
     const lineBytes = isCompressed ? file.lineBytes : bytes;

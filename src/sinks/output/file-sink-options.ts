@@ -15,6 +15,7 @@ import { writesZstd } from '../../gzip/compress-block.js';
 import { checkpointPaths } from './committer.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
 import { HAND_ON_OPTIONS, HandOn, type HandOnOptions } from './hand-on.js';
+import { PART } from './output-file.js';
 import { parsePathTemplate } from './path-template.js';
 
 /** The options that all sinks that write files share. */
@@ -38,6 +39,17 @@ export interface FileSinkOptions<T> extends HandOnOptions {
    * `filter` may change. The source must deliver cursors.
    */
   readonly checkpoint?: string | undefined;
+  /**
+   * A file of the records that cannot be used: each record that `onDamaged` of a stage before the sink would get, and
+   * each item whose line, row or path the sink cannot make. They are left out, and the run goes on. A stage
+   * with `onDamaged` calls it first. Each line is JSON: `origin`, `line` and `byteOffset` or `request` say where the
+   * record comes from, `error` why it was left out, and `text`, or `base64` where it is not valid UTF-8, has its
+   * exact bytes (`truncated`: the first of them). The file is committed with the output, so that each record is there
+   * once, whatever ends the run; it is called `<name>.part` until the run has ended. Posts do not pass through threads
+   * then. Errors of a whole file or connection still end the run.
+   * @default the first such record ends the run
+   */
+  readonly damaged?: string | undefined;
   /**
    * Compresses the files, and adds `.gz` to names without it. A template that ends in `.zst` compresses
    * with zstd, which Node has from version 22.15 on.
@@ -82,6 +94,7 @@ export const FILE_SINK_OPTIONS = {
     ),
   ),
   checkpoint: text('the file that remembers what is written'),
+  damaged: text('the file of the records that cannot be used'),
   gzip: special<boolean | { readonly level: number }>(
     'whether to compress',
     'true, false or { level } with a level from 0 to 9',
@@ -133,6 +146,7 @@ export function planOf<T>(
   },
 ): FileSinkPlan<T> {
   const { path: target, checkpoint, maxBytes, maxOpen, commitIntervalMs, workers } = options;
+  const { damaged } = options;
   const level = levelOf(
     options.gzip ?? (typeof target === 'string' && 'gzip' in options && /\.gz$/i.test(target)),
   );
@@ -171,8 +185,10 @@ export function planOf<T>(
     maxOutputs: options.maxOutputs ?? outputsThatFit(),
     handOn: handOnOf(call, options),
     keepsItems: takesFunctions || typeof target === 'function',
+    damaged,
   };
   if (checkpoint !== undefined) mustDiffer(call, plan, checkpoint);
+  if (damaged !== undefined) checkDamaged(call, damaged, { plans: [plan], checkpoint });
   return plan;
 }
 
@@ -187,6 +203,31 @@ export function mustDiffer<T>(call: string, plan: FileSinkPlan<T>, checkpoint: s
       'path',
       `must differ from the checkpoint and its temporary and lock files, got ${JSON.stringify(file)}`,
     );
+}
+
+/** @throws OptionError If the file of damaged records is one of another kind. */
+export function checkDamaged<T>(
+  call: string,
+  damaged: string,
+  {
+    plans,
+    checkpoint,
+  }: {
+    readonly plans: readonly FileSinkPlan<T>[];
+    readonly checkpoint: string | undefined;
+  },
+): void {
+  const refused = (reason: string) =>
+    optionError(call, 'damaged', `${reason}, got ${JSON.stringify(damaged)}`);
+  if (damaged.toLowerCase().endsWith(PART)) throw refused('must not end in .part');
+  if (/\.(gz|zst)$/i.test(damaged))
+    throw refused('must not end in .gz or .zst: the file is not compressed');
+  const file = path.normalize(damaged);
+  const others = plans.flatMap(plan => onlyOutput(plan) ?? []);
+  if (others.some(other => path.normalize(other) === file))
+    throw refused('must differ from `path`');
+  if (checkpoint !== undefined && checkpointPaths(path.normalize(checkpoint)).includes(file))
+    throw refused('must differ from the checkpoint and its temporary and lock files');
 }
 
 function handOnOf(

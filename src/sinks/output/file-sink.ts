@@ -37,18 +37,18 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
     const [written] = await writeTogether<T>(fs, {
       sinks: [{ plan, progress }],
       checkpoint,
+      damaged: plan.damaged,
       progress,
       signal: ended,
       owner: { sink: settings, flow: identityOf(input) },
-      read: async ({ writers: [writer], signal, before, committer }) =>
+      read: async ({ writers: [writer], signal, before, committer, damaged }) =>
         writer?.write(
           input,
-          { signal, progress, resume: before?.cursor },
+          { signal, progress, resume: before?.cursor, damaged },
           async cursor => {
-            // `toJSON` of a cursor is called for the few that are committed.
-            if (await committer?.due()) await committer?.commit(JSON.stringify(cursor));
+            if (await committer?.due()) await committer?.commit(cursor);
           },
-          async cursor => committer?.commitLast(JSON.stringify(cursor)),
+          async cursor => committer?.commitLast(cursor),
         ),
     });
     return written as Written;

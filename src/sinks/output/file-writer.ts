@@ -8,6 +8,7 @@ import { batchesOf } from '../../flow/flow.js';
 import type { Progress } from '../../flow/progress.js';
 import type { Compression } from '../../gzip/compress-block.js';
 import type { FileSystem } from '../../storage/file-system.js';
+import type { DamagedLog } from './damaged-log.js';
 import { EncodedOutputs } from './encoded-outputs.js';
 import { type Format, isEncoded } from './format.js';
 import type { HandOn } from './hand-on.js';
@@ -41,6 +42,8 @@ export interface FileSinkPlan<T> {
   readonly workers?: number | undefined;
   /** What happens to finished files. */
   readonly handOn?: HandOn | undefined;
+  /** The file of the records that cannot be used; those before the sink are reported through its pull. */
+  readonly damaged: string | undefined;
 }
 
 /** What all writers of a run share. */
@@ -57,6 +60,8 @@ export interface Shared {
   /** Advice for the message of a failure. */
   afterFailure(): string;
   onFailure(error: unknown): void;
+  /** Where items go that cannot be written; without it, the first ends the run. */
+  readonly damaged: DamagedLog | undefined;
 }
 
 /** The single output path, where it does not depend on the items. */
@@ -73,10 +78,12 @@ export class FileWriter<T> {
   readonly #format: Format<T>;
   readonly #engine: Engine;
   readonly #rows: RowLines<T> | RowColumns<T> | undefined;
+  readonly #shared: Pick<Shared, 'damaged' | 'progress'>;
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, shared: Shared) {
     this.#plan = plan;
     this.#format = format;
+    this.#shared = shared;
     const { path, maxOpen, compression } = plan;
     const options = { ...plan, ...shared, only: onlyOutput(plan) };
     if (isEncoded(format)) {
@@ -128,7 +135,11 @@ export class FileWriter<T> {
         if (!isWritten) {
           const items = rows === undefined ? batch.items : await itemsOf(rows);
           for (const item of items as readonly T[]) {
-            route(item, origin).add(item, origin);
+            try {
+              route(item, origin).add(item, origin);
+            } catch (error) {
+              await this.#leaveOut(item, error, origin);
+            }
             if (outputs.full) await outputs.relieve();
           }
           rows?.file.release();
@@ -154,8 +165,18 @@ export class FileWriter<T> {
     await this.outputs.close();
   }
 
+  /** @throws The error, where the item ends the run. */
+  async #leaveOut(item: T, error: unknown, origin: string | undefined): Promise<void> {
+    const { damaged, progress } = this.#shared;
+    if (damaged === undefined) throw error;
+    await damaged.keepItem(item, error, origin);
+    progress?.drop('damaged', 1);
+  }
+
   #batches(input: AsyncIterable<T>, pull: Pull): AsyncIterable<EngineBatch> {
-    const plan = this.#plan.keepsItems ? undefined : Plan.of(input);
+    // A thread cannot leave out one post of a file.
+    const isWhole = this.#plan.keepsItems || this.#shared.damaged !== undefined;
+    const plan = isWhole ? undefined : Plan.of(input);
     return plan?.isComplete === true ? this.#engine.run(plan, pull) : batchesOf(input, pull);
   }
 

@@ -1,5 +1,6 @@
 import { isRecord } from '../../is-record.js';
 import { isCount } from '../../json/json.js';
+import { DAMAGED } from './output-file.js';
 
 /** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
 export function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
@@ -13,11 +14,12 @@ export function isCheckpoint({ state, cursor, files }: Record<string, unknown>):
 
 function isCommittedFile(file: unknown): boolean {
   if (!isRecord(file)) return false;
-  const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true } = file;
+  const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true, settled = 0 } = file;
   return (
     finished === true &&
     typeof path === 'string' &&
     path !== '' &&
-    [posts, bytes, lineBytes, branch].every(isCount)
+    [posts, bytes, lineBytes, settled].every(isCount) &&
+    (branch === DAMAGED || isCount(branch))
   );
 }

@@ -19,6 +19,9 @@ export interface Writer {
   fail(error: unknown): void;
 }
 
+/** What a checkpoint has in place of the number of a branch, for the file of the records that could not be used. */
+export const DAMAGED = 'damaged';
+
 /** The suffix of a file that is being written. */
 export const PART = '.part';
 

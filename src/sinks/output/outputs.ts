@@ -141,10 +141,12 @@ export abstract class Outputs<T, F extends OutputFile = OutputFile> implements W
     await this.parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
   }
 
-  /** Renames the files to their final names, but for those with items that are not yet on disk. */
+  /** Renames the files to their final names, but for those with items that are not yet on disk, or without any. */
   async nameFiles(): Promise<void> {
     const files = [...this.#files.values()];
-    await this.parts.rename(files.filter(file => !file.named && !this.#changed.has(file)));
+    await this.parts.rename(
+      files.filter(file => !file.named && !file.fresh && !this.#changed.has(file)),
+    );
   }
 
   /** Locks the single output against other runs. Where there are many, each part is checked instead. */

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { Activity } from '../../activity/activity.js';
-import { kindOf, wrongItem } from '../../activity/wrong-item.js';
+import { kindOf, wrongItem, wrongStage } from '../../activity/wrong-item.js';
 import { DataError } from '../../errors.js';
 import { isTagged } from '../line.js';
 import { isZstd, NO_ZSTD, type PathTemplate } from './path-template.js';
@@ -102,8 +102,10 @@ function notAPost(item: unknown, origin: string | undefined): DataError {
 }
 
 export function untagged(origin: string | undefined): DataError {
-  return new DataError(
-    'The field {tag} of `path` needs routeByTag() before the sink: one activity may have many tags',
-    { position: { origin } },
+  return wrongStage(
+    new DataError(
+      'The field {tag} of `path` needs routeByTag() before the sink: one activity may have many tags',
+      { position: { origin } },
+    ),
   );
 }

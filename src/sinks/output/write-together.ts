@@ -27,8 +27,10 @@ import {
   restore,
   settleAndSync,
 } from './committer.js';
+import { DamagedLog } from './damaged-log.js';
 import { type FileSinkPlan, FileWriter } from './file-writer.js';
 import type { Format } from './format.js';
+import { DAMAGED } from './output-file.js';
 import type { Written } from './written.js';
 
 /** File sinks that run together and commit together. */
@@ -40,6 +42,8 @@ export interface TogetherOptions<T> {
     readonly progress: Progress | undefined;
   }[];
   readonly checkpoint: string | undefined;
+  /** The file of the records that cannot be used. */
+  readonly damaged: string | undefined;
   readonly owner: CheckpointOwner;
   readonly signal: AbortSignal | undefined;
   /**
@@ -60,6 +64,8 @@ export interface Session<T> {
   readonly before: Checkpoint | undefined;
   /** Absent without a checkpoint. */
   readonly committer: Committer | undefined;
+  /** Where what cannot be used goes. */
+  readonly damaged: DamagedLog | undefined;
 }
 
 /**
@@ -152,7 +158,7 @@ interface Locked {
 async function run<T>(
   fs: FileSystem,
   folder: string,
-  { sinks, owner, signal, read }: TogetherOptions<T>,
+  { sinks, owner, signal, read, damaged: damagedFile }: TogetherOptions<T>,
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
   const formats = await Promise.all(sinks.map(({ plan }) => plan.format()));
@@ -161,19 +167,31 @@ async function run<T>(
   let committer: Committer | undefined;
   const fail = (error: unknown) => {
     for (const { outputs } of writers) outputs.fail(error);
+    damaged?.outputs.fail(error);
     broken.abort(error);
   };
+  const reserved = locked === undefined ? [] : checkpointPaths(locked.file);
   const shared = {
     folder,
     commits: locked !== undefined,
     claims: new Map<string, unknown>(),
-    reserved: locked === undefined ? [] : checkpointPaths(locked.file),
     afterFailure: () => committer?.afterFailure() ?? AGAIN,
     onFailure: fail,
   };
+  const kept = locked?.before?.files.filter(({ branch }) => branch === DAMAGED) ?? [];
+  // Without the option, the file of an earlier run is finished, and nothing is added.
+  const log = damagedFile ?? kept[0]?.path;
+  const damaged = log === undefined ? undefined : new DamagedLog(fs, log, { ...shared, reserved });
+  const logs = [...kept.map(({ path }) => path), ...(log === undefined ? [] : [log])];
+  const takesDamaged = damagedFile === undefined ? undefined : damaged;
   const writers = sinks.map(
     ({ plan, progress }, index) =>
-      new FileWriter(fs, plan, formats[index] as Format<T>, { ...shared, progress }),
+      new FileWriter(fs, plan, formats[index] as Format<T>, {
+        ...shared,
+        reserved: [...reserved, ...logs],
+        progress,
+        damaged: takesDamaged,
+      }),
   );
   const members = sinks.map(({ plan, branch }, index) => ({
     branch,
@@ -184,16 +202,20 @@ async function run<T>(
   try {
     const before = locked?.before;
     if (locked !== undefined) {
-      committer = new Committer(fs, { ...locked, owner, members, fail, signal: broken.signal });
-      if (before !== undefined) await resume(fs, locked.file, before, members);
+      const { signal } = broken;
+      committer = new Committer(fs, { ...locked, owner, members, damaged, fail, signal });
+      if (before !== undefined) await resume(fs, locked.file, before, { members, damaged });
     }
     const isWritten = before?.state === 'finishing';
     if (before !== undefined && locked?.goesOn === true && !isWritten)
       await committer?.begin(before.cursor);
     const end = isWritten
       ? before.cursor
-      : await read({ writers, signal: broken.signal, before, committer });
-    if (committer === undefined) return await finish(members, broken.signal);
+      : await read({ writers, signal: broken.signal, before, committer, damaged: takesDamaged });
+    if (committer === undefined) {
+      const all = damaged === undefined ? members : [...members, damaged];
+      return await finish(all, broken.signal);
+    }
     if (locked?.goesOn !== true) return await committer.finish(undefined);
     if (end === undefined && !isWritten) throw withoutCursor(locked.file);
     return await committer.finish(JSON.stringify(end ?? null));
@@ -202,7 +224,10 @@ async function run<T>(
   } finally {
     broken.unlink();
     await committer?.idle();
-    for (const writer of writers) await writer.close();
+    // Each holds a lock, which the next run needs, whatever becomes of the others.
+    const closing = [...writers, damaged].map(one => one?.close());
+    await Promise.allSettled(closing);
+    await Promise.all(closing);
   }
 }
 
@@ -217,11 +242,19 @@ async function resume(
   fs: FileSystem,
   file: string,
   before: Checkpoint,
-  members: readonly Member[],
+  {
+    members,
+    damaged,
+  }: { readonly members: readonly Member[]; readonly damaged: DamagedLog | undefined },
 ): Promise<void> {
-  for (const { outputs } of members) await outputs.lock();
-  const ofBranch = new Map(members.map(member => [member.branch, member]));
+  const all = damaged === undefined ? members : [...members, damaged];
+  for (const { outputs } of all) await outputs.lock();
+  const ofBranch = new Map(all.map(member => [member.branch, member]));
   const named = await restore(fs, file, before, of => ofBranch.get(of.branch));
+  await damaged?.resume(
+    before.files.filter(({ branch }) => branch === DAMAGED),
+    named,
+  );
   for (const { outputs, branch } of members) {
     outputs.resume(
       before.files.filter(of => of.branch === branch),
@@ -245,9 +278,11 @@ async function finish(members: readonly Member[], signal: AbortSignal): Promise<
 }
 
 function writtenOf<T>(
-  { sinks }: TogetherOptions<T>,
+  { sinks, damaged }: TogetherOptions<T>,
   committed: readonly CommittedFile[],
 ): Written[] {
+  const kept = committed.filter(({ branch }) => branch === DAMAGED);
+  const records = kept.reduce((sum, { posts }) => sum + posts, 0);
   return sinks.map(({ branch }) => {
     const files = committed.filter(file => file.branch === branch);
     return {
@@ -259,6 +294,7 @@ function writtenOf<T>(
         bytes,
         ...(handedOn !== undefined && { handedOn }),
       })),
+      ...((damaged !== undefined || kept.length > 0) && { damaged: records }),
     };
   });
 }

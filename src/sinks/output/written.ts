@@ -20,6 +20,10 @@ export interface Written {
   readonly files: readonly WrittenFile[];
   /** Where the checkpoint said that all is written, so that nothing was asked or opened: since when. */
   readonly completeSince?: Date | undefined;
+  /**
+   * With `damaged`: the records in its file, those of earlier runs included. Each branch of `tee` has those of all.
+   */
+  readonly damaged?: number | undefined;
   /** Of a flow with an `incremental` source: the lines of this run alone. 0 says that nothing was new. */
   readonly added?: number | undefined;
 }

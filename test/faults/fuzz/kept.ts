@@ -123,9 +123,9 @@ function withRightSum(text: string): string | undefined {
 /** Where a checksum is right, a checkpoint may say anything, of the types that it has. */
 function checkIsCheckpoint({ state, files }: Checkpoint): void {
   check(['running', 'finishing', 'complete'].includes(state), `A state: ${state}`);
-  for (const { path: name, posts, bytes, lineBytes, branch = 0 } of files) {
+  for (const { path: name, posts, bytes, lineBytes, branch = 0, settled = 0 } of files) {
     check(typeof name === 'string' && name !== '', `A path: ${JSON.stringify(name)}`);
-    for (const count of [posts, bytes, lineBytes, branch])
+    for (const count of [posts, bytes, lineBytes, branch === 'damaged' ? 0 : branch, settled])
       check(Number.isSafeInteger(count) && count >= 0, `A count: ${JSON.stringify(count)}`);
   }
 }

@@ -90,21 +90,21 @@ it('a checkpoint counts only what is before its cursor where a later write of a 
   const { committer, writeLine, committed, close } = await open(await temporaryFolder());
   const first = writeLine('out.jsonl', '{"id":1}');
   await first.written;
-  await committer.commit('"after 1"');
+  await committer.commit({ after: 1 });
   const second = writeLine('out.jsonl', '{"id":"2, which is behind the cursor"}');
   await second.written;
   await second.end();
   await first.end();
   await committer.idle();
   expect(await committed()).toMatchObject({
-    cursor: 'after 1',
+    cursor: { after: 1 },
     posts: 1,
     files: [{ posts: 1, bytes: 9 }],
   });
-  await committer.commit('"after 2"');
+  await committer.commit({ after: 2 });
   await committer.idle();
   expect(await committed()).toMatchObject({
-    cursor: 'after 2',
+    cursor: { after: 2 },
     posts: 2,
     files: [{ posts: 2, bytes: 48 }],
   });
@@ -119,11 +119,11 @@ it('a checkpoint waits for all writes of threads before its cursor, after the fi
   await second.written;
   await first.end();
   await new Promise(setImmediate);
-  await committer.commit('"after 2"');
+  await committer.commit({ after: 2 });
   await second.end();
   await committer.idle();
   expect(await committed()).toMatchObject({
-    cursor: 'after 2',
+    cursor: { after: 2 },
     posts: 2,
     files: [{ posts: 2, bytes: 18 }],
   });
@@ -136,7 +136,7 @@ it('a run whose lock was taken over commits nothing', async () => {
   await line.written;
   await line.end();
   await writeFile(`${checkpoint}.lock`, JSON.stringify({ pid: 1, host: 'other', token: 'other' }));
-  await committer.commit('"after 1"');
+  await committer.commit({ after: 1 });
   await committer.idle();
   expect(String(outputs.failure)).toContain('Another process took');
   await expect(stat(checkpoint)).rejects.toThrow('ENOENT');

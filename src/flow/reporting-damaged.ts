@@ -1,0 +1,40 @@
+import type { OnDamaged } from '../json/damaged-record.js';
+import type { Batches, DamagedStage, Run } from './flow.js';
+
+export interface ReportingOptions {
+  /**
+   * Whether the records come from live connections: a later run does not find them at the same line.
+   * @default false
+   */
+  readonly isLive?: boolean | undefined;
+}
+
+/**
+ * Runs a stage that leaves damaged records out. Each goes to the caller's function first, then to the sink, before
+ * the cursor after it is delivered.
+ *
+ * @param open Gets what takes a record, or nothing where the first one ends the run.
+ */
+export function reportingDamaged<T>(
+  { damaged, progress }: Run,
+  onDamaged: OnDamaged | undefined,
+  open: (report: OnDamaged | undefined) => Batches<T>,
+  { isLive = false }: ReportingOptions = {},
+): Batches<T> {
+  if (onDamaged === undefined && damaged === undefined) return open(undefined);
+  const stage = damaged?.stage();
+  const batches = open(async (record, error) => {
+    await onDamaged?.(record, error);
+    const { line: _, byteOffset: __, ...placeless } = record;
+    await stage?.keep(isLive ? placeless : record, error);
+    progress?.drop('damaged', 1);
+  });
+  return stage === undefined ? batches : reaching(batches, stage);
+}
+
+async function* reaching<T>(batches: Batches<T>, stage: DamagedStage): Batches<T> {
+  for await (const batch of batches) {
+    if (batch.cursor !== undefined) stage.reached(batch.cursor);
+    yield batch;
+  }
+}
