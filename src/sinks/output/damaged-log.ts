@@ -10,7 +10,7 @@ import { redact } from '../../secret.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { storageError } from '../../storage/storage-error.js';
 import { isTagged, LINE_FEED, lineOf } from '../line.js';
-import type { CommittedFile } from './checkpoint-format.js';
+import type { CommittedFile } from './checkpoint.js';
 import { DAMAGED, PART } from './output-file.js';
 import type { OutputsOptions } from './outputs.js';
 import type { RecordFile } from './record-file.js';
