@@ -68,25 +68,12 @@ export class JetStreamConnection {
     // Each message that is on its way may listen to the signal.
     setMaxListeners(0, run.signal);
     const packages = await loadPackages(run.call);
-    const { credsAuthenticator } = packages.core;
-    const options = await connectionOptions(access, run.call, credsAuthenticator);
-    const nats = await repeat({ access, run, what: 'connect' }, async () => {
-      const connecting = packages.core.connect(options);
-      try {
-        return await abortable(connecting, run.signal);
-      } catch (error) {
-        // After an abort, the client may still connect.
-        connecting.then(late => late.close()).catch(() => {});
-        throw error;
-      }
-    });
-    // The client forgets servers that were out of reach before it was connected.
-    const known = nats.getServers().map(({ listen }) => listen);
-    nats.setServers([...new Set([...known, ...access.addresses])]);
+    const nats = access.connection ?? (await connected(access, run, packages));
     // With `checkAPI`, the manager would send a request that is not repeated.
     const manager = await packages.jetstream.jetstreamManager(nats, {
       checkAPI: false,
       timeout: REQUEST_MS,
+      ...access.jetStream,
     });
     return new JetStreamConnection(packages, nats, manager, access, run);
   }
@@ -101,7 +88,10 @@ export class JetStreamConnection {
     this.packages = packages;
     this.#nats = nats;
     this.manager = manager;
-    this.client = packages.jetstream.jetstream(nats, { timeout: REQUEST_MS });
+    this.client = packages.jetstream.jetstream(nats, {
+      timeout: REQUEST_MS,
+      ...access.jetStream,
+    });
     this.#access = access;
     this.#run = run;
     const endedBy = (error: unknown) => {
@@ -109,8 +99,11 @@ export class JetStreamConnection {
       this.#endedBy ??= error;
       void this.close();
     };
-    refusedLogin(nats).then(endedBy);
-    nats.closed().then(endedBy);
+    if (access.connection === undefined) refusedLogin(nats).then(endedBy);
+    nats.closed().then(error => {
+      // The client does not say so of a connection that its user has closed.
+      endedBy(access.connection === undefined ? error : closedByCaller(run, error));
+    });
   }
 
   get signal(): AbortSignal {
@@ -132,7 +125,7 @@ export class JetStreamConnection {
    * @throws JetStreamError where it would survive less than the stream does.
    */
   async bucket(name: string, replicas: number): Promise<KV> {
-    const kvm = new this.packages.kv.Kvm(this.#nats);
+    const kvm = new this.packages.kv.Kvm(this.client);
     const what = `open the bucket ${name}`;
     const storage = this.packages.jetstream.StorageType.File;
     // The leader answers all reads: another replica may not have the last write yet.
@@ -265,16 +258,51 @@ export class JetStreamConnection {
 
   /** Connects to another server where the present one has failed for some time: it may be cut off from the rest. */
   readonly #changeServer = (since: number, afterMs = OTHER_SERVER_MS): void => {
+    // A connection of the caller has other users, which a change would interrupt.
+    if (this.#access.connection !== undefined) return;
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < afterMs) return;
     this.#changedAt = now;
     this.#nats.reconnect().catch(() => {});
   };
 
-  /** Closes the connection, which ends all requests that are under way. */
+  /** Closes the connection, which ends all requests that are under way. That of the caller stays open. */
   async close(): Promise<void> {
+    if (this.#access.connection !== undefined) return;
     await this.#nats.close().catch(() => {});
   }
+}
+
+/** The error about a connection of the caller that was closed before the run was over. */
+function closedByCaller({ call, cursor }: ConnectionRun, error: unknown): JetStreamError {
+  const reason = error instanceof Error ? ` (${error.message})` : '';
+  return new JetStreamError(
+    `${call}: its \`connection\` was closed${reason}. Run the same again with an open one: it goes on from the last cursor`,
+    { failure: 'outage', cause: error, cursor: cursor() },
+  );
+}
+
+/** A new connection. */
+async function connected(
+  access: Access,
+  run: ConnectionRun,
+  packages: Packages,
+): Promise<NatsConnection> {
+  const options = await connectionOptions(access, run.call, packages.core);
+  const nats = await repeat({ access, run, what: 'connect' }, async () => {
+    const connecting = packages.core.connect(options);
+    try {
+      return await abortable(connecting, run.signal);
+    } catch (error) {
+      // After an abort, the client may still connect.
+      connecting.then(late => late.close()).catch(() => {});
+      throw error;
+    }
+  });
+  // The client forgets servers that were out of reach before it was connected.
+  const known = nats.getServers().map(({ listen }) => listen);
+  nats.setServers([...new Set([...known, ...access.addresses])]);
+  return nats;
 }
 
 /**

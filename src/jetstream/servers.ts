@@ -1,14 +1,22 @@
 import { readFile } from 'node:fs/promises';
-import type { ConnectionOptions, credsAuthenticator } from '@nats-io/transport-node';
+import type {
+  Authenticator,
+  ConnectionOptions,
+  credsAuthenticator,
+  NatsConnection,
+  nkeyAuthenticator,
+} from '@nats-io/transport-node';
 import {
   type Checked,
   checkOptions,
+  func,
   milliseconds,
   type OptionTable,
   optionError,
   special,
   text,
 } from '../check.js';
+import { isRecord } from '../is-record.js';
 import { Secret } from '../secret.js';
 import { JetStreamError } from './jet-stream-errors.js';
 
@@ -41,6 +49,20 @@ export interface JetStreamServers {
   readonly token?: string | Secret | undefined;
   /** The path of a credentials file (`.creds`) to log in with. @default `MILLRACE_NATS_CREDENTIALS` */
   readonly credentials?: string | undefined;
+  /** The seed of an NKey (`SU...`) to log in with. @default `MILLRACE_NATS_NKEY` */
+  readonly nkey?: string | Secret | undefined;
+  /** Another login: a function of the NATS client, such as its `jwtAuthenticator(...)`. */
+  readonly authenticator?: Authenticator | undefined;
+  /**
+   * A connection of the NATS client that is used in place of one of its own, and stays open. It decides about addresses,
+   * login, TLS and how often it reconnects, so those options cannot be given with it: give it `maxReconnectAttempts: -1`,
+   * so that `maxOutageMs` decides.
+   */
+  readonly connection?: NatsConnection | undefined;
+  /** The JetStream domain of the servers that have the stream, such as those behind a leaf node. */
+  readonly domain?: string | undefined;
+  /** The prefix of JetStream requests, where an account imports them by another name than `$JS.API`. */
+  readonly apiPrefix?: string | undefined;
   /** Whether to use TLS, or its files. @default true for addresses with `tls://` */
   readonly tls?: boolean | JetStreamTls | undefined;
   /**
@@ -67,6 +89,11 @@ const SECRET = {
   isSecret: true,
 };
 
+/** A word between the dots of a subject. */
+const WORD = /^[\w-]+$/;
+const SEED = /^SU[A-Z2-7]{56}$/;
+const PREFIX = /^\$?[\w-]+(\.[\w-]+)*$/;
+
 export const SERVER_OPTIONS = {
   servers: {
     ...special<string | readonly string[]>(
@@ -80,6 +107,19 @@ export const SERVER_OPTIONS = {
   password: { ...SECRET, meaning: 'the password to log in with' },
   token: { ...SECRET, meaning: 'the token to log in with' },
   credentials: text('the path of a credentials file'),
+  nkey: { ...SECRET, meaning: 'the seed of an NKey to log in with' },
+  authenticator: func<Authenticator>('another login'),
+  connection: special<NatsConnection>(
+    'a connection of the NATS client',
+    'what `connect()` of @nats-io/transport-node resolves to',
+    value => isRecord(value) && ['getServers', 'request'].every(name => isFunction(value[name])),
+  ),
+  domain: special<string>('the JetStream domain', 'letters, digits, `-` and `_`', value =>
+    isText(value, WORD),
+  ),
+  apiPrefix: special<string>('the prefix of JetStream requests', 'such as JS.acme.API', value =>
+    isText(value, PREFIX),
+  ),
   tls: special<boolean | JetStreamTls>(
     'whether to use TLS, or its files',
     'true, false or an object with any of ca, cert, key',
@@ -96,7 +136,13 @@ export interface Access {
   readonly password: Secret | undefined;
   readonly token: Secret | undefined;
   readonly credentials: string | undefined;
+  readonly nkey: Secret | undefined;
+  readonly authenticator: Authenticator | undefined;
   readonly tls: JetStreamTls | undefined;
+  /** The connection of the caller, which is not closed. */
+  readonly connection: NatsConnection | undefined;
+  /** Where the requests go, by the names that the client has for it. */
+  readonly jetStream: { readonly domain?: string; readonly apiPrefix?: string };
   readonly maxOutageMs: number;
 }
 
@@ -109,7 +155,13 @@ export const VARIABLES = {
   password: 'MILLRACE_NATS_PASSWORD',
   token: 'MILLRACE_NATS_TOKEN',
   credentials: 'MILLRACE_NATS_CREDENTIALS',
+  nkey: 'MILLRACE_NATS_NKEY',
 } as const;
+
+/** Logins, of which there is one. */
+const LOGINS = ['user', 'token', 'credentials', 'nkey', 'authenticator'] as const;
+/** What a connection of the caller has decided. */
+const CONNECTED = ['servers', 'password', ...LOGINS, 'tls'] as const;
 
 /**
  * The options with what the environment adds. Where `servers` is given, the environment adds nothing, so that
@@ -119,9 +171,11 @@ export const VARIABLES = {
  */
 export function accessOf(
   call: string,
-  options: Checked<JetStreamServers, typeof SERVER_OPTIONS>,
+  options: CheckedServers,
   environment: Environment = process.env,
 ): Access {
+  const { connection } = options;
+  if (connection !== undefined) return connectedAccess(call, connection, options);
   const from = (name: keyof typeof VARIABLES) =>
     options.servers !== undefined ? undefined : environment[VARIABLES[name]] || undefined;
   const given =
@@ -142,14 +196,18 @@ export function accessOf(
     password: secretOf(options.password ?? from('password') ?? login.password),
     token: secretOf(options.token ?? from('token') ?? login.token),
     credentials: options.credentials ?? from('credentials'),
+    nkey: secretOf(options.nkey ?? from('nkey')),
+    authenticator: options.authenticator,
     tls: tlsOf(call, options.tls, urls),
+    connection: undefined,
+    jetStream: jetStreamOf(call, options),
     maxOutageMs: options.maxOutageMs,
   };
-  const logins = (['user', 'token', 'credentials'] as const).filter(
-    name => access[name] !== undefined,
-  );
+  const logins = LOGINS.filter(name => access[name] !== undefined);
   if (logins.length > 1)
     throw optionError(call, logins[1] as string, `cannot be used with \`${logins[0]}\`: pass one`);
+  if (access.nkey !== undefined && !isText(access.nkey.reveal(), SEED))
+    throw optionError(call, 'nkey', 'must be the seed of a user: SU, and 56 letters and digits');
   if ((access.user === undefined) !== (access.password === undefined))
     throw optionError(
       call,
@@ -157,6 +215,36 @@ export function accessOf(
       'is missing: `user` and `password` go together',
     );
   return access;
+}
+
+type CheckedServers = Checked<JetStreamServers, typeof SERVER_OPTIONS>;
+
+/** The access by a connection of the caller. */
+function connectedAccess(
+  call: string,
+  connection: NatsConnection,
+  options: CheckedServers,
+): Access {
+  const [decided] = CONNECTED.filter(name => options[name] !== undefined);
+  if (decided !== undefined)
+    throw optionError(call, decided, 'cannot be used with `connection`, which has decided it');
+  return {
+    addresses: connection.getServers().map(({ listen }) => listen),
+    ...{ user: undefined, password: undefined, token: undefined, credentials: undefined },
+    ...{ nkey: undefined, authenticator: undefined, tls: undefined },
+    connection,
+    jetStream: jetStreamOf(call, options),
+    maxOutageMs: options.maxOutageMs,
+  };
+}
+
+function jetStreamOf(call: string, { domain, apiPrefix }: CheckedServers): Access['jetStream'] {
+  if (domain !== undefined && apiPrefix !== undefined)
+    throw optionError(call, 'apiPrefix', 'cannot be used with `domain`: pass one');
+  return {
+    ...(domain !== undefined && { domain }),
+    ...(apiPrefix !== undefined && { apiPrefix }),
+  };
 }
 
 function tlsOf(
@@ -186,6 +274,14 @@ function loginOf(url: URL | undefined): {
     : { user, password: decodeURIComponent(url.password) };
 }
 
+function isText(value: unknown, form: RegExp): boolean {
+  return typeof value === 'string' && form.test(value);
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}
+
 function isAddress(value: unknown): boolean {
   if (typeof value !== 'string' || /[\p{Cc}\s,]/u.test(value) || value === '') return false;
   const [scheme] = /^[a-z+]+(?=:\/\/)/i.exec(value) ?? ['nats'];
@@ -203,16 +299,21 @@ function urlOf(address: string): URL {
   return new URL(address.includes('://') ? address : `nats://${address}`);
 }
 
+/** What makes logins, of the NATS client. */
+interface Authenticators {
+  readonly credsAuthenticator: typeof credsAuthenticator;
+  readonly nkeyAuthenticator: typeof nkeyAuthenticator;
+}
+
 /**
  * The settings of a connection, by the names that the client has for them.
  *
- * @param credentialsOf What makes a login of the content of a credentials file.
  * @throws JetStreamError where a file of the login cannot be read.
  */
 export async function connectionOptions(
-  { addresses, user, password, token, credentials, tls }: Access,
+  { addresses, user, password, token, credentials, nkey, authenticator, tls }: Access,
   call: string,
-  credentialsOf: typeof credsAuthenticator,
+  authenticators: Authenticators,
 ): Promise<ConnectionOptions> {
   return {
     servers: [...addresses],
@@ -231,8 +332,14 @@ export async function connectionOptions(
     ...(user !== undefined && password !== undefined && { user, pass: password.reveal() }),
     ...(token !== undefined && { token: token.reveal() }),
     ...(credentials !== undefined && {
-      authenticator: credentialsOf(await fileOf(call, 'credentials', credentials)),
+      authenticator: authenticators.credsAuthenticator(
+        await fileOf(call, 'credentials', credentials),
+      ),
     }),
+    ...(nkey !== undefined && {
+      authenticator: authenticators.nkeyAuthenticator(Buffer.from(nkey.reveal())),
+    }),
+    ...(authenticator !== undefined && { authenticator }),
     ...(tls !== undefined && {
       tls: {
         ...(tls.ca !== undefined && { ca: await textOf(call, 'tls.ca', tls.ca) }),

@@ -5,7 +5,13 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { type NatsConnection, nkeys, type Status } from '@nats-io/transport-node';
+import {
+  connect,
+  type NatsConnection,
+  nkeyAuthenticator,
+  nkeys,
+  type Status,
+} from '@nats-io/transport-node';
 import { type Activity, collect, pipeline, tap } from 'millrace';
 import {
   type FromJetStreamOptions,
@@ -214,6 +220,56 @@ resolver_preload: {
     expect(await roundTrip(node, { credentials })).toBe(20);
     const missing = roundTrip(node, { credentials: path.join(folder, 'none.creds') });
     await expect(missing).rejects.toMatchObject({ failure: 'refused' });
+  });
+
+  it('logs in with the seed of an NKey, or an authenticator', async () => {
+    const [user, other] = [nkeys.createUser(), nkeys.createUser()];
+    const seed = (of: nkeys.KeyPair) => new TextDecoder().decode(of.getSeed());
+    await using node = await startNode({
+      config: `authorization { users: [{ nkey: ${user.getPublicKey()} }] }`,
+    });
+    expect(await roundTrip(node, { nkey: seed(user) })).toBe(20);
+    const authenticator = nkeyAuthenticator(user.getSeed());
+    expect(await roundTrip(node, { authenticator })).toBe(20);
+    const error = await roundTrip(node, { nkey: seed(other) }).catch(thrown => thrown);
+    expect(error).toMatchObject({ failure: 'refused', retryable: false });
+    expect(inspect(error, { depth: 9 })).not.toContain(seed(other));
+  });
+
+  it('of the caller is used, and stays open', async () => {
+    await using node = await startNode();
+    const connection = await connect({ servers: node.url });
+    try {
+      const login = { servers: undefined, connection };
+      expect(await roundTrip(node, login)).toBe(20);
+      expect(await roundTrip(node, login)).toBe(20);
+      expect(connection.isClosed()).toBe(false);
+    } finally {
+      await connection.close();
+    }
+  });
+
+  it('of the caller that is closed ends a run at once, with the cursor', async () => {
+    await using node = await startNode();
+    expect(await roundTrip(node, {})).toBe(20);
+    const connection = await connect({ servers: node.url });
+    const close = tap(({ id }: Activity) => {
+      if (id === numberedId(19)) void connection.close();
+    });
+    const run = pipeline(fromJetStream({ connection, ...stream }), close, collect());
+    const error = await run.catch(thrown => thrown);
+    expect(error).toBeInstanceOf(JetStreamError);
+    expect(error).toMatchObject({ failure: 'outage', cursor: { seq: expect.any(Number) } });
+    expect(error.message).toContain('its `connection` was closed');
+  });
+
+  it('reaches the streams of a domain, by its name or by the prefix of its API', async () => {
+    await using node = await startNode({ jetstream: 'domain: hub' });
+    expect(await roundTrip(node, { domain: 'hub' })).toBe(20);
+    expect(await roundTrip(node, { apiPrefix: '$JS.hub.API' })).toBe(20);
+    const maxOutageMs = 500;
+    const other = await roundTrip(node, { domain: 'other', maxOutageMs }).catch(thrown => thrown);
+    expect(other).toMatchObject({ failure: 'outage' });
   });
 
   it('uses TLS with the given authority, and refuses a server that it does not know', async () => {

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { OptionError, Secret } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { checkOptions } from '../../src/check.js';
@@ -18,6 +19,12 @@ function access(options: JetStreamServers, environment: Record<string, string> =
   );
   return accessOf('call', checked, environment);
 }
+
+/** As much of a connection as options look at. */
+const open = unchecked<NatsConnection>({
+  getServers: () => [{ listen: 'a:1' }],
+  request: () => {},
+});
 
 describe('the servers of a call', () => {
   it.each([
@@ -53,6 +60,22 @@ describe('the servers of a call', () => {
     expect(access({ servers: 'nats://t0ken@a:1' }).token?.reveal()).toBe('t0ken');
   });
 
+  it('are those of a connection, whatever the environment says', () => {
+    const environment = { MILLRACE_NATS_URL: 'nats://b', MILLRACE_NATS_TOKEN: 'x' };
+    expect(access({ connection: open }, environment)).toMatchObject({
+      addresses: ['a:1'],
+      connection: open,
+      token: undefined,
+    });
+  });
+
+  it('may have a domain or a prefix of their API', () => {
+    expect(access({ servers: 'a' }).jetStream).toEqual({});
+    expect(access({ servers: 'a', domain: 'hub' }).jetStream).toEqual({ domain: 'hub' });
+    const apiPrefix = 'JS.acme.API';
+    expect(access({ connection: open, apiPrefix }).jetStream).toEqual({ apiPrefix });
+  });
+
   it('show no secret', () => {
     const shown = inspect(access({ servers: 'a', user: 'me', password: 's3cret' }));
     expect(shown).not.toContain('s3cret');
@@ -77,6 +100,11 @@ describe('the servers of a call', () => {
       { servers: 'a', tls: unchecked({ cafile: 's3cret' }) },
       'tls.cafile',
     ],
+    ['an NKey and a token', { servers: 'nats://s3cret@a', nkey: `SU${'A'.repeat(56)}` }, 'nkey'],
+    ['an NKey that is no seed', { servers: 'a', nkey: 's3cret' }, 'nkey'],
+    ['two names of the API', { servers: 'a', domain: 'hub', apiPrefix: 'JS.hub.API' }, 'apiPrefix'],
+    ['an address beside a connection', { servers: 's3cret', connection: open }, 'servers'],
+    ['a login beside a connection', { token: 's3cret', connection: open }, 'token'],
     ['an empty token', { servers: 'a', token: '' }, 'token'],
   ])('are refused with %s, without showing a secret', (_, options, option) => {
     let error: unknown;
