@@ -1,6 +1,7 @@
 import type { Format } from '../activity/activity.js';
 import type { Archive } from './archive/archive.js';
 import type { Clock } from './clock.js';
+import type { OpenStream } from './http/open-stream.js';
 import type { Faults } from './http/planted-faults.js';
 import type { Quotas } from './http/quotas.js';
 import type { RequestLog } from './http/request-log.js';
@@ -18,6 +19,8 @@ export interface ServiceContext {
   readonly usage: UsageCounter;
   /** The last requests, for the console. */
   readonly requests: RequestLog;
+  /** The connections to streams. */
+  readonly streams: Set<OpenStream>;
   /**
    * The archive, without posts that compliance events hide. Opened on first use. By default in the
    * archive's own format.

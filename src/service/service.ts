@@ -108,6 +108,7 @@ export class Service extends Server {
       quotas,
       usage: this.#usage,
       requests,
+      streams: new Set(),
       settled: maxMs => this.#jobs.jobs.settled(maxMs),
       archive: format => this.#visible(format),
     };
@@ -151,6 +152,7 @@ export class Service extends Server {
         firstCommand: origin => this.firstCommand(origin),
         firstSearch: () => this.#firstSearch(),
         rules: this.#rules,
+        ruleConnections: () => connected.size,
       }),
       ...(settings.control ? controlRoutes(context, this.#controlled()) : []),
     ];

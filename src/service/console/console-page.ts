@@ -24,6 +24,8 @@ export interface ConsoleParts {
   /** The search of that command. */
   firstSearch(): Promise<FirstSearch | undefined>;
   readonly rules: StreamRules;
+  /** The number of replays that use the rules. */
+  ruleConnections(): number;
 }
 
 /** The entries of the menu. */
@@ -31,7 +33,7 @@ export const SECTIONS = {
   overview: ['Overview', '/console'],
   explore: ['Explore', '/console/explore'],
   jobs: ['Jobs', '/console/jobs'],
-  replays: ['Replays', '/console/replays'],
+  streams: ['Streams', '/console/streams'],
   compliance: ['Compliance', '/console/compliance'],
   usage: ['Usage', '/console/usage'],
   requests: ['Requests', '/console/requests'],

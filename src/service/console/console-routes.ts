@@ -31,11 +31,12 @@ import { ICON, STYLE_SHEET } from './html/style-sheet.js';
 import { withParameters } from './html/table.js';
 import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
-import { replayPages } from './replay-pages.js';
 import { requestPages } from './request-pages.js';
 import { ruleTestPages } from './rule-test-pages.js';
 import { SIGN_IN, SignInAttempts, type SignInParts, showSignIn, signIn } from './sign-in-page.js';
 import { statusRoutes } from './status-routes.js';
+import { streamPages } from './stream-pages.js';
+import { streamRulePages } from './stream-rule-pages.js';
 import { usagePages } from './usage-pages.js';
 import { userRoutes } from './user/user-routes.js';
 
@@ -103,7 +104,8 @@ const PAGES: readonly ConsolePage[] = [
   ...explorePages,
   ...ruleTestPages,
   ...jobPages,
-  ...replayPages,
+  ...streamPages,
+  ...streamRulePages,
   ...compliancePages,
   ...usagePages,
   ...requestPages,

@@ -122,7 +122,7 @@ function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
   const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
   return [
     {
-      section: 'replays',
+      section: 'streams',
       endpoints: [
         ...replays,
         endpoint({

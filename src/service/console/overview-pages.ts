@@ -9,7 +9,7 @@ import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { breakable, command, facts, stateOf } from './html/page-parts.js';
 import { countOf, numberOf } from './html/units.js';
-import { outcomeOf } from './replay-pages.js';
+import { outcomeOf } from './stream-pages.js';
 
 /** The current activity, what to paste first, the account, and every address. */
 export const overviewPages: readonly ConsolePage[] = [
@@ -35,7 +35,7 @@ const TILES: Readonly<Record<keyof Totals, readonly [words: string, address: str
   requests: ['requests', '/console/requests'],
   posts: ['posts sent', '/console/usage'],
   jobs: ['jobs made', '/console/jobs'],
-  connections: ['connections to streams', '/console/replays'],
+  connections: ['connections to streams', '/console/streams'],
 };
 /** Bars of a small chart, of five minutes each. */
 const PARTS = 12;
@@ -93,8 +93,8 @@ function goingOn({ context, jobs, replays: log }: ConsoleParts): Html {
   const replays = log.replays.filter(({ endedAt }) => endedAt === undefined).length;
   return html`<ul class="row">
 <li><a href="/console/jobs">${stateOf(quoted === 0 ? 'no job waits for you' : `${countOf(quoted, 'job')} to accept or reject`, quoted === 0 ? 'idle' : 'warn')}</a></li>
-<li><a href="/console/replays">${stateOf(`${countOf(replays, 'replay')} under way`, replays === 0 ? 'idle' : 'busy')}</a></li>
-<li><a href="/console/replays">${lastReplay(log.replays)}</a></li>
+<li><a href="/console/streams">${stateOf(`${countOf(replays, 'replay')} under way`, replays === 0 ? 'idle' : 'busy')}</a></li>
+<li><a href="/console/streams">${lastReplay(log.replays)}</a></li>
 <li><a href="/console/faults">${stateOf(faults === 0 ? 'no faults planted' : `${countOf(faults, 'fault')} planted`, faults === 0 ? 'good' : 'warn')}</a></li>
 </ul>`;
 }

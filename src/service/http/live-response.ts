@@ -5,6 +5,7 @@ import { WakeUp } from '../../wait.js';
 import type { ServiceContext } from '../context.js';
 import type { ContentCutFault } from './fault-kinds.js';
 import { HttpProblem } from './http-problem.js';
+import { type Flow, MessageRate, type OpenStream } from './open-stream.js';
 import type { RequestContext } from './router.js';
 import { acceptsGzip, StreamCutError } from './send-response.js';
 
@@ -27,6 +28,9 @@ export interface LiveResponseOptions {
 /** Up to this backlog each message is flushed separately; beyond it, messages are flushed together. */
 const BATCH_BYTES = 64 * 1024;
 
+/** Messages that are kept for people who look at the stream. */
+const RECENT = 3;
+
 const LINE_END = Buffer.from('\r\n');
 const CARRIAGE_RETURN = 0x0d;
 
@@ -42,6 +46,8 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   /** The number of waiting bytes. */
   #backlog = 0;
   #messages = 0;
+  readonly #recent: Uint8Array[] = [];
+  readonly #rate = new MessageRate();
   #lastPush = performance.now();
   #state: 'open' | 'ended' = 'open';
   #failure: { readonly error: unknown } | undefined;
@@ -52,6 +58,17 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     this.#options = options;
     this.#gzip.on('data', chunk => this.#compressed.push(chunk));
     if (options.cut?.afterMessages === 0 && isBoundary(options.cut)) this.#cutHere();
+  }
+
+  /** What flows now. */
+  get flow(): Flow {
+    const next = this.#messages % RECENT;
+    return {
+      messages: this.#messages,
+      perSecond: this.#rate.perSecond(),
+      backlogBytes: this.#backlog,
+      recent: [...this.#recent.slice(next), ...this.#recent.slice(0, next)].toReversed(),
+    };
   }
 
   /** Whether pushed messages will be sent. */
@@ -77,7 +94,10 @@ export class LiveResponse implements AsyncIterable<Buffer> {
         return;
       }
       // A message without a multi-byte character passes.
-    } else this.#messages++;
+    } else {
+      this.#recent[this.#messages++ % RECENT] = message;
+      this.#rate.add();
+    }
     if (this.#backlog + bytes.length + LINE_END.length > backlogBytes) {
       this.#overflow();
       return;
@@ -224,7 +244,7 @@ export function checkGzip({ request }: RequestContext): void {
  */
 export async function* streamConnection(
   { request, url, signal }: RequestContext,
-  { settings, clock, faults }: ServiceContext,
+  { settings, clock, faults, streams }: ServiceContext,
   label: string,
   feed: (wire: LiveResponse, signal: AbortSignal) => Promise<void>,
 ): AsyncGenerator<Buffer> {
@@ -254,12 +274,22 @@ export async function* streamConnection(
       signal.addEventListener('abort', () => clearTimeout(reset));
     },
   });
+  const open: OpenStream = {
+    endpoint,
+    url,
+    startedAt: clock.now(),
+    get flow() {
+      return wire.flow;
+    },
+  };
+  streams.add(open);
   const leave = () => stopping.abort(signal.reason);
   signal.addEventListener('abort', leave);
   const feeding = feed(wire, stopping.signal).catch(error => wire.fail(error));
   try {
     yield* wire;
   } finally {
+    streams.delete(open);
     stopping.abort(new Error('The stream has ended'));
     signal.removeEventListener('abort', leave);
     await feeding;

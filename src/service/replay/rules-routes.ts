@@ -72,20 +72,20 @@ const list: Handler<RuleParts> = (_, { rules, clock, checkRates }) => {
 const add: Handler<RuleParts> = async ({ request }, parts) => {
   const { rules, clock, limits } = parts;
   parts.checkRates(true);
-  checkIdle(parts);
+  checkIdle(parts.connections());
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
   const invalid = rejected(await checkRules(requested, 'replay'));
   if (invalid !== undefined) return { status: 422, body: addedBody(invalid, clock.now()) };
   // Again, because a replay may have connected during the check.
-  checkIdle(parts);
+  checkIdle(parts.connections());
   return { status: 201, body: addedBody(await rules.add(requested), clock.now()) };
 };
 
 const remove: Handler<RuleParts> = async ({ request }, parts) => {
   parts.checkRates(true);
-  checkIdle(parts);
+  checkIdle(parts.connections());
   const requested = readDeletion(await readBody(request, parts.limits.ruleReadBytes));
-  checkIdle(parts);
+  checkIdle(parts.connections());
   const { deleted, missing } = await parts.rules.delete(requested);
   return { status: 200, body: deletedBody(deleted, missing, parts.clock.now()) };
 };
@@ -124,9 +124,8 @@ const TABLE: RouteTable<RuleParts> = {
   [`${BASE}.json`]: { GET: list, POST: change, DELETE: remove },
 };
 
-/** Rules cannot change while a replay uses them. */
-function checkIdle({ connections }: RuleParts): void {
-  const count = connections();
+/** Rules cannot change while a replay uses them. @throws HttpProblem 406 */
+export function checkIdle(count: number): void {
   if (count === 0) return;
   const active = count === 1 ? 'is 1 active connection' : `are ${count} active connections`;
   throw new HttpProblem(

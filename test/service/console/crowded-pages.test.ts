@@ -26,7 +26,8 @@ const PAGES: readonly (readonly [address: string, primary: readonly string[]])[]
   ['/console/jobs?page=2', []],
   ['/console/jobs/QUOTED', ['Accept']],
   ['/console/jobs/DELIVERED', []],
-  ['/console/replays', []],
+  ['/console/streams', []],
+  ['/console/streams/rules', ['Add']],
   ['/console/compliance?last=1d', []],
   ['/console/usage', []],
   ['/console/requests', []],
@@ -34,7 +35,7 @@ const PAGES: readonly (readonly [address: string, primary: readonly string[]])[]
   ['/console/faults?kind=cut', ['Plant the fault']],
   ['/status', []],
 ];
-const LIVE = ['jobs', 'jobs/QUOTED', 'replays', 'compliance', 'requests'];
+const LIVE = ['jobs', 'jobs/QUOTED', 'streams', 'compliance', 'requests'];
 
 let browser: Browser;
 let context: BrowserContext;
@@ -189,7 +190,7 @@ describe.skipIf(where !== '' || !isSlowSuite)(
       expect(await page.getByRole('status').count()).toBe(1);
       await page.reload();
       expect(await message.textContent()).toContain('The job is accepted.');
-      await page.goto(addressOf('/console/replays'));
+      await page.goto(addressOf('/console/streams'));
       await page.goto(addressOf('/console/jobs?page=2'));
       expect(await page.getByRole('status').count()).toBe(0);
     });

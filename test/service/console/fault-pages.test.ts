@@ -6,7 +6,7 @@ import { HOSTILE, readable, signedIn } from './browse.js';
 const PAGES = [
   '/console',
   '/console/jobs',
-  '/console/replays',
+  '/console/streams',
   '/console/compliance',
   '/console/usage',
   '/console/requests',

@@ -54,6 +54,20 @@ describe('a connection of a stream', () => {
     );
   });
 
+  it('says how many messages it has sent, which were the last, and how much waits', () => {
+    const { wire } = wireOf();
+    expect(wire.flow).toEqual({ messages: 0, perSecond: 0, backlogBytes: 0, recent: [] });
+    const recent = () => wire.flow.recent.map(String);
+    for (let i = 1; i <= 7; i++) {
+      wire.push(Buffer.from(`"${i}"`));
+      expect(recent()).toEqual([i, i - 1, i - 2].filter(n => n > 0).map(n => `"${n}"`));
+    }
+    expect(wire.flow).toMatchObject({ messages: 7, backlogBytes: 7 * '"1"\r\n'.length });
+    wire.end();
+    wire.push(Buffer.from('"8"'));
+    expect(wire.flow.messages).toBe(7);
+  });
+
   it('is cut after the given number of bytes by every kind of cut', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { END, hourOfPosts, localStreams, START } from '../replay/local-streams.js';
+import { COMPLIANCE_PATH, END, hourOfPosts, localStreams, START } from '../replay/local-streams.js';
 import { browse, readable } from './browse.js';
 
 describe('the page of replays', () => {
@@ -7,7 +7,7 @@ describe('the page of replays', () => {
     const { service, see, replayPath } = await localStreams(hourOfPosts());
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
-    const page = async () => readable((await browser.get('/console/replays')).text);
+    const page = async () => readable((await browser.get('/console/streams')).text);
     expect(await page()).toContain('No replays yet');
     await see(replayPath());
     expect(await page()).toMatch(/Replay Request Completed 60 \d\d:\d\d:\d\d UTC/);
@@ -48,10 +48,37 @@ describe('the page of replays', () => {
     await browser.signIn();
     const connection = await open(replayPath());
     await connection.until(text => text.includes('tea number 0'));
-    expect(readable((await browser.get('/console/replays')).text)).toContain('streaming');
+    const running = readable((await browser.get('/console/streams')).text);
+    expect(running).toContain('streaming');
+    expect(running).toMatch(
+      /Replay of firehose, 2024-05-15 10:00 to 11:00 UTC Messages 1 A second [\d.]+ Waiting to be read 0 bytes Since \d{4}-\S+ \S+ UTC @ann tea number 0 /,
+    );
     connection.destroy();
     await expect
-      .poll(async () => readable((await browser.get('/console/replays')).text))
+      .poll(async () => readable((await browser.get('/console/streams')).text))
       .toContain('cut off');
+  });
+
+  it('shows the events of a compliance connection, until it ends', async () => {
+    const { service, open } = await localStreams(hourOfPosts());
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    const page = async () => readable((await browser.get('/console/streams')).text);
+    expect(await page()).toContain('Nothing is connected.');
+    const connection = await open(COMPLIANCE_PATH);
+    const hostile = `{"<script>":{"id":1,"timestamp_ms":"1"}}`;
+    for (const id of [1, 2, 3])
+      service.compliance.inject(`{"user_delete":{"id":${id},"timestamp_ms":"1"}}`);
+    service.compliance.inject(hostile);
+    await connection.until(text => text.includes('script'));
+    const { text } = await browser.get('/console/streams');
+    expect(readable(text)).toContain('Compliance stream Messages 4 A second');
+    expect(readable(text)).toMatch(
+      /UTC \{"<script>".*\{"user_delete":\{"id":3,.*\{"user_delete":\{"id":2,/,
+    );
+    expect(readable(text)).not.toContain('{"user_delete":{"id":1,');
+    expect(text).not.toContain('<script>');
+    connection.destroy();
+    await expect.poll(page).toContain('Nothing is connected.');
   });
 });

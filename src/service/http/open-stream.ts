@@ -1,0 +1,58 @@
+import { SECOND } from '../../time.js';
+
+/** A connection to a stream. */
+export interface OpenStream {
+  readonly endpoint: 'replay' | 'compliance';
+  readonly url: URL;
+  /** By the service's clock, epoch milliseconds. */
+  readonly startedAt: number;
+  readonly flow: Flow;
+}
+
+/** What a stream sends. */
+export interface Flow {
+  /** Messages so far. */
+  readonly messages: number;
+  /** In the last seconds. */
+  readonly perSecond: number;
+  /** Bytes that wait for the consumer. */
+  readonly backlogBytes: number;
+  /** The last messages, newest first. */
+  readonly recent: readonly Uint8Array[];
+}
+
+/** Whole seconds over which a rate is an average. */
+const RATE_SECONDS = 5;
+
+/** How many messages a second were sent, in real time. */
+export class MessageRate {
+  /** The messages of the current second and of those before it. */
+  readonly #counts = new Array<number>(RATE_SECONDS + 1).fill(0);
+  readonly #now: () => number;
+  readonly #startedAt: number;
+  #second = 0;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#startedAt = now();
+  }
+
+  add(): void {
+    const slot = this.#slot();
+    this.#counts[slot] = (this.#counts[slot] as number) + 1;
+  }
+
+  perSecond(): number {
+    const slot = this.#slot();
+    const whole = this.#counts.reduce((sum, count, i) => (i === slot ? sum : sum + count), 0);
+    return whole / Math.max(1, Math.min(this.#second, RATE_SECONDS));
+  }
+
+  #slot(): number {
+    const second = Math.floor((this.#now() - this.#startedAt) / SECOND);
+    if (second - this.#second > RATE_SECONDS) this.#counts.fill(0);
+    else while (this.#second < second) this.#counts[++this.#second % this.#counts.length] = 0;
+    this.#second = second;
+    return second % this.#counts.length;
+  }
+}

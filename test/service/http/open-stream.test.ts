@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { MessageRate } from '../../../src/service/http/open-stream.js';
+
+describe('the rate of messages', () => {
+  const started = () => {
+    const clock = { ms: 5_000 };
+    return { clock, rate: new MessageRate(() => clock.ms) };
+  };
+
+  it('is the average of the last five whole seconds', () => {
+    const { clock, rate } = started();
+    for (let second = 0; second < 20; second++) {
+      for (let i = 0; i < second; i++) rate.add();
+      clock.ms += 1_000;
+    }
+    // 15 to 19 messages.
+    expect(rate.perSecond()).toBe(17);
+    for (let i = 0; i < 100; i++) rate.add();
+    expect(rate.perSecond()).toBe(17);
+    clock.ms += 1_000;
+    expect(rate.perSecond()).toBe((16 + 17 + 18 + 19 + 100) / 5);
+  });
+
+  it('is that of fewer seconds at the start', () => {
+    const { clock, rate } = started();
+    for (let i = 0; i < 10; i++) rate.add();
+    expect(rate.perSecond()).toBe(0);
+    clock.ms += 1_000;
+    expect(rate.perSecond()).toBe(10);
+    clock.ms += 1_000;
+    expect(rate.perSecond()).toBe(5);
+  });
+
+  it('is nothing after a pause, of any length', () => {
+    for (const pause of [6_000, 7_000, 1_000_000]) {
+      const { clock, rate } = started();
+      for (let i = 0; i < 10; i++) rate.add();
+      clock.ms += pause;
+      expect(rate.perSecond()).toBe(0);
+      rate.add();
+      clock.ms += 1_000;
+      expect(rate.perSecond()).toBe(0.2);
+    }
+  });
+});
