@@ -23,6 +23,9 @@ const MISSING_AT_ONE_MS = 2_000;
 /** How long to wait until the servers are asked for the stream again. */
 const MISSING_WAIT_MS = 200;
 
+/** How long a reader that waits for a stream sleeps until it asks again. */
+const UNMADE_WAIT_MS = 1_000;
+
 /** How long servers must have refused a login: one that reloads its users may refuse all for a moment, and a name may have several addresses. */
 const REFUSED_MS = 2_000;
 /** How often each server must have refused a login: the client does not take turns exactly. */
@@ -196,6 +199,29 @@ export class JetStreamConnection {
       return info;
     };
     return this.repeat(`read the stream ${stream}`, request, isAnswer);
+  }
+
+  /** What is known about a stream, once it exists: without a limit of time. */
+  async streamOnceMade(stream: string): Promise<StreamInfo> {
+    for (let retry = 1; ; retry++) {
+      try {
+        return await this.streamInfo(stream, { isAnswer: isMissing });
+      } catch (cause) {
+        if (!isMissing(cause)) throw cause;
+        const error = new JetStreamError(`The stream ${stream} does not exist yet`, {
+          failure: 'stream',
+          cause,
+        });
+        const until = new Date(Date.now() + UNMADE_WAIT_MS);
+        const wait = { reason: 'servers', until, waitMs: UNMADE_WAIT_MS, error, retry } as const;
+        const end = this.#run.progress?.onWait(wait);
+        try {
+          await realTime.sleep(UNMADE_WAIT_MS, this.signal);
+        } finally {
+          end?.();
+        }
+      }
+    }
   }
 
   /**

@@ -3,6 +3,7 @@ import {
   checkOptions,
   cursor,
   explained,
+  flag,
   func,
   type OptionTable,
   optionError,
@@ -17,17 +18,31 @@ import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-errors.js';
 import { readSubject, type SubjectPlan } from './read-subject.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
-import { nameProblem, type OpenedStream, openStream, prefixProblem } from './stream-settings.js';
+import {
+  findStream,
+  nameProblem,
+  type OpenedStream,
+  prefixProblem,
+  type ReadStream,
+  subjectsProblem,
+} from './stream-settings.js';
 
 /** The stream to read, the part of it, where to end, and what to do about posts that are gone. */
 export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
   /** The name of the stream. */
   readonly stream: string;
-  /** The prefix of its subjects: `posts` for `posts.0`, `posts.1` and so on. */
-  readonly subject: string;
+  /** The prefix of its subjects, where `toJetStream` fills it: `posts` for `posts.0`, `posts.1` and so on. */
+  readonly subject?: string | undefined;
   /**
-   * The part of the stream that this process takes: its subjects are dealt out to shares in turn, so that all
-   * posts of an id are in one share.
+   * In place of `subject`, for a stream that other programs fill: the subjects to read, with the wildcards of NATS
+   * (`posts.>`, `posts.*.en`). A message is one JSON object with an id, unless `item` says what it is.
+   */
+  readonly subjects?: string | readonly string[] | undefined;
+  /** Waits for a stream that does not exist yet, without a limit of time. @default false */
+  readonly waitForStream?: boolean | undefined;
+  /**
+   * The part of the stream that this process takes: its subjects, or those of `subjects`, are dealt out to shares in
+   * turn. So all posts of an id are in one share of a stream of `toJetStream`.
    * @default `MILLRACE_SHARE`, such as 2/8, or all
    */
   readonly share?: Share | undefined;
@@ -52,7 +67,9 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
 const OPTIONS = {
   ...SERVER_OPTIONS,
   stream: required(explained<string>('the name of the stream', nameProblem)),
-  subject: required(explained<string>('the prefix of its subjects', prefixProblem)),
+  subject: explained<string>('the prefix of its subjects', prefixProblem),
+  subjects: explained<string | readonly string[]>('the subjects to read', subjectsProblem),
+  waitForStream: flag('whether to wait for a stream that does not exist yet', false),
   share: SHARE_OPTION,
   until: special<'never' | 'caught up' | number, 'never'>(
     'where to end',
@@ -97,9 +114,27 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     OPTIONS,
     options,
   );
-  const { stream, subject, share = shareOf('fromJetStream'), until, item, resume } = checked;
+  const {
+    stream,
+    subject,
+    subjects: given,
+    share = shareOf('fromJetStream'),
+    until,
+    item,
+    resume,
+  } = checked;
+  if ((subject === undefined) === (given === undefined))
+    throw optionError(
+      'fromJetStream',
+      'subject',
+      subject === undefined
+        ? 'is missing: pass the prefix of a stream of toJetStream(), or the `subjects` of another one'
+        : 'cannot be used with `subjects`: pass one',
+    );
+  const subjects = given === undefined ? undefined : [given].flat();
   const plan: Plan<T> = {
     ...checked,
+    subjects,
     share,
     access: accessOf('fromJetStream', checked),
     item: item as Plan<T>['item'],
@@ -108,7 +143,8 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     {
       step: 'fromJetStream',
       stream,
-      subject,
+      ...(subject !== undefined && { subject }),
+      ...(subjects !== undefined && { subjects }),
       // Only a given last sequence is part of the identity: a reader that never ends may be ended later by `caught up`.
       ...(typeof until === 'number' && { until }),
       ...(share !== undefined && { share: shareName(share) }),
@@ -116,10 +152,8 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   ]);
 }
 
-interface Plan<T> extends SubjectPlan<T> {
+interface Plan<T> extends SubjectPlan<T>, ReadStream {
   readonly access: Access;
-  readonly stream: string;
-  readonly subject: string;
   readonly share: Share | undefined;
 }
 
@@ -134,7 +168,7 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
   const close = () => void connection.close();
   signal.addEventListener('abort', close, { once: true });
   try {
-    const stream = await openStream(connection, 'fromJetStream', plan);
+    const stream = await findStream(connection, 'fromJetStream', plan);
     const subjects = subjectsFor(plan, stream);
     const parts = subjects.map(
       subject =>
@@ -149,17 +183,20 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
   }
 }
 
-/** All subjects by one wildcard, or each subject of a share. */
+/** All subjects, those of `toJetStream` by one wildcard; or each subject of a share. */
 function subjectsFor(
   { subject, share, stream: name }: Plan<unknown>,
   { subjects }: OpenedStream,
 ): readonly string[] {
-  if (share === undefined || share.of === 1) return [`${subject}.*`];
+  if (share === undefined || share.of === 1)
+    return subject === undefined ? subjects : [`${subject}.*`];
   if (share.of > subjects.length)
     throw optionError(
       'fromJetStream',
       'share',
-      `is one of ${share.of}, and the stream ${name} has ${subjects.length} subjects: use at most as many shares`,
+      subject === undefined
+        ? `is one of ${share.of}, and \`subjects\` has ${subjects.length}: name one for each share at least`
+        : `is one of ${share.of}, and the stream ${name} has ${subjects.length} subjects: use at most as many shares`,
     );
   return subjects.filter((_, number) => number % share.of === share.index - 1);
 }

@@ -27,6 +27,36 @@ export function prefixProblem(value: unknown): string | undefined {
     : 'must be words of letters, digits, `-` and `_` with dots between them, such as posts or acme.posts';
 }
 
+/** Words, `*` for any word, and at the end `>` for any words behind. */
+const SUBJECT = /^(?:>|[^\s.*>\p{Cc}]+|\*)(?:(?<!>)\.(?:[^\s.*>\p{Cc}]+|\*|>))*$/u;
+
+/** What is wrong with subjects to read. */
+export function subjectsProblem(value: unknown): string | undefined {
+  const subjects: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (subjects.length === 0 || !subjects.every(isSubject))
+    return 'must be a subject such as posts.> or posts.*.en, or an array of them';
+  for (const [number, subject] of subjects.entries())
+    for (const other of subjects.slice(0, number))
+      if (overlap(subject, other))
+        return `must be subjects that have no message in common, and ${other} and ${subject} have`;
+  return undefined;
+}
+
+function isSubject(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= 256 && SUBJECT.test(value);
+}
+
+/** Whether a message may have both subjects. */
+function overlap(one: string, other: string): boolean {
+  const [words, others] = [one.split('.'), other.split('.')];
+  for (let index = 0; ; index++) {
+    const [word, against] = [words[index], others[index]];
+    if (word === undefined || against === undefined) return word === against;
+    if (word === '>' || against === '>') return true;
+    if (word !== against && word !== '*' && against !== '*') return false;
+  }
+}
+
 /** The maximum number of subjects of a stream. */
 const MAX_SUBJECTS = 256;
 
@@ -119,6 +149,14 @@ export interface OpenedStream {
 /** How many nanoseconds, the unit of the servers, a millisecond has. */
 export const NANOSECONDS = 1_000_000;
 
+/** A stream that `toJetStream` publishes to. */
+export interface PublishedStream {
+  readonly stream: string;
+  /** The prefix of its subjects. */
+  readonly subject: string;
+  readonly create?: CreateStream | undefined;
+}
+
 /**
  * Finds the stream; makes it where it does not exist and `create` is given.
  *
@@ -127,15 +165,7 @@ export const NANOSECONDS = 1_000_000;
 export async function openStream(
   connection: JetStreamConnection,
   call: string,
-  {
-    stream,
-    subject,
-    create,
-  }: {
-    readonly stream: string;
-    readonly subject: string;
-    readonly create?: CreateStream | undefined;
-  },
+  { stream, subject, create }: PublishedStream,
 ): Promise<OpenedStream> {
   const { manager } = connection;
   const find = () =>
@@ -158,13 +188,55 @@ export async function openStream(
   return openedStream(call, info, subject, create);
 }
 
+/** A stream to read. */
+export interface ReadStream {
+  readonly stream: string;
+  /** The prefix of its subjects, where `toJetStream` has made it. */
+  readonly subject: string | undefined;
+  /** The subjects to read of any other stream. */
+  readonly subjects: readonly string[] | undefined;
+  /** Whether to wait for a stream that does not exist yet. */
+  readonly waitForStream: boolean;
+}
+
+/**
+ * Finds a stream to read.
+ *
+ * @throws JetStreamError where it does not exist, or has other subjects.
+ */
+export async function findStream(
+  connection: JetStreamConnection,
+  call: string,
+  { stream, subject, subjects, waitForStream }: ReadStream,
+): Promise<OpenedStream> {
+  const info = waitForStream
+    ? await connection.streamOnceMade(stream)
+    : await connection.streamInfo(stream);
+  if (subjects === undefined) return openedStream(call, info, subject ?? stream, undefined);
+  // A mirror has no subjects of its own.
+  const { subjects: own = [] } = info.config;
+  const others = subjects.filter(one => own.length > 0 && !own.some(other => overlap(one, other)));
+  if (others.length > 0)
+    throw differs(call, stream, [
+      `it has no ${others.join(', ')}, its subjects are ${own.join(', ')}`,
+    ]);
+  mustKeep(call, info.config);
+  return streamOf(info, subjects);
+}
+
+/** Of a stream that drops messages once they were read, others would take them away. */
+function mustKeep(call: string, { name, retention }: StreamConfig): void {
+  if (retention !== 'limits') throw differs(call, name, [`retention is ${retention}, not limits`]);
+}
+
 /** @throws JetStreamError where the stream has other settings than asked for. */
 function openedStream(
   call: string,
-  { config, created, state }: StreamInfo,
+  info: StreamInfo,
   subject: string,
   create: CreateStream | undefined,
 ): OpenedStream {
+  const { config } = info;
   const count = countSubjects(subject, config.subjects);
   if (count === undefined)
     throw differs(call, config.name, [
@@ -179,10 +251,17 @@ function openedStream(
     return shown(is) === shown(value) ? [] : [`${name} is ${shown(is)}, not ${shown(value)}`];
   });
   if (differences.length > 0) throw differs(call, config.name, differences);
+  return streamOf(info, subjectsOf(subject, count));
+}
+
+function streamOf(
+  { config, created, state }: StreamInfo,
+  subjects: readonly string[],
+): OpenedStream {
   return {
     name: config.name,
     created,
-    subjects: subjectsOf(subject, count),
+    subjects,
     replicas: config.num_replicas,
     duplicateWindowMs: config.duplicate_window / NANOSECONDS,
     lastSequence: state.last_seq,

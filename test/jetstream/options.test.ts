@@ -60,6 +60,8 @@ const FROM: Wrong = {
   ...NAMES,
   share: ['1/2', 1, {}, { index: 0, of: 2 }, { index: 3, of: 2 }, { index: 1, of: 2, from: 3 }],
   until: ['end', 0, -1, 1.5, true],
+  subjects: [7, '', [], 'posts.', '.posts', 'a b', 'posts.>.en', 'posts.a*', '>.a', ['a', 7]],
+  waitForStream: ['yes', 7],
   onGap: ['ignore', true],
   item: ['json', {}],
   resume: ['cursor', 7, []],

@@ -1,0 +1,166 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { type Activity, collect, OptionError, type ProgressCounts, pipeline } from 'millrace';
+import { type FromJetStreamOptions, fromJetStream } from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
+
+const POST = (id: number) => JSON.stringify({ id_str: String(id), created_at: 'x' });
+
+/** Makes a stream, and publishes messages to it as other programs do. */
+async function fill(
+  node: NatsNode,
+  subjects: string[],
+  messages: readonly (readonly [subject: string, payload: string])[],
+  settings: object = {},
+): Promise<void> {
+  const connection: NatsConnection = await connect({ servers: node.url });
+  try {
+    const manager = await jetstreamManager(connection);
+    await manager.streams.add({ name: 'others', subjects, ...settings });
+    for (const [subject, payload] of messages) await manager.jetstream().publish(subject, payload);
+  } finally {
+    await connection.close();
+  }
+}
+
+type Options = Partial<FromJetStreamOptions<Activity>> & { readonly item?: undefined };
+
+async function idsOf(node: NatsNode, options: Options): Promise<string[]> {
+  const to = { servers: node.url, stream: 'others', until: 'caught up' } as const;
+  const posts = await pipeline(fromJetStream({ ...to, ...options }), collect());
+  return posts.map(({ id }) => id);
+}
+
+describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
+  const messages = [
+    ['posts.en', POST(1)],
+    ['posts.de.at', POST(2)],
+    ['posts.en', POST(3)],
+    ['other', POST(4)],
+  ] as const;
+
+  it.each<[string | string[], string[]]>([
+    ['posts.>', ['1', '2', '3']],
+    ['>', ['1', '2', '3', '4']],
+    ['posts.en', ['1', '3']],
+    ['posts.*', ['1', '3']],
+    ['posts.*.at', ['2']],
+    [
+      ['posts.en', 'other'],
+      ['1', '3', '4'],
+    ],
+  ])('is read by the subjects %j', async (subjects, ids) => {
+    await using node = await startNode();
+    await fill(node, ['posts.>', 'other'], messages);
+    expect((await idsOf(node, { subjects })).toSorted()).toEqual(ids);
+  });
+
+  it('is read in shares of its subjects, each with its own messages', async () => {
+    await using node = await startNode();
+    await fill(node, ['posts.>', 'other'], messages);
+    const subjects = ['posts.en', 'posts.de.>', 'other'];
+    const shares = [1, 2].map(index => idsOf(node, { subjects, share: { index, of: 2 } }));
+    expect(await Promise.all(shares)).toEqual([expect.arrayContaining(['1', '3', '4']), ['2']]);
+    const error = await idsOf(node, { subjects: 'posts.>', share: { index: 1, of: 2 } }).catch(
+      thrown => thrown,
+    );
+    expect(error).toBeInstanceOf(OptionError);
+    expect(error.message).toContain('`subjects` has 1: name one for each share');
+  });
+
+  it('is read from its cursor on, and items are what `item` makes of messages', async () => {
+    await using node = await startNode();
+    const texts = ['a', 'b', 'c'].map(text => ['posts.x', text] as const);
+    await fill(node, ['posts.>'], texts);
+    const read = fromJetStream({
+      ...{ servers: node.url, stream: 'others', subjects: 'posts.>', until: 3 },
+      item: String,
+    });
+    const batches = [];
+    for await (const batch of read.batches()) batches.push(batch);
+    expect(batches.flatMap(({ items }) => items)).toEqual(['a', 'b', 'c']);
+    const cursor = { ...batches[0]?.cursor, seq: 1 };
+    const rest = fromJetStream({
+      ...{ servers: node.url, stream: 'others', subjects: 'posts.>', until: 3 },
+      ...{ item: String, resume: cursor },
+    });
+    expect(await pipeline(rest, collect())).toEqual(['b', 'c']);
+  });
+
+  it('is refused where it lacks a subject, or loses what was read', async () => {
+    await using node = await startNode();
+    await fill(node, ['posts.>'], []);
+    await expect(idsOf(node, { subjects: ['posts.en', 'frogs.>'] })).rejects.toMatchObject({
+      failure: 'stream',
+      message: expect.stringContaining('it has no frogs.>, its subjects are posts.>'),
+    });
+    await using queue = await startNode();
+    await fill(queue, ['posts.>'], [], { retention: 'workqueue' });
+    await expect(idsOf(queue, { subjects: 'posts.>' })).rejects.toMatchObject({
+      failure: 'stream',
+      message: expect.stringContaining('retention is workqueue, not limits'),
+    });
+  });
+
+  it('is waited for, where it does not exist yet', async () => {
+    await using node = await startNode();
+    const waits = new Set<string | undefined>();
+    const progress = ({ wait: one }: ProgressCounts) => waits.add(one?.error?.message);
+    const options = { stream: 'others', subjects: 'posts.>', until: 1 } as const;
+    const reading = pipeline(
+      fromJetStream({ servers: node.url, ...options, waitForStream: true }),
+      collect(),
+      { progress },
+    );
+    await wait(500);
+    await fill(node, ['posts.>'], [['posts.en', POST(7)]]);
+    expect((await reading).map(({ id }) => id)).toEqual(['7']);
+    expect([...waits]).toContain('The stream others does not exist yet');
+  });
+
+  it('that does not exist is an error without `waitForStream`, and a wait ends with its run', async () => {
+    await using node = await startNode();
+    await expect(idsOf(node, { subjects: 'posts.>' })).rejects.toMatchObject({ failure: 'stream' });
+    const end = new AbortController();
+    const options = { stream: 'others', subjects: 'posts.>', waitForStream: true };
+    const reading = pipeline(fromJetStream({ servers: node.url, ...options }), collect(), {
+      signal: end.signal,
+    });
+    setTimeout(() => end.abort(), 200);
+    const began = performance.now();
+    await expect(reading).rejects.toThrow();
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});
+
+describe('subjects', () => {
+  const read = (subjects: string[]) => () =>
+    fromJetStream({ servers: 'nats://127.0.0.1:1', stream: 'others', subjects });
+
+  it.each([
+    [['posts.>', 'posts.en']],
+    [['posts.*', 'posts.en']],
+    [['a.*.c', 'a.b.*']],
+    [['a', 'a']],
+    [['>', 'a.b']],
+  ])('that have messages in common are refused: %j', subjects => {
+    expect(read(subjects)).toThrow('must be subjects that have no message in common');
+  });
+
+  it.each([
+    [['posts.*', 'posts.en.us']],
+    [['posts.>', 'posts']],
+    [['a.*.c', 'a.b.d']],
+    [['a', 'b']],
+  ])('that have none are taken: %j', subjects => {
+    expect(read(subjects)).not.toThrow();
+  });
+
+  it('cannot be given beside the prefix of a stream of toJetStream, and one of both is needed', () => {
+    const one = { servers: 'nats://127.0.0.1:1', stream: 'others' };
+    expect(() => fromJetStream({ ...one, subject: 'a', subjects: 'a.>' })).toThrow('pass one');
+    expect(() => fromJetStream(one)).toThrow('`subject` is missing');
+  });
+});
