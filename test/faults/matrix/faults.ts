@@ -19,7 +19,15 @@ import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, WINDOWS } from './windows.js';
 const SINKS: readonly RowName[] = ['gzip files', 'csv', 'parquet', 'tee'];
 /** What the service sends twice, by itself. */
 const REPEATING: readonly RowName[] = ['job files', 'job files, threads', 'replay', 'merge'];
-const STORED: readonly RowName[] = ['stored files', 'stored files, threads', 'applyCompliance'];
+const STORED: readonly RowName[] = [
+  'stored files',
+  'stored files, threads',
+  'stored files, gzip by threads',
+  'stored files, csv by threads',
+  'stored files, parquet by threads',
+  'stored files, deletions by threads',
+  'applyCompliance',
+];
 
 const NO_NETWORK = { none: 'reads no network' };
 const NOT_SEEN = { none: 'a function of the caller keeps posts out of the threads' };
@@ -171,7 +179,8 @@ export const FAULTS: readonly Fault[] = [
     ({ name }) => {
       if (name === 'counts') return 'error';
       if (name === 'jobs.download') return AS_MADE;
-      if (name === 'applyCompliance') return { none: 'each line is judged by itself' };
+      if (name === 'applyCompliance' || name === 'stored files, deletions by threads')
+        return { none: 'each line is judged by itself' };
       return SINKS.includes(name) ? AS_SEARCH : 'recovers';
     },
     async setting => {

@@ -39,6 +39,32 @@ export async function parquetRows(bytes: Buffer): Promise<Found> {
   return rows.map(({ id, raw }) => [String(id), hashOf(raw)]);
 }
 
+/** The columns that worker threads read, as one text. */
+interface Cells {
+  readonly id: bigint | string;
+  readonly text: string;
+  readonly author_id: bigint | string;
+  readonly lang: string | null | undefined;
+}
+
+export function hashOfCells({ text, author_id: author, lang }: Omit<Cells, 'id'>): string {
+  return hashOf(JSON.stringify([text, String(author), lang ?? '']));
+}
+
+export function csvCells(texts: readonly string[]): Found {
+  return texts.flatMap(text => {
+    const rows = parse(text, { columns: true }) as Cells[];
+    return rows.map(row => [String(row.id), hashOfCells(row)] as const);
+  });
+}
+
+export async function parquetCells(bytes: Buffer): Promise<Found> {
+  const { buffer, byteOffset, length } = bytes;
+  const file = buffer.slice(byteOffset, byteOffset + length) as ArrayBuffer;
+  const rows = (await parquetReadObjects({ file })) as unknown as Cells[];
+  return rows.map(row => [String(row.id), hashOfCells(row)]);
+}
+
 /** The posts of all lines below a folder. */
 export async function postsOfLines(out: string): Promise<Found> {
   return postsOf(await linesIn(out));

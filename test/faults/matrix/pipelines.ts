@@ -19,11 +19,13 @@ import {
   committedLines,
   committedTexts,
   countsOf,
+  csvCells,
   gzipLines,
   inTable,
   linesIn,
   linesOf,
   namesIn,
+  parquetCells,
   parquetRows,
   postsOf,
   postsOfLines,
@@ -127,6 +129,24 @@ async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: n
     signal: attempt.signal,
   });
 }
+
+/** Columns that worker threads read from the bytes of a post. */
+const CELLS = ['id', 'text', 'author_id', 'lang'] as const;
+
+/** Posts of stored files into a sink whose outputs two worker threads encode. */
+function storedInto(attempt: Attempt, sink: FlowSink<Activity, unknown>) {
+  const { activities, dedupe, gunzip, jsonLines, localFiles, pipeline } = attempt.millrace;
+  const source = localFiles(attempt.input);
+  return pipeline(source, gunzip(), jsonLines(), activities(), dedupe(), sink, {
+    signal: attempt.signal,
+  });
+}
+
+const inThreads = (attempt: Attempt, name: string) => ({
+  path: at(attempt, name),
+  ...checkpointed(attempt),
+  workers: 2,
+});
 
 export const PIPELINES = {
   search: {
@@ -310,6 +330,61 @@ export const PIPELINES = {
     run: attempt => postsFrom(attempt, attempt.millrace.localFiles(attempt.input), 2),
     found: out => postsOfLines(out),
   },
+  'stored files, gzip by threads': {
+    run: attempt =>
+      storedInto(attempt, attempt.millrace.files(inThreads(attempt, '{day}.jsonl.gz'))),
+    found: async out => postsOf(await gzipLines(out, '.jsonl.gz')),
+    committed: async out => postsOf(await committedGzipLines(out)),
+  },
+  'stored files, csv by threads': {
+    run: attempt =>
+      storedInto(
+        attempt,
+        attempt.millrace.csv({ ...inThreads(attempt, '{day}.csv'), columns: CELLS }),
+      ),
+    found: async out => csvCells(await textsIn(out, '.csv')),
+    committed: async out => csvCells(await committedTexts(out)),
+  },
+  'stored files, parquet by threads': {
+    run: attempt =>
+      storedInto(
+        attempt,
+        attempt.millrace.parquet({
+          ...inThreads(attempt, 'posts.parquet'),
+          columns: CELLS,
+          maxBytes: 4_000,
+        }),
+      ),
+    found: async out => {
+      const names = await namesIn(out, '.parquet');
+      const files = names.map(async name => parquetCells(await readFile(path.join(out, name))));
+      return (await Promise.all(files)).flat();
+    },
+    committed: async out => {
+      const files = await committedBytes(out);
+      return (await Promise.all(files.map(({ bytes }) => parquetCells(bytes)))).flat();
+    },
+  },
+  'stored files, deletions by threads': {
+    run: async attempt => {
+      const { files, gunzip, jsonLines, activities, localFiles, openTombstones, pipeline } =
+        attempt.millrace;
+      await using tombstones = await openTombstones(deletedBeside(attempt.input), {
+        readOnly: true,
+      });
+      await pipeline(
+        localFiles(attempt.input),
+        gunzip(),
+        jsonLines(),
+        activities(),
+        attempt.millrace.withoutDeleted(tombstones),
+        files(inThreads(attempt, '{day}.jsonl.gz')),
+        { signal: attempt.signal },
+      );
+    },
+    found: async out => postsOf(await gzipLines(out, '.jsonl.gz')),
+    committed: async out => postsOf(await committedGzipLines(out)),
+  },
   compliance: {
     run: async attempt => {
       const { compliance, intoTombstones, openTombstones, pipeline } = attempt.millrace;
@@ -341,6 +416,9 @@ export const PIPELINES = {
   },
 } satisfies Record<string, Pipeline>;
 
+/** The tombstones of a row of stored files. */
+export const deletedBeside = (input: string) => path.join(path.dirname(input), 'deleted');
+
 /** Of a connection, in bytes; more is on disk. */
 const REPLAY_MEMORY = 4 * 2 ** 20;
 
@@ -352,7 +430,14 @@ export async function committedOf(pipeline: Pipeline, out: string): Promise<Foun
 export type RowName = keyof typeof PIPELINES;
 
 /** Those whose posts are written by worker threads. */
-export const IN_THREADS: readonly RowName[] = ['stored files, threads', 'job files, threads'];
+export const IN_THREADS: readonly RowName[] = [
+  'stored files, threads',
+  'stored files, gzip by threads',
+  'stored files, csv by threads',
+  'stored files, parquet by threads',
+  'stored files, deletions by threads',
+  'job files, threads',
+];
 
 /** Without threads, the main one writes: the pipeline would be right, and the row show nothing. */
 export function mustWriteInThreads(row: RowName, threadWrites: number): void {

@@ -13,8 +13,14 @@ import {
   replayed,
   searched,
 } from './expected.js';
-import { postsOf } from './outputs.js';
-import { type Millrace, PIPELINES, type Pipeline, type RowName } from './pipelines.js';
+import { hashOfCells, postsOf } from './outputs.js';
+import {
+  deletedBeside,
+  type Millrace,
+  PIPELINES,
+  type Pipeline,
+  type RowName,
+} from './pipelines.js';
 import { World } from './world.js';
 
 /** A pipeline, what it needs, and what it must put out. */
@@ -107,6 +113,20 @@ async function store(setting: RowSetting): Promise<Prepared> {
   return { input, expected: expectedPosts([...texts.values()].flatMap(lines)) };
 }
 
+/** As `store`, for rows of a table in place of lines. */
+async function storeCells(setting: RowSetting): Promise<Prepared> {
+  const { texts } = await madeJob(setting);
+  const posts = [...texts.values()].flatMap(lines);
+  const cells = (post: string) => {
+    const { text, extended_tweet: extended, user, lang } = JSON.parse(post);
+    return { text: extended?.full_text ?? text, author_id: user.id_str, lang };
+  };
+  return {
+    input: await storeTexts(texts, setting),
+    expected: new Map(posts.map(post => [idOf(post), hashOfCells(cells(post))])),
+  };
+}
+
 /** Resolves to the folder of the files. */
 async function storeTexts(
   texts: ReadonlyMap<string, string>,
@@ -171,6 +191,19 @@ export const ROWS: readonly Row[] = [
   ),
   row('stored files', [], store),
   row('stored files, threads', [], store),
+  row('stored files, gzip by threads', [], store),
+  row('stored files, csv by threads', [], storeCells),
+  row('stored files, parquet by threads', [], storeCells),
+  row('stored files, deletions by threads', [], async setting => {
+    const { input, expected } = await store(setting);
+    const { texts } = await madeJob(setting);
+    const posts = [...texts.values()].flatMap(lines);
+    const deleted = posts.filter((_, index) => index % 3 === 0).map(idOf);
+    await cp(await tombstonesOf(deleted, setting), deletedBeside(input), { recursive: true });
+    const isHidden = new Set(deleted);
+    const kept = posts.filter(post => ![...idsIn(post)].some(id => isHidden.has(id)));
+    return { input, expected: new Map(postsOf(kept)), allowed: expected };
+  }),
   row('applyCompliance', [], async setting => {
     const { input: stored } = await store(setting);
     const { texts } = await madeJob(setting);
