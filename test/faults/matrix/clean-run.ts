@@ -2,9 +2,10 @@ import type { Tombstones } from 'millrace';
 import { Random } from '../random.js';
 import { ComplianceEvents } from './compliance.js';
 import { watchDisk } from './failing-disk.js';
-import { mustWriteInThreads } from './pipelines.js';
+import { mustUseThreads } from './pipelines.js';
 import type { RowRun } from './row-run.js';
 import { type Clean, sentTo } from './sent.js';
+import { threadMessages } from './watched-thread.js';
 
 /** What a run without a fault does. The run has a proxy, which sees what is sent. */
 export async function cleanRun(run: RowRun): Promise<Clean> {
@@ -14,14 +15,16 @@ export async function cleanRun(run: RowRun): Promise<Clean> {
     if (call !== 'mkdir') diskCalls++;
     if (isInThread) threadWrites++;
   });
+  const before = threadMessages.count;
   try {
     await run.run({});
   } finally {
     stop();
   }
   await run.mustBeComplete();
-  mustWriteInThreads(run.row.name, threadWrites);
-  return { sent: sentOf(run), diskCalls, threadWrites };
+  const messages = threadMessages.count - before;
+  mustUseThreads(run.row.name, { threadWrites, threadMessages: messages });
+  return { sent: sentOf(run), diskCalls, threadWrites, threadMessages: messages };
 }
 
 /** What the compliance stream and its replays are without a fault, until all events are there. */
@@ -48,7 +51,7 @@ export async function cleanCompliance(run: RowRun): Promise<Clean> {
     stop.abort(new Error('No more events are expected'));
     await ended;
   }
-  return { sent: sentOf(run), diskCalls: 0, threadWrites: 0 };
+  return { sent: sentOf(run), diskCalls: 0, threadWrites: 0, threadMessages: 0 };
 }
 
 function sentOf({ row, world }: RowRun): Clean['sent'] {

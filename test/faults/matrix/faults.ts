@@ -2,7 +2,7 @@ import type { Endpoint } from 'millrace/service';
 import type { Counts, Expectation } from '../part.js';
 import { BURST_EVENTS } from './compliance.js';
 import { isExpired } from './expected.js';
-import { failDisk } from './failing-disk.js';
+import { failDisk, watchDisk } from './failing-disk.js';
 import type { Fault, FaultSetting, Planted } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
@@ -14,6 +14,7 @@ import { aim, contentCut, fromRequest, inBody, plant } from './service-fault.js'
 import { consumeSlowly, LARGE_EVENT_BYTES, slowWorld } from './slow-consumer.js';
 import { damageStored, spoilRecord } from './spoil-record.js';
 import { waitAfter429 } from './wait-after-429.js';
+import { threadMessages } from './watched-thread.js';
 import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, WINDOWS } from './windows.js';
 
 const SINKS: readonly RowName[] = ['gzip files', 'csv', 'parquet', 'tee'];
@@ -68,6 +69,23 @@ function onDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
       clean.threadWrites === 0 ? {} : { 'writes of threads': Number(failing.isInThread()) };
     return { ...failing, mayRecover, counts };
   };
+}
+
+/** A worker thread ends by itself, as one without memory does. What it holds, another may read again. */
+async function endThread(out: string, atMessage: number): Promise<Planted> {
+  const stop = await watchDisk(out, () => {});
+  let messages = 0;
+  let hits = 0;
+  threadMessages.onMessage = thread => {
+    if (++messages !== atMessage) return;
+    hits++;
+    void thread.terminate();
+  };
+  const lift = () => {
+    delete threadMessages.onMessage;
+    stop();
+  };
+  return { hits: () => hits, mayRecover: true, what: () => `message ${atMessage}`, lift };
 }
 
 const killed = (name: string, kill: NonNullable<Fault['kill']>): Fault => ({
@@ -256,6 +274,15 @@ export const FAULTS: readonly Fault[] = [
   // How items arrive together decides how many calls there are.
   { ...fault('full disk', diskRows('error'), onDisk('ENOSPC')), draws: 5 },
   { ...fault('failing disk', diskRows('error'), onDisk('EIO')), draws: 5 },
+  {
+    ...fault(
+      'thread ends',
+      ({ name }) =>
+        IN_THREADS.includes(name) ? 'error' : { none: 'uses no worker threads of its own' },
+      ({ clean, random, out }) => endThread(out, random.whole(1, clean.threadMessages)),
+    ),
+    draws: 5,
+  },
   fault(
     'sums that lie',
     ({ name, endpoints }) => {

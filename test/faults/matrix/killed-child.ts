@@ -55,7 +55,11 @@ export class KilledChild {
   }
 
   /** The number of disk calls that a script prints as its last line, and how many of them were of worker threads. */
-  get disk(): { readonly calls: number; readonly threadWrites?: number } {
+  get disk(): {
+    readonly calls: number;
+    readonly threadWrites?: number;
+    readonly threadMessages?: number;
+  } {
     return JSON.parse(this.printed.trim().split('\n').at(-1) ?? '');
   }
 }

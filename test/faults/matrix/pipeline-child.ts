@@ -6,6 +6,7 @@ import { Random } from '../random.js';
 import { watchDisk } from './failing-disk.js';
 import { PIPELINES, type Pipeline, type RowName } from './pipelines.js';
 import { NO_LIMITS, TrialTiming } from './trial-timing.js';
+import { threadMessages } from './watched-thread.js';
 
 /** What the process is started with, as JSON. */
 export interface ChildWork {
@@ -95,7 +96,9 @@ await pipeline.run({
   onTombstones: () => process.stdout.write('tombstones\n'),
   commitIntervalMs: work.commits?.intervalMs,
 });
-process.stdout.write(`${JSON.stringify({ calls, threadWrites })}\n`);
+process.stdout.write(
+  `${JSON.stringify({ calls, threadWrites, threadMessages: threadMessages.count })}\n`,
+);
 
 function atCommits(
   { copies, dieAt, isBefore, maxWriteMs }: CommitWork,

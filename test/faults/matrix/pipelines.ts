@@ -350,9 +350,9 @@ export const PIPELINES = {
       storedInto(
         attempt,
         attempt.millrace.parquet({
-          ...inThreads(attempt, 'posts.parquet'),
+          ...inThreads(attempt, '{day}.parquet'),
           columns: CELLS,
-          maxBytes: 4_000,
+          rowGroup: 20,
         }),
       ),
     found: async out => {
@@ -429,18 +429,28 @@ export async function committedOf(pipeline: Pipeline, out: string): Promise<Foun
 
 export type RowName = keyof typeof PIPELINES;
 
-/** Those whose posts are written by worker threads. */
+/** Those whose posts worker threads write. */
+const WRITTEN_IN_THREADS: readonly RowName[] = ['stored files, threads', 'job files, threads'];
+
+/** Those whose posts worker threads write or encode. */
 export const IN_THREADS: readonly RowName[] = [
-  'stored files, threads',
+  ...WRITTEN_IN_THREADS,
   'stored files, gzip by threads',
   'stored files, csv by threads',
   'stored files, parquet by threads',
   'stored files, deletions by threads',
-  'job files, threads',
 ];
 
-/** Without threads, the main one writes: the pipeline would be right, and the row show nothing. */
-export function mustWriteInThreads(row: RowName, threadWrites: number): void {
-  if (IN_THREADS.includes(row) && threadWrites === 0)
+/** Without threads, the main one does their work: the pipeline would be right, and the row show nothing. */
+export function mustUseThreads(
+  row: RowName,
+  {
+    threadWrites,
+    threadMessages,
+  }: { readonly threadWrites: number; readonly threadMessages: number },
+): void {
+  if (WRITTEN_IN_THREADS.includes(row) && threadWrites === 0)
     throw new Error('No worker thread has written a post');
+  if (IN_THREADS.includes(row) && threadMessages === 0)
+    throw new Error('No worker thread has sent anything');
 }

@@ -113,13 +113,23 @@ async function store(setting: RowSetting): Promise<Prepared> {
   return { input, expected: expectedPosts([...texts.values()].flatMap(lines)) };
 }
 
+interface Text {
+  readonly text: string;
+  readonly extended_tweet?: { readonly full_text: string };
+}
+
+const fullText = ({ text, extended_tweet: extended }: Text) => extended?.full_text ?? text;
+
 /** As `store`, for rows of a table in place of lines. */
 async function storeCells(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const posts = [...texts.values()].flatMap(lines);
   const cells = (post: string) => {
-    const { text, extended_tweet: extended, user, lang } = JSON.parse(post);
-    return { text: extended?.full_text ?? text, author_id: user.id_str, lang };
+    const { user, lang, ...read } = JSON.parse(post);
+    const { retweeted_status: shared } = read;
+    // The text of a share is that of the shared post, in full.
+    const text = shared ? `RT @${shared.user.screen_name}: ${fullText(shared)}` : fullText(read);
+    return { text: text.replaceAll('&amp;', '&'), author_id: user.id_str, lang };
   };
   return {
     input: await storeTexts(texts, setting),

@@ -11,6 +11,8 @@ export interface Clean {
   readonly diskCalls: number;
   /** Those of them that were writes of worker threads. */
   readonly threadWrites: number;
+  /** What worker threads have sent to the main one. */
+  readonly threadMessages: number;
 }
 
 /** What was sent to one request. */

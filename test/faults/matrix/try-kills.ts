@@ -8,7 +8,7 @@ import type { BundledChild } from './bundle-child.js';
 import { ComplianceEvents } from './compliance.js';
 import { type CleanRun, type Ended, KilledChild, killAgainAndAgain } from './killed-child.js';
 import type { ChildWork, DiskPlace } from './pipeline-child.js';
-import { mustWriteInThreads } from './pipelines.js';
+import { mustUseThreads } from './pipelines.js';
 import { RowRun } from './row-run.js';
 import type { Target } from './try-fault.js';
 import { NOW } from './windows.js';
@@ -134,8 +134,8 @@ export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<Cle
   await child.end();
   const ms = performance.now() - started;
   await run.mustBeComplete();
-  const { calls, threadWrites = 0 } = child.disk;
-  mustWriteInThreads(run.row.name, threadWrites);
+  const { calls, threadWrites = 0, threadMessages = 0 } = child.disk;
+  mustUseThreads(run.row.name, { threadWrites, threadMessages });
   return { bundle, diskCalls: calls, threadWrites, ms };
 }
 

@@ -34,6 +34,17 @@ const SCRIPT = path.join(import.meta.dirname, 'watched-thread-child.js');
 /** Called before a call. What it throws, the call throws; where it returns a promise, the call waits for that. */
 type OnThreadCall = (call: ThreadCall) => void | Promise<void>;
 
+/** The messages of watched threads to the main one. */
+export interface ThreadMessages {
+  /** How many there were. */
+  count: number;
+  /** Called with the thread of each, after it was received. */
+  onMessage?: (thread: workerThreads.Worker) => void;
+}
+
+/** Those of the threads that start from now on. */
+export const threadMessages: ThreadMessages = { count: 0 };
+
 /**
  * Lets every worker thread ask this one before it writes to a file.
  *
@@ -47,10 +58,14 @@ export function watchThreads(isWatched: () => boolean, onCall: OnThreadCall): vo
       const answered = new Int32Array(new SharedArrayBuffer(4));
       const watch: ThreadWatch = { script: String(script), port: port2, answered };
       answer(port1, answered, onCall);
-      return new Worker(SCRIPT, {
+      const thread = new Worker(SCRIPT, {
         ...options,
         workerData: { ...(options.workerData as object), watch },
         transferList: [port2],
+      });
+      return thread.on('message', () => {
+        threadMessages.count++;
+        threadMessages.onMessage?.(thread);
       });
     },
   });
