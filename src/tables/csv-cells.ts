@@ -164,6 +164,14 @@ export class CsvCells implements Cells {
     return rows;
   }
 
+  /** The same, as text. */
+  takeText(): string {
+    if (this.#blocks.length > 0) return this.take().toString();
+    const text = this.#memory.toString('utf8', FREE, this.#row);
+    this.clear();
+    return text;
+  }
+
   /** Forgets rows. */
   clear(): void {
     this.#blocks = [];

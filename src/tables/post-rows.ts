@@ -4,7 +4,7 @@ import type { Cells } from './cells.js';
 import type { RowValue } from './column.js';
 import { type CheckedColumns, listColumns, postColumnNames } from './columns.js';
 import { converterOf } from './convert-value.js';
-import { originalCells } from './post-cells.js';
+import { originalCells, type PostCells } from './post-cells.js';
 import {
   activityOf,
   POST_COLUMNS,
@@ -119,6 +119,15 @@ export function sharedPost(): SpannedPost | undefined {
   return spannedPost;
 }
 
+const madeCells = new WeakMap<SpannedPost, PostCells>();
+
+/** The cells of a post, made once: they take of its memory, which has an end. */
+function cellsOf(post: SpannedPost): PostCells {
+  const cells = madeCells.get(post) ?? originalCells(post);
+  madeCells.set(post, cells);
+  return cells;
+}
+
 /** Writes the row of the post between two positions of a file's content. */
 export type PostRowWriter = (content: Buffer, start: number, end: number, tag?: string) => void;
 
@@ -135,7 +144,7 @@ export function postRowWriter(
   { post, out }: { readonly post: SpannedPost; readonly out: Cells },
 ): PostRowWriter {
   const parseRow = rowReader(call, listColumns(columns), invalid);
-  const original = originalCells(post);
+  const original = cellsOf(post);
   const cells = columns.map(name => ({ write: original.cells[name], read: readerOf(name) }));
   const write = (tag: string | undefined) => {
     const isOriginal = original.read();
