@@ -16,9 +16,12 @@ import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../
 import { isIncremental } from '../flow/flow-difference.js';
 import { shownTime } from '../flow/progress-text.js';
 import { TimedInput } from '../flow/timed-input.js';
+import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
+import { CommittedLog } from './committed/committed-log.js';
 import { HeldRows, partsOf } from './committed/held-rows.js';
 import { cursorOf } from './committed/saved-text.js';
-import { Target, type TargetCalls, type WriteRange } from './committed/target.js';
+import { type CommitEnd, Target, type TargetCalls, type WriteRange } from './committed/target.js';
+import { checkDamaged } from './output/damaged-log.js';
 
 export type { WriteRange };
 
@@ -47,6 +50,12 @@ export interface CommittedOptions<T, Tx = void> {
    * searches, stored files and jobs do.
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
+  /**
+   * A file of the records that cannot be used: each that `onDamaged` of a stage before the sink would get is in it once,
+   * as with the option of `files`. It is on disk before `save` gets the text that counts it.
+   * @default the first such record ends the run
+   */
+  readonly damaged?: string | undefined;
   /** What it writes to, for messages: `posts.sqlite`. @default 'the target of committed()' */
   readonly name?: string | undefined;
   /** From this number of rows on, they are committed at the next cursor; `write` gets no more at a time. @default 2_000 */
@@ -71,6 +80,8 @@ export interface CommittedOptions<T, Tx = void> {
 /** What `committed` has written, including earlier runs that this one resumed. */
 export interface Committed {
   readonly rows: number;
+  /** With `damaged`: the records in its file, those of earlier runs included. */
+  readonly damaged?: number | undefined;
   /** Where the text said that all is written, so that nothing was asked: since when. */
   readonly completeSince?: Date | undefined;
   /** Of a flow with an `incremental` source: the rows of this run alone. 0 says that nothing was new. */
@@ -82,6 +93,7 @@ const OPTIONS = {
   write: required(func('what writes rows')),
   save: required(func('what saves the text that `load` reads')),
   transaction: func('what runs a function in a transaction'),
+  damaged: text('the file of the records that cannot be used'),
   name: text('what it writes to, for messages', 'the target of committed()'),
   rows: whole('rows in a commit', { min: 1, default: 2_000 }),
   waitMs: milliseconds('until rows are committed', { min: 0, default: 1_000 }),
@@ -116,12 +128,21 @@ const OPTIONS = {
  * );
  */
 export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<T, Committed> {
+  return committedOn(nodeFileSystem, options);
+}
+
+/** `committed` with damaged records on another file system, so that a test can make the disk fail. */
+export function committedOn<T, Tx = void>(
+  fs: FileSystem,
+  options: CommittedOptions<T, Tx>,
+): Sink<T, Committed> {
   const checked = checkOptions(
     'committed',
     OPTIONS,
     options as CommittedOptions<unknown, unknown>,
   ) as CheckedOptions<T, Tx>;
-  const sink: Sink<T, Committed> = (input, run = {}) => new Run(checked, input, run).result();
+  if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
+  const sink: Sink<T, Committed> = (input, run = {}) => new Run(fs, checked, input, run).result();
   sinks.add(sink);
   return sink;
 }
@@ -146,10 +167,18 @@ class Run<T, Tx> {
   readonly #held: HeldRows<T>;
   /** Whether the next run goes on where this one ends. */
   readonly #goesOn: boolean;
+  readonly #fs: FileSystem;
+  #log: CommittedLog | undefined;
   #committing: Promise<void> = Promise.resolve();
   #parts: BatchQueue<readonly T[]> | undefined;
 
-  constructor(options: CheckedOptions<T, Tx>, input: AsyncIterable<T>, run: SinkRun) {
+  constructor(
+    fs: FileSystem,
+    options: CheckedOptions<T, Tx>,
+    input: AsyncIterable<T>,
+    run: SinkRun,
+  ) {
+    this.#fs = fs;
     this.#options = options;
     this.#input = input;
     this.#run = run;
@@ -168,25 +197,43 @@ class Run<T, Tx> {
       await this.#target.open();
       const { state, rows: before, completed } = this.#target.saved;
       const { progress } = this.#run;
+      this.#log = await this.#openLog();
       if (state === 'complete' && !this.#goesOn) {
         progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
-        return { rows: before, completeSince: completed };
+        return { rows: before, ...this.#damaged, completeSince: completed };
       }
       await this.#read();
+      await this.#log?.finish();
       const { rows } = this.#target.saved;
-      if (!this.#goesOn) return { rows };
+      if (!this.#goesOn) return { rows, ...this.#damaged };
       if (rows === before) progress?.tell('nothing new');
-      return { rows, added: rows - before };
+      return { rows, ...this.#damaged, added: rows - before };
     } finally {
       this.#broken.unlink();
+      await this.#log?.close();
     }
+  }
+
+  #openLog(): Promise<CommittedLog | undefined> {
+    const { damaged, name } = this.#options;
+    return CommittedLog.open(this.#fs, this.#target.saved, {
+      path: damaged,
+      name,
+      goesOn: this.#goesOn,
+      onFailure: error => this.#broken.abort(error),
+    });
+  }
+
+  get #damaged(): Pick<Committed, 'damaged'> {
+    return this.#log === undefined ? {} : { damaged: this.#log.records };
   }
 
   async #read(): Promise<void> {
     const { progress } = this.#run;
     const { signal } = this.#broken;
     const resume = cursorOf(this.#target.saved.cursor);
-    const input = new TimedInput(batchesOf(this.#input, { signal, resume, progress }));
+    const damaged = this.#options.damaged === undefined ? undefined : this.#log?.log;
+    const input = new TimedInput(batchesOf(this.#input, { signal, resume, progress, damaged }));
     let isRepeating = true;
     try {
       const isComplete = await this.#repeatPending(input);
@@ -283,7 +330,8 @@ class Run<T, Tx> {
 
   async #commit(taken: Parameters<Target<T, Tx>['commit']>[0], isLast: boolean): Promise<void> {
     const started = performance.now();
-    await this.#target.commit(taken, isLast);
+    const damaged = await this.#log?.commit(isLast ? undefined : taken.cursor);
+    await this.#target.commit(taken, { isLast, damaged });
     const [rows, durationMs] = [taken.rows.length, performance.now() - started];
     publish('commit', () => ({ checkpoint: this.#options.name, rows, durationMs }));
     if (this.#run.progress !== undefined) this.#run.progress.written += taken.rows.length;
@@ -297,10 +345,7 @@ class Run<T, Tx> {
     });
   }
 
-  #end: { readonly cursor: Cursor | undefined; readonly isLast: boolean } = {
-    cursor: undefined,
-    isLast: false,
-  };
+  #end: CommitEnd = { cursor: undefined, isLast: false, damaged: undefined };
 
   /** Begins a transaction whose rows come in parts, before there is a cursor. */
   async #beginParts(): Promise<void> {
@@ -331,7 +376,7 @@ class Run<T, Tx> {
 
   async #endParts(cursor: Cursor | undefined, isLast: boolean): Promise<void> {
     await this.#addPart();
-    this.#end = { cursor, isLast };
+    this.#end = { cursor, isLast, damaged: await this.#log?.commit(isLast ? undefined : cursor) };
     this.#parts?.end();
     await this.#committing;
     this.#parts = undefined;

@@ -24,7 +24,7 @@ import { BranchCommits, ENDED } from './branches/branch-commits.js';
 import { Feed } from './branches/feed.js';
 import { isCommitted } from './committed.js';
 import { type FileSink, fileSinkOf } from './output/file-sink.js';
-import { checkDamaged, mustDiffer } from './output/file-sink-options.js';
+import { checkDamagedOf, mustDiffer } from './output/file-sink-options.js';
 import type { FileWriter } from './output/file-writer.js';
 import { type Session, type TogetherOptions, writeTogether } from './output/write-together.js';
 import type { Written } from './output/written.js';
@@ -356,7 +356,7 @@ function planOf(args: readonly unknown[]): TeePlan {
     if (file !== undefined && files.length === 0)
       throw optionError('tee', name, 'needs a branch that writes files, and there is none');
   if (damaged !== undefined)
-    checkDamaged('tee', damaged, { plans: files.map(({ file }) => file.plan), checkpoint });
+    checkDamagedOf('tee', damaged, { plans: files.map(({ file }) => file.plan), checkpoint });
   refuseSharedPaths(files);
   return { checkpoint, damaged, files, others };
 }

@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { Cursor } from '../../flow/flow.js';
 import { isRecord } from '../../is-record.js';
 import { isCount, type Json } from '../../json/json.js';
+import type { CommittedFile } from '../output/checkpoint.js';
 import {
   type CheckpointOwner,
   type CheckpointPlace,
@@ -10,6 +11,7 @@ import {
   completedOf,
   headOf,
 } from '../output/checkpoint-text.js';
+import { isCommittedFile } from '../output/is-checkpoint.js';
 
 /** What the text says that the caller saves with the rows. */
 export interface Saved {
@@ -26,6 +28,8 @@ export interface Saved {
   readonly pending?: Pending | undefined;
   /** When all was written, where it is. */
   readonly completed?: Date | undefined;
+  /** The files of the records that could not be used. */
+  readonly damaged?: readonly CommittedFile[] | undefined;
 }
 
 /** The rows between the cursor of a text and another. */
@@ -39,7 +43,7 @@ export interface Pending {
 
 /** Two texts are equal only where they say the same. */
 export function printSaved(
-  { state, id, commits, rows, cursor, pending, completed }: Saved,
+  { state, id, commits, rows, cursor, pending, completed, damaged }: Saved,
   owner: CheckpointOwner,
 ): string {
   const members = [
@@ -52,6 +56,7 @@ export function printSaved(
     members.push(
       `"pending": {"rows":${pending.rows},"isLast":${pending.isLast},"cursor":${pending.cursor}}`,
     );
+  if (damaged !== undefined) members.push(`"damaged": ${JSON.stringify(damaged)}`);
   const body = headOf(state, owner, completed) + members.map(member => `  ${member},\n`).join('');
   return body + checkOf(crc32(body));
 }
@@ -59,12 +64,13 @@ export function printSaved(
 /** @throws StorageError where the text is damaged, or belongs to another run. */
 export function parseSaved(text: string, place: CheckpointPlace, owner: CheckpointOwner): Saved {
   const checked = checkedText(text, place, owner, isSaved);
-  const { state, id, commits, rows, cursor, pending } = checked;
+  const { state, id, commits, rows, cursor, pending, damaged } = checked;
   const json = (value: unknown) => JSON.stringify(value as Json);
   return {
     ...({ state, id, commits, rows } as Pick<Saved, 'state' | 'id' | 'commits' | 'rows'>),
     cursor: json(cursor),
     completed: completedOf(checked),
+    ...(damaged !== undefined && { damaged: damaged as readonly CommittedFile[] }),
     ...(isRecord(pending) && {
       pending: { ...(pending as Omit<Pending, 'cursor'>), cursor: json(pending.cursor) } as Pending,
     }),
@@ -76,8 +82,11 @@ export function cursorOf(json: string): Cursor | undefined {
   return (JSON.parse(json) ?? undefined) as Cursor | undefined;
 }
 
-function isSaved({ state, id, commits, rows, cursor, pending }: Record<string, unknown>): boolean {
+function isSaved(saved: Record<string, unknown>): boolean {
+  const { state, id, commits, rows, cursor, pending, damaged = [] } = saved;
   return (
+    Array.isArray(damaged) &&
+    damaged.every(isCommittedFile) &&
     (state === 'running' || state === 'complete') &&
     typeof id === 'string' &&
     isCount(commits) &&

@@ -48,6 +48,16 @@ export interface TargetRun {
   readonly onWait: OnWait | undefined;
 }
 
+/** What a commit ends with. */
+export interface CommitEnd {
+  /** The cursor after the rows. */
+  readonly cursor: Cursor | undefined;
+  /** Whether all items are written then. */
+  readonly isLast: boolean;
+  /** The files of the records that could not be used, on disk. */
+  readonly damaged: Saved['damaged'];
+}
+
 const MAX_WAIT_MS = 30_000;
 
 /**
@@ -100,10 +110,10 @@ export class Target<T, Tx> {
   /**
    * Commits rows and the cursor after them.
    *
-   * @param isLast Whether all items are written then.
+   * @param end Whether all items are written then, and the files of damaged records.
    */
-  async commit({ rows, cursor }: Taken<T>, isLast: boolean): Promise<void> {
-    const next = this.#after(rows.length, cursor, isLast);
+  async commit({ rows, cursor }: Taken<T>, end: Omit<CommitEnd, 'cursor'>): Promise<void> {
+    const next = this.#after(rows.length, { ...end, cursor });
     const text = printSaved(next, this.#run.owner);
     const tokens = `${next.id}-${next.commits}`;
     const parts = () => partsOf(rows, this.#options.rows);
@@ -127,12 +137,9 @@ export class Target<T, Tx> {
    * Commits rows that come in parts, more of them than are kept in memory: they cannot be tried again.
    *
    * @param parts Ends after the last part.
-   * @param end Called then: the cursor after the rows, and whether all items are written.
+   * @param end Called then.
    */
-  async commitParts(
-    parts: AsyncIterable<readonly T[]>,
-    end: () => { readonly cursor: Cursor | undefined; readonly isLast: boolean },
-  ): Promise<void> {
+  async commitParts(parts: AsyncIterable<readonly T[]>, end: () => CommitEnd): Promise<void> {
     const { id, commits } = this.#saved;
     let rows = 0;
     async function* counted() {
@@ -145,8 +152,7 @@ export class Target<T, Tx> {
     let text: string | undefined;
     try {
       await this.#writeInTransaction(counted, `${id}-${commits + 1}`, () => {
-        const { cursor, isLast } = end();
-        next = this.#after(rows, cursor, isLast);
+        next = this.#after(rows, end());
         text = printSaved(next, this.#run.owner);
         return text;
       });
@@ -159,7 +165,7 @@ export class Target<T, Tx> {
     this.#text = text as string;
   }
 
-  #after(rows: number, cursor: Cursor | undefined, isLast: boolean): Saved {
+  #after(rows: number, { cursor, isLast, damaged }: CommitEnd): Saved {
     const { id, commits, rows: before, cursor: last } = this.#saved;
     return {
       state: isLast ? 'complete' : 'running',
@@ -168,6 +174,7 @@ export class Target<T, Tx> {
       rows: before + rows,
       cursor: cursor === undefined ? last : jsonOf(cursor),
       completed: isLast ? new Date() : undefined,
+      damaged,
     };
   }
 

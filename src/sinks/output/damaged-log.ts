@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { Activity } from '../../activity/activity.js';
 import { isComplianceEvent } from '../../activity/compliance-event.js';
 import { isWrongStage } from '../../activity/wrong-item.js';
+import { optionError } from '../../check.js';
 import { DataError, MillraceError } from '../../errors.js';
 import type { Cursor, DamagedRecords, DamagedStage } from '../../flow/flow.js';
 import type { DamagedRecord } from '../../json/damaged-record.js';
@@ -167,6 +168,15 @@ export class DamagedLog implements DamagedRecords {
     await this.outputs.begin();
     if (this.outputs.full) await this.outputs.relieve();
   }
+}
+
+/** @throws OptionError If the option `damaged` has a name that the file cannot have. */
+export function checkDamaged(call: string, damaged: string): void {
+  const refused = (reason: string) =>
+    optionError(call, 'damaged', `${reason}, got ${JSON.stringify(damaged)}`);
+  if (damaged.toLowerCase().endsWith(PART)) throw refused('must not end in .part');
+  if (/\.(gz|zst)$/i.test(damaged))
+    throw refused('must not end in .gz or .zst: the file is not compressed');
 }
 
 /** What one stage has reported. */

@@ -13,9 +13,9 @@ import {
 import type { FlowStep } from '../../flow/flow.js';
 import { writesZstd } from '../../gzip/compress-block.js';
 import { checkpointPaths } from './committer.js';
+import { checkDamaged } from './damaged-log.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
 import { HAND_ON_OPTIONS, HandOn, type HandOnOptions } from './hand-on.js';
-import { PART } from './output-file.js';
 import { parsePathTemplate } from './path-template.js';
 
 /** The options that all sinks that write files share. */
@@ -188,7 +188,7 @@ export function planOf<T>(
     damaged,
   };
   if (checkpoint !== undefined) mustDiffer(call, plan, checkpoint);
-  if (damaged !== undefined) checkDamaged(call, damaged, { plans: [plan], checkpoint });
+  if (damaged !== undefined) checkDamagedOf(call, damaged, { plans: [plan], checkpoint });
   return plan;
 }
 
@@ -206,7 +206,7 @@ export function mustDiffer<T>(call: string, plan: FileSinkPlan<T>, checkpoint: s
 }
 
 /** @throws OptionError If the file of damaged records is one of another kind. */
-export function checkDamaged<T>(
+export function checkDamagedOf<T>(
   call: string,
   damaged: string,
   {
@@ -217,17 +217,14 @@ export function checkDamaged<T>(
     readonly checkpoint: string | undefined;
   },
 ): void {
-  const refused = (reason: string) =>
-    optionError(call, 'damaged', `${reason}, got ${JSON.stringify(damaged)}`);
-  if (damaged.toLowerCase().endsWith(PART)) throw refused('must not end in .part');
-  if (/\.(gz|zst)$/i.test(damaged))
-    throw refused('must not end in .gz or .zst: the file is not compressed');
+  checkDamaged(call, damaged);
   const file = path.normalize(damaged);
+  const refused = (what: string) =>
+    optionError(call, 'damaged', `must differ from ${what}, got ${JSON.stringify(damaged)}`);
   const others = plans.flatMap(plan => onlyOutput(plan) ?? []);
-  if (others.some(other => path.normalize(other) === file))
-    throw refused('must differ from `path`');
+  if (others.some(other => path.normalize(other) === file)) throw refused('`path`');
   if (checkpoint !== undefined && checkpointPaths(path.normalize(checkpoint)).includes(file))
-    throw refused('must differ from the checkpoint and its temporary and lock files');
+    throw refused('the checkpoint and its temporary and lock files');
 }
 
 function handOnOf(

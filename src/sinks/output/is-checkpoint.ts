@@ -12,7 +12,8 @@ export function isCheckpoint({ state, cursor, files }: Record<string, unknown>):
   );
 }
 
-function isCommittedFile(file: unknown): boolean {
+/** Whether it is the entry of a file. */
+export function isCommittedFile(file: unknown): boolean {
   if (!isRecord(file)) return false;
   const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true, settled = 0 } = file;
   return (

@@ -3,6 +3,11 @@ import type { FileStatus, FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { type OutputFile, PART } from './output-file.js';
 
+/** Where the lock of a single output is. */
+export function outputLockPath(path: string): string {
+  return `${path}${PART}.lock`;
+}
+
 /**
  * Keeps two runs from writing the same outputs. A single output is locked, as a checkpoint is by its own lock: the
  * second run is refused. Without a checkpoint, where the items decide the paths, both runs write, and
@@ -22,7 +27,7 @@ export class OtherRuns {
    */
   async lock(path: string, makeFolder: () => Promise<void>): Promise<void> {
     this.#lock ??= makeFolder().then(() =>
-      takeLock(`${path}${PART}.lock`, { fs: this.#fs, refusal: `Another run writes ${path}` }),
+      takeLock(outputLockPath(path), { fs: this.#fs, refusal: `Another run writes ${path}` }),
     );
     await this.#lock;
   }

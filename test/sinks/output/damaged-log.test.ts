@@ -5,11 +5,10 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
 import { localFiles } from '../../../src/archive/local-files.js';
 import { DataError, OptionError, StorageError } from '../../../src/errors.js';
-import { Flow, type Operator, type Sink } from '../../../src/flow/flow.js';
+import { Flow, type Sink } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { activities } from '../../../src/operators/activities.js';
 import { compose } from '../../../src/operators/compose.js';
-import { dedupe } from '../../../src/operators/dedupe.js';
 import { jsonLines } from '../../../src/operators/json-lines.js';
 import { map } from '../../../src/operators/map.js';
 import { mapAsync } from '../../../src/operators/map-async.js';
@@ -20,11 +19,24 @@ import { files, filesOn } from '../../../src/sinks/files.js';
 import type { Written } from '../../../src/sinks/output/written.js';
 import { parquet, parquetOn } from '../../../src/sinks/parquet.js';
 import { tee } from '../../../src/sinks/tee.js';
-import { concat } from '../../../src/sources/concat.js';
-import { merge } from '../../../src/sources/merge.js';
 import { bySuite } from '../../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk, seeded } from '../../storage/simulated-disk.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import {
+  bytesOf,
+  damagedIn,
+  documents,
+  FLOWS,
+  idsIn,
+  keptIn,
+  LF,
+  type Line,
+  linesOf,
+  post,
+  postsOf,
+  rawOf,
+  shapes,
+} from '../damaged.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
@@ -34,32 +46,6 @@ let folder: string;
 beforeEach(async () => {
   folder = await temporaryFolder();
 });
-
-const post = (id: string | number) => `{"id_str":"${id}","created_at":"x"}`;
-
-/** What a line of the log says. */
-interface Line {
-  readonly origin?: string;
-  readonly line?: number;
-  readonly byteOffset?: number;
-  readonly record?: number;
-  readonly truncated?: boolean;
-  readonly error: { readonly name: string; readonly code?: string; readonly message: string };
-  readonly text?: string;
-  readonly base64?: string;
-}
-
-function linesOf(text: string): Line[] {
-  if (text === '') return [];
-  expect(text.endsWith('\n')).toBe(true);
-  return text
-    .slice(0, -1)
-    .split('\n')
-    .map(line => JSON.parse(line) as Line);
-}
-
-const rawOf = ({ text, base64 }: Line) =>
-  text === undefined ? Buffer.from(base64 as string, 'base64') : Buffer.from(text);
 
 async function logIn(name = 'damaged.jsonl'): Promise<Line[]> {
   return linesOf(await readFile(path.join(folder, name), 'utf8'));
@@ -71,13 +57,7 @@ async function stored(name: string, ...lines: readonly (string | Buffer)[]): Pro
   return file;
 }
 
-const LF = Buffer.from('\n');
 const to = (name: string) => path.join(folder, name);
-
-function postsOf(file: string | Flow<Uint8Array>): Flow<Activity> {
-  const source = typeof file === 'string' ? localFiles(file) : file;
-  return activities()(jsonLines()(source));
-}
 
 describe('the option `damaged`', () => {
   it('keeps each line that is no record with its exact bytes, its place and the reason', async () => {
@@ -489,26 +469,6 @@ describe('a sink with `damaged`', () => {
   });
 });
 
-/** Documents of lines, each with a cursor after it. */
-function documents(name: string, lines: readonly (readonly Buffer[])[]): Flow<Uint8Array> {
-  return new Flow<Uint8Array>(async function* ({ resume }) {
-    for (let at = resume === undefined ? 0 : Number(resume.next); at < lines.length; at++) {
-      const blocks = (lines[at] as readonly Buffer[]).map(line => Buffer.concat([line, LF]));
-      await new Promise(setImmediate);
-      yield { items: blocks, cursor: { next: at + 1 }, origin: `${name}/${at}` };
-    }
-  });
-}
-
-/** What is damaged in each of many ways, some of them by the same bytes. */
-const DAMAGE = [
-  Buffer.from('null'),
-  Buffer.from('{}'),
-  Buffer.from('{"id_str":"7"'),
-  Buffer.from([0x7b, 0xff, 0x7d]),
-  Buffer.from([0xff]),
-];
-
 /** The column of `csv` and `parquet` cannot be made of every seventh post. */
 const isRefused = (id: string) => Number(id) % 7 === 0;
 const COLUMNS = [
@@ -521,42 +481,6 @@ const COLUMNS = [
     },
   },
 ] as const;
-
-interface Shape {
-  readonly documents: readonly (readonly number[])[];
-  readonly others: readonly (readonly number[])[];
-}
-
-/** Below 0: damaged in that way. Otherwise a post. */
-const documentsOf = fc.array(
-  fc.array(fc.integer({ min: -DAMAGE.length, max: 3 }), { maxLength: 5 }),
-  { minLength: 1, maxLength: 8 },
-);
-const shapes: fc.Arbitrary<Shape> = fc.record({ documents: documentsOf, others: documentsOf });
-
-function bytesOf(shape: readonly (readonly number[])[], from: number): Buffer[][] {
-  let id = from;
-  return shape.map(lines =>
-    lines.map(kind => (kind < 0 ? (DAMAGE[-kind - 1] as Buffer) : Buffer.from(post(id++)))),
-  );
-}
-
-const same: Operator<Activity, Activity> = mapAsync(async item => {
-  await new Promise(setImmediate);
-  return item;
-});
-
-const FLOWS: Readonly<Record<string, (one: Buffer[][], other: Buffer[][]) => Flow<Activity>>> = {
-  'one source': one => postsOf(documents('one', one)),
-  'a source that is read ahead': one => same(postsOf(documents('one', one))),
-  'dedupe and a source that is read ahead': one => dedupe()(same(postsOf(documents('one', one)))),
-  'sources that are merged': (one, other) =>
-    merge(postsOf(documents('one', one)), same(postsOf(documents('other', other)))),
-  'sources one after the other': (one, other) =>
-    same(concat(postsOf(documents('one', one)), postsOf(documents('other', other)))),
-  'bytes of sources one after the other, decoded together': (one, other) =>
-    same(postsOf(concat(documents('one', one), documents('other', other)))),
-};
 
 const OUT = { checkpoint: '/out/run.json', damaged: '/out/damaged.jsonl' };
 const EACH = { ...OUT, commitIntervalMs: 0 };
@@ -586,19 +510,14 @@ const SINKS: Readonly<Record<string, (disk: SimulatedDisk) => Sink<Activity, unk
 /** The bytes of all lines of the log in an order of their own. */
 function keptOn(disk: SimulatedDisk): string[] {
   const log = disk.files().includes(OUT.damaged) ? disk.read(OUT.damaged).toString() : '';
-  return linesOf(log)
-    .map(line => rawOf(line).toString('latin1'))
-    .toSorted();
+  return keptIn(log);
 }
 
+/** What is kept of a flow: what is damaged, and what the columns of some sinks refuse. */
 function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[][]): string[] {
-  const all = /merged|after the other/.test(flow) ? [...one, ...other] : one;
-  const lines = all.flat().map(line => line.toString('latin1'));
-  const isDamaged = (line: string) => DAMAGE.some(bytes => bytes.toString('latin1') === line);
   const refuses = ['csv', 'parquet', 'tee'].includes(sink);
-  return lines
-    .filter(line => isDamaged(line) || (refuses && isRefused(JSON.parse(line).id_str)))
-    .toSorted();
+  const refused = refuses ? idsIn(flow, one, other).filter(isRefused).map(post) : [];
+  return [...damagedIn(flow, one, other), ...refused].toSorted();
 }
 
 const RUNS = bySuite(8, 150);
