@@ -43,7 +43,7 @@ export const compliancePages: readonly ConsolePage[] = [
       return {
         title: `Compliance${suffix}`,
         lead: 'Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.',
-        body: html`<section class="card">${choices(
+        body: html`<section class="card" id="events" data-live>${choices(
           'How far back',
           Object.entries(SPANS).map(([name, [label]]) => ({
             name: `Last ${label}`,

@@ -22,10 +22,12 @@ import {
   ICON_PATH,
   layout,
   pageResponse,
+  SCRIPT_PATH,
   STYLE_PATH,
   seeOther,
 } from './html/page.js';
 import { placeMessage } from './html/page-parts.js';
+import { SCRIPT } from './html/script.js';
 import { Sessions } from './html/sessions.js';
 import { ICON, STYLE_SHEET } from './html/style-sheet.js';
 import { withParameters } from './html/table.js';
@@ -83,6 +85,7 @@ const asset = (type: string, text: string) => ({ GET: () => assetResponse(type, 
 
 const ASSETS: RouteTable<unknown> = {
   [STYLE_PATH]: asset('text/css; charset=utf-8', STYLE_SHEET),
+  [SCRIPT_PATH]: asset('text/javascript; charset=utf-8', SCRIPT),
   [ICON_PATH]: asset('image/svg+xml', ICON),
   // Browsers request this by default.
   '/favicon.ico': asset('image/svg+xml', ICON),
@@ -167,6 +170,7 @@ async function respond(
   });
   return pageResponse(content, {
     status,
+    hasScript: true,
     headers: seconds === undefined ? {} : { Refresh: String(seconds) },
   });
 }

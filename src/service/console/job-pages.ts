@@ -66,11 +66,11 @@ async function showList(visit: PageRequest): Promise<PageContent> {
   return {
     title: `Jobs${suffix}`,
     lead: 'Your programs make jobs. The service quotes each, and runs it once you or a program accept.',
-    body: html`${
+    body: html`<div id="list" data-live>${
       runners.length === 0
         ? emptyPage(parts, 'jobs', 'No jobs yet.')
         : html`<section class="card">${list}</section>`
-    }${commandList(parts, 'jobs')}`,
+    }</div>${commandList(parts, 'jobs')}`,
   };
 }
 
@@ -249,7 +249,7 @@ function jobCard(runner: JobRunner, csrf: string, messageAt: MessageAt): Html {
   const isAtWork = status === 'estimating' || status === 'running';
   const isDelivered = status === 'delivered';
   const { posts, bytes } = totalsOf(files);
-  return html`<section class="card" id="${rowId(uuid)}" aria-label="State">
+  return html`<section class="card" id="${rowId(uuid)}" data-live aria-label="State">
 <p class="row">${stateOf(status, TONES[status])} ${statusMessage(runner)}</p>
 ${isAtWork && html`<progress max="100" value="${percentComplete}" aria-label="Done">${percentComplete} %</progress>`}
 ${quote !== undefined && quoteFacts(quote)}

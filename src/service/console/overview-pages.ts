@@ -21,7 +21,7 @@ export const overviewPages: readonly ConsolePage[] = [
       return {
         title: 'Overview',
         lead: 'The whole service on this machine. A click or tap on a command or an address selects all of it.',
-        body: html`<section class="card" aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(parts.context.clock)}${goingOn(parts)}</section>
+        body: html`<section class="card" id="clock" data-live aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(parts.context.clock)}${goingOn(parts)}</section>
 ${lastHour(parts)}
 ${startCard(addresses, await parts.firstCommand())}
 <section class="card" aria-labelledby="account"><h2 id="account">Account</h2>${accountFacts(addresses)}</section>
@@ -52,7 +52,7 @@ function lastHour({ context }: ConsoleParts): Html {
     return html`<div><a href="${address}"><span class="headline">${numberOf(sum)}</span> ${words}</a>
 ${barChart({ summary: `${numberOf(sum)} ${words} in the last hour, in parts of ${60 / PARTS} minutes`, bars, isSmall: true })}</div>`;
   });
-  return html`<section class="card" aria-labelledby="hour"><h2 id="hour">Last hour</h2><div class="tiles">${tiles}</div></section>`;
+  return html`<section class="card" id="last-hour" data-live aria-labelledby="hour"><h2 id="hour">Last hour</h2><div class="tiles">${tiles}</div></section>`;
 }
 
 function startCard(addresses: Addresses, firstCommand: string | undefined): Html {

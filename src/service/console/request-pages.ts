@@ -64,11 +64,11 @@ export const requestPages: readonly ConsolePage[] = [
       return {
         title: `Requests${suffix}`,
         lead: 'What your programs have asked for, and what they may still ask. Sign-ins to the console are listed under pages, its other pages nowhere.',
-        body: html`<section class="card" aria-labelledby="log"><h2 id="log">Log</h2>
+        body: html`<section class="card" id="requests" data-live aria-labelledby="log"><h2 id="log">Log</h2>
 ${filter('Family', 'family', family, familiesOf(requests))}
 ${filter('Status', 'status', status, [...new Set(ofFamily.map(statusClassOf))].sort())}
 ${listed.length === 0 ? html`<p class="empty">No such requests yet. The <a href="/console#start">overview</a> has a first one.</p>` : list}</section>
-<section class="card" aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
+<section class="card" id="quotas-left" data-live aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
 ${
   limited.length === 0
     ? html`<p class="empty">This service runs without rate limits (<code>--limits relaxed</code>).</p>`

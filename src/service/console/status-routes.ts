@@ -64,14 +64,15 @@ const showStatus: Handler<ServiceContext> = (_, { faults, clock }) => {
       home: HOME,
       shape: 'wide',
       menu: menuOf('status'),
-      body: html`${
+      body: html`<div class="stack" id="status" data-live>${
         all.length === 0
           ? html`<p class="notice">Everything answers as it should.</p>`
           : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
       }
 <section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table('Each family of endpoints, and the faults that are planted for it', COLUMNS, families)}</section>
-<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section>`,
+<section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section></div>`,
     }),
+    { hasScript: true },
   );
 };
 

@@ -43,11 +43,11 @@ export const streamPages: readonly ConsolePage[] = [
         title: `Streams${suffix}`,
         lead: html`What flows now, and the replays since the service started. The stream has <a href="${STREAM_RULES}">${countOf(parts.rules.size, 'rule')}</a>.`,
         body: html`<div class="stack" id="flows" data-live>${[...streams].map(flowCard)}${streams.size === 0 && html`<p class="card empty">Nothing is connected.</p>`}</div>
-${
-  replays.length === 0
-    ? emptyPage(parts, 'streams', 'No replays yet.')
-    : html`<section class="card" aria-label="Replays" id="replays" data-live>${list}</section>`
-}${commandList(parts, 'streams')}`,
+<div id="replays" data-live>${
+          replays.length === 0
+            ? emptyPage(parts, 'streams', 'No replays yet.')
+            : html`<section class="card" aria-label="Replays">${list}</section>`
+        }</div>${commandList(parts, 'streams')}`,
       };
     },
   },

@@ -4,7 +4,10 @@ import { local } from '../local-service.js';
 export interface Page {
   readonly status: number;
   readonly headers: Headers;
+  /** Without the element of the console's own script. */
   readonly text: string;
+  /** The address of that script. */
+  readonly script: string | undefined;
   /** Where it redirects to. */
   readonly location: string | null;
 }
@@ -40,10 +43,13 @@ export function browse(baseUrl: string): Browser {
       if (/max-age=0/i.test(line)) cookies.delete(name);
       else cookies.set(name, value);
     }
-    const text = await response.text();
+    const whole = await response.text();
+    const text = whole.replace(OWN_SCRIPT, '');
+    const [, script] = OWN_SCRIPT.exec(whole) ?? [];
     if (text.includes('name="csrf"')) last = text;
     const { status } = response;
-    return { status, headers: response.headers, text, location: response.headers.get('location') };
+    const location = response.headers.get('location');
+    return { status, headers: response.headers, text, script, location };
   };
   const csrf = () => /name="csrf" value="([^"]*)"/.exec(last)?.[1] ?? '';
   const get: Browser['get'] = (address, headers = {}) => ask(address, { headers });
@@ -64,6 +70,8 @@ export function browse(baseUrl: string): Browser {
     },
   };
 }
+
+const OWN_SCRIPT = /<script src="(\/pages\/script\.js\?v=[0-9a-f]{12})" defer><\/script>/;
 
 /** The text of a page, without tags. */
 export function readable(page: string): string {

@@ -156,33 +156,58 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   });
 
   describe('the console', () => {
-    const screens = [
-      ['a phone, dark', PHONE, 'dark'],
-      ['a wide screen, light', WIDE, 'light'],
-    ] as const;
-    it.each(isSlowSuite ? screens : screens.slice(0, 1))(
-      'has accessible pages on %s, none wider than the screen',
-      async (_, viewport, colorScheme) => {
-        const { addresses, visit } = busy;
-        const page = await visit({ viewport, colorScheme });
-        await page.goto(`${addresses.consoleUrl}/sign-in`);
-        await expectToFit(page);
-        expect(await tooPale(page)).toEqual([]);
-        await signInToConsole(page);
-        for (const [address, heading] of CONSOLE_PAGES) {
-          await page.goto(addresses.baseUrl + address);
-          expect(await page.getByRole('heading', { level: 1 }).allInnerTexts()).toEqual([heading]);
-          await page.locator('details').evaluateAll(all => {
-            for (const one of all) one.setAttribute('open', '');
-          });
-          await expectToFit(page);
-          expect([address, await tooPale(page)]).toEqual([address, []]);
-          expect([address, await namelessFields(page)]).toEqual([address, []]);
-          expect(await page.getByRole('main').count()).toBe(1);
-          for (const table of await page.getByRole('table').all()) {
-            expect(await table.locator('caption').textContent()).not.toBe('');
-            expect(await table.getByRole('columnheader').count()).toBeGreaterThan(1);
+    it('has accessible pages, none wider than the screen, on phones and wide screens, light and dark', async () => {
+      const { addresses, visit } = busy;
+      const page = await visit({ viewport: PHONE });
+      const expectOnEachScreen = async () => {
+        for (const viewport of [PHONE, WIDE])
+          for (const colorScheme of ['light', 'dark'] as const) {
+            await page.setViewportSize(viewport);
+            await page.emulateMedia({ colorScheme });
+            await expectToFit(page);
+            const screen = [page.url(), viewport.width, colorScheme];
+            expect([...screen, await tooPale(page)]).toEqual([...screen, []]);
           }
+      };
+      await page.goto(`${addresses.consoleUrl}/sign-in`);
+      await expectOnEachScreen();
+      await signInToConsole(page);
+      for (const [address, heading] of CONSOLE_PAGES) {
+        await page.goto(addresses.baseUrl + address);
+        expect(await page.getByRole('heading', { level: 1 }).allInnerTexts()).toEqual([heading]);
+        await page.locator('details').evaluateAll(all => {
+          for (const one of all) one.setAttribute('open', '');
+        });
+        await expectOnEachScreen();
+        expect([address, await namelessFields(page)]).toEqual([address, []]);
+        expect(await page.getByRole('main').count()).toBe(1);
+        for (const table of await page.getByRole('table').all()) {
+          expect(await table.locator('caption').textContent()).not.toBe('');
+          expect(await table.getByRole('columnheader').count()).toBeGreaterThan(1);
+        }
+      }
+    });
+
+    it.each(isSlowSuite ? [PHONE, WIDE] : [WIDE])(
+      'lets the keyboard reach everything that can be used, with a visible focus, on $width px',
+      async viewport => {
+        const { addresses, visit } = busy;
+        const page = await visit({ viewport, javaScriptEnabled: true });
+        await page.goto(`${addresses.consoleUrl}/sign-in`);
+        await signInToConsole(page);
+        for (const [address] of CONSOLE_PAGES) {
+          await page.goto(addresses.baseUrl + address);
+          const all = Number(await page.evaluate(`${REACHABLE}.length`));
+          expect(all).toBeGreaterThan(5);
+          // A field for a date has a stop for each of its parts.
+          for (let i = 0; i < all + 30; i++) {
+            await page.keyboard.press('Tab');
+            await page.evaluate(MARK_FOCUS);
+          }
+          const missed = await page.evaluate(`${REACHABLE}
+            .filter(element => element.dataset.focused !== 'solid')
+            .map(element => element.outerHTML)`);
+          expect([address, missed]).toEqual([address, []]);
         }
       },
     );
@@ -198,12 +223,12 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       for (const [address] of CONSOLE_PAGES) {
         await page.goto(addresses.baseUrl + address);
         expect(await page.title()).not.toBe('XSS');
-        expect(await page.locator('script, img, iframe, object').count()).toBe(0);
+        expect(await page.locator(FOREIGN).count()).toBe(0);
       }
       await page.goto(`${addresses.consoleUrl}/jobs`);
       await page.getByRole('link', { name: HOSTILE.slice(0, 30) }).click();
       expect(await page.getByText('onerror').first().isVisible()).toBe(true);
-      expect(await page.locator('script, img').count()).toBe(0);
+      expect(await page.locator(FOREIGN).count()).toBe(0);
       // The policy has not blocked anything.
       expect(said).toEqual([]);
     });
@@ -277,6 +302,78 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     });
   });
 
+  describe('the script of the console', () => {
+    const signedInTo = async (path: string, options: BrowserContextOptions = {}) => {
+      const { addresses, visit } = busy;
+      const page = await visit({ javaScriptEnabled: true, ...options });
+      const foreign: string[] = [];
+      page.on('request', request => {
+        if (!request.url().startsWith(addresses.baseUrl)) foreign.push(request.url());
+      });
+      await page.goto(addresses.consoleUrl + path);
+      await signInToConsole(page);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      return { page, addresses, foreign };
+    };
+
+    it('shows new requests without a reload, and keeps what is open', async () => {
+      const { page, addresses, foreign } = await signedInTo('/requests');
+      await page.evaluate('window.isSame = true');
+      const ask = (path: string) => fetch(addresses.baseUrl + path).then(answer => answer.text());
+      await ask('/first/of/two');
+      await page.getByText('/first/of/two', { exact: true }).waitFor();
+      await page.getByText('Details').first().click();
+      await ask('/second/of/two');
+      await page.waitForResponse(response => response.url().endsWith('/console/requests'));
+      expect(await page.getByText('/second/of/two', { exact: true }).count()).toBe(0);
+      await page.getByText('Details').first().click();
+      await page.getByText('Log', { exact: true }).click();
+      await page.getByRole('link', { name: 'Skip to content' }).focus();
+      await page.getByText('/second/of/two', { exact: true }).waitFor();
+      expect(await page.evaluate('window.isSame')).toBe(true);
+      expect(foreign).toEqual([]);
+    });
+
+    it('shows the problems of a query while it is typed', async () => {
+      const { page } = await signedInTo('/explore');
+      const query = page.getByRole('textbox', { name: 'Query' });
+      await query.fill('tea has:vidoes');
+      await page.getByText('error[R014]').waitFor();
+      expect(await query.inputValue()).toBe('tea has:vidoes');
+      await query.fill('tea');
+      await page.getByText('error[R014]').waitFor({ state: 'detached' });
+      await query.fill('tea has:linsk');
+      await page.getByRole('link', { name: 'Apply' }).click();
+      expect(await query.inputValue()).toBe('tea has:links');
+      expect(new URL(page.url()).searchParams.has('check')).toBe(false);
+    });
+
+    it('copies a command, also of a part that was replaced', async () => {
+      const { page, addresses } = await signedInTo('/requests', {
+        permissions: ['clipboard-read', 'clipboard-write'],
+      });
+      await fetch(`${addresses.baseUrl}/to/be/copied`);
+      await page.getByText('/to/be/copied', { exact: true }).waitFor();
+      await page.getByText('Details').first().click();
+      await page.getByRole('button', { name: 'Copy' }).filter({ visible: true }).last().click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+        `curl -u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD" '${addresses.baseUrl}/to/be/copied'`,
+      );
+    });
+
+    it('leaves the message of another page where it is', async () => {
+      const { page, addresses } = await signedInTo('/requests');
+      const other = await page.context().newPage();
+      await other.goto(`${addresses.consoleUrl}/faults`);
+      await other.getByRole('button', { name: 'Stop the clock' }).click();
+      await page.waitForResponse(response => response.url().endsWith('/console/requests'));
+      await other.reload();
+      expect(await other.getByRole('status').textContent()).toBe('The clock has changed.');
+      busy.service.clock.reset();
+    });
+  });
+
   describe('another site', () => {
     it.each(['localhost', '127.0.0.1'])(
       'at %s cannot send a form to the console for a signed-in user',
@@ -341,6 +438,13 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     });
   });
 });
+
+/** Elements that may only be there by mistake. */
+const FOREIGN = 'script:not([src^="/pages/script.js?v="]), img, iframe, object';
+/** An expression: what a keyboard can reach. */
+const REACHABLE = `[...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
+  .filter(element => element.checkVisibility({ visibilityProperty: true }) && element.type !== 'hidden')`;
+const MARK_FOCUS = `document.activeElement.dataset.focused = getComputedStyle(document.activeElement).outlineStyle`;
 
 const PHONE = { width: 375, height: 740 };
 const WIDE = { width: 1280, height: 900 };

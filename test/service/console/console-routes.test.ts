@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { local } from '../local-service.js';
 import { browse, HOSTILE, readable, signedIn } from './browse.js';
@@ -42,13 +43,20 @@ describe('the console', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it.each([...PAGES, '/console/sign-in', '/status', '/console/nothing', '/oauth/grants'])(
-    'sends security headers with %s, and no script',
-    async address => {
+  it.each([
+    ...[...PAGES, '/status'].map(address => [address, true] as const),
+    ...['/console/nothing', '/oauth/grants'].map(address => [address, false] as const),
+  ])(
+    'sends security headers with %s, and no script but that of the console: %s',
+    async (address, hasScript) => {
       const { browser } = await signedIn();
-      const { headers, text } = await browser.get(address);
+      const { headers, text, script } = await browser.get(address);
       const policy = String(headers.get('content-security-policy'));
-      expect(policy).toContain("default-src 'none'; style-src 'self'; img-src 'self'");
+      const scripts = hasScript ? "script-src 'self'; connect-src 'self'; " : '';
+      expect(policy).toMatch(
+        `default-src 'none'; ${scripts}style-src 'self'; img-src 'self'; form`,
+      );
+      expect(script !== undefined).toBe(hasScript);
       expect(policy).toContain("frame-ancestors 'none'");
       expect(policy).not.toContain('unsafe');
       expect(Object.fromEntries(headers)).toMatchObject({
@@ -60,6 +68,17 @@ describe('the console', () => {
       expect(text).not.toMatch(/<script|\son\w+=|\sstyle=|javascript:/i);
     },
   );
+
+  it('has its script in the package, at an address that changes with it', async () => {
+    const { browser } = await signedIn();
+    const { script } = await browser.get('/console');
+    const { text, headers, status } = await browser.get(String(script));
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    const digest = createHash('sha256').update(text).digest('hex').slice(0, 12);
+    expect(script).toBe(`/pages/script.js?v=${digest}`);
+    expect(text).not.toMatch(/https?:|eval|innerHTML =/);
+  });
 
   it('signs in with email and password, with a new session id, and out again', async () => {
     const { baseUrl } = await local();

@@ -3,6 +3,7 @@ import type { HttpProblem } from '../../http/http-problem.js';
 import type { HttpResponse } from '../../http/router.js';
 import { Html, type HtmlValue, html } from './html.js';
 import { messageBox } from './page-parts.js';
+import { SCRIPT } from './script.js';
 import { ICON, STYLE_SHEET } from './style-sheet.js';
 
 export interface Layout {
@@ -14,7 +15,7 @@ export interface Layout {
   readonly area: string;
   /** The link of the name. */
   readonly home: string;
-  /** `wide` puts the menu at the side. */
+  /** `wide` puts the menu at the side, and has the script: answer with `hasScript`. */
   readonly shape: 'wide' | 'narrow';
   readonly menu?: Menu | undefined;
   /** What the last action said, if no part of the body shows it. */
@@ -29,10 +30,13 @@ export interface Menu {
   readonly entries: HtmlValue;
 }
 
-/** The URL has a digest of the style sheet, so that browsers do not use an old one from their cache. */
+/** The URLs of style sheet and script have a digest, so that browsers do not use old ones from their cache. */
 export const STYLE_PATH = '/pages/style.css';
 export const ICON_PATH = '/pages/icon.svg';
-const styleAddress = `${STYLE_PATH}?v=${createHash('sha256').update(STYLE_SHEET).digest('hex').slice(0, 12)}`;
+export const SCRIPT_PATH = '/pages/script.js';
+const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
+const styleAddress = `${STYLE_PATH}?v=${digest(STYLE_SHEET)}`;
+const scriptAddress = `${SCRIPT_PATH}?v=${digest(SCRIPT)}`;
 
 /** A whole page. */
 export function layout(page: Layout): Html {
@@ -47,6 +51,7 @@ export function layout(page: Layout): Html {
 <title>${textOf(title)} · Millrace ${area}</title>
 <link rel="stylesheet" href="${styleAddress}">
 <link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
+${shape === 'wide' && html`<script src="${scriptAddress}" defer></script>`}
 </head>
 <body class="${shape}">
 <a class="skip" href="#main">Skip to content</a>
@@ -81,18 +86,20 @@ function textOf(title: HtmlValue): Html {
 export interface PageOptions {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Whether the page has the script of the console. */
+  readonly hasScript?: boolean | undefined;
   /** Another origin that a form of the page may redirect to; browsers check redirects, too. */
   readonly formTarget?: string | undefined;
 }
 
 /** A page as an HTML response. */
 export function pageResponse(page: Html, options: PageOptions = {}): HttpResponse {
-  const { status = 200, headers, formTarget } = options;
+  const { status = 200, headers, ...policy } = options;
   return {
     status,
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
-      ...securityHeaders(formTarget),
+      ...securityHeaders(policy),
       ...headers,
     },
     body: [Buffer.from(page.text)],
@@ -124,12 +131,16 @@ export function assetResponse(type: string, text: string): HttpResponse {
   };
 }
 
-/** Security headers: no scripts, no content of other sites, no frames, no caching. */
-function securityHeaders(formTarget?: string): Record<string, string> {
+/** Security headers: no scripts but that of the console, no content of other sites, no frames, no caching. */
+function securityHeaders({
+  formTarget,
+  hasScript,
+}: Pick<PageOptions, 'formTarget' | 'hasScript'> = {}): Record<string, string> {
   const formAction = ["'self'", formTarget].filter(Boolean).join(' ');
   return {
     'Content-Security-Policy': [
       "default-src 'none'",
+      ...(hasScript ? ["script-src 'self'", "connect-src 'self'"] : []),
       "style-src 'self'",
       "img-src 'self'",
       `form-action ${formAction}`,

@@ -113,8 +113,9 @@ export class Sessions<User> {
     const session = this.#session(this.#idOf(request) ?? '');
     const said = session?.said;
     if (said?.path === path && said.until > Date.now()) return said;
-    // The response to HEAD shows nothing.
-    if (session !== undefined && request.method !== 'HEAD') session.said = undefined;
+    // The response to HEAD shows nothing, and the script of a page only parts without messages.
+    const isShown = request.method !== 'HEAD' && request.headers['sec-fetch-dest'] !== 'empty';
+    if (session !== undefined && isShown) session.said = undefined;
     return undefined;
   }
 

@@ -41,7 +41,7 @@ time, .number { font-variant-numeric: tabular-nums; }
 time { white-space: nowrap; }
 .headline time, .facts time, small time { white-space: normal; }
 small, .quiet { color: var(--quiet); font-size: 0.9rem; }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
+:focus-visible, [type=datetime-local]:focus-within { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
 .unseen {
   position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap;
@@ -106,6 +106,7 @@ meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 /* Commands: a click selects all of one */
 .command { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
 .command figcaption { color: var(--quiet); font-size: 0.85rem; }
+.copy { min-height: 1.75rem; padding: 0 0.5rem; font-size: 0.8rem; }
 .command pre { background: var(--sunken); border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.6rem 0.75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .command code, .address { user-select: all; -webkit-user-select: all; cursor: copy; }
 .address { display: inline-block; font-family: var(--mono); font-size: 0.85rem; }

@@ -71,6 +71,9 @@ describe('sessions', () => {
     sessions.setMessage(request, '/jobs?page=2#job-1', message);
     const head = { ...request, method: 'HEAD' } as IncomingMessage;
     expect(sessions.message(head, '/other')).toBe(undefined);
+    const headers = { ...request.headers, 'sec-fetch-dest': 'empty' };
+    const byScript = { ...request, headers } as IncomingMessage;
+    expect(sessions.message(byScript, '/other')).toBe(undefined);
     for (let i = 0; i < 2; i++)
       expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
     expect(sessions.message(request, '/other')).toBe(undefined);

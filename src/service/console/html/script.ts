@@ -1,0 +1,50 @@
+/**
+ * What pages of the console have in addition where scripts run: parts with `data-live` follow the service, the problems of a
+ * query appear while it is typed, and commands have a button that copies them.
+ */
+export const SCRIPT = `'use strict';
+let loading = new AbortController();
+/** The last content of each part. */
+const shown = new Map();
+async function load(address) {
+  loading.abort();
+  loading = new AbortController();
+  const response = await fetch(address, { signal: loading.signal });
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+  for (const part of page.querySelectorAll('[data-live]')) {
+    const old = document.getElementById(part.id);
+    if (old === null || shown.get(part.id) === part.innerHTML) continue;
+    // What someone has opened or uses stays.
+    if (old.querySelector('details[open]') !== null || old.contains(document.activeElement)) continue;
+    shown.set(part.id, part.innerHTML);
+    old.replaceChildren(...part.childNodes);
+    addCopyButtons(old);
+  }
+}
+// A service that has stopped leaves the page as it is.
+const follow = address => load(address).catch(() => {});
+
+const form = document.querySelector('form[data-check]');
+let timer;
+form?.addEventListener('input', () => {
+  clearTimeout(timer);
+  const check = () => follow(form.action + '?' + new URLSearchParams(new FormData(form)) + '&check=');
+  timer = setTimeout(check, 250);
+});
+if (form === null && document.querySelector('[data-live]') !== null)
+  setInterval(() => document.hidden || follow(location.href), 2000);
+
+function addCopyButtons(root) {
+  for (const caption of root.querySelectorAll('.command > figcaption')) {
+    const button = document.createElement('button');
+    button.className = 'plain copy';
+    button.textContent = 'Copy';
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(caption.parentElement.querySelector('code').textContent);
+      button.textContent = 'Copied';
+    });
+    caption.append(' ', button);
+  }
+}
+addCopyButtons(document);
+`;
