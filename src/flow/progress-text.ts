@@ -29,7 +29,7 @@ export class ProgressText {
   /** The most important part comes first, as a narrow terminal has no room for the rest. */
   running(): string {
     const now = performance.now();
-    const { fraction, note } = this.#progress;
+    const { fraction, note, behind } = this.#progress.counts();
     const wait = this.#wait();
     const left = this.#left(now);
     return [
@@ -37,6 +37,7 @@ export class ProgressText {
       ...(wait === undefined ? [] : [wait]),
       ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
       ...(left === undefined ? [] : [`${duration(left)} left`]),
+      ...(behind === undefined ? [] : [`${whole(behind)} messages behind`]),
       `${this.#rate(now)}/s`,
       this.#counts(),
     ].join(SEPARATOR);

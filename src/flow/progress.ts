@@ -16,6 +16,8 @@ export interface ProgressCounts {
   readonly reached: number | undefined;
   /** Milliseconds that the source itself expects the rest to take; `undefined` where it cannot tell. */
   readonly leftMs: number | undefined;
+  /** Messages of a stream that its reader has not got yet, as of the last one that it got; `undefined` for other sources. */
+  readonly behind?: number | undefined;
   /** While the source waits: for what, and until when. */
   readonly wait: Wait | undefined;
   /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
@@ -44,6 +46,8 @@ export class Progress {
   /** When the source expects to end, by `performance.now()`. */
   endsAt: number | undefined;
   note: string | undefined;
+  /** How many messages each reader of a stream has before it. */
+  readonly behind: Map<unknown, number> = new Map();
   requests = 0;
   retries = 0;
   waits = 0;
@@ -121,10 +125,17 @@ export class Progress {
       leftMs,
       wait,
       branches,
+      ...(this.behind.size > 0 && { behind: sum(this.behind.values()) }),
       ...(note !== undefined && { note }),
       ...sumsOf(all),
     };
   }
+}
+
+function sum(values: Iterable<number>): number {
+  let all = 0;
+  for (const value of values) all += value;
+  return all;
 }
 
 /** Counts of a run that include those of its branches. */

@@ -1,3 +1,4 @@
+import os from 'node:os';
 import type {
   Consumer,
   ConsumerMessages,
@@ -52,6 +53,8 @@ export interface MessageGroup {
   readonly lost?: Range | undefined;
   /** All messages of the subject up to this sequence are read. */
   readonly position: number;
+  /** How many messages of the subject the stream had behind the last one, when it was delivered. */
+  readonly behind: number;
 }
 
 /**
@@ -82,8 +85,8 @@ class MessageReader {
   /** Since when the stream has messages that no consumer delivers. */
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
-  /** Whether the last message was the end of its subject when the server sent it. */
-  #isAtEnd = false;
+  /** How many messages of the subject followed the last one when the server sent it; at first unknown. */
+  #behind = Number.NaN;
   /** How many messages the next request asks for. */
   #requested = FIRST_REQUEST;
   /** How many messages the consumer has delivered. */
@@ -103,7 +106,7 @@ class MessageReader {
       for await (const group of this.#fetch()) {
         yield group;
         // This finds the end without waiting for the request to expire.
-        if (this.#isAtEnd && this.#until !== Number.POSITIVE_INFINITY) yield* this.#catchUp();
+        if (this.#behind === 0 && this.#until !== Number.POSITIVE_INFINITY) yield* this.#catchUp();
         if (this.#position >= this.#until) return;
       }
       if (this.#position === before) {
@@ -137,6 +140,7 @@ class MessageReader {
       return true;
     }
     this.#stalledSince = undefined;
+    if (next === undefined) this.#behind = 0;
     // The same leader gave both answers, so no message of the subject came between them.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
@@ -197,7 +201,7 @@ class MessageReader {
         const { done, value } = await abortable(iterator.next(), signal);
         if (done) break;
         const { deliverySequence, streamSequence, pending } = value.info;
-        this.#isAtEnd = pending === 0;
+        this.#behind = pending;
         if (deliverySequence !== ++this.#delivered) {
           // A message was lost on the way: a new consumer delivers it again.
           this.#consumer = undefined;
@@ -246,7 +250,7 @@ class MessageReader {
 
   #moveTo(position: number, messages: readonly JsMsg[], lost?: Range): MessageGroup {
     this.#position = position;
-    return { position, messages, lost };
+    return { position, messages, lost, behind: this.#behind };
   }
 
   async #request(): Promise<ConsumerMessages> {
@@ -264,6 +268,8 @@ class MessageReader {
     const { AckPolicy, DeliverPolicy } = packages.jetstream;
     const { stream, subject, headersOnly } = this.#options;
     const info = await manager.consumers.add(stream, {
+      // `nats consumer report` shows it, with the messages that it has not delivered yet.
+      description: `millrace fromJetStream, process ${process.pid} of ${os.hostname()}`,
       ack_policy: AckPolicy.None,
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: this.#position + 1,

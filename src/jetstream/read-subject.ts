@@ -148,7 +148,7 @@ class SubjectReader<T> {
   }
 
   /** Delivers the posts of a group of messages, or reports the sequences that the stream has dropped. */
-  async *#groupOf({ messages, position, lost }: MessageGroup): Batches<T | Activity> {
+  async *#groupOf({ messages, position, lost, behind }: MessageGroup): Batches<T | Activity> {
     const origin = this.#stream.name;
     const items: (T | Activity)[] = [];
     for (const message of messages) {
@@ -162,6 +162,7 @@ class SubjectReader<T> {
     }
     if (this.#progress !== undefined && this.#end !== undefined)
       this.#progress.fraction = Math.min(1, position / this.#end);
+    if (!Number.isNaN(behind)) this.#progress?.behind.set(this, behind);
     this.#last = position;
     if (lost !== undefined) {
       this.#positions.skip();

@@ -46,6 +46,18 @@ function busy(): Progress {
 }
 
 describe('progress as lines', () => {
+  it('says how many messages its readers have before them, all together', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    progress.behind.set('one', 1_200).set('other', 34).set('one', 1_000);
+    const display = showProgress(progress, 'lines', { stream: screen });
+    vi.advanceTimersByTime(5_000);
+    expect(screen.text).toBe('1,034 messages behind, 0/s, received 0, written 0\n');
+    expect(progress.counts().behind).toBe(1_034);
+    expect(new Progress().counts()).not.toHaveProperty('behind');
+    display.finish();
+  });
+
   it('is printed every five seconds, first after five seconds', () => {
     const screen = new Screen();
     const display = showProgress(new Progress(), 'lines', { stream: screen });

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { jetstreamManager } from '@nats-io/jetstream';
+import { type ConsumerInfo, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { type Activity, collect, OptionError, type ProgressCounts, pipeline } from 'millrace';
 import { type FromJetStreamOptions, fromJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
+import { Progress } from '../../src/flow/progress.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
 const POST = (id: number) => JSON.stringify({ id_str: String(id), created_at: 'x' });
@@ -20,6 +21,16 @@ async function fill(
     const manager = await jetstreamManager(connection);
     await manager.streams.add({ name: 'others', subjects, ...settings });
     for (const [subject, payload] of messages) await manager.jetstream().publish(subject, payload);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function consumersOf(node: NatsNode): Promise<readonly ConsumerInfo[]> {
+  const connection = await connect({ servers: node.url });
+  try {
+    const manager = await jetstreamManager(connection);
+    return await manager.consumers.list('others').next();
   } finally {
     await connection.close();
   }
@@ -132,6 +143,35 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     const began = performance.now();
     await expect(reading).rejects.toThrow();
     expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});
+
+describe.skipIf(!hasNatsServer)('a reader that is behind', () => {
+  it('says by how many messages, also to the command of NATS', async () => {
+    await using node = await startNode();
+    const messages = Array.from({ length: 100 }, (_, id) => [`posts.${id % 2}`, POST(id)] as const);
+    await fill(node, ['posts.>'], messages);
+    const progress = new Progress();
+    const { signal } = new AbortController();
+    const to = { servers: node.url, stream: 'others', until: 100 } as const;
+    const seen: (number | undefined)[] = [];
+    let shown: readonly ConsumerInfo[] = [];
+    for await (const _ of fromJetStream({ ...to, subjects: 'posts.0' }).batches({
+      progress,
+      signal,
+    })) {
+      if (seen.length === 0) shown = await consumersOf(node);
+      seen.push(progress.counts().behind);
+    }
+    // The first request is for 16 of 50 messages.
+    expect(shown).toMatchObject([
+      {
+        config: { description: expect.stringMatching(/^millrace fromJetStream, process \d+ of ./) },
+        num_pending: 34,
+      },
+    ]);
+    expect(seen[0]).toBe(34);
+    expect(seen.at(-1)).toBe(0);
   });
 });
 
