@@ -121,6 +121,9 @@ const ARROWS: Record<string, readonly string[]> = {
     'tables',
     'service/cli',
   ],
+  // Compares any service with its documentation, as a client.
+  conformance: [...FOUNDATIONS, 'http', 'activity'],
+  'service/cli': [...SERVICE_BASE, 'service', 'conformance/conformance-command'],
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['errors', 'time'],

@@ -13,7 +13,7 @@ export interface HttpRequest {
    */
   readonly isSignedUrl?: boolean | undefined;
   /** Makes the `Authorization` of each try, in place of Basic credentials. */
-  readonly authorize?: (() => string) | undefined;
+  readonly authorize?: (() => string | undefined) | undefined;
   /** The permit of the account's rate limiter that it uses. */
   readonly permit?: Permit | undefined;
   /** Statuses other than successes whose response is returned, not thrown. */

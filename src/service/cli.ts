@@ -18,6 +18,8 @@ const usage = () => `Usage: ${calledAs()} [options]
 The whole service on this machine, over a folder of delivered job files or generated posts.
 
 ${flagHelp()}
+${calledAs()} check compares an account with the documentation of the service; see ${calledAs()} check --help.
+
 Scripts read where it is from their environment:
   eval "$(${calledAs()} --port 8080 --env)"      in a shell
   ${calledAs()} --port 8080 --env > service.env   for node --env-file=service.env
@@ -38,6 +40,12 @@ try {
 }
 
 async function run(): Promise<void> {
+  if (process.argv[2] === 'check') {
+    // Loaded only here: the service uses nothing of the client.
+    const { checkConformance } = await import('../conformance/conformance-command.js');
+    process.exitCode = await checkConformance(process.argv.slice(3), calledAs());
+    return;
+  }
   const { port, json, env, version, help, ...given } = readArguments();
   if (help === true) {
     process.stdout.write(usage());
