@@ -28,6 +28,7 @@ export async function completionFor(shell: string | undefined): Promise<string> 
       .map(name => name.split(' ')[1]);
     return `    '${family}') [ "$COMP_CWORD" -eq 2 ] && words='${parts.join(' ')}' ;;\n`;
   });
+  nested.push(`    'service') [ "$COMP_CWORD" -eq 2 ] && words='check' ;;\n`);
   return `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_millrace() {
   local words='' name="\${COMP_WORDS[1]}"
   case "$name" in

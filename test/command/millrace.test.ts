@@ -329,8 +329,9 @@ describe('millrace', () => {
     const completed = await shell(`eval "$(millrace completion bash)"
       COMP_WORDS=(millrace rules ch); COMP_CWORD=2; _millrace; echo "\${COMPREPLY[@]}"
       COMP_WORDS=(millrace search x --fr); COMP_CWORD=3; _millrace; echo "\${COMPREPLY[@]}"
-      COMP_WORDS=(millrace job run --ti); COMP_CWORD=3; _millrace; echo "\${COMPREPLY[@]}"`);
-    expect(completed.stdout).toBe('check\n--from-date\n--title\n');
+      COMP_WORDS=(millrace job run --ti); COMP_CWORD=3; _millrace; echo "\${COMPREPLY[@]}"
+      COMP_WORDS=(millrace service c); COMP_CWORD=2; _millrace; echo "\${COMPREPLY[@]}"`);
+    expect(completed.stdout).toBe('check\n--from-date\n--title\ncheck\n');
   });
 
   it.concurrent('prints a script that does the same', async () => {
