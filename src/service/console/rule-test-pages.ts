@@ -82,7 +82,8 @@ function resultOf({ rules, post, product }: RuleTest, parts: ConsoleParts): Html
     .map(rule => explained(rule, activity, product));
   const count = results.filter(({ matched }) => matched).length;
   return html`<section class="card" aria-labelledby="result"><h2 id="result">${count} of ${countOf(results.length, 'rule')} ${count === 1 ? 'matches' : 'match'}</h2>
-<ul class="stack">${results.map(({ view }) => html`<li class="stack">${view}</li>`)}</ul>${postView(activity)}</section>`;
+<ul class="stack">${results.map(({ view }) => html`<li class="stack">${view}</li>`)}</ul></section>
+<section class="card" aria-label="The post">${postView(activity)}</section>`;
 }
 
 function explained(rule: string, activity: Activity, product: RuleProduct) {

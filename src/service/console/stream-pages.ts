@@ -1,4 +1,5 @@
 import { Activity } from '../../activity/activity.js';
+import { fieldsOf } from '../../activity/fields-of.js';
 import { DataError } from '../../errors.js';
 import { MINUTE, parseTimestamp, type Window } from '../../time.js';
 import type { OpenStream } from '../http/open-stream.js';
@@ -77,8 +78,8 @@ const MAX_LINE = 160;
 function lineOf(message: Uint8Array): Html {
   const short = (text: string) => (text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text);
   try {
-    const { author, text } = new Activity(message);
-    return html`<strong>${isolated(`@${author.handle}`)}</strong> ${short(text)}`;
+    const activity = new Activity(message);
+    return html`<strong>${isolated(`@${activity.author.handle}`)}</strong> ${short(fieldsOf(activity).text)}`;
   } catch (error) {
     if (!(error instanceof DataError)) throw error;
     return html`<code>${breakable(short(Buffer.from(message).toString()))}</code>`;

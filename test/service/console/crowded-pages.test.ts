@@ -121,6 +121,7 @@ describe.skipIf(where !== '' || !isSlowSuite)(
       const first = await page.getByRole('rowheader').allInnerTexts();
       expect(first).toHaveLength(12);
       await page.getByRole('link', { name: 'Older' }).click();
+      await page.getByText(`13 to 24 of ${JOBS}`).waitFor();
       const second = await page.getByRole('rowheader').allInnerTexts();
       expect(second).toHaveLength(12);
       expect(second).not.toEqual(expect.arrayContaining([first[0]]));

@@ -31,8 +31,10 @@ form?.addEventListener('input', () => {
   const check = () => follow(form.action + '?' + new URLSearchParams(new FormData(form)) + '&check=');
   timer = setTimeout(check, 250);
 });
-if (form === null && document.querySelector('[data-live]') !== null)
+if (form === null && document.querySelector('[data-live]') !== null && !/[?&]refresh=/.test(location.search)) {
+  document.querySelector('.refresh')?.remove();
   setInterval(() => document.hidden || follow(location.href), 2000);
+}
 
 function addCopyButtons(root) {
   for (const caption of root.querySelectorAll('.command > figcaption')) {

@@ -106,7 +106,7 @@ meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 /* Commands: a click selects all of one */
 .command { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
 .command figcaption { color: var(--quiet); font-size: 0.85rem; }
-.copy { min-height: 1.75rem; padding: 0 0.5rem; font-size: 0.8rem; }
+button.copy { min-height: 1.75rem; padding: 0 0.5rem; font-size: 0.8rem; }
 .command pre { background: var(--sunken); border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.6rem 0.75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .command code, .address { user-select: all; -webkit-user-select: all; cursor: copy; }
 .address { display: inline-block; font-family: var(--mono); font-size: 0.85rem; }
