@@ -142,6 +142,8 @@ export interface Check {
   /** What follows the path. */
   readonly rest?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sends this many requests at once, past the rate: the first response with the status counts. Only where it is asked for. */
+  readonly burst?: number;
   /** The most posts that the response may have. */
   readonly maxPosts?: number;
   readonly status: number;
@@ -537,6 +539,19 @@ export const CHECKS: readonly Check[] = [
         'an array of texts',
         value => Array.isArray(value) && value.length > 0 && value.every(isText),
       ),
+    ],
+  },
+  // Rates
+  {
+    name: 'more requests than a second allows',
+    endpoint: 'posts',
+    rule: 'More than 20 requests in a second are 429, which is checked before the parameters.',
+    parameters: () => ({ maxResults: 1 }),
+    burst: 25,
+    status: 429,
+    expects: [
+      ...ERROR_BODY,
+      header('retry-after', /^\d+$/, 'seconds', 'A 429 says after how many seconds to try again.'),
     ],
   },
 ];

@@ -19,6 +19,11 @@ const FLAGS = {
     placeholder: 'QUERY',
     meaning: 'a query that finds posts in the last 30 days (default: coffee)',
   },
+  rates: {
+    type: 'boolean',
+    placeholder: '',
+    meaning: 'exceed the rate of search, too, by 25 more requests at once',
+  },
   'env-file': {
     type: 'string',
     placeholder: 'FILE',
@@ -52,7 +57,7 @@ export async function checkConformance(args: readonly string[], calledAs: string
   if (given['env-file'] !== undefined) loadVariables(given['env-file']);
   await using acme = account({ retry: { attempts: 1 } });
   const families = familiesOf(given.only);
-  const plan = planChecks(acme, families);
+  const plan = planChecks(acme, families, { withRates: given.rates === true });
   if (plan.requests === 0) throw nothingToCheck(acme, plan);
   // Standard output has the report alone.
   process.stderr.write(`${announcement(acme, plan)}\n`);

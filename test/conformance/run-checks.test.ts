@@ -26,6 +26,8 @@ async function started(options: ServiceOptions = {}) {
   return { service, addresses: await service.start() };
 }
 
+const ALL = CHECKS.filter(({ burst }) => burst === undefined);
+
 async function resultsOf(acme: Account, query = 'coffee'): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   const { checks } = planChecks(acme, CHECK_FAMILIES);
@@ -114,7 +116,7 @@ describe('the checks', () => {
     const { addresses } = await started(options);
     const results = await resultsOf(account(addresses, {}));
     expect(differing(results)).toEqual({});
-    expect(results.map(({ result }) => result)).toEqual(CHECKS.map(() => 'ok'));
+    expect(results.map(({ result }) => result)).toEqual(ALL.map(() => 'ok'));
   });
 
   it('pass at another time of the service, which they learn from its responses', async () => {
@@ -157,6 +159,23 @@ describe('the checks', () => {
     expect(new Set(plan.checks.map(({ endpoint }) => endpoint))).toEqual(
       new Set(['posts', 'counts']),
     );
+  });
+
+  it('exceed the rate of search only if they are asked to', async () => {
+    const { service, addresses } = await started({ limits: 'strict' });
+    const acme = account(addresses, {});
+    const plan = planChecks(acme, ['search'], { withRates: true });
+    expect(plan.requests - planChecks(acme, ['search']).requests).toBe(25);
+    const results: CheckResult[] = [];
+    for await (const result of runChecks(acme, plan.checks.slice(-1), { query: 'coffee' }))
+      results.push(result);
+    expect(results).toMatchObject([{ name: 'more requests than a second allows', result: 'ok' }]);
+    expect(service.requests({ status: 429 }).length).toBeGreaterThan(0);
+    const { addresses: relaxed } = await started();
+    for await (const { differences } of runChecks(account(relaxed, {}), plan.checks.slice(-1), {
+      query: 'coffee',
+    }))
+      expect(differences).toMatchObject([{ what: 'status', expected: '429' }]);
   });
 
   it('leave out the next page where there are no posts', async () => {
@@ -408,7 +427,7 @@ describe('a difference', () => {
     service.faults.plant({ kind: 'cut', afterBytes: 20, path: 'bucket=week' });
     const results = await resultsOf(account(addresses, {}));
     expect(differing(results)).toEqual({ 'a bucket of a week': ['response'] });
-    expect(results).toHaveLength(CHECKS.length);
+    expect(results).toHaveLength(ALL.length);
   });
 
   it('is a planted status, once for each check that it hits', async () => {
