@@ -166,6 +166,29 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: `${posts} posts from the recording\n` });
   });
 
+  it('27-damaged-again: mends what can be mended, and keeps the rest', async () => {
+    const first = await run('27-damaged-again.ts');
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    const [, posts, damaged, mended] =
+      /^(\d+) posts, (\d+) damaged records\n(\d+) posts mended, still damaged: \d+\n$/.exec(
+        first.stdout,
+      ) ?? [];
+    // What is not mended: the brackets of the array, and a post that is cut off.
+    expect(first.stdout).toContain('still damaged: 1\n');
+    expect(Number(damaged)).toBe(Number(mended) + 3);
+    const outputs = ['2024-01-01.jsonl', '2024-01-01.mended.jsonl'];
+    const lines = await linesIn(...outputs.map(name => `out/posts/${name}`));
+    expect(lines.length).toBe(Number(posts) + Number(mended));
+    const minutes = [0, 1, 2].map(minute => Date.UTC(2024, 0, 1, 12, minute));
+    const sampled = minutes.flatMap(at => samplePosts(at, { postsPerMinute: 10 }));
+    const cut = sampled.at(-1);
+    const whole = sampled.filter(post => post !== cut).map(({ raw }) => String(raw));
+    expect(lines.toSorted()).toEqual(whole.toSorted());
+    const [rest = ''] = await linesIn('out/damaged/mended.jsonl');
+    expect(String(cut?.raw).startsWith(JSON.parse(rest).text)).toBe(true);
+    expect(await run('27-damaged-again.ts')).toMatchObject({ code: 0, stdout: first.stdout });
+  });
+
   it.runIf(isSlowSuite)(
     '06-job-to-files: writes every post of a job, and nothing when it is run again',
     async () => {

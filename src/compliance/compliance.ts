@@ -56,7 +56,7 @@ export interface ComplianceOptions {
   readonly onGap?: ((gap: ComplianceGap) => unknown) | undefined;
   /**
    * Called for each record that is not an event. When it returns, the record is skipped. Without it,
-   * such a record ends the flow with an `IncompleteError`.
+   * and without `damaged` of the sink, such a record ends the flow with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /** The folder for temporary data of that replay: see `folder` of `replay`. */

@@ -87,7 +87,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
       return;
     }
     throw new IncompleteError(
-      `The compliance stream sent a damaged record. ${error.message}. Pass \`onDamaged\` to skip such records`,
+      `The compliance stream sent a damaged record. ${error.message}. Pass \`onDamaged\`, or \`damaged\` to the sink, to skip such records`,
       { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
     );
   };

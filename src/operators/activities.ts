@@ -19,7 +19,7 @@ export interface ActivitiesOptions {
   readonly onMessage?: ((message: InStreamMessage) => unknown) | undefined;
   /**
    * Called with each record that is not JSON or has no id. If it returns, the record is skipped. With
-   * this option the id of each record is read here.
+   * this option, or `damaged` of the sink, the id of each record is read here.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }

@@ -16,8 +16,8 @@ export interface JsonLinesOptions extends RecordLimits {
    */
   readonly separator?: Separator | undefined;
   /**
-   * Called with each line that is not a JSON object; the line is left out. Without it, the first one
-   * throws.
+   * Called with each line that is not a JSON object; the line is left out. Without it, and without `damaged` of the
+   * sink, the first one throws.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }

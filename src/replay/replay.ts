@@ -86,7 +86,8 @@ export interface ReplayOptions {
   readonly onGap?: ((gap: Gap) => unknown) | undefined;
   /**
    * Called for each damaged record, once the service has confirmed its minutes. When it returns, the
-   * record is skipped. Without it, a damaged record ends the flow with an `IncompleteError`.
+   * record is skipped. Without it, and without `damaged` of the sink, a damaged record ends the flow with an
+   * `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /**

@@ -79,7 +79,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     if (job.onDamaged === undefined) {
       const missing = confirmed.open.map(shownRange);
       throw new IncompleteError(
-        `The replay received a damaged record. ${error.message}. Missing: ${missing.join(', ')}. Pass \`onDamaged\` to skip such records`,
+        `The replay received a damaged record. ${error.message}. Missing: ${missing.join(', ')}. Pass \`onDamaged\`, or \`damaged\` to the sink, to skip such records`,
         { missing, cursor, cause: error },
       );
     }

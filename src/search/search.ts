@@ -65,8 +65,8 @@ interface FetchOptions {
   readonly share?: Share | undefined;
   /**
    * Called with each result that is not a post, has no id or is too large. If it returns, the result
-   * is skipped. Without it, such a result ends the flow, after the first page with an
-   * `IncompleteError`.
+   * is skipped. Without it, and without `damaged` of the sink, such a result ends the flow, after the first page
+   * with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }

@@ -1,0 +1,53 @@
+// Runs damaged records again: what a first run could not use is in a file, with its exact bytes and the reason; here it
+// is mended where it can be, and written beside the other posts. Both runs can be repeated.
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { activities, files, jsonLines, localFiles, perBatch, pipeline } from 'millrace';
+import { samplePosts } from 'millrace/service';
+
+// Three files of posts: one as it should be, one that is a JSON array, and one whose last line is cut off.
+if (!existsSync('out/received')) {
+  await mkdir('out/received', { recursive: true });
+  const [whole, array, cut] = [0, 1, 2].map(minute =>
+    samplePosts(Date.UTC(2024, 0, 1, 12, minute), { postsPerMinute: 10 }).map(post => `${post.raw}`),
+  );
+  await writeFile('out/received/1.jsonl', `${whole?.join('\n')}\n`);
+  await writeFile('out/received/2.jsonl', `[\n${array?.join(',\n')}\n]\n`);
+  await writeFile('out/received/3.jsonl', `${cut?.join('\n').slice(0, -100)}`);
+}
+
+const first = await pipeline(
+  localFiles('out/received'),
+  jsonLines(),
+  activities(),
+  files({
+    path: 'out/posts/{day}.jsonl',
+    checkpoint: 'out/posts.json',
+    damaged: 'out/damaged/received.jsonl',
+  }),
+);
+console.log(`${first.posts} posts, ${first.damaged} damaged records`);
+
+if (first.damaged) {
+  const again = await pipeline(
+    localFiles('out/damaged/received.jsonl'),
+    jsonLines(),
+    perBatch<Buffer, Buffer>(lines => lines.flatMap(mended)),
+    // They pass the same stages as before.
+    jsonLines(),
+    activities(),
+    files({
+      path: 'out/posts/{day}.mended.jsonl',
+      checkpoint: 'out/mended.json',
+      damaged: 'out/damaged/mended.jsonl',
+    }),
+  );
+  console.log(`${again.posts} posts mended, still damaged: ${again.damaged}`);
+}
+
+/** A line without the brackets and commas of an array; other records are as they were. */
+function mended(line: Buffer): Buffer[] {
+  const { text, base64 = '' } = JSON.parse(line.toString());
+  const record = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text.replace(/^[[\]]$|,$/, ''));
+  return [record, Buffer.from('\n')];
+}
