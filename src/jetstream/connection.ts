@@ -59,6 +59,8 @@ export class JetStreamConnection {
   readonly #checks = new Map<string, Promise<StreamInfo>>();
   /** When this connection last went to another server. */
   #changedAt = 0;
+  /** By their subjects: requests that the login has no permission for. */
+  readonly #denials = new Map<string, Error>();
   /** Why the connection has ended for good, such as a login that the servers no longer accept. */
   #endedBy: Error | undefined;
 
@@ -102,11 +104,31 @@ export class JetStreamConnection {
       this.#endedBy ??= error;
       void this.close();
     };
-    if (access.connection === undefined) refusedLogin(nats).then(endedBy);
+    // That of the caller has other users, and the client has no end of its messages about itself but its own.
+    if (access.connection === undefined) {
+      refusedLogin(nats).then(endedBy);
+      void this.#watchDenials();
+    }
     nats.closed().then(error => {
       // The client does not say so of a connection that its user has closed.
       endedBy(access.connection === undefined ? error : closedByCaller(run, error));
     });
+  }
+
+  /** The error of a request that the login has no permission for, where the client tells nobody who sent it. */
+  denial(subject: string): Error | undefined {
+    const denied = [...this.#denials].find(([denied]) => denied.includes(subject));
+    return denied?.[1];
+  }
+
+  async #watchDenials(): Promise<void> {
+    const { PermissionViolationError } = this.packages.core;
+    for await (const status of this.#nats.status()) {
+      // Another login may have other permissions, and so may the same one later.
+      if (status.type === 'reconnect') this.#denials.clear();
+      if (status.type === 'error' && status.error instanceof PermissionViolationError)
+        this.#denials.set(status.error.subject, status.error);
+    }
   }
 
   get signal(): AbortSignal {

@@ -129,7 +129,7 @@ const CODES = {
   stream: new Set([10059, 10060]),
 };
 
-/** An answer of a server that is not the leader: it is what this server last knew. */
+/** An answer of a server that is not the leader, which is what this server last knew; or none, where there should be one. */
 export class StaleAnswer extends Error {
   override readonly name = 'StaleAnswer';
 }

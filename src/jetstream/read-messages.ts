@@ -10,7 +10,7 @@ import type {
 import { abortable } from '../abortable.js';
 import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
-import { JetStreamError } from './jet-stream-errors.js';
+import { JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import { lostWithin, type Range, rangesOf } from './ranges.js';
 import { NANOSECONDS } from './stream-settings.js';
 
@@ -159,15 +159,20 @@ class MessageReader {
     return message?.seq;
   }
 
-  /** Throws once the stream has had messages for `maxOutageMs` that no consumer delivers. */
+  /**
+   * Throws once the stream has had messages for `maxOutageMs` that no consumer delivers, or where the login may not ask a
+   * consumer for them.
+   */
   #stalled(): void {
     const now = performance.now();
     this.#stalledSince ??= now;
-    if (now - this.#stalledSince > this.#connection.maxOutageMs)
-      throw this.#connection.error(
-        'read the stream',
-        new Error('no consumer delivers its messages'),
-      );
+    const { stream } = this.#options;
+    const denied = this.#connection.denial(`.CONSUMER.MSG.NEXT.${stream}.`);
+    if (denied === undefined && now - this.#stalledSince <= this.#connection.maxOutageMs) return;
+    throw this.#connection.error(
+      `read the stream ${stream}`,
+      denied ?? new StaleAnswer('no consumer delivers its messages'),
+    );
   }
 
   /** The messages of one request. */

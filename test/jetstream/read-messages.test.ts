@@ -301,6 +301,7 @@ it('messages above 4 MiB are requested one by one: the client takes a request fo
     signal: new AbortController().signal,
     maxOutageMs: 60_000,
     repeat: (_: string, call: () => unknown) => call(),
+    denial: () => undefined,
     streamInfo: async () => ({ created: 'then', state }),
     packages: { jetstream: { AckPolicy: {}, DeliverPolicy: {} } },
     manager: {

@@ -1,0 +1,81 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Activity, collect, pipeline } from 'millrace';
+import { fromJetStream, type ToJetStreamOptions, toJetStream } from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { blocksOf, pageNamed } from '../pages.js';
+import { hasNatsServer, startNode } from './nats-server.js';
+import { numberedSource } from './numbered-posts.js';
+
+/** The configuration on the page. */
+function pageConfig(): string {
+  const [config] = blocksOf(pageNamed('src/jetstream/README.md'), 'conf');
+  if (config === undefined) throw new Error('The page has no permissions');
+  return config.replaceAll(/\$\w+_PASSWORD/g, 's3cret');
+}
+
+const stream = { stream: 'posts', subject: 'posts' };
+const password = 's3cret';
+
+/** In two runs, so that the second reads what the first has published. */
+async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<void> {
+  const to = { ...publisher, create: { maxBytes: 64 << 20, shares: 2 } };
+  const before = async (from: number) => {
+    if (from < 300) return;
+    // Until some are acknowledged, and not committed.
+    await wait(200);
+    throw new Error('cut');
+  };
+  const cut = pipeline(
+    numberedSource({ total: 500, before }),
+    toJetStream({ ...to, commitIntervalMs: 60_000 }),
+  );
+  const error = await cut.catch(thrown => thrown);
+  if (error.message !== 'cut') throw error;
+  await pipeline(numberedSource({ total: 500 }), toJetStream(to));
+}
+
+describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
+  it('are those that publishers and readers need', async () => {
+    await using node = await startNode({ config: pageConfig() });
+    const publisher = { ...stream, servers: node.url, user: 'publisher', password };
+    await publishTwice(publisher);
+    const reader = { ...stream, servers: node.url, user: 'reader', password };
+    for (const share of [undefined, { index: 1, of: 2 }]) {
+      const read = fromJetStream({ ...reader, share, until: 'caught up' });
+      expect((await pipeline(read, collect())).length).toBeGreaterThan(share ? 100 : 499);
+    }
+  });
+
+  it.each([
+    ...['posts.*', '$JS.API.STREAM.INFO.posts', '$JS.API.STREAM.CREATE.posts'],
+    ...['$JS.API.STREAM.MSG.GET.posts', '$JS.API.CONSUMER.CREATE.posts'],
+    ...['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.INFO', '$JS.API.STREAM.INFO.KV_millrace'],
+    ...['$JS.API.STREAM.CREATE.KV_millrace', '$JS.API.STREAM.MSG.GET.KV_millrace'],
+    '$KV.millrace.>',
+  ])('lack none that could be left out, and the error names it: %s', async permission => {
+    const named = pageConfig().replace(`"${permission}"`, '');
+    await using node = await startNode({ config: named });
+    const publisher = { ...stream, servers: node.url, user: 'publisher', password };
+    const error = await publishTwice(publisher).catch(thrown => thrown);
+    expect(error).toMatchObject({
+      failure: 'refused',
+      message: expect.stringContaining(permission.replace(/[*>]$/, '')),
+    });
+  });
+
+  it('are the same with a domain, at its own servers', async () => {
+    await using node = await startNode({ config: pageConfig(), jetstream: 'domain: hub' });
+    const login = { ...stream, servers: node.url, domain: 'hub', password };
+    await publishTwice({ ...login, user: 'publisher' });
+    const read = fromJetStream({ ...login, user: 'reader', until: 'caught up' });
+    expect((await pipeline(read, collect())).length).toBe(500);
+  });
+
+  it('let no reader publish', async () => {
+    await using node = await startNode({ config: pageConfig() });
+    const reader = { ...stream, servers: node.url, user: 'reader', password };
+    const create = { maxBytes: 64 << 20, shares: 2 };
+    const run = pipeline(numberedSource({ total: 5 }), toJetStream({ ...reader, create }));
+    await expect(run).rejects.toMatchObject({ failure: 'refused' });
+  });
+});
