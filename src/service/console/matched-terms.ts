@@ -30,9 +30,9 @@ export function matchedTerms(rule: string, activity: Activity, product: RuleProd
   };
 }
 
-/** The texts of the single clauses that matched, without those within a negation. */
+/** The texts of the single clauses that matched. What is negated has not matched where its negation has. */
 function decisiveClauses({ text, matched, decided, parts }: Explanation): readonly string[] {
-  if (!matched || !decided || text.startsWith('-')) return [];
+  if (!matched || !decided) return [];
   return parts.length === 0 ? [text] : parts.flatMap(decisiveClauses);
 }
 

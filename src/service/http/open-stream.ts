@@ -50,9 +50,7 @@ export class MessageRate {
 
   #slot(): number {
     const second = Math.floor((this.#now() - this.#startedAt) / SECOND);
-    if (second - this.#second > RATE_SECONDS) this.#counts.fill(0);
-    else while (this.#second < second) this.#counts[++this.#second % this.#counts.length] = 0;
-    this.#second = second;
+    while (this.#second < second) this.#counts[++this.#second % this.#counts.length] = 0;
     return second % this.#counts.length;
   }
 }

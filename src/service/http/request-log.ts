@@ -97,9 +97,8 @@ export class RequestLog {
     }
   }
 
-  #count({ endpoint, method, status, posts = 0 }: LoggedRequest, outcome: Outcome): void {
+  #count({ endpoint, method, posts = 0 }: LoggedRequest, outcome: Outcome): void {
     if (outcome.posts !== undefined) this.totals.add('posts', outcome.posts - posts);
-    if (status !== undefined) return;
     if (endpoint === 'jobs' && method === 'POST' && outcome.status === 201) this.totals.add('jobs');
     if (isStream(endpoint) && outcome.status === 200) this.totals.add('connections');
   }

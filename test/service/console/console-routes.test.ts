@@ -69,6 +69,19 @@ describe('the console', () => {
     },
   );
 
+  it.each([
+    ...['/console', '/console/jobs', '/console/streams', '/console/compliance'],
+    ...['/console/requests', '/console/explore', '/status'],
+  ])('has parts of %s that follow the service, by ids that are there once', async address => {
+    const { browser } = await signedIn();
+    const { text } = await browser.get(address);
+    const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
+    expect(ids).toEqual([...new Set(ids)]);
+    const parts = text.match(/ data-live/g)?.length ?? 0;
+    expect(parts).toBeGreaterThan(0);
+    expect(text.match(/ id="[^"]+" data-live[ >]/g)).toHaveLength(parts);
+  });
+
   it('has its script in the package, at an address that changes with it', async () => {
     const { browser } = await signedIn();
     const { script } = await browser.get('/console');

@@ -42,7 +42,9 @@ describe('the page that explores posts', () => {
 
   it('shows what is wrong with a query, with carets, and links that apply suggestions', async () => {
     const { browser } = await signedIn(teaPosts(3));
-    const { text } = await browser.get(page({ query: 'tea has:vidoes', product: 'fullarchive' }));
+    const { text } = await browser.get(
+      page({ query: 'tea has:vidoes', product: 'fullarchive', next: 'x' }),
+    );
     expect(readable(text)).toContain('error[R014]: unknown value `vidoes` for `has:`');
     expect(text).toContain('  |         ^^^^^^ did you mean');
     expect(text).not.toMatch(/class="post"|class="chart"/);
@@ -111,6 +113,16 @@ describe('the page that explores posts', () => {
     expect(await bars(NOW - 61 * MINUTE)).toBe(62);
     expect(await bars(NOW - 20 * DAY)).toBeLessThanOrEqual(63);
     expect(await bars(Date.UTC(2006, 3, 1))).toBe(19);
+  });
+
+  it('says how far it has counted where that takes too long', async () => {
+    const { browser, archive } = await signedIn(teaPosts(30));
+    archive.bucketsUntilTimeout = 13;
+    const shown = await browser.get(page({ query: 'tea', from: '2024-05-14T00:00' }));
+    expect(readable(shown.text)).toContain(
+      '30 posts 2024-05-14 00:00 to 13:00 UTC: counting the rest takes longer than 2 s',
+    );
+    expect(shown.text).toContain('number 9<');
   });
 
   it('escapes queries and posts', async () => {

@@ -35,6 +35,7 @@ describe('the terms that matched', () => {
       marks: ['tea'],
     });
     expect(marked('milk -(tea coffee)', post).marks).toEqual(['milk']);
+    expect(marked('milk -(tea -and)', post).marks).toEqual(['milk']);
   });
 
   it('follow the product', () => {

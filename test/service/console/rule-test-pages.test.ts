@@ -63,9 +63,12 @@ describe('the test of rules', () => {
   it('begins with the rules of the stream', async () => {
     const { browser, ask } = await tester();
     const rules = [{ value: 'tea' }, { value: 'coffee lang:en' }];
+    const more = Array.from({ length: 30 }, (_, i) => ({ value: `cake${i}` }));
     const path = '/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json';
     await ask(path, { method: 'POST', body: JSON.stringify({ rules }) });
     expect((await browser.get(PAGE)).text).toContain('>tea\ncoffee lang:en</textarea>');
+    await ask(path, { method: 'POST', body: JSON.stringify({ rules: more }) });
+    expect((await browser.get(PAGE)).text).toMatch(/>tea\n.*\n(cake\d+\n){17}cake17<\/textarea>/);
   });
 
   it('escapes what was typed, and refuses a form of another site', async () => {

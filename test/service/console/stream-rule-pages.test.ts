@@ -53,10 +53,11 @@ describe('the page of the rules of the stream', () => {
   it('says that a rule exists', async () => {
     const { add, seen } = await signedInToStreams();
     await add('tea', 'one');
+    expect(readable((await add('contains:milk tea')).text)).toContain('The rule is added.');
     expect(readable((await add('tea', 'two')).text)).toContain(
       'A rule with this value already exists',
     );
-    expect(await seen()).toMatch(/1 rule, .* tea one /);
+    expect(await seen()).toMatch(/2 rules, .* tea one /);
   });
 
   it('changes nothing while a replay uses the rules', async () => {
