@@ -37,6 +37,8 @@ if (form === null && document.querySelector('[data-live]') !== null && !/[?&]ref
 }
 
 function addCopyButtons(root) {
+  // Only pages of this machine and of https may copy.
+  if (navigator.clipboard === undefined) return;
   for (const caption of root.querySelectorAll('.command > figcaption')) {
     const button = document.createElement('button');
     button.className = 'plain copy';
