@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -324,6 +324,24 @@ describe('the checks report exactly what differs in a service', () => {
       { 'a page of posts': ['body requestParameters.fromDate'] },
     ],
     [
+      'with posts of another year',
+      (answer, request) => {
+        if (isPage(request) && !request.url?.includes('next='))
+          answer.text = answer.text
+            .replace(/"fromDate":"\d+"/, '"fromDate":"200001010000"')
+            .replace(/"toDate":"\d+"/, '"toDate":"200001310000"');
+      },
+      { 'a page of posts': ['body requestParameters.toDate'] },
+    ],
+    [
+      'with hours that begin at half past',
+      (answer, { url = '' }) => {
+        if (url.includes('counts') && !url.includes('bucket'))
+          answer.text = answer.text.replace(/("timePeriod":"\d{10})00"/, '$130"');
+      },
+      { 'counts by hour': ['body results[0]'] },
+    ],
+    [
       'with more posts than were asked for',
       (answer, request) => {
         if (isPage(request) && !request.url?.includes('next='))
@@ -470,6 +488,18 @@ describe('the checks end early', () => {
     const acme = account({ ...addresses, retry: { attempts: 1 } }, {});
     await service.stop();
     await expect(resultsOf(acme)).rejects.toMatchObject({ code: 'ERR_CONNECTION' });
+  });
+
+  it('where nothing that answers speaks HTTP', async () => {
+    const server = net.createServer(socket => socket.on('error', () => {}).end('SSH-2.0\r\n'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closing.push(() => server.close());
+    const { addresses } = await started();
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await expect(resultsOf(account({ ...addresses, baseUrl }, {}))).rejects.toMatchObject({
+      code: 'ERR_CONNECTION',
+    });
   });
 
   it('where the service goes away', async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Account, account } from '../../../src/http/account.js';
 import { downloadJob } from '../../../src/jobs/download-job.js';
 import { jobResults } from '../../../src/jobs/job-calls.js';
@@ -73,6 +73,15 @@ describe('the files of a job', () => {
     const { baseUrl: url } = addresses;
     const found = await downloaded(account(addresses, {}));
     expect(found).toEqual({ files: 3, jobOrigin: url, fileOrigins: [url] });
+  });
+
+  it('need no second port, if the service has a token', async () => {
+    const listen = vi.spyOn(net.Server.prototype, 'listen');
+    await started({ token: 'the-token-of-a-test' });
+    expect(listen).toHaveBeenCalledTimes(1);
+    await started({});
+    expect(listen).toHaveBeenCalledTimes(3);
+    listen.mockRestore();
   });
 
   it('are at a second origin on loopback', async () => {

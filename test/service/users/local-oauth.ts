@@ -33,6 +33,8 @@ export interface Ask {
   readonly body?: string;
   readonly contentType?: string;
   readonly query?: string;
+  /** The scheme of the address that is signed, if not that of the request. */
+  readonly signedScheme?: 'https';
   readonly key?: string;
   readonly secret?: string;
   readonly token?: string | undefined;
@@ -105,7 +107,8 @@ export async function localOAuth(
       ? ask.form
       : Object.entries(ask.form ?? {});
     const signedForm = ask.signedForm === undefined ? form : Object.entries(ask.signedForm);
-    const signed = { method: 'POST', url, parameters: [...header, ...signedForm] };
+    const signedUrl = url.replace(/^http/, ask.signedScheme ?? 'http');
+    const signed = { method: 'POST', url: signedUrl, parameters: [...header, ...signedForm] };
     const signature = signatureOf(signed, secret, ask.tokenSecret);
     const sent = { ...Object.fromEntries(header), oauth_signature: signature, ...ask.forged };
     const authorization = `OAuth ${Object.entries(sent)

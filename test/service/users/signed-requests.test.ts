@@ -27,6 +27,17 @@ const BAD_SIGNATURE = expect.stringMatching(
 );
 
 describe('a signed request', () => {
+  it('may be signed for https, where a proxy of a service with a token says that it was', async () => {
+    const overTls: Ask = { ...GOOD, signedScheme: 'https' };
+    const forwarded = { ...overTls, headers: { 'x-forwarded-proto': 'https' } };
+    const { post } = await localOAuth([], { token: 'the-token-of-a-test' });
+    expect((await post(PATH, forwarded)).status).toBe(200);
+    expect((await post(PATH, GOOD)).status).toBe(200);
+    expect((await post(PATH, overTls)).status).toBe(401);
+    const withoutToken = await localOAuth();
+    expect((await withoutToken.post(PATH, forwarded)).status).toBe(401);
+  });
+
   it.each<[string, Ask]>([
     ['none', { authorization: '' }],
     ['that of another scheme', { authorization: 'Basic YTpi' }],
