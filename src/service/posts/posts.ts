@@ -277,14 +277,14 @@ export class Posts {
     };
   }
 
-  /** Ascending with time, and with each post. */
+  /** Ascending with time, and with each post: what a millisecond has no number for has the time of a later one. */
   #newId(at: number): string {
     for (;;) {
-      const low = this.#last++ & 0xfff;
+      const number = this.#last++;
       const id =
         at < SNOWFLAKES
-          ? String(20 + Math.floor(((at - FIRST_POST) / DAY) * 17_568_000) + low)
-          : snowflake(at, (0x3ff << 12) | low);
+          ? String(20 + Math.floor(((at - FIRST_POST) / DAY) * 17_568_000) + number)
+          : snowflake(at + Math.floor(number / 0x1000), (0x3ff << 12) | (number & 0xfff));
       if (!this.#added.has(id)) return id;
     }
   }

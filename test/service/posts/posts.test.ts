@@ -18,6 +18,7 @@ import {
   replay,
   search,
 } from '../../../src/index.js';
+import type { Archive } from '../../../src/service/archive/archive.js';
 import { partitionOf } from '../../../src/service/compliance/generated-events.js';
 import {
   createService,
@@ -25,9 +26,11 @@ import {
   type ServiceOptions,
   samplePosts,
 } from '../../../src/service/index.js';
+import { JoinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
 import { DAY, HOUR, MINUTE } from '../../../src/time.js';
 import { afterTests } from '../../after-tests.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import { unchecked } from '../../unchecked.js';
 import { COMPLIANCE_PATH, connect } from '../replay/local-streams.js';
 import { localOAuth } from '../users/local-oauth.js';
 
@@ -366,6 +369,122 @@ describe('exact posts of a service', () => {
   });
 });
 
+describe('the posts of a service', () => {
+  const added = (posts: readonly GivenPost[]) => {
+    const service = createService({ posts: [] });
+    service.clock.set(NOW);
+    service.posts.add(posts);
+    return service.posts;
+  };
+
+  it('are listed by their times, whatever their ids', () => {
+    const posts = added([
+      { text: 'later', id: '5', postedAt: NOW - HOUR },
+      { text: 'earlier', id: '9', postedAt: NOW - DAY },
+    ]);
+    expect(textsOf(posts.list())).toEqual(['earlier', 'later']);
+  });
+
+  it('are one line each, also where they are given as JSON of several lines', () => {
+    const [sample] = samplePosts(NOW, { postsPerMinute: 200 }) as [Activity];
+    const printed = sample.raw.toString().replace('{', '{\r\n  ').replace(/}$/, '\n}\n');
+    const [post] = added([printed]).list();
+    expect(post?.id).toBe(sample.id);
+    expect(post?.raw.toString()).not.toMatch(/[\r\n]/);
+  });
+
+  it('have different ids where more than a snowflake can number are of one millisecond', () => {
+    const many = Array.from({ length: 4200 }, () => ({ text: 'x', postedAt: NOW - HOUR }));
+    expect(
+      new Set(
+        added(many)
+          .list()
+          .map(({ id }) => id),
+      ).size,
+    ).toBe(4200);
+  });
+
+  it('contain a post that is an hour older, unless it says otherwise', () => {
+    const [post] = added([{ retweeted: { text: 'inner' }, postedAt: NOW - HOUR }]).list();
+    expect(post?.retweeted?.postedAt.getTime()).toBe(Math.floor((NOW - 2 * HOUR) / 1000) * 1000);
+  });
+
+  it('stay as they were where they cannot be replaced', () => {
+    const posts = added([
+      { text: 'tea', id: '7' },
+      { text: 'deleted', id: '8' },
+    ]);
+    posts.delete('8');
+    const before = posts.kept();
+    const twice = [
+      { text: 'a', id: '5' },
+      { text: 'b', id: '5' },
+    ];
+    expect(() => posts.replace({ posts: twice, deleted: [] })).toThrow(OptionError);
+    expect(posts.kept()).toEqual(before);
+  });
+
+  it('are found by id and author, in any case, once their time has come', () => {
+    const posts = added([
+      { text: 'tea', id: '7', author: 'Ann' },
+      { text: 'soon', id: '8', author: 'bob', postedAt: NOW + HOUR },
+    ]);
+    const archive = new PostsArchive(posts, 'original', () => NOW);
+    expect(archive.post('7')?.activity.text).toBe('tea');
+    expect(archive.author('aNN')?.handle).toBe('Ann');
+    expect(archive.post('8')).toBeUndefined();
+    expect(archive.author('bob')).toBeUndefined();
+  });
+
+  it('may be shared at any time, while posts of the archive are not', () => {
+    const archive = unchecked<Archive>({ format: 'original', reactionsMs: DAY });
+    const reactionsMs = (posts: readonly GivenPost[]) =>
+      new JoinedArchive(new PostsArchive(added(posts), 'original', () => NOW), archive).reactionsMs;
+    expect(reactionsMs([])).toBe(DAY);
+    expect(reactionsMs([{ text: 'tea' }])).toBeUndefined();
+  });
+
+  it('come on as many pages as they need, beside generated ones', async () => {
+    const posts = Array.from({ length: 25 }, (_, n) => ({
+      text: 'zyxwv',
+      postedAt: NOW - HOUR - n * MINUTE,
+    }));
+    const { acme } = await serve({ posts, postsPerMinute: 1 });
+    const query = { product: '30day', query: 'zyxwv', maxResults: 10 } as const;
+    expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
+  });
+
+  it('are in a window that begins with their second, and not in one that ends there', async () => {
+    const at = Math.floor((NOW - HOUR) / MINUTE) * MINUTE;
+    const { acme } = await serve({ posts: [{ text: 'tea', postedAt: at }] });
+    const within = (from: number, to: number) =>
+      pipeline(
+        search(acme, {
+          product: '30day',
+          query: 'tea',
+          fromDate: new Date(from),
+          toDate: new Date(to),
+        }),
+        collect(),
+      );
+    expect(await within(at, at + MINUTE)).toHaveLength(1);
+    expect(await within(at - MINUTE, at)).toEqual([]);
+  });
+
+  it('that a folder has too take nothing from the counts of rules that they do not match', async () => {
+    const folder = await temporaryFolder();
+    const [again] = samplePosts(NOW - HOUR, { postsPerMinute: 20 }) as [Activity];
+    await writeFile(path.join(folder, 'a.jsonl'), `${again.raw}\n`);
+    const { acme, service } = await serve({ archive: folder });
+    service.posts.add([again, { text: 'zyxwv', postedAt: again.postedAt }]);
+    const buckets = await pipeline(
+      counts(acme, { product: '30day', query: 'zyxwv', bucket: 'day' }),
+      collect(),
+    );
+    expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(1);
+  });
+});
+
 /** Without the rules that a search adds. */
 function stripped(raw: Buffer): string {
   const post = JSON.parse(raw.toString()) as { matching_rules?: unknown; gnip?: object };
@@ -379,6 +498,15 @@ describe('a post that cannot be served is refused with the name of its member', 
   const [streams] = samplePosts(NOW, { postsPerMinute: 200, format: 'activity_streams' }) as [
     Activity,
   ];
+  const withId = (id: bigint) =>
+    sample.raw
+      .toString()
+      .replace(`"id":${sample.id}`, `"id":${id}`)
+      .replace(`"id_str":"${sample.id}"`, `"id_str":"${id}"`);
+  const early = () => {
+    const post = JSON.parse(sample.raw.toString()) as Record<string, unknown>;
+    return JSON.stringify({ ...post, created_at: 'Mon Jan 03 10:00:00 +0000 2005' });
+  };
   const cut = (key: string) => {
     const post = JSON.parse(sample.raw.toString()) as Record<string, unknown>;
     delete post[key];
@@ -407,6 +535,8 @@ describe('a post that cannot be served is refused with the name of its member', 
     [cut('user'), 'user or actor'],
     [{ created_at: 'soon', id: 1, text: 'x', user: {} }, 'created_at'],
     [{ ...(JSON.parse(cut('id_str')) as object) }, 'posts[1].id'],
+    [withId(2n ** 64n), 'more than 64 bits'],
+    [early(), 'before 2006-03-21'],
     [streams, 'activity_streams'],
   ] as [unknown, string][])('%j', (bad, member) => {
     const given = [sample, bad] as GivenPost[];
@@ -419,6 +549,12 @@ describe('a post that cannot be served is refused with the name of its member', 
     expect(error).toBeInstanceOf(OptionError);
     expect((error as Error).message).toContain('posts[1]');
     expect((error as Error).message).toContain(member);
+  });
+
+  it('but not for the largest id of 64 bits', () => {
+    const largest = 2n ** 64n - 1n;
+    const [post] = createService({ posts: [] }).posts.add(withId(largest));
+    expect(post?.id).toBe(String(largest));
   });
 
   it('and none of those that came with it is added', async () => {
