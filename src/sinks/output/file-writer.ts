@@ -174,9 +174,7 @@ export class FileWriter<T> {
   }
 
   #batches(input: AsyncIterable<T>, pull: Pull): AsyncIterable<EngineBatch> {
-    // A thread cannot leave out one post of a file.
-    const isWhole = this.#plan.keepsItems || this.#shared.damaged !== undefined;
-    const plan = isWhole ? undefined : Plan.of(input);
+    const plan = this.#plan.keepsItems ? undefined : Plan.of(input);
     return plan?.isComplete === true ? this.#engine.run(plan, pull) : batchesOf(input, pull);
   }
 

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
@@ -7,11 +8,13 @@ import { localFiles } from '../../../src/archive/local-files.js';
 import { DataError, OptionError, StorageError } from '../../../src/errors.js';
 import { Flow, type Sink } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
+import type { RunSummary } from '../../../src/flow/progress.js';
 import { activities } from '../../../src/operators/activities.js';
 import { compose } from '../../../src/operators/compose.js';
 import { jsonLines } from '../../../src/operators/json-lines.js';
 import { map } from '../../../src/operators/map.js';
 import { mapAsync } from '../../../src/operators/map-async.js';
+import { through } from '../../../src/operators/through.js';
 import { Secret } from '../../../src/secret.js';
 import { collect } from '../../../src/sinks/collect.js';
 import { csv, csvOn } from '../../../src/sinks/csv.js';
@@ -58,6 +61,19 @@ async function stored(name: string, ...lines: readonly (string | Buffer)[]): Pro
 }
 
 const to = (name: string) => path.join(folder, name);
+
+/** The column of `csv` and `parquet` cannot be made of every seventh post. */
+const isRefused = (id: string) => Number(id) % 7 === 0;
+const COLUMNS = [
+  {
+    name: 'id',
+    type: 'string',
+    value: (item: Activity): string => {
+      if (isRefused(item.id)) throw new RangeError(`refused ${item.id}`);
+      return item.id;
+    },
+  },
+] as const;
 
 describe('the option `damaged`', () => {
   it('keeps each line that is no record with its exact bytes, its place and the reason', async () => {
@@ -157,21 +173,50 @@ describe('the option `damaged`', () => {
     expect(await readdir(folder)).not.toContain('damaged.jsonl.part');
   });
 
-  it('is counted as dropped by progress, once for each record', async () => {
-    const file = await stored('a.jsonl', 'null', post(1), '{}', '1');
-    const summary = await new Promise<ReadonlyMap<string, number>>(resolve => {
-      void pipeline(postsOf(file), files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') }), {
-        onSummary: ({ dropped }) => resolve(dropped),
-      });
+  it('is counted as dropped by progress, once for each record, and not as written', async () => {
+    const file = await stored('a.jsonl', 'null', post(1), '{}', '1', post(7));
+    const summary = await new Promise<RunSummary>(resolve => {
+      void pipeline(
+        postsOf(file),
+        csv({
+          path: to('out.csv'),
+          checkpoint: to('run.json'),
+          damaged: to('damaged.jsonl'),
+          columns: COLUMNS,
+        }),
+        { onSummary: resolve },
+      );
     });
-    expect(summary.get('damaged')).toBe(3);
+    expect(summary.dropped.get('damaged')).toBe(4);
+    expect(summary.written).toBe(1);
+    const checkpoint = JSON.parse(await readFile(to('run.json'), 'utf8'));
+    expect(checkpoint).toMatchObject({ posts: 1, bytes: (await readFile(to('out.csv'))).length });
   });
 
-  it('shows no secret in the reason', async () => {
+  it('takes what is reported before a stream that the posts pass through', async () => {
+    const file = await stored('a.jsonl', 'null', post(1));
+    const options = { path: to('out.jsonl'), damaged: to('damaged.jsonl') };
+    for (const stream of [
+      new PassThrough({ objectMode: true }),
+      new TransformStream<Activity, Activity>(),
+    ]) {
+      const written = await pipeline(
+        postsOf(file),
+        through<Activity, Activity>(stream),
+        files(options),
+      );
+      expect(written).toMatchObject({ posts: 1, damaged: 1 });
+    }
+  });
+
+  it('shows no secret in the reason, and in where the record comes from', async () => {
     const secret = new Secret('correct-horse-battery');
-    const file = await stored('a.jsonl', post(1));
+    const source = new Flow<Activity>(async function* () {
+      const origin = `http://127.0.0.1/${secret.reveal()}`;
+      yield { items: [new Activity(Buffer.from(post(1)))], origin };
+    });
     await pipeline(
-      postsOf(file),
+      source,
       csv({
         path: to('out.csv'),
         damaged: to('damaged.jsonl'),
@@ -186,7 +231,11 @@ describe('the option `damaged`', () => {
         ],
       }),
     );
-    expect((await logIn())[0]?.error).toEqual({ name: 'TypeError', message: 'no [redacted]' });
+    expect((await logIn())[0]).toEqual({
+      origin: 'http://127.0.0.1/[redacted]',
+      error: { name: 'TypeError', message: 'no [redacted]' },
+      text: post(1),
+    });
   });
 });
 
@@ -370,6 +419,43 @@ describe('a sink with `damaged`', () => {
     },
   );
 
+  it('ends at what a run without it finds, which goes on where the file is', async () => {
+    const disk = new SimulatedDisk();
+    const lines = bytesOf([[1, -1], [1], [-5]], 1);
+    const run = (isStopped: boolean, damaged: string | undefined) =>
+      pipeline(
+        postsOf(documents('one', lines)),
+        map((item: Activity) => {
+          if (isStopped && item.id === '2') throw new Error('stopped');
+          return item;
+        }),
+        filesOn(disk, { ...EACH, path: '/out/posts.jsonl', damaged }),
+      );
+    await expect(run(true, OUT.damaged)).rejects.toThrow('stopped');
+    await expect(run(false, undefined)).rejects.toThrow(DataError);
+    expect(await run(false, OUT.damaged)).toMatchObject({ posts: 2, damaged: 2 });
+    expect(keptOn(disk)).toEqual(['null', '\xff']);
+  });
+
+  it('keeps what is reported again once, over crashes before and after it is', async () => {
+    const disk = new SimulatedDisk();
+    const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
+    // Each run stops at a later post, and reads ahead of it.
+    for (const stopAt of ['2', '3', '4', '5', '']) {
+      const run = pipeline(
+        FLOWS['a source that is read ahead']?.(lines, []) as Flow<Activity>,
+        map((item: Activity) => {
+          if (item.id === stopAt) throw new Error('stopped');
+          return item;
+        }),
+        filesOn(disk, { ...EACH, path: '/out/posts.jsonl' }),
+      );
+      if (stopAt === '') expect(await run).toMatchObject({ posts: 7, damaged: 1 });
+      else await expect(run).rejects.toThrow('stopped');
+    }
+    expect(keptOn(disk)).toEqual(['null']);
+  });
+
   it('can be given to a run that goes on', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1, -1], [1]], 1);
@@ -468,19 +554,6 @@ describe('a sink with `damaged`', () => {
     await expect(run(ids)).rejects.toThrow(DataError);
   });
 });
-
-/** The column of `csv` and `parquet` cannot be made of every seventh post. */
-const isRefused = (id: string) => Number(id) % 7 === 0;
-const COLUMNS = [
-  {
-    name: 'id',
-    type: 'string',
-    value: (item: Activity): string => {
-      if (isRefused(item.id)) throw new RangeError(`refused ${item.id}`);
-      return item.id;
-    },
-  },
-] as const;
 
 const OUT = { checkpoint: '/out/run.json', damaged: '/out/damaged.jsonl' };
 const EACH = { ...OUT, commitIntervalMs: 0 };
