@@ -457,6 +457,12 @@ describe('a difference', () => {
     expect(usage?.differences[0]?.got).toMatch(/^503 /);
   });
 
+  it('is a 401 of one family, if the login is accepted elsewhere', async () => {
+    const { service, addresses } = await started();
+    service.faults.plant({ kind: 'status', status: 401, skip: 1, endpoint: 'usage' });
+    expect(differing(await resultsOf(account(addresses, {})))).toEqual({ usage: ['status'] });
+  });
+
   it('does not show the password, even if the service repeats it', async () => {
     const password = 'correct horse battery';
     const alter: Alter = (answer, { url = '' }) => {
