@@ -306,6 +306,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     const signedInTo = async (path: string, options: BrowserContextOptions = {}) => {
       const { addresses, visit } = busy;
       const page = await visit({ javaScriptEnabled: true, ...options });
+      await page.clock.install();
       const foreign: string[] = [];
       page.on('request', request => {
         if (!request.url().startsWith(addresses.baseUrl)) foreign.push(request.url());
@@ -313,23 +314,41 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await page.goto(addresses.consoleUrl + path);
       await signInToConsole(page);
       await page.getByRole('heading', { level: 1 }).waitFor();
-      return { page, addresses, foreign };
+      /** Two seconds pass, until the page has asked for what is new. */
+      const poll = async () => {
+        const answered = page.waitForResponse(response => response.url() === page.url());
+        await page.clock.runFor(2_000);
+        await answered;
+      };
+      return { page, addresses, foreign, poll };
     };
 
-    it('shows new requests without a reload, and keeps what is open', async () => {
-      const { page, addresses, foreign } = await signedInTo('/requests');
+    it('shows new requests without a reload, and keeps what is open or has the focus', async () => {
+      const { page, addresses, foreign, poll } = await signedInTo('/requests');
       await page.evaluate('window.isSame = true');
       const ask = (path: string) => fetch(addresses.baseUrl + path).then(answer => answer.text());
       await ask('/first/of/two');
+      await poll();
       await page.getByText('/first/of/two', { exact: true }).waitFor();
-      await page.getByText('Details').first().click();
+      const aside = page.getByRole('link', { name: 'Skip to content' });
+      const second = page.getByText('/second/of/two', { exact: true });
+      const expectNone = async () => {
+        // By the second answer, the page has taken the first.
+        await poll();
+        await poll();
+        expect(await second.count()).toBe(0);
+      };
+      const details = page.getByText('Details').first();
+      await details.click();
+      await aside.focus();
       await ask('/second/of/two');
-      await page.waitForResponse(response => response.url().endsWith('/console/requests'));
-      expect(await page.getByText('/second/of/two', { exact: true }).count()).toBe(0);
-      await page.getByText('Details').first().click();
-      await page.getByText('Log', { exact: true }).click();
-      await page.getByRole('link', { name: 'Skip to content' }).focus();
-      await page.getByText('/second/of/two', { exact: true }).waitFor();
+      await expectNone();
+      // Closed, with the focus on it.
+      await details.click();
+      await expectNone();
+      await aside.focus();
+      await poll();
+      await second.waitFor();
       expect(await page.evaluate('window.isSame')).toBe(true);
       expect(foreign).toEqual([]);
     });
@@ -337,22 +356,28 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     it('shows the problems of a query while it is typed', async () => {
       const { page } = await signedInTo('/explore');
       const query = page.getByRole('textbox', { name: 'Query' });
+      const asked = page.waitForRequest(request => request.url().endsWith('&check='));
       await query.fill('tea has:vidoes');
+      await page.clock.runFor(250);
+      expect((await asked).url()).toContain('query=tea+has%3Avidoes');
       await page.getByText('error[R014]').waitFor();
       expect(await query.inputValue()).toBe('tea has:vidoes');
       await query.fill('tea');
+      await page.clock.runFor(250);
       await page.getByText('error[R014]').waitFor({ state: 'detached' });
       await query.fill('tea has:linsk');
+      await page.clock.runFor(250);
       await page.getByRole('link', { name: 'Apply' }).click();
       expect(await query.inputValue()).toBe('tea has:links');
       expect(new URL(page.url()).searchParams.has('check')).toBe(false);
     });
 
     it('copies a command, also of a part that was replaced', async () => {
-      const { page, addresses } = await signedInTo('/requests', {
+      const { page, addresses, poll } = await signedInTo('/requests', {
         permissions: ['clipboard-read', 'clipboard-write'],
       });
       await fetch(`${addresses.baseUrl}/to/be/copied`);
+      await poll();
       await page.getByText('/to/be/copied', { exact: true }).waitFor();
       await page.getByText('Details').first().click();
       await page.getByRole('button', { name: 'Copy' }).filter({ visible: true }).last().click();
@@ -363,11 +388,11 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     });
 
     it('leaves the message of another page where it is', async () => {
-      const { page, addresses } = await signedInTo('/requests');
+      const { page, addresses, poll } = await signedInTo('/requests');
       const other = await page.context().newPage();
       await other.goto(`${addresses.consoleUrl}/faults`);
       await other.getByRole('button', { name: 'Stop the clock' }).click();
-      await page.waitForResponse(response => response.url().endsWith('/console/requests'));
+      await poll();
       await other.reload();
       expect(await other.getByRole('status').textContent()).toBe('The clock has changed.');
       busy.service.clock.reset();
