@@ -123,12 +123,9 @@ export class JetStreamConnection {
 
   async #watchDenials(): Promise<void> {
     const { PermissionViolationError } = this.packages.core;
-    for await (const status of this.#nats.status()) {
-      // Another login may have other permissions, and so may the same one later.
-      if (status.type === 'reconnect') this.#denials.clear();
+    for await (const status of this.#nats.status())
       if (status.type === 'error' && status.error instanceof PermissionViolationError)
         this.#denials.set(status.error.subject, status.error);
-    }
   }
 
   get signal(): AbortSignal {

@@ -131,6 +131,7 @@ class MessageReader {
     const { stream, subject } = this.#options;
     const info = await this.#info(this.#position);
     const next = await this.#nextOf(stream, subject, this.#position + 1);
+    if (next === undefined) this.#behind = 0;
     const { state, cluster } = await this.#info(info.state.last_seq);
     const dropped = Math.min(state.first_seq - 1, this.#until);
     for (const range of lostWithin(this.#position + 1, dropped, []))
@@ -140,7 +141,6 @@ class MessageReader {
       return true;
     }
     this.#stalledSince = undefined;
-    if (next === undefined) this.#behind = 0;
     // The same leader gave both answers, so no message of the subject came between them.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);

@@ -263,6 +263,30 @@ resolver_preload: {
     expect(error.message).toContain('its `connection` was closed');
   });
 
+  it('reaches the streams of another account, by the prefix of its imported API', async () => {
+    const config = `accounts {
+  owner {
+    jetstream: enabled
+    users: [{ user: owner, password: s3cret }]
+    exports: [{ service: "$JS.API.>", response_type: stream }, { service: "posts.*" }, { service: "$KV.>" }]
+  }
+  guest {
+    users: [{ user: guest, password: s3cret }]
+    imports: [
+      { service: { account: owner, subject: "$JS.API.>" }, to: "JS.owner.API.>" }
+      { service: { account: owner, subject: "posts.*" } }
+      { service: { account: owner, subject: "$KV.>" }, to: "JS.owner.API.$KV.>" }
+    ]
+  }
+}`;
+    await using node = await startNode({ config });
+    const login = { user: 'guest', password: 's3cret' };
+    expect(await roundTrip(node, { ...login, apiPrefix: 'JS.owner.API' })).toBe(20);
+    expect(await roundTrip(node, { ...login, user: 'owner' })).toBe(20);
+    const without = roundTrip(node, { ...login, maxOutageMs: 500 });
+    await expect(without).rejects.toBeInstanceOf(JetStreamError);
+  });
+
   it('reaches the streams of a domain, by its name or by the prefix of its API', async () => {
     await using node = await startNode({ jetstream: 'domain: hub' });
     expect(await roundTrip(node, { domain: 'hub' })).toBe(20);

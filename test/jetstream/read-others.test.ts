@@ -4,6 +4,7 @@ import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { type Activity, collect, OptionError, type ProgressCounts, pipeline } from 'millrace';
 import { type FromJetStreamOptions, fromJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
+import { identityOf } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
@@ -15,12 +16,23 @@ async function fill(
   subjects: string[],
   messages: readonly (readonly [subject: string, payload: string])[],
   settings: object = {},
+  copy?: { readonly name: string; readonly mirror: { readonly name: string } },
 ): Promise<void> {
   const connection: NatsConnection = await connect({ servers: node.url });
   try {
     const manager = await jetstreamManager(connection);
     await manager.streams.add({ name: 'others', subjects, ...settings });
+    if (copy !== undefined) await manager.streams.add(copy);
     for (const [subject, payload] of messages) await manager.jetstream().publish(subject, payload);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function purge(node: NatsNode): Promise<void> {
+  const connection = await connect({ servers: node.url });
+  try {
+    await (await jetstreamManager(connection)).streams.purge('others');
   } finally {
     await connection.close();
   }
@@ -100,6 +112,31 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect(await pipeline(rest, collect())).toEqual(['b', 'c']);
   });
 
+  it('is read through a mirror, which has no subjects of its own', async () => {
+    await using node = await startNode();
+    await fill(
+      node,
+      ['posts.>', 'other'],
+      messages,
+      {},
+      { name: 'copy', mirror: { name: 'others' } },
+    );
+    expect(await idsOf(node, { stream: 'copy', subjects: 'posts.>', until: 4 })).toEqual([
+      ...['1', '2', '3'],
+    ]);
+  });
+
+  it('is part of the identity of the flow by its subjects', () => {
+    const one = { servers: 'nats://127.0.0.1:1', stream: 'others' };
+    const step = { step: 'fromJetStream', stream: 'others' };
+    expect(identityOf(fromJetStream({ ...one, subjects: 'a' }))).toEqual([
+      { ...step, subjects: ['a'] },
+    ]);
+    expect(identityOf(fromJetStream({ ...one, subject: 'a' }))).toEqual([
+      { ...step, subject: 'a' },
+    ]);
+  });
+
   it('is refused where it lacks a subject, or loses what was read', async () => {
     await using node = await startNode();
     await fill(node, ['posts.>'], []);
@@ -172,6 +209,24 @@ describe.skipIf(!hasNatsServer)('a reader that is behind', () => {
     ]);
     expect(seen[0]).toBe(34);
     expect(seen.at(-1)).toBe(0);
+  });
+});
+
+describe.skipIf(!hasNatsServer)('a reader of messages that are deleted', () => {
+  it('is not behind once there are none', async () => {
+    await using node = await startNode();
+    const messages = Array.from({ length: 100 }, (_, id) => ['posts.0', POST(id)] as const);
+    await fill(node, ['posts.>'], messages);
+    const progress = new Progress();
+    const { signal } = new AbortController();
+    const to = { servers: node.url, stream: 'others', subjects: 'posts.0', until: 100 } as const;
+    const flow = fromJetStream({ ...to, onGap: () => {} });
+    const seen: (number | undefined)[] = [];
+    for await (const _ of flow.batches({ progress, signal })) {
+      if (seen.length === 0) await purge(node);
+      seen.push(progress.counts().behind);
+    }
+    expect([seen[0], seen.at(-1)]).toEqual([84, 0]);
   });
 });
 

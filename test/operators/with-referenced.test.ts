@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import { DataError } from '../../src/errors.js';
+import { Flow, identityOf } from '../../src/flow/flow.js';
 import { map } from '../../src/operators/map.js';
 import { withReferenced } from '../../src/operators/with-referenced.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
@@ -53,6 +54,13 @@ describe('withReferenced', () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  it('is part of the identity of a flow, with what it passes', () => {
+    const posts = new Flow<Activity>(async function* () {}, undefined, [{ step: 'posts' }]);
+    const stepOf = (only: boolean) => identityOf(withReferenced({ only })(posts));
+    expect(stepOf(true)).toEqual([{ step: 'posts' }, { step: 'withReferenced', only: true }]);
+    expect(stepOf(false)).toEqual([{ step: 'posts' }, { step: 'withReferenced', only: false }]);
   });
 
   it('refuses what is not a post, and says where it is from', async () => {
