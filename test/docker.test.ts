@@ -177,7 +177,7 @@ describe('compose.yaml', () => {
 
 /** In place of the package: it starts the entry point of the image as a process. */
 const TESTCONTAINERS = `
-import { spawn } from 'node:child_process';
+import processes from 'node:child_process';
 import { once } from 'node:events';
 const [command, ...args] = JSON.parse(process.env.ENTRY_POINT);
 export const Wait = { forHttp: (path, port) => ({ path, port }) };
@@ -189,7 +189,7 @@ export class GenericContainer {
   async start() {
     const inner = 8080;
     if (this.port !== inner || this.wait.port !== inner) throw new Error('Nothing listens there');
-    const child = spawn(process.execPath, args, { env: this.variables, stdio: 'inherit' });
+    const child = processes.spawn(process.execPath, args, { env: this.variables, stdio: 'inherit' });
     const port = Number(process.env.PORT);
     for (let ready = false; !ready; await new Promise(done => setTimeout(done, 50)))
       ready = await fetch('http://127.0.0.1:' + port + this.wait.path).then(({ ok }) => ok, () => false);
