@@ -94,7 +94,7 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['gzip/release-memory', 'json/member-spans'],
   ],
   sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
-  sources: ['flow', ...FOUNDATIONS],
+  sources: ['flow', 'engine', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.
   jetstream: [...MACHINERY, 'sources/merge-batches', 'sinks/line'],
   search: MACHINERY,

@@ -102,11 +102,13 @@ export class Engine {
       expect: ({ count }) => threads.start(count),
       decode: file => threads.decode(file),
     });
+    let expectedBytes = 0;
     let decoder: Decoder = {
       ahead: AHEAD,
       inThreads: false,
       expect: ({ count, bytes }) => {
-        if (script === undefined || size === 0 || bytes < minBytes || count === 0) return;
+        expectedBytes += bytes;
+        if (script === undefined || size === 0 || expectedBytes < minBytes || count === 0) return;
         this.#threads ??= new Threads({ script, size, decoding, fields, encoding });
         this.#threads.start(count);
         decoder = inThreads(this.#threads);

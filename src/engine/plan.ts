@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Batches, Cursor, FlowStep, Run } from '../flow/flow.js';
 import { type FlowPlan, PlannedFlow } from '../flow/planned-flow.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
@@ -35,22 +36,23 @@ export interface Decoder {
   readonly ahead: number;
   /** Whether threads hold what is decoded; known after `expect`. */
   readonly inThreads: boolean;
-  /** Says what will come, once, before the first file: threads start at once, or not at all. */
+  /** Says what will come, before the first file of each source. Threads start once much is to come. */
   expect(files: { readonly count: number; readonly bytes: number }): void;
   /**
    * Decodes a file. Resolves to `undefined` where the stages must process it in blocks. Files are decoded in the
-   * order of the calls, which must be the one in which they are delivered: a thread holds each until it is released.
+   * order of the calls, and a thread holds each until it is released. So a file must be delivered without a wait for one
+   * of a later call.
    */
   decode(file: StoredFile): Promise<DecodedFile | undefined>;
 }
 
 /** A file of a source: decoded, or its bytes. */
 export interface SourceFile {
-  readonly origin: string;
+  readonly origin?: string | undefined;
   /** Where a run goes on after the file. */
   readonly cursor: Cursor;
   readonly decoded?: DecodedFile | undefined;
-  /** The bytes of a file that is not decoded. */
+  /** The bytes of a file that is not decoded; absent where only the cursor is news. */
   readonly blocks?: AsyncIterable<Uint8Array> | undefined;
 }
 
@@ -114,6 +116,29 @@ export class Plan implements FlowPlan {
 
   static ofFiles(open: OpenFiles): Plan {
     return new Plan({ open, stages: [], steps: [], checks: [] });
+  }
+
+  /**
+   * The plan of several sources together, where the files of all become posts in the same way.
+   *
+   * @param join Says in which order the files come.
+   */
+  static joined(
+    sources: readonly AsyncIterable<unknown>[],
+    join: (open: readonly OpenFiles[]) => OpenFiles,
+  ): Plan | undefined {
+    const plans = sources.map(source => Plan.of(source)).filter(plan => plan !== undefined);
+    const parts = plans.map(plan => plan.#parts);
+    const [first] = parts;
+    if (first === undefined || parts.length < sources.length) return undefined;
+    const [decoding, ...others] = parts.map(decodingOf);
+    const areAlike = others.every(other => isDeepStrictEqual(other, decoding));
+    if (!areAlike || parts.some(({ steps }) => steps.length > 0)) return undefined;
+    return new Plan({
+      ...first,
+      open: join(parts.map(({ open }) => open)),
+      checks: parts.flatMap(({ checks }) => checks),
+    });
   }
 
   /** The plan of a flow, as far as it has one. */
@@ -184,4 +209,9 @@ export class Plan implements FlowPlan {
   #withStage(stage: Stage, more: Partial<PlanParts>): Plan {
     return new Plan({ ...this.#parts, ...more, stages: [...this.#parts.stages, stage] });
   }
+}
+
+/** How files become posts, as far as the plan goes. */
+function decodingOf({ gunzip, limits, hasPosts }: PlanParts) {
+  return { gunzip, limits, hasPosts };
 }

@@ -37,6 +37,28 @@ export function stageFlow<In, Out>(
   return plannedFlow(input, plan, run => stage(batchesOf(input, run), run));
 }
 
+/**
+ * Several sources as one flow.
+ *
+ * @param open Reads them where there is no plan that the engine can run.
+ * @param join Says in which order the files of sources of whole files come.
+ */
+export function joinedFlow<T>(
+  sources: readonly AsyncIterable<unknown>[],
+  {
+    open,
+    join,
+    identity,
+  }: {
+    readonly open: (run: Run) => Batches<T>;
+    readonly join: (open: readonly OpenFiles[]) => OpenFiles;
+    readonly identity: FlowIdentity;
+  },
+): Flow<T> {
+  const plan = Plan.joined(sources, join);
+  return hold(new PlannedFlow(opening(plan, open), { plan, identity }), sources);
+}
+
 /** An operator that takes part in plans, see `Step`. */
 export function stepOperator<In, Out>(step: Step<In, Out>): Operator<In, Out> {
   return input =>
@@ -64,9 +86,13 @@ function plannedFlow<T>(
   open: (run: Run) => Batches<T>,
   { identity }: { readonly identity?: Step<never, unknown>['identity'] } = {},
 ): Flow<T> {
-  const flow = new PlannedFlow<T>(plan?.isComplete === true ? run => planItems(plan, run) : open, {
+  const flow = new PlannedFlow(opening(plan, open), {
     plan,
     identity: identityOf(input, identity),
   });
   return hold(flow, [input]);
+}
+
+function opening<T>(plan: Plan | undefined, open: (run: Run) => Batches<T>) {
+  return plan?.isComplete === true ? (run: Run): Batches<T> => planItems(plan, run) : open;
 }

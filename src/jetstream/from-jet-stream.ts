@@ -176,7 +176,10 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
     );
     const [only] = parts;
     if (only !== undefined && parts.length === 1) yield* only.batches(run);
-    else yield* mergeBatches(parts, run);
+    else {
+      const merged = parts.map(part => ({ open: (pull: Run) => part.batches(pull) }));
+      yield* mergeBatches(merged, run, cursor => ({ items: [], cursor }));
+    }
   } finally {
     signal.removeEventListener('abort', close);
     await connection.close();

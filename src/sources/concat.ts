@@ -1,19 +1,21 @@
 import { cursorError } from '../check.js';
+import { joinedFlow } from '../engine/planned.js';
 import { OptionError } from '../errors.js';
-import {
-  type Batches,
-  batchesOf,
-  type Cursor,
-  type Flow,
-  identityOf,
-  OwnFlow,
-  type Run,
-} from '../flow/flow.js';
+import { type Cursor, type Flow, identityOf, type Run } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
-import { hold } from '../flow/held-streams.js';
 import type { Source } from '../flow/pipeline.js';
 import { ProgressParts } from '../flow/progress-parts.js';
-import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
+import {
+  checkSources,
+  fileless,
+  type ItemOf,
+  identityOfSources,
+  itemless,
+  type OpenSource,
+  openBatches,
+  openFiles,
+  type SourcePart,
+} from './source-list.js';
 
 /**
  * Reads sources one after the other: each is opened when the one before is complete. The items may be of
@@ -42,28 +44,36 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
       'source',
       '`concat` cannot take a source that is `incremental`: it does not go back to a source that has ended. Use `merge`',
     );
-  const flow = new OwnFlow<ItemOf<Sources[number]>>(
-    run => inTurn(sources as never, run),
-    undefined,
-    identityOfSources('concat', sources),
-  );
-  return hold(flow, sources);
+  const flows = sources as readonly AsyncIterable<never>[];
+  return joinedFlow(flows, {
+    open: run => inTurn(flows.map(openBatches), run, itemless),
+    join: open => (run, decoder) =>
+      inTurn(
+        open.map(one => openFiles(one, decoder)),
+        run,
+        fileless,
+      ),
+    identity: identityOfSources('concat', sources),
+  });
 }
 
-async function* inTurn<T>(sources: readonly AsyncIterable<T>[], run: Run): Batches<T> {
+/** @param end What follows a source: bytes of the next do not continue the last document of this one. */
+async function* inTurn<Part extends SourcePart>(
+  sources: readonly OpenSource<Part>[],
+  run: Run,
+  end: (cursor: Cursor) => Part,
+): AsyncGenerator<Part, void, undefined> {
   const start = startOf(run.resume, sources.length);
   const parts = new ProgressParts(run.progress, sources.length);
   for (let index = 0; index < start.source; index++) parts.done(index);
   for (let index = start.source; index < sources.length; index++) {
     const resume = index === start.source ? start.inner : undefined;
-    const source = sources[index] as AsyncIterable<T>;
-    for await (const batch of batchesOf(source, { ...run, resume, progress: parts.of(index) })) {
-      const cursor = batch.cursor && { concat: index, inner: batch.cursor };
-      yield { ...batch, cursor };
+    for await (const part of sources[index]!({ ...run, resume, progress: parts.of(index) })) {
+      const cursor = part.cursor && { concat: index, inner: part.cursor };
+      yield { ...part, cursor };
     }
     parts.done(index);
-    // Bytes of the next source do not continue the last document of this one.
-    yield { items: [], cursor: { concat: index + 1, inner: null } };
+    yield end({ concat: index + 1, inner: null });
   }
 }
 

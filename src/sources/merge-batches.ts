@@ -1,15 +1,8 @@
 import { cursorError } from '../check.js';
-import {
-  type Batch,
-  type Batches,
-  batchesOf,
-  type Cursor,
-  identityOf,
-  type Run,
-} from '../flow/flow.js';
-import { isIncremental } from '../flow/flow-difference.js';
+import type { Cursor, Run } from '../flow/flow.js';
 import { ProgressParts } from '../flow/progress-parts.js';
 import { WakeUp } from '../wait.js';
+import type { OpenSource, SourcePart } from './source-list.js';
 
 /** Batches that a source may deliver before the others, to reach its next cursor. */
 const MAX_SEGMENT = 256;
@@ -21,16 +14,30 @@ const UNBROKEN = 16;
 /** Where a source stands: `null` at its beginning. One that is incremental is never done. */
 type Stand = Cursor | 'done' | null;
 
-/** The batches of several sources as they come, see `merge`. */
-export async function* mergeBatches<T>(sources: readonly AsyncIterable<T>[], run: Run): Batches<T> {
+/** A source of a merge. */
+export interface MergedSource<Batch extends SourcePart> {
+  readonly open: OpenSource<Batch>;
+  /** Whether the next run goes on where this one ends. */
+  readonly goesOn?: boolean | undefined;
+}
+
+/**
+ * The batches, or whole files, of several sources as they come, see `merge`.
+ *
+ * @param end What follows a source, with the cursor after it.
+ */
+export async function* mergeBatches<Batch extends SourcePart>(
+  sources: readonly MergedSource<Batch>[],
+  run: Run,
+  end: (cursor: Cursor) => Batch,
+): AsyncGenerator<Batch, void, undefined> {
   const progress = new ProgressParts(run.progress, sources.length);
   const parts = standsOf(run.resume, sources.length).map((stand, index) => {
     const resume = stand === null || stand === 'done' ? undefined : stand;
     const pull = { ...run, resume, progress: progress.of(index) };
     if (stand === 'done') progress.done(index);
-    const source = sources[index] as AsyncIterable<T>;
-    const goesOn = isIncremental(identityOf(source));
-    return new Part(stand, batchesOf(source, pull), goesOn);
+    const { open, goesOn } = sources[index]!;
+    return new Part(stand, open(pull), goesOn);
   });
   const turns = new Turns(parts);
   try {
@@ -43,7 +50,7 @@ export async function* mergeBatches<T>(sources: readonly AsyncIterable<T>[], run
       else turns.read(part);
       const cursor = part.isBetween ? undefined : cursorOf(parts);
       if (batch === undefined) {
-        if (cursor !== undefined) yield { items: [], cursor };
+        if (cursor !== undefined) yield end(cursor);
       } else yield { ...batch, cursor: batch.cursor && cursor };
     }
   } finally {
@@ -52,7 +59,7 @@ export async function* mergeBatches<T>(sources: readonly AsyncIterable<T>[], run
 }
 
 /** One source, read one batch ahead. */
-class Part<T> {
+class Part<Batch extends SourcePart> {
   /** Where the items that were delivered end, while `isBetween` is false. */
   stand: Stand;
   /** Whether it has ended. */
@@ -64,13 +71,13 @@ class Part<T> {
   isLate = false;
   isReady = false;
   error: { readonly cause: unknown } | undefined;
-  readonly #iterator: AsyncIterator<Batch<T>>;
-  #next: Batch<T> | undefined;
+  readonly #iterator: AsyncIterator<Batch>;
+  #next: Batch | undefined;
   #segment = 0;
   #isBytes = false;
 
   /** @param goesOn Whether the next run goes on where this one ends. */
-  constructor(stand: Stand, batches: Batches<T>, goesOn: boolean) {
+  constructor(stand: Stand, batches: AsyncIterable<Batch>, goesOn = false) {
     this.stand = stand;
     this.isDone = stand === 'done';
     this.#goesOn = goesOn;
@@ -94,7 +101,7 @@ class Part<T> {
   }
 
   /** The batch that was read; `undefined` at the end. */
-  take(): Batch<T> | undefined {
+  take(): Batch | undefined {
     if (this.error !== undefined) throw this.error.cause;
     const batch = this.#next;
     this.#next = undefined;
@@ -103,7 +110,7 @@ class Part<T> {
       this.isDone = true;
       if (!this.#goesOn) this.#standAt('done');
     } else if (batch.cursor !== undefined) this.#standAt(batch.cursor);
-    else if (batch.items.length > 0) {
+    else if (batch.items !== undefined && batch.items.length > 0) {
       this.isBetween = true;
       this.#isBytes = batch.items[0] instanceof Uint8Array;
       if (++this.#segment >= MAX_SEGMENT) this.giveUp();
@@ -129,18 +136,18 @@ class Part<T> {
 }
 
 /** Whose turn it is: the source that became ready first, but for those that others wait for. */
-class Turns<T> {
-  readonly #parts: readonly Part<T>[];
+class Turns<Batch extends SourcePart> {
+  readonly #parts: readonly Part<Batch>[];
   /** In the order in which they became ready. */
-  readonly #ready: Part<T>[] = [];
+  readonly #ready: Part<Batch>[] = [];
   readonly #wakeUp = new WakeUp();
   #unbroken = 0;
 
-  constructor(parts: readonly Part<T>[]) {
+  constructor(parts: readonly Part<Batch>[]) {
     this.#parts = parts;
   }
 
-  read(part: Part<T>): void {
+  read(part: Part<Batch>): void {
     if (part.isDone) return;
     part.read().then(() => {
       this.#ready.push(part);
@@ -149,7 +156,7 @@ class Turns<T> {
   }
 
   /** The next source with a batch, an error or its end; `undefined` when all are complete. */
-  async next(): Promise<Part<T> | undefined> {
+  async next(): Promise<Part<Batch> | undefined> {
     if (++this.#unbroken % UNBROKEN === 0) await new Promise(setImmediate);
     let patience: NodeJS.Timeout | undefined;
     try {
@@ -165,7 +172,7 @@ class Turns<T> {
     }
   }
 
-  #pick(): Part<T> | undefined {
+  #pick(): Part<Batch> | undefined {
     const failed = this.#ready.find(({ error }) => error !== undefined);
     if (failed !== undefined) return failed;
     const first = this.#parts.filter(({ goesFirst }) => goesFirst);
@@ -178,7 +185,7 @@ class Turns<T> {
   }
 }
 
-function cursorOf(parts: readonly Part<unknown>[]): Cursor | undefined {
+function cursorOf(parts: readonly Part<SourcePart>[]): Cursor | undefined {
   if (parts.some(({ isBetween }) => isBetween)) return undefined;
   return { merge: parts.map(({ stand }) => stand) };
 }

@@ -1,8 +1,19 @@
-import { type Flow, OwnFlow } from '../flow/flow.js';
-import { hold } from '../flow/held-streams.js';
+import { joinedFlow } from '../engine/planned.js';
+import { type Flow, identityOf } from '../flow/flow.js';
+import { isIncremental } from '../flow/flow-difference.js';
 import type { Source } from '../flow/pipeline.js';
 import { mergeBatches } from './merge-batches.js';
-import { checkSources, type ItemOf, identityOfSources } from './source-list.js';
+import {
+  checkSources,
+  fileless,
+  type ItemOf,
+  identityOfSources,
+  itemless,
+  type OpenSource,
+  openBatches,
+  openFiles,
+  type SourcePart,
+} from './source-list.js';
 
 /**
  * Reads several sources at the same time, as one. Each source keeps its order, takes its turn when it has
@@ -28,10 +39,13 @@ export function merge<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
   checkSources('merge', sources);
-  const flow = new OwnFlow<ItemOf<Sources[number]>>(
-    run => mergeBatches(sources as never, run),
-    undefined,
-    identityOfSources('merge', sources),
-  );
-  return hold(flow, sources);
+  const flows = sources as readonly AsyncIterable<never>[];
+  const parts = <Part extends SourcePart>(open: readonly OpenSource<Part>[]) =>
+    open.map((one, index) => ({ open: one, goesOn: isIncremental(identityOf(flows[index]!)) }));
+  return joinedFlow(flows, {
+    open: run => mergeBatches(parts(flows.map(openBatches)), run, itemless),
+    join: open => (run, decoder) =>
+      mergeBatches(parts(open.map(one => openFiles(one, decoder))), run, fileless),
+    identity: identityOfSources('merge', sources),
+  });
 }

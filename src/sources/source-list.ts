@@ -1,5 +1,14 @@
+import type { Decoder, OpenFiles, SourceFile } from '../engine/plan.js';
 import { OptionError } from '../errors.js';
-import { type FlowIdentity, identityOf } from '../flow/flow.js';
+import {
+  type Batch,
+  batchesOf,
+  type Cursor,
+  type FlowIdentity,
+  identityOf,
+  type Run,
+} from '../flow/flow.js';
+import { FlowRun } from '../flow/flow-run.js';
 import type { Source } from '../flow/pipeline.js';
 import { checkSource } from '../flow/pipeline-arguments.js';
 import type { WebReadable } from '../flow/web-streams.js';
@@ -31,4 +40,34 @@ export function identityOfSources(
   sources: readonly Source<unknown>[],
 ): FlowIdentity {
   return [{ step, sources: sources.map(source => identityOf(source as AsyncIterable<unknown>)) }];
+}
+
+/** What a source delivers: batches of items, or whole files. */
+export interface SourcePart {
+  readonly cursor?: Cursor | undefined;
+  readonly items?: readonly unknown[];
+}
+
+/** Begins to read a source. */
+export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
+
+/** A source as batches. */
+export function openBatches<T>(source: AsyncIterable<T>): OpenSource<Batch<T>> {
+  return pull => batchesOf(source, pull);
+}
+
+/** A source as whole files, which is closed like one of batches. */
+export function openFiles(open: OpenFiles, decoder: Decoder | undefined): OpenSource<SourceFile> {
+  const begin = (run: Run) => open(run, decoder);
+  return pull => ({ [Symbol.asyncIterator]: () => new FlowRun<SourceFile, Run>(begin, pull) });
+}
+
+/** Only a cursor, among batches. */
+export function itemless(cursor: Cursor): Batch<never> {
+  return { items: [], cursor };
+}
+
+/** Only a cursor, among whole files. */
+export function fileless(cursor: Cursor): SourceFile {
+  return { cursor };
 }
