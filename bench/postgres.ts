@@ -32,10 +32,21 @@ const ENV = {
 const WRITERS = [
   ['psql, COPY of a CSV file', 'psql'],
   ['`csv`, then psql, COPY of its file', 'csv-psql'],
+  ['`committed`, COPY of the rows of that file', 'copy-rows'],
   ['`committed`, COPY', 'copy'],
   ['psql, COPY of a CSV file into a staging table, upsert', 'psql-upsert'],
   ['`committed`, COPY into a staging table, upsert', 'upsert'],
 ] as const;
+
+/** What psql does that is the same. */
+const PEERS = {
+  psql: 'psql',
+  'csv-psql': 'csv-psql',
+  'copy-rows': 'psql',
+  copy: 'psql',
+  'psql-upsert': 'psql-upsert',
+  upsert: 'psql-upsert',
+} as const;
 
 /** Stored posts into PostgreSQL with all columns, beside psql with a CSV file that has the same rows already. */
 export const postgres: Study = {
@@ -72,15 +83,13 @@ export const postgres: Study = {
       if (rows.size !== 1) throw new Error(`The rows differ: ${[...rows].join(' ')}`);
       const rate = (writer: string) => posts / median(seconds.get(writer) ?? []);
       const lines = WRITERS.map(([name, writer]) => {
-        const peer = rate(
-          writer === 'copy' ? 'psql' : writer === 'upsert' ? 'psql-upsert' : writer,
-        );
+        const peer = rate(PEERS[writer]);
         return `| ${name} | ${Math.round(rate(writer)).toLocaleString('en')} | ${(rate(writer) / peer).toFixed(2)} | ${(rate(writer) / rate('psql')).toFixed(2)} |`;
       });
       return {
         markdown: [
           `${posts.toLocaleString('en')} posts, ${COLUMNS.length} columns, into a table with a primary key; median of ${quick ? 1 : 5}. psql reads a CSV file`,
-          'that is there already. `committed` reads gzip files of JSON, and commits every 2,000 rows with its checkpoint. Afterwards, the tables have the same rows.',
+          'that is there already. `committed` reads the same file, or gzip files of JSON, and commits every 2,000 rows with its checkpoint. Afterwards, the tables have the same rows.',
           '',
           '| | posts/s | of psql doing the same | of `COPY` by psql |',
           '| --- | ---: | ---: | ---: |',
@@ -106,6 +115,7 @@ async function timeOf(
 ): Promise<number> {
   switch (writer) {
     case 'copy':
+    case 'copy-rows':
     case 'upsert':
       return await child(writer, work);
     case 'csv-psql': {

@@ -9,21 +9,21 @@ import { from as copyFrom } from 'pg-copy-streams';
 const TYPES = { string: 'text', int32: 'int', double: 'float8', boolean: 'bool', timestamp: 'timestamptz' };
 const columns = Object.values(tables.posts);
 const sql = columns.map(({ name, type }) => `${name} ${TYPES[type as keyof typeof TYPES] ?? 'json'}`); // lists
-const setUp = `CREATE TABLE IF NOT EXISTS posts (${sql.join()}, PRIMARY KEY (id)); CREATE TEMP TABLE staging (LIKE posts);
+const setUp = `CREATE TABLE IF NOT EXISTS posts (${sql.join()}, PRIMARY KEY (id)); CREATE TEMP TABLE IF NOT EXISTS staging (LIKE posts);
   CREATE TABLE IF NOT EXISTS checkpoints (name text PRIMARY KEY, saved text)`;
 const upsert = `INSERT INTO posts SELECT * FROM staging ON CONFLICT (id) DO UPDATE
   SET ${columns.map(({ name }) => `${name} = EXCLUDED.${name}`).join()}; TRUNCATE staging`;
 const save = "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
+const pool = new pg.Pool({ max: 1, allowExitOnIdle: true });
+pool.on('connect', client => client.on('error', () => {})).on('error', () => {}); // a cut connection fails the query, too
 const intoPostgres = committed({
   rows: 500,
-  transaction(work: (client: pg.Client) => Promise<void>) {
-    const client = new pg.Client();
-    client.on('error', () => {}); // a cut connection fails the query, too
-    const written = client
-      .connect()
-      .then(() => client.query(`BEGIN; ${setUp}`))
-      .then(() => work(client));
-    return written.then(() => client.query('COMMIT')).finally(() => client.end()); // without COMMIT, this rolls back
+  async transaction(work: (client: pg.PoolClient) => Promise<void>) {
+    const client = await pool.connect();
+    const written = client.query(`BEGIN; ${setUp}`).then(() => work(client));
+    const [end] = await Promise.allSettled([written.then(() => client.query('COMMIT'))]);
+    client.release(end.status === 'rejected'); // closes the connection of a failed one, which rolls back
+    if (end.status === 'rejected') throw end.reason;
   },
   load: async db => (await db.query("SELECT saved FROM checkpoints WHERE name = 'posts' FOR UPDATE")).rows[0]?.saved,
   save: (text, db) => db.query(save, [text]),

@@ -1,6 +1,7 @@
 import type { Work } from '../question.js';
 import { intoPostgres } from './into-postgres.js';
+import { postsOnce, toCsv } from './posts-once.js';
 
 export function run(work: Work): Promise<void> {
-  return intoPostgres(work, 'posts', '', '');
+  return intoPostgres(postsOnce(work), toCsv);
 }

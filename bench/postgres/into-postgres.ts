@@ -1,39 +1,41 @@
 import { finished } from 'node:stream/promises';
-import { type Activity, committed, dedupe, pipeline, tables } from 'millrace';
+import { committed, type Flow, pipeline } from 'millrace';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Work } from '../question.js';
-import { readPosts } from '../tables/read-posts.js';
 
 const SAVE =
   "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
 
-/** As the example does it. */
-export async function intoPostgres(
-  work: Work,
-  table: string,
-  before: string,
-  after: string,
+/** As the example does it. `toCsv` makes the lines of rows that are committed together. */
+export async function intoPostgres<T>(
+  rows: Flow<T>,
+  toCsv: (rows: readonly T[]) => string | Buffer,
+  { table = 'posts', before = '', after = '' } = {},
 ): Promise<void> {
+  const pool = new pg.Pool({ max: 1 });
   await pipeline(
-    readPosts(work),
-    dedupe(),
+    rows,
     committed({
-      transaction(work: (client: pg.Client) => Promise<void>) {
-        const client = new pg.Client();
-        const written = client
-          .connect()
-          .then(() => client.query(`BEGIN; ${before}`))
-          .then(() => work(client));
-        return written.then(() => client.query('COMMIT')).finally(() => client.end());
+      async transaction(work: (client: pg.PoolClient) => Promise<void>) {
+        const client = await pool.connect();
+        let hasFailed = true;
+        try {
+          await client.query(`BEGIN; ${before}`);
+          await work(client);
+          await client.query('COMMIT');
+          hasFailed = false;
+        } finally {
+          client.release(hasFailed);
+        }
       },
       load: async db => (await db.query('SELECT saved FROM checkpoints FOR UPDATE')).rows[0]?.saved,
       save: (text, db) => db.query(SAVE, [text]),
-      async write(posts: readonly Activity[], db) {
+      async write(rows: readonly T[], db) {
         const copy = db.query(copyFrom(`COPY ${table} FROM STDIN (FORMAT csv)`));
-        await finished(copy.end(posts.map(tables.toCsv()).join('').replaceAll('\0', '')));
+        await finished(copy.end(toCsv(rows)));
         if (after !== '') await db.query(after);
       },
     }),
   );
+  await pool.end();
 }

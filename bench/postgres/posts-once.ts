@@ -1,0 +1,14 @@
+import { type Activity, dedupe, type Flow, tables } from 'millrace';
+import type { Work } from '../question.js';
+import { readPosts } from '../tables/read-posts.js';
+
+/** The posts of the corpus, each once. */
+export function postsOnce(work: Work): Flow<Activity> {
+  return dedupe()(readPosts(work));
+}
+
+const lineOf = tables.toCsv();
+
+export function toCsv(posts: readonly Activity[]): string {
+  return posts.map(lineOf).join('').replaceAll('\0', '');
+}
