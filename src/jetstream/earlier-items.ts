@@ -57,7 +57,7 @@ export async function readPublished(
   const groups = readMessages(connection, {
     stream: stream.name,
     created: stream.created,
-    subject: `${subject}.*`,
+    subject: `${subject}.>`,
     after,
     until,
     headersOnly: true,

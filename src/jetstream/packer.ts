@@ -239,6 +239,8 @@ export class SubjectBatches {
 /** What is sent of an item. */
 export interface Outgoing {
   readonly id: string;
+  /** The number of its topic. */
+  readonly topic?: number;
   readonly payload: Uint8Array;
   readonly format: string | undefined;
   readonly tags: readonly string[];

@@ -25,6 +25,8 @@ export interface PublisherOptions {
   readonly name: string;
   readonly stream: OpenedStream;
   readonly subject: string;
+  /** How many topics the subjects are divided by. */
+  readonly topics: number;
   readonly flow: FlowIdentity;
   readonly maxInFlight: number;
   readonly commitIntervalMs: number;
@@ -140,8 +142,9 @@ export class Publisher {
     if (found === undefined) this.#batches.mustFit(item);
     this.#writer.passed();
     this.#counts.posts++;
+    const { stream, topics } = this.#options;
     if (found === undefined)
-      this.#batches.add(subjectNumber(item.id, this.#options.stream.subjects.length), item);
+      this.#batches.add(subjectNumber(item.id, stream.subjects.length, item.topic, topics), item);
     else if (found.bytes !== undefined) {
       this.#counts.messages++;
       this.#counts.bytes += found.bytes;

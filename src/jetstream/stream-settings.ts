@@ -58,23 +58,62 @@ function overlap(one: string, other: string): boolean {
 }
 
 /** The maximum number of subjects of a stream. */
-const MAX_SUBJECTS = 256;
+export const MAX_SUBJECTS = 256;
 
-/** The subjects of a stream, such as `posts.0` to `posts.7`. */
-export function subjectsOf(prefix: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `${prefix}.${index}`);
+/** The subjects of a stream, such as `posts.0` to `posts.7`; of several prefixes, those of one after the other. */
+export function subjectsOf(prefix: string | readonly string[], count: number): string[] {
+  const prefixes = typeof prefix === 'string' ? [prefix] : prefix;
+  return prefixes.flatMap(one => Array.from({ length: count }, (_, index) => `${one}.${index}`));
 }
 
-/** How many subjects of this prefix a stream has; `undefined` where they are not `posts.0` to `posts.N-1`. */
-export function countSubjects(prefix: string, subjects: readonly string[]): number | undefined {
+/** The topic of items that belong to none of those that are given. */
+export const OTHER = 'other';
+
+/**
+ * The prefixes of the subjects of each topic, such as `posts.en`, and at the end `posts.other`: in one order,
+ * whatever the order of the option, as positions are kept by the number of a subject.
+ */
+export function topicPrefixes(prefix: string, topics: readonly string[]): string[] {
+  return [...topics.toSorted(), OTHER].map(topic => `${prefix}.${topic}`);
+}
+
+/** What is wrong with the topics of a stream. */
+export function topicsProblem(value: unknown): string | undefined {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(isWord))
+    return 'must be an array of words of letters, digits, `-` and `_`, such as languages';
+  if (value.includes(OTHER)) return `must not have \`${OTHER}\`: it is that of all other items`;
+  return new Set(value).size === value.length ? undefined : 'must not have a topic twice';
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
+}
+
+/**
+ * How many subjects of this prefix a stream has, with `topics` of each topic; `undefined` where they are not
+ * `posts.0` to `posts.N-1`.
+ */
+export function countSubjects(
+  prefix: string,
+  subjects: readonly string[],
+  topics?: readonly string[],
+): number | undefined {
   const ours = new Set(subjects.filter(subject => subject.startsWith(`${prefix}.`)));
-  const isWhole = subjectsOf(prefix, ours.size).every(subject => ours.has(subject));
-  return ours.size > 0 && isWhole ? ours.size : undefined;
+  const prefixes = topics === undefined ? [prefix] : topicPrefixes(prefix, topics);
+  const count = ours.size / prefixes.length;
+  if (count < 1 || !Number.isInteger(count)) return undefined;
+  return subjectsOf(prefixes, count).every(subject => ours.has(subject)) ? count : undefined;
 }
 
-/** The number of the subject that a post goes to: by a checksum of its id, so all posts of an id are on one subject. */
-export function subjectNumber(id: string, count: number): number {
-  return crc32(id) % count;
+/**
+ * The number of the subject that a post goes to: by a checksum of its id, so all posts of an id are on one subject.
+ *
+ * @param count Of the subjects of all topics.
+ * @param topic Of how many topics, the number of its own.
+ */
+export function subjectNumber(id: string, count: number, topic = 0, topics = 1): number {
+  const each = count / topics;
+  return topic * each + (crc32(id) % each);
 }
 
 /** The settings of a stream that `toJetStream` makes. It is stored in files, and kept until its limits. */
@@ -154,6 +193,8 @@ export interface PublishedStream {
   readonly stream: string;
   /** The prefix of its subjects. */
   readonly subject: string;
+  /** The topics that have subjects of their own, and the others one of theirs. */
+  readonly topics?: readonly string[] | undefined;
   readonly create?: CreateStream | undefined;
 }
 
@@ -165,7 +206,7 @@ export interface PublishedStream {
 export async function openStream(
   connection: JetStreamConnection,
   call: string,
-  { stream, subject, create }: PublishedStream,
+  { stream, create, ...named }: PublishedStream,
 ): Promise<OpenedStream> {
   const { manager } = connection;
   const find = () =>
@@ -179,13 +220,13 @@ export async function openStream(
     info = await connection
       .repeat(
         `make the stream ${stream}`,
-        () => manager.streams.add({ name: stream, ...settingsOf(subject, create) }),
+        () => manager.streams.add({ name: stream, ...settingsOf(named, create) }),
         isInUse,
       )
       // Another process may have made the stream meanwhile.
       .catch(cause => (isInUse(cause) ? find() : Promise.reject(cause)));
   }
-  return openedStream(call, info, subject, create);
+  return openedStream(call, info, named, create);
 }
 
 /** A stream to read. */
@@ -212,7 +253,8 @@ export async function findStream(
   const info = waitForStream
     ? await connection.streamOnceMade(stream)
     : await connection.streamInfo(stream);
-  if (subjects === undefined) return openedStream(call, info, subject ?? stream, undefined);
+  if (subjects === undefined)
+    return openedStream(call, info, { subject: subject ?? stream }, undefined);
   // A mirror has no subjects of its own.
   const { subjects: own = [] } = info.config;
   const others = subjects.filter(one => own.length > 0 && !own.some(other => overlap(one, other)));
@@ -229,29 +271,39 @@ function mustKeep(call: string, { name, retention }: StreamConfig): void {
   if (retention !== 'limits') throw differs(call, name, [`retention is ${retention}, not limits`]);
 }
 
+/** What the subjects of a stream are called. */
+type Named = Pick<PublishedStream, 'subject' | 'topics'>;
+
+function prefixesOf({ subject, topics }: Named): readonly string[] {
+  return topics === undefined ? [subject] : topicPrefixes(subject, topics);
+}
+
 /** @throws JetStreamError where the stream has other settings than asked for. */
 function openedStream(
   call: string,
   info: StreamInfo,
-  subject: string,
+  named: Named,
   create: CreateStream | undefined,
 ): OpenedStream {
   const { config } = info;
-  const count = countSubjects(subject, config.subjects);
-  if (count === undefined)
+  const prefixes = prefixesOf(named);
+  const count = countSubjects(named.subject, config.subjects, named.topics);
+  if (count === undefined) {
+    const wanted = prefixes.map(prefix => `${prefix}.0, ${prefix}.1 and so on`);
     throw differs(call, config.name, [
-      `its subjects are ${config.subjects.join(', ')}, and must be ${subject}.0, ${subject}.1 and so on`,
+      `its subjects are ${config.subjects.join(', ')}, and must be ${wanted.join(', ')}`,
     ]);
+  }
   const wanted: Partial<StreamConfig> = {
     retention: 'limits',
-    ...(create !== undefined && settingsOf(subject, create)),
+    ...(create !== undefined && settingsOf(named, create)),
   };
   const differences = Object.entries(wanted).flatMap(([name, value]) => {
     const is = config[name as keyof StreamConfig];
     return shown(is) === shown(value) ? [] : [`${name} is ${shown(is)}, not ${shown(value)}`];
   });
   if (differences.length > 0) throw differs(call, config.name, differences);
-  return streamOf(info, subjectsOf(subject, count));
+  return streamOf(info, subjectsOf(prefixes, count));
 }
 
 function streamOf(
@@ -269,9 +321,9 @@ function streamOf(
 }
 
 /** The settings of a stream to make, by the names that the servers have for them. */
-function settingsOf(subject: string, create: CreateStream) {
+function settingsOf(named: Named, create: CreateStream) {
   return {
-    subjects: subjectsOf(subject, create.shares),
+    subjects: subjectsOf(prefixesOf(named), create.shares),
     storage: 'file',
     retention: 'limits',
     discard: create.discard,

@@ -5,6 +5,7 @@ import {
   func,
   milliseconds,
   type OptionTable,
+  optionError,
   record,
   required,
   whole,
@@ -30,9 +31,11 @@ import {
   type CreateStream,
   type CreateStreamOptions,
   checkCreate,
+  MAX_SUBJECTS,
   nameProblem,
   openStream,
   prefixProblem,
+  topicsProblem,
 } from './stream-settings.js';
 import { shareOfFlow } from './take-over.js';
 
@@ -54,6 +57,18 @@ export interface ToJetStreamOptions<T> extends JetStreamServers {
    * The prefix of its subjects. A post goes to one of `posts.0`, `posts.1` and so on, by a hash of its id.
    */
   readonly subject: string;
+  /**
+   * Topics that have subjects of their own, such as languages: with `['en', 'es']`, posts go to `posts.en.0` and so on,
+   * `posts.es.0` and so on, and those of no such topic to `posts.other.0` and so on. Each topic has as many subjects as
+   * `create.shares` says. Readers take one topic by `subject: 'posts.en'`, and all by `subjects: 'posts.>'`.
+   * @default none
+   */
+  readonly topics?: readonly string[] | undefined;
+  /**
+   * The topic of an item, such as `post => post.lang` or `post => post.tags[0]`; needed with `topics`. An item that comes
+   * again has the topic that it had.
+   */
+  readonly topic?: ((item: T) => string | undefined) | undefined;
   /**
    * The name under which the servers keep the cursor: the same script goes on from there, on any machine. One
    * process at a time publishes under a name. Where the source is a share, `-2-of-8` is added to it.
@@ -96,6 +111,8 @@ const OPTIONS = {
   ...SERVER_OPTIONS,
   stream: required(explained<string>('the name of the stream', nameProblem)),
   subject: required(explained<string>('the prefix of its subjects', prefixProblem)),
+  topics: explained<readonly string[]>('what has subjects of its own', topicsProblem),
+  topic: func('the topic of an item'),
   name: explained<string>('the name that the cursor is kept under', nameProblem),
   bucket: explained<string>('the bucket of publishers', nameProblem),
   create: record<CreateStreamOptions>('the settings of a stream to make'),
@@ -141,26 +158,60 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
     batch,
     id,
     payload,
+    topic,
     name,
     bucket = 'millrace',
     ...checked
   } = checkOptions<ToJetStreamOptions<T>, typeof OPTIONS>(call, OPTIONS, options);
+  const made = create && checkCreate(call, create);
+  const topicOf = checkTopics(call, checked.topics, topic, made?.shares);
   const plan: Plan<T> = {
     ...checked,
     bucket,
     access: accessOf(call, checked),
-    create: create && checkCreate(call, create),
+    create: made,
     name: name ?? checked.stream,
     pack: checkBatch(call, batch),
-    outgoing: (item, origin) => outgoingOf(item, origin, id, payload),
+    outgoing: (item, origin) => {
+      const outgoing = outgoingOf(item, origin, id, payload);
+      return topicOf === undefined ? outgoing : { ...outgoing, topic: topicOf(item) };
+    },
   };
   return ownSink((input, run = {}) => publish(plan, input, run));
+}
+
+/**
+ * The number of an item's topic, by the order of their subjects.
+ *
+ * @throws OptionError
+ */
+function checkTopics<T>(
+  call: string,
+  topics: readonly string[] | undefined,
+  topic: ((item: T) => string | undefined) | undefined,
+  shares = 1,
+): ((item: T) => number) | undefined {
+  if (topics === undefined && topic === undefined) return undefined;
+  if (topics === undefined)
+    throw optionError(call, 'topics', 'is missing: `topic` says of which of them an item is');
+  if (topic === undefined)
+    throw optionError(call, 'topic', 'is missing: it says which of `topics` an item is of');
+  const subjects = (topics.length + 1) * shares;
+  if (subjects > MAX_SUBJECTS)
+    throw optionError(
+      call,
+      'topics',
+      `are ${topics.length} and the others, with ${shares} subjects each: a stream has at most ${MAX_SUBJECTS}. Pass fewer, or fewer \`create.shares\``,
+    );
+  const numbers = new Map(topics.toSorted().map((name, number) => [name, number]));
+  return item => numbers.get(topic(item) ?? '') ?? topics.length;
 }
 
 interface Plan<T> {
   readonly access: Access;
   readonly stream: string;
   readonly subject: string;
+  readonly topics: readonly string[] | undefined;
   readonly name: string;
   readonly bucket: string;
   readonly create: CreateStream | undefined;
@@ -204,6 +255,7 @@ async function publish<T>(
       ...plan,
       key: keyOf(plan.name, flow),
       stream,
+      topics: (plan.topics?.length ?? 0) + 1,
       flow,
       packer: new Packer(plan.pack),
       progress,

@@ -1,0 +1,174 @@
+import fc from 'fast-check';
+import { Activity, collect, Flow, pipeline } from 'millrace';
+import {
+  type FromJetStreamOptions,
+  fromJetStream,
+  type ToJetStreamOptions,
+  toJetStream,
+} from 'millrace/jetstream';
+import { describe, expect, it } from 'vitest';
+import { countSubjects, subjectNumber, subjectsOf } from '../../src/jetstream/stream-settings.js';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
+import { numberedId } from './numbered-posts.js';
+
+const LANGUAGES = ['en', 'es', 'fr', 'und'];
+
+function post(number: number): Activity {
+  const lang = LANGUAGES[number % LANGUAGES.length];
+  return new Activity(
+    Buffer.from(
+      `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":${numberedId(number)},"lang":"${lang}"}`,
+    ),
+  );
+}
+
+const TOTAL = 400;
+
+/** Posts in batches of 20, with a cursor each. */
+function source(before?: (from: number) => void): Flow<Activity> {
+  return new Flow(
+    async function* ({ resume }) {
+      for (let from = Number(resume?.at ?? 0); from < TOTAL; from += 20) {
+        before?.(from);
+        yield {
+          items: Array.from({ length: 20 }, (_, index) => post(from + index)),
+          cursor: { at: from + 20 },
+        };
+      }
+    },
+    undefined,
+    [{ step: 'languages' }],
+  );
+}
+
+function idsOf(...languages: string[]): string[] {
+  const numbers = Array.from({ length: TOTAL }, (_, number) => number);
+  return numbers
+    .filter(number => languages.includes(LANGUAGES[number % LANGUAGES.length] as string))
+    .map(numberedId)
+    .toSorted();
+}
+
+const to = ({ url }: NatsNode) => ({
+  servers: url,
+  stream: 'posts',
+  subject: 'posts',
+  topics: ['es', 'en'],
+  topic: (post: Activity) => post.lang,
+  create: { maxBytes: 64 << 20, shares: 2, duplicateWindowMs: 1000 },
+});
+
+async function read({ url }: NatsNode, options: Partial<FromJetStreamOptions>): Promise<string[]> {
+  const from = fromJetStream({ servers: url, stream: 'posts', until: 'caught up', ...options });
+  return (await pipeline(from, collect())).map(({ id }) => id).toSorted();
+}
+
+describe.skipIf(!hasNatsServer).concurrent('subjects by topic', () => {
+  it('have the posts of their language, each once, also after a run that was ended', async () => {
+    await using node = await startNode();
+    const stop = new AbortController();
+    const stopped = pipeline(
+      source(from => {
+        if (from === 200) stop.abort(new Error('stopped'));
+      }),
+      toJetStream({ ...to(node), commitIntervalMs: 0, maxInFlight: 8 }),
+      { signal: stop.signal },
+    );
+    await expect(stopped).rejects.toThrow('stopped');
+    // Another order of the topics is the same.
+    const again = { ...to(node), topics: ['en', 'es'] };
+    expect(await pipeline(source(), toJetStream(again))).toMatchObject({ posts: TOTAL });
+    expect(await read(node, { subject: 'posts.en' })).toEqual(idsOf('en'));
+    expect(await read(node, { subject: 'posts.es' })).toEqual(idsOf('es'));
+    expect(await read(node, { subject: 'posts.other' })).toEqual(idsOf('fr', 'und'));
+    expect(await read(node, { subjects: 'posts.>' })).toEqual(idsOf(...LANGUAGES));
+    const shares = [1, 2].map(index => ({ subject: 'posts.en', share: { index, of: 2 } }));
+    const parts = await Promise.all(shares.map(share => read(node, share)));
+    expect(parts.flat().toSorted()).toEqual(idsOf('en'));
+  });
+
+  it('go on where a run has committed nothing of what it has published', async () => {
+    await using node = await startNode();
+    const stop = new AbortController();
+    let sent = 0;
+    const options = { ...to(node), commitIntervalMs: 600_000 };
+    const stopped = pipeline(source(), toJetStream(options), {
+      signal: stop.signal,
+      progress: ({ written }) => {
+        sent = written;
+        if (written > 0) stop.abort(new Error('stopped'));
+      },
+    });
+    await stopped.catch(error => expect(error).toMatchObject({ message: 'stopped' }));
+    await new Promise(resolve => setTimeout(resolve, 1500));
+    expect(await pipeline(source(), toJetStream(to(node)))).toMatchObject({ posts: TOTAL });
+    expect(await read(node, { subjects: 'posts.>' })).toEqual(idsOf(...LANGUAGES));
+    expect(sent).toBeGreaterThan(0);
+  });
+
+  it('are those of the stream, or the run is refused', async () => {
+    await using node = await startNode();
+    await pipeline(source(), toJetStream(to(node)));
+    const { create: _, ...others } = to(node);
+    for (const wrong of [
+      { ...others, topics: ['en'] },
+      { ...others, topics: ['en', 'es', 'fr'] },
+      { servers: node.url, stream: 'posts', subject: 'posts' },
+    ])
+      await expect(
+        pipeline(source(), toJetStream({ ...wrong, name: 'another' })),
+      ).rejects.toMatchObject({
+        failure: 'stream',
+        message: expect.stringContaining('posts.en.0'),
+      });
+  });
+});
+
+describe('topics', () => {
+  const topic = () => 'en';
+  it.each([
+    [{ topics: ['en'] }, /`topic` is missing/],
+    [{ topic }, /`topics` is missing/],
+    [{ topics: [], topic }, /an array of words/],
+    [{ topics: ['en.gb'], topic }, /an array of words/],
+    [{ topics: ['en', 'en'], topic }, /must not have a topic twice/],
+    [{ topics: ['other'], topic }, /must not have `other`/],
+    [
+      {
+        topics: Array.from({ length: 32 }, (_, number) => `t${number}`),
+        topic,
+        create: { maxBytes: 1 << 20 },
+      },
+      /at most 256/,
+    ],
+  ])('are refused at once: %o', (wrong, message) => {
+    const options = { stream: 'posts', subject: 'posts', ...wrong } as ToJetStreamOptions<Activity>;
+    expect(() => toJetStream(options)).toThrow(message);
+  });
+
+  it('have as many subjects each, and a post one of its topic, whatever their number', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 1, max: 9 }),
+        fc.nat(5),
+        fc.nat(),
+        (topics, shares, number, id) => {
+          const names = [...topics.toSorted(), 'other'];
+          const all = subjectsOf(
+            names.map(name => `posts.${name}`),
+            shares,
+          );
+          expect(countSubjects('posts', all.toReversed(), topics)).toBe(shares);
+          expect(countSubjects('posts', all.slice(1), topics)).toBeUndefined();
+          expect(countSubjects('posts', [...all, 'posts.0'], topics)).toBeUndefined();
+          expect(countSubjects(`posts.${names[0]}`, all)).toBe(shares);
+          const topic = number % names.length;
+          const subject = all[subjectNumber(`${id}`, all.length, topic, names.length)];
+          const inTopic = subjectNumber(`${id}`, shares);
+          expect(subject).toBe(`posts.${names[topic]}.${inTopic}`);
+        },
+      ),
+    );
+  });
+});
