@@ -20,6 +20,7 @@ import { MACHINE, type Recorded, raceChart, readRecord, record } from './record.
 import { ONE_RUN, report } from './report.js';
 import { rulesQuestion } from './rules.js';
 import { search } from './search.js';
+import { storedDeleted } from './stored-deleted.js';
 import { storedFiles, storedFilesSecond } from './stored-files.js';
 import { summary } from './summary.js';
 import { tables } from './tables.js';
@@ -28,6 +29,7 @@ import { tombstones } from './tombstones.js';
 const QUESTIONS: readonly Question[] = [
   storedFiles,
   storedFilesSecond,
+  storedDeleted,
   parsedPath,
   jobs,
   jobsToFiles,

@@ -1,19 +1,305 @@
-import type { Activity } from './activity.js';
+import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
+import { MemberSpans, type WantedMembers } from '../json/member-spans.js';
+import { Activity } from './activity.js';
+import { IdNumber } from './id-number.js';
+
+/** What an id is of; these add up. */
+export const ID_OF = {
+  post: 0,
+  /** Another version of the post. */
+  version: 1,
+  /** The author. */
+  user: 2,
+  /** Of a post that is quoted. */
+  quoted: 4,
+} as const;
+
+/** Numbers for each id: what it is of, and two halves of 32 bits. */
+export const SHOWN_INTS = 3;
+
+const number = new IdNumber();
 
 /**
- * Reports the ids of a post, of its other versions, and of its author; and the same for the posts that it shares
- * and quotes.
- *
- * @throws DataError where one of them lacks what all posts have.
+ * The ids of a post, of its other versions, and of its author; and the same for the posts that it shares and quotes.
+ * They are read from the bytes of a post that is printed as usual, and by `Activity` from others. Ids that are not 64-bit
+ * integers are left out.
  */
-export function eachShownId(
-  activity: Activity,
-  found: (of: 'post' | 'user', id: string) => void,
-): void {
-  const { id, versionIds, author, retweeted, quoted } = activity;
-  found('post', id);
-  for (const version of versionIds) found('post', version);
-  found('user', author.id);
-  if (retweeted !== undefined) eachShownId(retweeted, found);
-  if (quoted !== undefined) eachShownId(quoted, found);
+export class ShownIds {
+  /** Of the post that was read last, in the first `length` numbers. */
+  numbers = new Uint32Array(16 * SHOWN_INTS);
+  length = 0;
+  readonly #spanned: SpannedIds | undefined;
+
+  constructor() {
+    try {
+      this.#spanned = new SpannedIds(this);
+    } catch {
+      // WebAssembly gets no memory.
+    }
+  }
+
+  /** @throws DataError where one of the posts lacks what all posts have. */
+  read(content: Buffer, start: number, end: number): void {
+    this.length = 0;
+    if (this.#spanned?.read(content, start, end) === true) return;
+    this.length = 0;
+    this.#addAll(new Activity(content.subarray(start, end)), 0);
+  }
+
+  add(of: number, high: number, low: number): void {
+    if (this.length === this.numbers.length) {
+      const grown = new Uint32Array(2 * this.length);
+      grown.set(this.numbers);
+      this.numbers = grown;
+    }
+    this.numbers[this.length] = of;
+    this.numbers[this.length + 1] = high;
+    this.numbers[this.length + 2] = low;
+    this.length += SHOWN_INTS;
+  }
+
+  #addAll({ id, versionIds, author, retweeted, quoted }: Activity, within: number): void {
+    this.#addText(within + ID_OF.post, id);
+    for (const version of versionIds)
+      if (version !== id) this.#addText(within + ID_OF.version, version);
+    this.#addText(within + ID_OF.user, author.id);
+    if (retweeted !== undefined) this.#addAll(retweeted, within);
+    if (quoted !== undefined) this.#addAll(quoted, ID_OF.quoted);
+  }
+
+  #addText(of: number, id: string): void {
+    if (number.parse(id) || parseLoosely(id)) this.add(of, number.high, number.low);
+  }
+}
+
+/** Also an id with zeros at the start, which the exact parser does not take. */
+function parseLoosely(id: string): boolean {
+  if (!/^\d{1,20}$/.test(id)) return false;
+  const value = BigInt(id);
+  number.high = Number(value >> 32n);
+  number.low = Number(value & 0xffffffffn);
+  return number.high < 2 ** 32;
+}
+
+const USER = { id_str: true, screen_name: true, name: true } as const;
+const ACTOR = { id: true, preferredUsername: true, displayName: true } as const;
+
+/** A post of either format, and the posts within it. */
+function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): WantedMembers {
+  return {
+    id: true,
+    id_str: true,
+    edit_history: true,
+    created_at: true,
+    postedTime: true,
+    user: USER,
+    actor: ACTOR,
+    verb: true,
+    retweeted_status: shared,
+    object: shared,
+    quoted_status: quoted,
+    twitter_quoted_status: quoted,
+  };
+}
+
+const QUOTED = membersOf(true, true);
+const MEMBERS = membersOf(membersOf(true, QUOTED), QUOTED);
+
+/** Where the members of an author are among the spans. */
+interface AuthorPlaces {
+  readonly object: number;
+  readonly id: number;
+  readonly handle: number;
+  readonly name: number;
+}
+
+/** The same of a post within another, in one of the formats. */
+interface NestedPlaces {
+  readonly object: number;
+  /** Absent where posts are within each other in more ways than usual. */
+  readonly post: PostPlaces | undefined;
+}
+
+interface PostPlaces {
+  readonly id: number;
+  readonly idString: number;
+  readonly history: number;
+  readonly createdAt: number;
+  readonly postedTime: number;
+  readonly user: AuthorPlaces;
+  readonly actor: AuthorPlaces;
+  readonly verb: number;
+  readonly retweeted: NestedPlaces;
+  readonly object: NestedPlaces;
+  readonly quoted: NestedPlaces;
+  readonly quotedActivity: NestedPlaces;
+}
+
+const SHARE = Buffer.from('"share"');
+const INITIAL = Buffer.from('{"initial_tweet_id":"');
+const VERSIONS = Buffer.from(',"edit_tweet_ids":[');
+
+/** Reads what `ShownIds` has from the members of a post. */
+class SpannedIds {
+  readonly #ids: ShownIds;
+  readonly #spans = new MemberSpans(MEMBERS);
+  readonly #root: PostPlaces;
+
+  /** @throws RangeError where WebAssembly gets no memory. */
+  constructor(ids: ShownIds) {
+    this.#ids = ids;
+    this.#root = placesOf(MEMBERS);
+  }
+
+  /** `false` where it is left to `Activity`, which also gives the exact error. */
+  read(content: Buffer, start: number, end: number): boolean {
+    return this.#spans.find(content, start, end) && this.#addPost(this.#root, 0);
+  }
+
+  #addPost(post: PostPlaces, within: number): boolean {
+    const spans = this.#spans;
+    const isOriginal = spans.startOf(post.createdAt) !== 0;
+    if (isOriginal === (spans.startOf(post.postedTime) !== 0)) return false;
+    if (!this.#addId(post, within)) return false;
+    if (spans.startOf(post.history) !== 0 && !this.#addVersions(post.history, within)) return false;
+    if (!this.#addAuthor(post, within + ID_OF.user)) return false;
+    if (isOriginal)
+      return this.#addNested(post.retweeted, within) && this.#addNested(post.quoted, ID_OF.quoted);
+    const verb = spans.startOf(post.verb);
+    if (verb !== 0 && spans.hasEscapes(post.verb)) return false;
+    const isShare = verb !== 0 && this.#isAt(verb, SHARE);
+    if (isShare && !this.#addNested(post.object, within)) return false;
+    return this.#addNested(post.quotedActivity, ID_OF.quoted);
+  }
+
+  /** `id` counts where it is a text, and `id_str` elsewhere. */
+  #addId({ id, idString }: PostPlaces, within: number): boolean {
+    const spans = this.#spans;
+    const isText = spans.bytes[spans.startOf(id)] === QUOTE;
+    return this.#addDigits(isText ? id : idString, isText, within + ID_OF.post);
+  }
+
+  #addAuthor({ user, actor }: PostPlaces, of: number): boolean {
+    const spans = this.#spans;
+    const isUser = spans.startOf(user.object) !== 0;
+    if (isUser === (spans.startOf(actor.object) !== 0)) return false;
+    const author = isUser ? user : actor;
+    if (spans.bytes[spans.startOf(author.object)] !== OPEN_OBJECT) return false;
+    const { handle, name } = author;
+    if (spans.bytes[spans.startOf(handle)] !== QUOTE || spans.hasEscapes(handle)) return false;
+    // Its escapes may be invalid.
+    if (spans.hasEscapes(name)) {
+      const text = spans.bytes.toString('utf8', spans.startOf(name), spans.endOf(name));
+      if (!isJson(text)) return false;
+    }
+    return this.#addDigits(author.id, !isUser, of);
+  }
+
+  #addNested({ object, post }: NestedPlaces, within: number): boolean {
+    const start = this.#spans.startOf(object);
+    if (start === 0 || this.#spans.bytes[start] !== OPEN_OBJECT) return true;
+    return post !== undefined && this.#addPost(post, within);
+  }
+
+  /** The digits of a text, or those after its last colon. */
+  #addDigits(member: number, hasPrefix: boolean, of: number): boolean {
+    const spans = this.#spans;
+    const { bytes } = spans;
+    const start = spans.startOf(member);
+    if (bytes[start] !== QUOTE) return false;
+    const end = spans.endOf(member) - 1;
+    let at = end;
+    while (isDigit(bytes[at - 1]!)) at--;
+    if (at === end || (at !== start + 1 && !(hasPrefix && bytes[at - 1] === COLON))) return false;
+    return this.#addNumber(at, of);
+  }
+
+  #addNumber(start: number, of: number): boolean {
+    if (!number.parseDigits(this.#spans.bytes, start)) return false;
+    this.#ids.add(of, number.high, number.low);
+    return true;
+  }
+
+  /** Reads them as the service prints them. The id of the post itself is the one before them. */
+  #addVersions(member: number, within: number): boolean {
+    const ids = this.#ids;
+    const { bytes } = this.#spans;
+    const [high, low] = [ids.numbers[ids.length - 2], ids.numbers[ids.length - 1]];
+    let at = this.#spans.startOf(member);
+    if (!this.#isAt(at, INITIAL)) return false;
+    at = afterDigits(bytes, at + INITIAL.length);
+    if (bytes[at] !== QUOTE || !this.#isAt(at + 1, VERSIONS)) return false;
+    at += VERSIONS.length;
+    do {
+      const start = at + 2;
+      if (bytes[at + 1] !== QUOTE || !number.parseDigits(bytes, start)) return false;
+      if (number.high !== high || number.low !== low)
+        ids.add(within + ID_OF.version, number.high, number.low);
+      at = afterDigits(bytes, start);
+      if (bytes[at++] !== QUOTE) return false;
+    } while (bytes[at] === COMMA);
+    return bytes[at] === CLOSE_ARRAY && bytes[at + 1] === CLOSE_OBJECT;
+  }
+
+  #isAt(start: number, text: Buffer): boolean {
+    const { bytes } = this.#spans;
+    for (let at = 0; at < text.length; at++) if (bytes[start + at] !== text[at]) return false;
+    return true;
+  }
+}
+
+/** Members have places in the order in which they are listed, each before its own members. */
+function placesOf(members: WantedMembers): PostPlaces {
+  const places = new Map<string, number>();
+  const list = (wanted: WantedMembers, path: string) => {
+    for (const [key, nested] of Object.entries(wanted)) {
+      places.set(path + key, places.size);
+      if (nested !== true) list(nested, `${path}${key}.`);
+    }
+  };
+  list(members, '');
+  const author = (path: string, handle: string, name: string, id: string) => ({
+    object: places.get(path)!,
+    id: places.get(`${path}.${id}`)!,
+    handle: places.get(`${path}.${handle}`)!,
+    name: places.get(`${path}.${name}`)!,
+  });
+  const nested = (path: string) => ({
+    object: places.get(path)!,
+    post: places.has(`${path}.id`) ? post(`${path}.`) : undefined,
+  });
+  const post = (path: string): PostPlaces => ({
+    id: places.get(`${path}id`)!,
+    idString: places.get(`${path}id_str`)!,
+    history: places.get(`${path}edit_history`)!,
+    createdAt: places.get(`${path}created_at`)!,
+    postedTime: places.get(`${path}postedTime`)!,
+    user: author(`${path}user`, 'screen_name', 'name', 'id_str'),
+    actor: author(`${path}actor`, 'preferredUsername', 'displayName', 'id'),
+    verb: places.get(`${path}verb`)!,
+    retweeted: nested(`${path}retweeted_status`),
+    object: nested(`${path}object`),
+    quoted: nested(`${path}quoted_status`),
+    quotedActivity: nested(`${path}twitter_quoted_status`),
+  });
+  return post('');
+}
+
+function afterDigits(bytes: Buffer, start: number): number {
+  let at = start;
+  while (isDigit(bytes[at]!)) at++;
+  return at;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

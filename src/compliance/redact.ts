@@ -1,7 +1,7 @@
 import { Activity } from '../activity/activity.js';
 import { JsonObject } from '../json/json-object.js';
 import { formatSent } from '../time.js';
-import type { Tombstones } from './tombstones.js';
+import type { PostTombstone, Tombstones, UserTombstone } from './tombstones.js';
 
 /** Why a post must not be shown. */
 export type HiddenReason =
@@ -157,21 +157,41 @@ function visit(
 function hiddenBy(
   tombstones: Tombstones,
   activity: Activity,
-  { country, earlierVersions = 'hide' }: VisibilityOptions,
+  options: VisibilityOptions,
 ): HiddenReason | undefined {
-  const isWithheld = (countries: readonly string[] | undefined) =>
-    countries?.some(code => EVERYWHERE.includes(code) || code === country?.toUpperCase()) === true;
   const post = tombstones.post(activity.id);
   // Deleting one version of a post deletes all of them.
-  if (post?.deleted || activity.versionIds.some(id => tombstones.post(id)?.deleted))
-    return 'deleted';
-  if (post?.dropped?.[1]) return 'dropped';
-  if (post?.edited && earlierVersions === 'hide') return 'edited';
-  if (isWithheld(post?.withheld?.[1])) return 'withheld';
-  const user = tombstones.user(activity.author.id);
-  if (user?.deleted?.[1]) return 'user deleted';
-  if (user?.protected?.[1]) return 'user protected';
-  if (user?.suspended?.[1]) return 'user suspended';
-  if (isWithheld(user?.withheld?.[1])) return 'user withheld';
-  return undefined;
+  if (activity.versionIds.some(id => tombstones.post(id)?.deleted)) return 'deleted';
+  return (
+    (post && hiddenByPost(post, options)) ??
+    hiddenByUser(tombstones.user(activity.author.id) ?? {}, options)
+  );
+}
+
+/** Why the tombstone of a post hides it. */
+export function hiddenByPost(
+  post: PostTombstone,
+  { country, earlierVersions = 'hide' }: VisibilityOptions,
+): HiddenReason | undefined {
+  if (post.deleted) return 'deleted';
+  if (post.dropped?.[1]) return 'dropped';
+  if (post.edited && earlierVersions === 'hide') return 'edited';
+  return isWithheld(post.withheld, country) ? 'withheld' : undefined;
+}
+
+/** Why the tombstone of a user hides the user's posts. */
+export function hiddenByUser(
+  user: UserTombstone,
+  { country }: VisibilityOptions,
+): HiddenReason | undefined {
+  if (user.deleted?.[1]) return 'user deleted';
+  if (user.protected?.[1]) return 'user protected';
+  if (user.suspended?.[1]) return 'user suspended';
+  return isWithheld(user.withheld, country) ? 'user withheld' : undefined;
+}
+
+function isWithheld(withheld: PostTombstone['withheld'], country: string | undefined): boolean {
+  return (withheld?.[1] ?? []).some(
+    code => EVERYWHERE.includes(code) || code === country?.toUpperCase(),
+  );
 }

@@ -26,13 +26,12 @@ const CURSOR = 0x63;
 /** Ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
-/** The key of a look-up, which is copied. */
+/** The key of a look-up, which LMDB copies. */
 const looked = Buffer.alloc(9);
 
 /** The used part of an LMDB root. The types of lmdb would require compiler options of the consumer. */
 interface TombstoneRoot {
   getBinary(key: Buffer): Buffer | undefined;
-  doesExist(key: Buffer): boolean;
   getStats(): object;
   getKeysCount(range: { readonly start: Buffer; readonly end: Buffer }): number;
   put(key: Buffer, value: Buffer): Promise<boolean>;
@@ -73,19 +72,17 @@ export class Tombstones {
   }
 
   /**
-   * Whether there is a tombstone of the post or user with this id, given as its halves: many are looked up for each post.
+   * The same for an id given as its halves, without making a text of it: many are looked up for each post.
    *
    * @internal
    */
-  has(of: 'post' | 'user', high: number, low: number): boolean {
-    looked[0] = of === 'post' ? POST : USER;
-    looked.writeUInt32BE(high, 1);
-    looked.writeUInt32BE(low, 5);
-    try {
-      return this.#marks.root.doesExist(looked);
-    } catch (cause) {
-      throw anyStorageError('read the tombstones in', this.folder, cause);
-    }
+  postAt(high: number, low: number): PostTombstone | undefined {
+    return this.#read(keyAt(POST, high, low), decodeTombstone<PostTombstone>);
+  }
+
+  /** @internal */
+  userAt(high: number, low: number): UserTombstone | undefined {
+    return this.#read(keyAt(USER, high, low), decodeTombstone<UserTombstone>);
   }
 
   /** The cursor of the source with that name, from the last `record` that had one. */
@@ -207,6 +204,14 @@ function keyOf(kind: number, id: string): Buffer | undefined {
   key[0] = kind;
   key.writeBigUInt64BE(number, 1);
   return key;
+}
+
+/** The same, valid until the next call. */
+function keyAt(kind: number, high: number, low: number): Buffer {
+  looked[0] = kind;
+  looked.writeUInt32BE(high, 1);
+  looked.writeUInt32BE(low, 5);
+  return looked;
 }
 
 function cursorKey(source: string): Buffer {

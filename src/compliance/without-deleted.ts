@@ -1,11 +1,12 @@
 import { Activity } from '../activity/activity.js';
+import { ID_OF } from '../activity/shown-ids.js';
 import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
 import { stepOperator } from '../engine/planned.js';
-import { type RowFields, SHOWN_INTS } from '../engine/row-fields.js';
+import { ROW_ID_INTS, type RowFields } from '../engine/row-fields.js';
 import type { Rows } from '../engine/rows.js';
 import type { Operator, Run } from '../flow/flow.js';
-import { type RedactOptions, redact } from './redact.js';
+import { hiddenByPost, hiddenByUser, type RedactOptions, redact } from './redact.js';
 import { Tombstones } from './tombstones.js';
 
 export const REDACT_OPTIONS = {
@@ -66,36 +67,66 @@ export function withoutDeleted(
   return stepOperator({ identity, start, fields: { shownIds: true } });
 }
 
-/** Redacts the posts that have anything to do with a tombstone, which are few. */
+/** Redacts the posts that have anything to do with a tombstone. */
 async function withoutHidden(
   tombstones: Tombstones,
   { file, rows }: Rows,
   options: RedactOptions,
 ): Promise<Uint32Array> {
-  const marked = markedRows(tombstones, file.fields);
-  const suspects = marked.size === 0 ? new Uint32Array() : rows.filter(row => marked.has(row));
-  if (suspects.length === 0) return rows;
-  const posts = await file.posts(suspects);
-  const hidden = new Set<number>();
-  const changed = new Map<number, Activity>();
-  for (const [at, row] of suspects.entries()) {
-    const redacted = redact(tombstones, new Activity(posts[at]!), options);
-    if (redacted.activity === undefined) hidden.add(row);
-    else if (redacted.changed) changed.set(row, redacted.activity);
+  const states = statesOf(tombstones, file.fields, rows, options);
+  const suspects = rows.filter(row => states[row] === SUSPECT);
+  if (suspects.length > 0) {
+    const posts = await file.posts(suspects);
+    const changed = new Map<number, Activity>();
+    for (const [at, row] of suspects.entries()) {
+      const redacted = redact(tombstones, new Activity(posts[at]!), options);
+      if (redacted.activity === undefined) states[row] = HIDDEN;
+      else if (redacted.changed) changed.set(row, redacted.activity);
+    }
+    if (changed.size > 0) file.replace(Uint32Array.from(changed.keys()), [...changed.values()]);
   }
-  if (changed.size > 0) file.replace(Uint32Array.from(changed.keys()), [...changed.values()]);
-  return hidden.size === 0 ? rows : rows.filter(row => !hidden.has(row));
+  return rows.filter(row => states[row] !== HIDDEN);
 }
 
-/** The posts of which any id has a tombstone. */
-function markedRows(tombstones: Tombstones, { shownIds, shownCount }: RowFields): Set<number> {
-  const marked = new Set<number>();
-  for (let at = 0; at < shownCount; at += SHOWN_INTS)
-    if (
-      tombstones.has(shownIds[at + 1] === 1 ? 'user' : 'post', shownIds[at + 2]!, shownIds[at + 3]!)
-    )
-      marked.add(shownIds[at]!);
-  return marked;
+// What is known of a post from its ids.
+const SHOWN = 1;
+/** There is a tombstone of one of its ids. */
+const SUSPECT = 2;
+const HIDDEN = 3;
+
+/** For each post of the file its state; 0 for those that are not among the rows. */
+function statesOf(
+  tombstones: Tombstones,
+  { count, shownIds, shownCount }: RowFields,
+  rows: Uint32Array,
+  options: RedactOptions,
+): Uint8Array {
+  const states = new Uint8Array(count);
+  for (const row of rows) states[row] = SHOWN;
+  for (let at = 0; at < shownCount; at += ROW_ID_INTS) {
+    const row = shownIds[at]!;
+    if (states[row] === 0 || states[row] === HIDDEN) continue;
+    const of = shownIds[at + 1]!;
+    const [high, low] = [shownIds[at + 2]!, shownIds[at + 3]!];
+    const isHidden =
+      (of & ID_OF.user) !== 0
+        ? isHiddenBy(tombstones.userAt(high, low), user => hiddenByUser(user, options))
+        : isHiddenBy(tombstones.postAt(high, low), post =>
+            of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
+          );
+    // A mask is made of the post, and one that quotes a hidden post stays without it.
+    const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
+    if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
+  }
+  return states;
+}
+
+/** `undefined` where there is no tombstone. */
+function isHiddenBy<Mark>(
+  mark: Mark | undefined,
+  reasonOf: (mark: Mark) => unknown,
+): boolean | undefined {
+  return mark === undefined ? undefined : reasonOf(mark) !== undefined;
 }
 
 /** @throws OptionError */

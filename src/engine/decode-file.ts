@@ -4,6 +4,7 @@ import { parseInStreamMessage } from '../activity/in-stream-message.js';
 import { leadingIdStart } from '../activity/leading-id.js';
 import { matchesAtEnd } from '../activity/matching-rules.js';
 import type { PostKey } from '../activity/post-keys.js';
+import { ShownIds } from '../activity/shown-ids.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
 import { isZstd } from '../gzip/zstd-frames.js';
@@ -18,7 +19,7 @@ import { RowFields } from './row-fields.js';
 export interface Fields {
   readonly id: boolean;
   readonly tags: boolean;
-  /** The ids of a post, of the posts within it, and of their authors. */
+  /** See `ShownIds`. */
   readonly shownIds?: boolean | undefined;
   readonly keys: readonly PostKey[];
 }
@@ -136,6 +137,8 @@ function startIn(bytes: Buffer, record: Buffer): number {
 }
 
 const number = new IdNumber();
+/** One for all files of a thread. */
+let shownIds: ShownIds | undefined;
 
 class Posts implements Decoded {
   /**
@@ -179,7 +182,7 @@ class Posts implements Decoded {
       const matches = matchesAtEnd(bytes, start, end) ?? this.#activity(start, end);
       fields.setTags(row, matches.tags);
     }
-    if (this.#needsMore) this.#addMore(row, this.#activity(start, end));
+    this.#addMore(row, start, end);
   }
 
   #addOther(start: number, end: number): void {
@@ -192,16 +195,16 @@ class Posts implements Decoded {
     const row = this.fields.add(start, end - start);
     if (this.#wanted.id) this.#setId(row, activity);
     if (this.#wanted.tags) this.fields.setTags(row, activity.tags);
-    if (this.#needsMore) this.#addMore(row, activity);
+    this.#addMore(row, start, end, activity);
   }
 
-  get #needsMore(): boolean {
-    return this.#wanted.keys.length > 0 || this.#wanted.shownIds === true;
-  }
-
-  #addMore(row: number, activity: Activity): void {
-    if (this.#wanted.keys.length > 0) this.fields.setKeysOf(row, activity);
-    if (this.#wanted.shownIds === true) this.fields.setShownIds(row, activity);
+  #addMore(row: number, start: number, end: number, activity?: Activity): void {
+    const { keys, shownIds: hasIds } = this.#wanted;
+    if (keys.length > 0) this.fields.setKeysOf(row, activity ?? this.#activity(start, end));
+    if (hasIds !== true) return;
+    shownIds ??= new ShownIds();
+    shownIds.read(this.bytes, start, end);
+    this.fields.setShownIds(row, shownIds);
   }
 
   #setId(row: number, { id }: Activity): void {

@@ -1,14 +1,13 @@
 import type { Activity } from '../activity/activity.js';
-import { IdNumber } from '../activity/id-number.js';
 import { POST_KEYS, type PostKey } from '../activity/post-keys.js';
-import { eachShownId } from '../activity/shown-ids.js';
+import { SHOWN_INTS, type ShownIds } from '../activity/shown-ids.js';
 
 /** Numbers for each post: where it is, its id in two halves, and the index of its tags and keys. */
 const COLUMNS = 6;
 /** Numbers for each id in `shownIds`. */
-export const SHOWN_INTS = 4;
-
-const number = new IdNumber();
+export const ROW_ID_INTS = 1 + SHOWN_INTS;
+/** Most posts share and quote no other. */
+const IDS_A_POST = 2;
 
 /** What crosses from one thread to another; `numbers` is transferred. */
 export interface RowFieldsData {
@@ -43,9 +42,8 @@ export class RowFields implements RowFieldsData {
   readonly keySets: (readonly (string | number)[])[];
   readonly keyNames: readonly PostKey[];
   /**
-   * Where they are wanted, the ids of each post, of the posts within it, and of their authors, in the order of the
-   * posts: the row, 1 for a user, and two halves, in the first `shownCount` numbers. Ids that are not 64-bit integers
-   * are left out.
+   * Where they are wanted, the ids of each post as `ShownIds` has them, in the order of the posts: the row, what it is of,
+   * and two halves, in the first `shownCount` numbers.
    */
   shownIds: Uint32Array;
   shownCount: number;
@@ -130,18 +128,14 @@ export class RowFields implements RowFieldsData {
     this.keys[row] = index;
   }
 
-  /** @throws DataError where a post within it lacks what all posts have. */
-  setShownIds(row: number, activity: Activity): void {
-    eachShownId(activity, (of, id) => {
-      if (!number.parse(id) && !parseLoosely(id)) return;
-      const at = this.shownCount;
-      if (at + SHOWN_INTS > this.shownIds.length) this.#growShown();
-      this.shownIds[at] = row;
-      this.shownIds[at + 1] = of === 'user' ? 1 : 0;
-      this.shownIds[at + 2] = number.high;
-      this.shownIds[at + 3] = number.low;
-      this.shownCount = at + SHOWN_INTS;
-    });
+  setShownIds(row: number, { numbers, length }: ShownIds): void {
+    const size = (length / SHOWN_INTS) * ROW_ID_INTS;
+    if (this.shownCount + size > this.shownIds.length) this.#growShown(size);
+    for (let at = 0; at < length; ) {
+      this.shownIds[this.shownCount++] = row;
+      for (const end = at + SHOWN_INTS; at < end; at++)
+        this.shownIds[this.shownCount++] = numbers[at]!;
+    }
   }
 
   /** A copy of where the posts are in their file. */
@@ -167,8 +161,9 @@ export class RowFields implements RowFieldsData {
     this.keys = column(5);
   }
 
-  #growShown(): void {
-    const grown = new Uint32Array(2 * this.shownIds.length + SHOWN_INTS * this.starts.length + 64);
+  #growShown(size: number): void {
+    const some = Math.max(size, IDS_A_POST * ROW_ID_INTS * this.starts.length);
+    const grown = new Uint32Array(2 * this.shownIds.length + some);
     grown.set(this.shownIds);
     this.shownIds = grown;
   }
@@ -182,15 +177,6 @@ export class RowFields implements RowFieldsData {
     this.numbers = numbers;
     this.#divide();
   }
-}
-
-/** Also an id with zeros at the start, which the exact parser does not take. */
-function parseLoosely(id: string): boolean {
-  if (!/^\d{1,20}$/.test(id)) return false;
-  const value = BigInt(id);
-  number.high = Number(value >> 32n);
-  number.low = Number(value & 0xffffffffn);
-  return number.high < 2 ** 32;
 }
 
 /**
