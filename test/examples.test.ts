@@ -11,13 +11,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
-import { bySuite, isSlowSuite } from './slow-suite.js';
+import { bySuite, isSlowSuite, isWholeCheck } from './slow-suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 /**
- * Each example makes up the posts of a month. In the slow suite, most run a second time, and those run that do what
- * the scripts of pages and the tests of shares, merges, SQLite and JetStream do, too.
+ * Each example makes up the posts of a month. In the normal suite, those do not run that do what the scripts of
+ * pages and the tests of shares, merges, SQLite and JetStream do, too. In the slow suite, most run a second time.
  */
 const runsTwice = isSlowSuite;
 let folder: string;
@@ -100,7 +100,7 @@ describe('the examples work as described', () => {
     expect(stdout).toContain('┤');
   });
 
-  it.runIf(isSlowSuite)(
+  it.runIf(isWholeCheck)(
     '01-search-to-files: writes the same files when it is run again',
     async () => {
       const first = await run('01-search-to-files.ts');
@@ -189,7 +189,7 @@ describe('the examples work as described', () => {
     expect(await run('27-damaged-again.ts')).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it.runIf(isSlowSuite)(
+  it.runIf(isWholeCheck)(
     '06-job-to-files: writes every post of a job, and nothing when it is run again',
     async () => {
       const first = await run('06-job-to-files.ts');
@@ -230,7 +230,7 @@ describe('the examples work as described', () => {
     }
   });
 
-  it.runIf(isSlowSuite)(
+  it.runIf(isWholeCheck)(
     '08-replay-to-files: writes every post of the window once, in hourly files',
     async () => {
       const first = await run('08-replay-to-files.ts');
@@ -358,7 +358,7 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/^\d+ likes: \S/m);
   });
 
-  it.runIf(isSlowSuite)(
+  it.runIf(isWholeCheck)(
     '15-into-sqlite: every post once, and nothing more to do when it is run again',
     async () => {
       const first = await run('15-into-sqlite.ts');
@@ -371,7 +371,7 @@ describe('the examples work as described', () => {
     },
   );
 
-  it.runIf(isSlowSuite)(
+  it.runIf(isWholeCheck)(
     '22-into-duckdb: every post once, and nothing more to do when it is run again',
     async () => {
       const first = await run('22-into-duckdb.ts');
@@ -385,7 +385,7 @@ describe('the examples work as described', () => {
     },
   );
 
-  it.runIf(isSlowSuite)(
+  it.runIf(isWholeCheck)(
     '17-search-to-csv: writes rows with the chosen columns, the same when it is run again',
     async () => {
       const first = await run('17-search-to-csv.ts');
@@ -407,7 +407,7 @@ describe('the examples work as described', () => {
     },
   );
 
-  it.runIf(isSlowSuite)(
+  it.runIf(isWholeCheck)(
     '18-job-to-parquet: asks DuckDB about a dataset, the same when it is run again',
     async () => {
       const first = await run('18-job-to-parquet.ts');
@@ -424,7 +424,7 @@ describe('the examples work as described', () => {
     },
   );
 
-  it.runIf(isSlowSuite)('16-shares: four processes find what one finds', async () => {
+  it.runIf(isWholeCheck)('16-shares: four processes find what one finds', async () => {
     const { code, stdout } = await run('16-shares.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
     expect(counts.length).toBe(5);
@@ -434,7 +434,7 @@ describe('the examples work as described', () => {
     expect(code).toBe(0);
   });
 
-  it.runIf(isSlowSuite)('14-several-searches: every post that a search finds, once', async () => {
+  it.runIf(isWholeCheck)('14-several-searches: every post that a search finds, once', async () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);
     const [, posts, found] = /^(\d+) posts, of (\d+) found by 3/.exec(first.stdout) ?? [];
@@ -496,11 +496,11 @@ describe('the examples work as described', () => {
     expect(again.stdout).toContain('0 about coffee, 0 about rain');
   });
 
-  it.skipIf(!hasNatsServer || !isSlowSuite)(
+  it.skipIf(!hasNatsServer || !isWholeCheck)(
     '20-several-machines: two readers of a log match what one matches, the same when it is run again',
     async () => {
       const outputs: string[][] = [];
-      for (let times = 0; times < 2; times++) {
+      for (let times = 0; times < bySuite(1, 2); times++) {
         const { code, stdout, stderr } = await run('20-several-machines.ts', ['--rules', '2000']);
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
         const numberIn = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);

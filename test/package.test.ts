@@ -8,11 +8,11 @@ import manifest from '../package.json' with { type: 'json' };
 import { sources } from './compile-library.js';
 import { modules, packedProject } from './packed-project.js';
 import { blocksOf, pageNamed } from './pages.js';
-import { isSlowSuite } from './slow-suite.js';
+import { isWholeCheck } from './slow-suite.js';
 
 const exec = promisify(execFile);
 /** esbuild's output formats differ little here: one of them is tried for each case, and both in the slow suite. */
-const formats: readonly ('esm' | 'cjs')[] = isSlowSuite ? ['esm', 'cjs'] : ['esm'];
+const formats: readonly ('esm' | 'cjs')[] = isWholeCheck ? ['esm', 'cjs'] : ['esm'];
 let folder: string;
 /** A project with the packed library installed. */
 let project: string;
@@ -111,7 +111,7 @@ describe('the package', () => {
         ...['package.json', 'LICENSE', 'dist/engine-worker.cjs', 'dist/service/cli.js'],
         'dist/command/millrace.js',
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
-        ...(isSlowSuite ? await sources() : []).map(name => `dist/${name}.d.ts`),
+        ...(isWholeCheck ? await sources() : []).map(name => `dist/${name}.d.ts`),
       ].toSorted(),
     );
   });
@@ -216,7 +216,7 @@ describe('a project that installs the package', () => {
 });
 
 // In the normal suite `npm run check` is enough: it resolves the types of the build for each module system.
-if (isSlowSuite)
+if (isWholeCheck)
   describe('the types of the package', () => {
     it.each<[module: string, resolution: string, files: Readonly<Record<string, string>>]>([
       ['nodenext', 'nodenext', { 'main.ts': TYPED, 'main.cts': TYPED }],
@@ -282,7 +282,7 @@ describe('a bundle that runs elsewhere', () => {
     },
   );
 
-  it.runIf(isSlowSuite).each(formats)(
+  it.runIf(isWholeCheck).each(formats)(
     'to %s works with LMDB installed next to it',
     async format => {
       const file = await bundle(format, ['lmdb']);
@@ -292,7 +292,7 @@ describe('a bundle that runs elsewhere', () => {
     },
   );
 
-  it.runIf(isSlowSuite).each(formats)(
+  it.runIf(isWholeCheck).each(formats)(
     'to %s that includes LMDB fails only when LMDB is used',
     async format => {
       expect(await run(await bundle(format, []))).toMatchObject({
@@ -311,7 +311,7 @@ describe('the page on bundlers and CommonJS', () => {
 
   // One bundler; the others in the slow suite.
   const commands = blocksOf(page, 'sh');
-  it.each(isSlowSuite ? commands : commands.slice(0, 1))(
+  it.each(isWholeCheck ? commands : commands.slice(0, 1))(
     'has a command whose bundle runs: %s',
     async command => {
       for (const config of blocksOf(page, 'mjs')) {

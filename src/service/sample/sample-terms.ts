@@ -33,8 +33,8 @@ interface FragmentTerms {
 
 /**
  * The search terms of a sample post, derived from its draft: the same as `postTerms` of the printed
- * post. A first search of 30 days (150,000 posts) for a rare word takes 2.3 s with it, and 45 s if
- * each post is printed and parsed (20 and 295 µs a post).
+ * post. A first search of 30 days (150,000 posts) for a rare word takes about 1 s with it, and 45 s if
+ * each post is printed and parsed (7 and 295 µs a post).
  *
  * Terms are numbers. Words are numbered in order of first use; the number of a rare term,
  * such as the id of the post that it replies to, is a hash.
