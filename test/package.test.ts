@@ -8,7 +8,7 @@ import manifest from '../package.json' with { type: 'json' };
 import { sources } from './compile-library.js';
 import { modules, packedProject } from './packed-project.js';
 import { blocksOf, pageNamed } from './pages.js';
-import { isWholeCheck } from './slow-suite.js';
+import { isSlowSuite, isWholeCheck } from './slow-suite.js';
 
 const exec = promisify(execFile);
 /** esbuild's output formats differ little here: one of them is tried for each case, and both in the slow suite. */
@@ -215,16 +215,23 @@ describe('a project that installs the package', () => {
   });
 });
 
+type Modules = [module: string, resolution: string, files: Readonly<Record<string, string>>];
+const OTHER_MODULES: readonly Modules[] = isSlowSuite
+  ? [
+      // `node16` knows no `require` of ES modules.
+      ['node16', 'node16', { 'main.ts': TYPED, 'main.cts': TYPED_BY_IMPORT }],
+      ['node20', 'node16', { 'main.cts': TYPED }],
+      ['esnext', 'bundler', { 'main.ts': TYPED }],
+    ]
+  : [];
+
 // In the normal suite `npm run check` is enough: it resolves the types of the build for each module system.
 if (isWholeCheck)
   describe('the types of the package', () => {
-    it.each<[module: string, resolution: string, files: Readonly<Record<string, string>>]>([
+    it.each<Modules>([
       ['nodenext', 'nodenext', { 'main.ts': TYPED, 'main.cts': TYPED }],
-      // `node16` knows no `require` of ES modules.
-      ['node16', 'node16', { 'main.ts': TYPED, 'main.cts': TYPED_BY_IMPORT }],
       ['preserve', 'bundler', { 'main.ts': TYPED }],
-      ['node20', 'node16', { 'main.cts': TYPED }],
-      ['esnext', 'bundler', { 'main.ts': TYPED }],
+      ...OTHER_MODULES,
     ])(
       'compile with skipLibCheck off: module %s, resolution %s',
       async (module, moduleResolution, files) => {
@@ -232,14 +239,17 @@ if (isWholeCheck)
       },
     );
 
-    it.each(['22', '24'])('compile with the types of Node %s', async version => {
-      const types = path.join(project, 'node_modules/@types/node');
-      await rm(types);
-      await symlink(path.join(modules, `types-node-${version}`), types);
-      await compile({ 'main.ts': TYPED }, { module: 'nodenext', moduleResolution: 'nodenext' });
-      await rm(types);
-      await symlink(path.join(modules, '@types/node'), types);
-    });
+    it.each(isSlowSuite ? ['22', '24'] : ['24'])(
+      'compile with the types of Node %s',
+      async version => {
+        const types = path.join(project, 'node_modules/@types/node');
+        await rm(types);
+        await symlink(path.join(modules, `types-node-${version}`), types);
+        await compile({ 'main.ts': TYPED }, { module: 'nodenext', moduleResolution: 'nodenext' });
+        await rm(types);
+        await symlink(path.join(modules, '@types/node'), types);
+      },
+    );
   });
 
 /** Bundles the script into a new folder, optionally with LMDB installed next to it. */

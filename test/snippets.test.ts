@@ -123,7 +123,11 @@ describe('the code of the pages', () => {
     const needsNats = text.includes("'millrace/jetstream'");
     if (needsNats && !hasNatsServer) skip(INSTALL);
     await using node = needsNats ? await startNode() : undefined;
-    await using service = createService({ limits: 'relaxed', ...SERVICES[page] });
+    await using service = createService({
+      limits: 'relaxed',
+      postsPerMinute: 1,
+      ...SERVICES[page],
+    });
     const env: Record<string, string | undefined> = {
       ...environmentOf(await service.start()),
       ...(node && { [VARIABLES.servers]: node.url }),

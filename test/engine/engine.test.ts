@@ -18,6 +18,7 @@ import { csv } from '../../src/sinks/csv.js';
 import { type FilesOptions, files } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/output/written.js';
 import { concat } from '../../src/sources/concat.js';
+import { bySuite } from '../slow-suite.js';
 import { MOUNT, onDisk } from '../storage/mounted-disk.js';
 import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -179,7 +180,7 @@ describe('stored files that threads decode and write', () => {
         }),
         comesOutAsWithout,
       ),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: bySuite(25, 300), endOnFailure: true },
     );
     expect(whole).toBeGreaterThanOrEqual(3);
     expect(writes).toHaveBeenCalled();

@@ -10,7 +10,7 @@ import type { Window } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { type Parts, REAL_PARTS, type SimulatedReplay, simulate } from './simulation.js';
 
-const REPLAYS = bySuite(1_000, 30_000);
+const REPLAYS = bySuite(500, 30_000);
 
 type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
 

@@ -162,7 +162,7 @@ describe('exact posts of a service', () => {
 
   it('come in addition to generated ones where a rate is given, and to a folder', async () => {
     const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
-    const generated = await serve({ posts, postsPerMinute: 1 });
+    const generated = await serve({ posts, postsPerMinute: 0.2 });
     expect(await generated.found('zyxwv')).toHaveLength(1);
     expect((await generated.everything()).length).toBeGreaterThan(100);
 
@@ -449,7 +449,7 @@ describe('the posts of a service', () => {
       text: 'zyxwv',
       postedAt: NOW - HOUR - n * MINUTE,
     }));
-    const { acme } = await serve({ posts, postsPerMinute: 1 });
+    const { acme } = await serve({ posts, postsPerMinute: 0.05 });
     const query = { product: '30day', query: 'zyxwv', maxResults: 10 } as const;
     expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
   });
@@ -603,7 +603,7 @@ describe('the control path adds, lists and deletes posts', () => {
   });
 
   it('in addition to generated posts', async () => {
-    const { control, found } = await serve({ postsPerMinute: 1 });
+    const { control, found } = await serve({ postsPerMinute: 0.05 });
     await control('POST', 'posts', '{"text":"a unique zyxwv post","likes":7}');
     expect(textsOf(await found('zyxwv'))).toEqual(['a unique zyxwv post']);
   });
