@@ -64,7 +64,7 @@ export function withoutDeleted(
       return { ...rows, rows: left };
     },
   });
-  return stepOperator({ identity, start, fields: { shownIds: true } });
+  return stepOperator({ identity, start, fields: { shownIds: true }, replaces: true });
 }
 
 /** Redacts the posts that have anything to do with a tombstone. */

@@ -18,16 +18,22 @@ export interface DecodedFile {
   readonly fields: RowFields;
   /** Records that are messages in place of posts. */
   readonly messages: readonly Uint8Array[];
+  /** Its posts as items, by row, where several readers use the same. */
+  readonly activities?: Map<number, Activity> | undefined;
   /** The thread that holds the content and can write it; absent where it is on this one. */
   readonly writer?: RowWriting | undefined;
   /** The content, which then no longer is with the thread. */
   content(): Promise<Buffer>;
+  /** The content, or a copy of what a thread holds and goes on to hold. */
+  copy(): Promise<Buffer>;
   /** Some of the posts, valid until the content is released. */
   posts(rows: Uint32Array): Promise<readonly Uint8Array[]>;
   /** Puts other posts with the same ids and rules in the place of some. */
   replace(rows: Uint32Array, posts: readonly Activity[]): void;
   /** Frees the memory of the content; views of it are empty from then on. */
   release(): void;
+  /** Frees only what others hold: whoever has the content goes on to use it. */
+  leave(): void;
 }
 
 /** Rows of a file, and the tags that they are routed by. */
@@ -53,11 +59,20 @@ export interface RowWriting {
    * Encodes posts in blocks; `ends` has the index in `rows` behind the last of each. Resolves to `undefined` where
    * a post cannot be encoded.
    *
+   * @param encoding What `Engine.add` has returned for it.
    * @throws StorageError when the thread has ended.
    */
-  encode(posts: RowList, ends: readonly number[]): Promise<readonly EncodedBlock[] | undefined>;
+  encode(
+    posts: RowList,
+    ends: readonly number[],
+    encoding: number,
+  ): Promise<readonly EncodedBlock[] | undefined>;
   /** The same, as blocks of columns. */
-  columns(posts: RowList, ends: readonly number[]): Promise<readonly RowBlock[] | undefined>;
+  columns(
+    posts: RowList,
+    ends: readonly number[],
+    encoding: number,
+  ): Promise<readonly RowBlock[] | undefined>;
 }
 
 /** A file that was decoded on this thread. */
@@ -82,6 +97,10 @@ export class FileHere implements DecodedFile {
     return this.#content;
   }
 
+  copy(): Promise<Buffer> {
+    return this.content();
+  }
+
   async posts(rows: Uint32Array): Promise<readonly Buffer[]> {
     return postsIn(this.#content, this.fields, rows);
   }
@@ -94,6 +113,8 @@ export class FileHere implements DecodedFile {
   release(): void {
     releaseMemory(this.#content);
   }
+
+  leave(): void {}
 }
 
 /** A file whose content is with the thread that decoded it. */
@@ -147,19 +168,23 @@ export class FileInThread implements DecodedFile, RowWriting {
     return { index, error: Object.assign(new Error(message), details) };
   }
 
-  async encode(posts: RowList, ends: readonly number[]) {
-    const reply = await this.#askToEncode(posts, ends);
+  async encode(posts: RowList, ends: readonly number[], encoding: number) {
+    const reply = await this.#askToEncode(posts, ends, encoding);
     return reply.kind === 'encoded' ? reply.blocks : undefined;
   }
 
-  async columns(posts: RowList, ends: readonly number[]) {
-    const reply = await this.#askToEncode(posts, ends);
+  async columns(posts: RowList, ends: readonly number[], encoding: number) {
+    const reply = await this.#askToEncode(posts, ends, encoding);
     return reply.kind === 'columns' ? reply.blocks : undefined;
   }
 
   content(): Promise<Buffer> {
     this.#content ??= this.#take();
     return this.#content;
+  }
+
+  copy(): Promise<Buffer> {
+    return this.#content ?? this.#askForContent('copy');
   }
 
   async posts(rows: Uint32Array): Promise<readonly Uint8Array[]> {
@@ -183,24 +208,32 @@ export class FileInThread implements DecodedFile, RowWriting {
       this.#content.then(releaseMemory, () => {});
       return;
     }
-    if (!this.#isHeld) return;
+    this.leave();
+  }
+
+  leave(): void {
+    if (this.#content !== undefined || !this.#isHeld) return;
     if (!this.#thread.failed) this.#thread.tell({ kind: 'free', file: this.#number });
     this.#leave();
   }
 
-  #askToEncode({ rows, tags, tagNames }: RowList, ends: readonly number[]) {
-    return this.#ask({ kind: 'encode', file: this.#number, rows, tags, tagNames, ends });
+  #askToEncode({ rows, tags, tagNames }: RowList, ends: readonly number[], encoding: number) {
+    return this.#ask({ kind: 'encode', encoding, file: this.#number, rows, tags, tagNames, ends });
   }
 
   async #take(): Promise<Buffer> {
     try {
-      const reply = await this.#ask({ kind: 'send', file: this.#number });
-      if (reply.kind !== 'sent') throw new Error(`Expected the content, got ${reply.kind}`);
-      const { buffer, byteOffset, byteLength } = reply.bytes;
-      return Buffer.from(buffer, byteOffset, byteLength);
+      return await this.#askForContent('send');
     } finally {
       this.#leave();
     }
+  }
+
+  async #askForContent(kind: 'send' | 'copy'): Promise<Buffer> {
+    const reply = await this.#ask({ kind, file: this.#number });
+    if (reply.kind !== 'sent') throw new Error(`Expected the content, got ${reply.kind}`);
+    const { buffer, byteOffset, byteLength } = reply.bytes;
+    return Buffer.from(buffer, byteOffset, byteLength);
   }
 
   #leave(): void {

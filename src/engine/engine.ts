@@ -8,8 +8,8 @@ import { decodeFile, type Fields, type Inflate } from './decode-file.js';
 import { type DecodedFile, FileHere } from './decoded-file.js';
 import type { Encoding } from './encode-rows.js';
 import type { ChunkTask } from './messages.js';
-import type { Decoder, Plan, SourceFile, StartedStep, StoredFile } from './plan.js';
-import { allRows, itemsOf, type Rows } from './rows.js';
+import type { Decoder, Plan, PostEngine, SourceFile, StartedStep, StoredFile } from './plan.js';
+import { allRows, asItems, type EngineBatch } from './rows.js';
 import { scriptOfThreads, Threads } from './threads.js';
 
 const MAX_THREADS = 16;
@@ -22,23 +22,21 @@ const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 export interface EngineOptions {
   /** Maximum number of threads; they then decode any input. Default: one a core, for large inputs. */
   readonly workers?: number | undefined;
-  /** The fields that the reader of the rows needs, besides those that the steps read. */
-  readonly fields?: Partial<Fields> | undefined;
-  /** How the reader of the rows encodes them, where it does. */
-  readonly encoding?: Encoding | undefined;
   /** The script of the threads, for tests. */
   readonly script?: URL | undefined;
 }
 
-/** Posts of one file that arrived together: rows of a decoded file, or items. */
-export type EngineBatch =
-  | {
-      readonly rows: Rows;
-      readonly items?: undefined;
-      readonly cursor: Cursor;
-      readonly origin?: string | undefined;
-    }
-  | (Batch<unknown> & { readonly rows?: undefined });
+/** What reads the rows of a plan, besides its steps. */
+export interface RowReader {
+  /** As the option of the engine. Of several readers, the lowest counts. */
+  readonly workers?: number | undefined;
+  /** Whether it only reads posts on the main thread: for such readers alone, there are no threads. */
+  readonly isHere?: boolean;
+  /** The fields that it needs. */
+  readonly fields?: Partial<Fields> | undefined;
+  /** How it encodes the rows, where it does. */
+  readonly encoding?: Encoding | undefined;
+}
 
 /**
  * Runs plans. Whole files are decoded in threads, or on the main thread where the input is small or threads
@@ -46,16 +44,42 @@ export type EngineBatch =
  * file that cannot be decoded as a whole, such as a damaged one, goes through the stages of the plan, which give
  * the exact error.
  */
-export class Engine {
+export class Engine implements PostEngine {
   readonly #options: EngineOptions;
+  readonly #readers: RowReader[] = [];
+  readonly #encodings: Encoding[] = [];
+  #steps: Plan['steps'] = [];
   #threads: Threads | undefined;
 
   constructor(options: EngineOptions = {}) {
     this.#options = options;
   }
 
-  /** The posts of a plan. Whoever reads `rows` releases their file. */
-  run(plan: Plan, pull: Pull): AsyncIterable<EngineBatch> {
+  /** Adds a reader, before `run`. Returns the number of its encoding. */
+  add(reader: RowReader): number {
+    this.#readers.push(reader);
+    return reader.encoding === undefined ? -1 : this.#encodings.push(reader.encoding) - 1;
+  }
+
+  readsFor(steps: Plan['steps']): boolean {
+    return (
+      steps.every(({ fields }) => fields === undefined) ||
+      steps.every(step => this.#steps.includes(step))
+    );
+  }
+
+  /** Whether `run` gives rows that this engine can encode. */
+  encodes({ isComplete, shared }: Plan): boolean {
+    return isComplete && (shared === undefined || shared.engine === this);
+  }
+
+  /**
+   * The posts of a plan. Whoever reads `rows` releases their file.
+   *
+   * @param branches Plans that share them.
+   */
+  run(plan: Plan, pull: Pull, branches: readonly Plan[] = []): AsyncIterable<EngineBatch> {
+    if (plan.shared === undefined) this.#steps = [plan, ...branches].flatMap(({ steps }) => steps);
     const open = (run: Run) => this.#run(plan, run);
     return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
   }
@@ -78,6 +102,12 @@ export class Engine {
 
   async *#posts(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
     const { progress } = run;
+    const { shared, steps } = plan;
+    if (shared !== undefined) {
+      for await (const batch of shared.read(run))
+        yield shared.engine?.readsFor(steps) === true ? batch : await asItems(batch);
+      return;
+    }
     // The stages themselves report what is damaged.
     const decoder = run.damaged === undefined ? this.#decoderOf(plan) : undefined;
     for await (const file of plan.files(run, decoder)) {
@@ -92,8 +122,13 @@ export class Engine {
 
   #decoderOf(plan: Plan): Decoder {
     const { decoding } = plan;
-    const fields = unitedFields([...plan.steps, this.#options]);
-    const { script = scriptOfThreads(), workers, encoding } = this.#options;
+    const readers = this.#readers;
+    const fields = unitedFields([...this.#steps, ...readers]);
+    const encodings = this.#encodings;
+    const { script = scriptOfThreads() } = this.#options;
+    const isHere = readers.length > 0 && readers.every(reader => reader.isHere === true);
+    const wanted = [this.#options, ...readers].flatMap(({ workers }) => workers ?? []);
+    const workers = isHere ? 0 : wanted.length === 0 ? undefined : Math.min(...wanted);
     const size = workers ?? Math.min(availableParallelism(), MAX_THREADS);
     const minBytes = workers === undefined ? MIN_INPUT_BYTES : 0;
     const inThreads = (threads: Threads): Decoder => ({
@@ -109,7 +144,7 @@ export class Engine {
       expect: ({ count, bytes }) => {
         expectedBytes += bytes;
         if (script === undefined || size === 0 || expectedBytes < minBytes || count === 0) return;
-        this.#threads ??= new Threads({ script, size, decoding, fields, encoding });
+        this.#threads ??= new Threads({ script, size, decoding, fields, encodings });
         this.#threads.start(count);
         decoder = inThreads(this.#threads);
       },
@@ -133,14 +168,7 @@ export async function* planItems(plan: Plan, run: Run): Batches<never> {
   // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
   const engine = new Engine({ workers: 0 });
   try {
-    for await (const batch of engine.run(plan, run)) {
-      if (batch.rows === undefined) yield batch as Batch<never>;
-      else {
-        const { rows, cursor, origin } = batch;
-        const items = (await itemsOf(rows)) as never[];
-        yield { items, cursor, origin };
-      }
-    }
+    for await (const batch of engine.run(plan, run)) yield (await asItems(batch)) as Batch<never>;
   } finally {
     await engine.close();
   }
@@ -214,7 +242,7 @@ async function applied(steps: readonly Started[], batch: EngineBatch): Promise<E
     } catch (error) {
       throw errorWithOrigin(origin, error);
     }
-    return { rows, cursor: cursorAfter(steps, batch.cursor), origin };
+    return { rows, cursor: batch.cursor && cursorAfter(steps, batch.cursor), origin };
   }
   const items = withOrigin(origin, () =>
     steps.reduce((some, step) => step.items(some, origin), batch.items),

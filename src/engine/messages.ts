@@ -9,8 +9,8 @@ import type { RowFieldsData } from './row-fields.js';
 /** What a worker is started with. */
 export interface WorkerStart {
   readonly fields: Fields;
-  /** How rows are encoded, where they are. */
-  readonly encoding?: Encoding | undefined;
+  /** How rows are encoded, where they are; a command names one by its index. */
+  readonly encodings?: readonly Encoding[];
 }
 
 /** A file to decode, by its path or its bytes. */
@@ -51,6 +51,7 @@ export type ThreadCommand =
    */
   | {
       readonly kind: 'encode';
+      readonly encoding: number;
       readonly file: number;
       readonly rows: Uint32Array;
       readonly tags: Uint32Array | undefined;
@@ -68,6 +69,8 @@ export type ThreadCommand =
       readonly rows: Uint32Array;
       readonly posts: readonly Uint8Array[];
     }
+  /** Asks for a copy of the content of a file. */
+  | { readonly kind: 'copy'; readonly file: number }
   /** Transfers the content of a file. */
   | { readonly kind: 'send'; readonly file: number }
   /** Frees the content of a file. */

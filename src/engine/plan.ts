@@ -5,7 +5,7 @@ import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import type { Decoding, Fields } from './decode-file.js';
 import type { DecodedFile } from './decoded-file.js';
-import type { Rows } from './rows.js';
+import type { EngineBatch, Rows } from './rows.js';
 
 /**
  * The bytes of a file. They move to the thread that decodes them, and back, without a copy, so they must have their
@@ -73,6 +73,8 @@ export interface Step<In, Out> {
    * @default true
    */
   readonly isPlanned?: boolean | undefined;
+  /** Whether it puts other posts in the place of some: then it has the file for itself. */
+  readonly replaces?: boolean | undefined;
   /** Whether its items are routed posts in place of posts: a step that reads fields of posts cannot follow. */
   readonly routes?: boolean | undefined;
   /** Begins a run. `resume` is a cursor that `cursor` has made. */
@@ -91,8 +93,23 @@ export interface StartedStep<In, Out> {
   readonly isDone?: boolean;
 }
 
+/** A plan that is run once for several readers: what each of them goes on from. */
+export interface SharedPosts {
+  /** What runs the plan, once it is run by an engine: no other one can write or encode its rows. */
+  readonly engine: PostEngine | undefined;
+  read(run: Run): AsyncIterable<EngineBatch>;
+}
+
+export interface PostEngine {
+  /** Whether its rows have what these steps read. */
+  readsFor(steps: Plan['steps']): boolean;
+}
+
 interface PlanParts {
   readonly open: OpenFiles;
+  readonly shared?: SharedPosts | undefined;
+  /** Whether its posts are routed before they are shared. */
+  readonly isRouted?: boolean;
   /** What inflates and cuts a file, and makes activities of its records: as far as the plan goes. */
   readonly stages: readonly Stage[];
   readonly gunzip?: InflateLimits | undefined;
@@ -133,7 +150,8 @@ export class Plan implements FlowPlan {
     if (first === undefined || parts.length < sources.length) return undefined;
     const [decoding, ...others] = parts.map(decodingOf);
     const areAlike = others.every(other => isDeepStrictEqual(other, decoding));
-    if (!areAlike || parts.some(({ steps }) => steps.length > 0)) return undefined;
+    const isTaken = parts.some(({ steps, shared }) => steps.length > 0 || shared !== undefined);
+    if (!areAlike || isTaken) return undefined;
     return new Plan({
       ...first,
       open: join(parts.map(({ open }) => open)),
@@ -165,11 +183,20 @@ export class Plan implements FlowPlan {
   }
 
   with(step: Step<never, unknown>): Plan | undefined {
-    const { steps } = this.#parts;
-    const isRefused = step.fields !== undefined && steps.some(({ routes }) => routes === true);
+    const { steps, shared, isRouted = false } = this.#parts;
+    const isAfterRoutes = isRouted || steps.some(({ routes }) => routes === true);
     // The step itself refuses the items, with the error of a flow without a plan.
+    const isRefused = step.fields !== undefined && isAfterRoutes;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
+    if (shared !== undefined && step.replaces === true) return undefined;
     return new Plan({ ...this.#parts, steps: [...steps, step] });
+  }
+
+  /** The plan of a reader of these posts, which others read, too. */
+  sharing(shared: SharedPosts): Plan {
+    const { steps, isRouted = false } = this.#parts;
+    const routes = isRouted || steps.some(({ routes }) => routes === true);
+    return new Plan({ ...this.#parts, shared, isRouted: routes, steps: [], checks: [] });
   }
 
   guarded(check: () => void): Plan {
@@ -179,6 +206,11 @@ export class Plan implements FlowPlan {
   /** Whether its items are posts, which the engine can deliver. */
   get isComplete(): boolean {
     return this.#parts.hasPosts === true;
+  }
+
+  /** Where its posts come from, where they are shared. */
+  get shared(): SharedPosts | undefined {
+    return this.#parts.shared;
   }
 
   get steps(): readonly Step<never, unknown>[] {

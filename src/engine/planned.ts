@@ -10,7 +10,7 @@ import {
 import { hold } from '../flow/held-streams.js';
 import { PlannedFlow } from '../flow/planned-flow.js';
 import { applySteps, bytesOfFile, planItems, startSteps } from './engine.js';
-import { type OpenFiles, Plan, type Stage, type Step } from './plan.js';
+import { type OpenFiles, Plan, type SharedPosts, type Stage, type Step } from './plan.js';
 
 /** A source of whole files. */
 export function fileFlow(open: OpenFiles, identity: FlowIdentity): Flow<Uint8Array> {
@@ -57,6 +57,12 @@ export function joinedFlow<T>(
 ): Flow<T> {
   const plan = Plan.joined(sources, join);
   return hold(new PlannedFlow(opening(plan, open), { plan, identity }), sources);
+}
+
+/** A flow whose items several read from one run of its plan, as one of them reads it. */
+export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
+  const own = plan.sharing(shared);
+  return new PlannedFlow(run => planItems(own, run), { plan: own, identity: [] });
 }
 
 /** An operator that takes part in plans, see `Step`. */

@@ -142,7 +142,8 @@ export class Threads {
       this.#dispatch();
       // Row groups are encoded after the last file, too.
       const isLast = this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY);
-      if (isLast && this.#workerStart.encoding?.rows.kind !== 'parquet') this.#endIdle();
+      const { encodings = [] } = this.#workerStart;
+      if (isLast && encodings.every(({ rows }) => rows.kind !== 'parquet')) this.#endIdle();
     };
     try {
       const reply = await this.#ask(thread, file, input.file);

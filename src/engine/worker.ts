@@ -4,7 +4,7 @@ import { releaseMemory } from '../gzip/release-memory.js';
 import { encodeChunks } from '../parquet/column-chunk.js';
 import type { RowBlock } from '../parquet/row-block.js';
 import { decodeFile, MAX_FILE_BYTES } from './decode-file.js';
-import { blockEncoder, rowsEncoder } from './encode-rows.js';
+import { blockEncoder, type EncodeRows, type Encoding, rowsEncoder } from './encode-rows.js';
 import { FileReader } from './file-reader.js';
 import type {
   DecodeTask,
@@ -25,8 +25,8 @@ interface HeldFile {
 }
 
 const port = parentPort!;
-const { fields, encoding } = workerData as WorkerStart;
-const { encodeRows, encodeBlock } = encodersOf(encoding);
+const { fields, encodings = [] } = workerData as WorkerStart;
+const encoders = encodings.map(encodersOf);
 const held = new Map<number, HeldFile>();
 const reader = new FileReader(MAX_FILE_BYTES);
 const writer = new RowWriter();
@@ -71,6 +71,12 @@ async function execute(command: ThreadCommand): Promise<void> {
       const { file, rows, posts } = command;
       const { bytes, bounds } = held.get(file)!;
       held.set(file, { bytes: withPosts(bytes, bounds, rows, posts), bounds });
+      break;
+    }
+    case 'copy': {
+      const { file } = command;
+      const bytes = new Uint8Array(held.get(file)!.bytes);
+      reply({ kind: 'sent', file, bytes }, [bytes.buffer]);
       break;
     }
     case 'send': {
@@ -132,7 +138,15 @@ function write({
 }
 
 /** Where it fails, the main thread encodes the posts again, for the exact error. */
-function encode({ file, rows, tags, tagNames, ends }: ThreadCommand & { kind: 'encode' }): void {
+function encode({
+  encoding,
+  file,
+  rows,
+  tags,
+  tagNames,
+  ends,
+}: ThreadCommand & { kind: 'encode' }): void {
+  const { encodeRows, encodeBlock } = encoders[encoding]!;
   const { bytes: content, bounds } = held.get(file)!;
   const posts = { content, bounds, rows, tags, tagNames };
   if (encodeBlock !== undefined) {
@@ -168,8 +182,12 @@ function encodeColumns(
   }
 }
 
-function encodersOf(encoding: WorkerStart['encoding']) {
-  if (encoding === undefined) return {};
+interface Encoders {
+  readonly encodeRows?: EncodeRows;
+  readonly encodeBlock?: ReturnType<typeof blockEncoder>;
+}
+
+function encodersOf(encoding: Encoding): Encoders {
   const { rows } = encoding;
   return rows.kind === 'parquet'
     ? { encodeBlock: blockEncoder(rows) }

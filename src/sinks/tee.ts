@@ -1,11 +1,16 @@
 import path from 'node:path';
 import { LinkedAbort } from '../abortable.js';
 import { checkOptions, type OptionTable, optionError, text } from '../check.js';
+import type { Engine } from '../engine/engine.js';
+import { Plan } from '../engine/plan.js';
+import { sharedFlow } from '../engine/planned.js';
+import type { EngineBatch } from '../engine/rows.js';
 import { OptionError } from '../errors.js';
 import { boundFlow } from '../flow/bound-flow.js';
 import { partsOf } from '../flow/composed.js';
 import { drain, ownSink } from '../flow/drain.js';
 import {
+  type Batches,
   batchesOf,
   type Cursor,
   type Flow,
@@ -13,6 +18,7 @@ import {
   identityOf,
   OwnFlow,
   type Pull,
+  type Run,
   type Sink,
   type SinkRun,
 } from '../flow/flow.js';
@@ -169,7 +175,9 @@ class Tee {
   readonly #files: readonly OpenBranch[];
   readonly #others: readonly OpenBranch[];
   #started = false;
-  #inputOf: (number: number) => Flow<unknown> = () => new OwnFlow(async function* () {});
+  /** The engine that the input is read by, where a branch takes rows. */
+  #engine: Engine | undefined;
+  #readFeed: (number: number, run: Run) => AsyncIterable<EngineBatch> = async function* () {};
 
   constructor(plan: TeePlan, input: AsyncIterable<unknown>, run: SinkRun) {
     this.#plan = plan;
@@ -220,21 +228,23 @@ class Tee {
   }
 
   /** Reads the input to its end, or until all branches have ended. */
-  async read({ writers, signal, before, committer, damaged }: Opened): Promise<Cursor | undefined> {
+  async read(opened: Opened): Promise<Cursor | undefined> {
+    const { writers, signal, before, committer, damaged } = opened;
     this.#started = true;
     const { resume, cursors } = cursorsOf(before?.cursor, this.#files.length);
     const ended = cursors.map(cursor => cursor === ENDED);
     const stop = new LinkedAbort(signal);
     const { progress } = this.#run;
-    const feed = new Feed<unknown>(
-      batchesOf(this.#input, { signal: stop.signal, resume, progress, damaged }),
+    const feed = new Feed(
+      this.#batches({ signal: stop.signal, resume, progress, damaged }, opened),
       [...this.#files, ...this.#others]
         .map(({ number }) => number)
         .filter(number => ended[number] !== true),
       () => commits?.full(),
     );
     const commits = committer && new BranchCommits(committer, feed, { signal: stop.signal, ended });
-    this.#inputOf = number => feed.flow(number, { resumes: cursors[number] !== undefined });
+    this.#readFeed = (number, run) =>
+      feed.read(number, run, { resumes: cursors[number] !== undefined });
 
     let failure: { readonly error: unknown } | undefined;
     const fail = (error: unknown) => {
@@ -306,14 +316,39 @@ class Tee {
     });
   }
 
+  /** The input: rows, where a branch can take them, and items otherwise. */
+  #batches(pull: Pull, { writers, engine }: Opened): AsyncIterable<EngineBatch> {
+    const plan = Plan.of(this.#input);
+    const takesRows = this.#files.some(({ output, number }) =>
+      writers[number]?.takesRows(Plan.of(output)),
+    );
+    if (plan === undefined || engine === undefined || !takesRows || !engine.encodes(plan))
+      return batchesOf(this.#input, pull);
+    this.#engine = engine;
+    const branches = [...this.#files, ...this.#others].flatMap(
+      ({ output }) => Plan.of(output) ?? [],
+    );
+    return engine.run(plan, pull, branches);
+  }
+
   /** The input of a branch, which is known when it is opened. */
   #flowOf(number: number): Flow<unknown> {
-    return new OwnFlow(run => batchesOf(this.#inputOf(number), run));
+    const read = (run: Run) => this.#readFeed(number, run);
+    const plan = Plan.of(this.#input);
+    // Without a plan, all batches are items.
+    if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
+    const engine = () => this.#engine;
+    return sharedFlow(plan, {
+      read,
+      get engine() {
+        return engine();
+      },
+    });
   }
 }
 
 type Opened = Pick<Session<unknown>, 'writers'> &
-  Partial<Pick<Session<unknown>, 'before' | 'committer' | 'damaged'>> & {
+  Partial<Pick<Session<unknown>, 'before' | 'committer' | 'damaged' | 'engine'>> & {
     readonly signal: AbortSignal | undefined;
   };
 

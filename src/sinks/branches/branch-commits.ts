@@ -28,7 +28,7 @@ interface BranchState {
  */
 export class BranchCommits {
   readonly #committer: Committer;
-  readonly #feed: Feed<unknown>;
+  readonly #feed: Feed;
   readonly #signal: AbortSignal;
   readonly #branches: readonly BranchState[];
   /** The cursor that all are to reach. */
@@ -38,7 +38,7 @@ export class BranchCommits {
 
   constructor(
     committer: Committer,
-    feed: Feed<unknown>,
+    feed: Feed,
     { signal, ended }: { readonly signal: AbortSignal; readonly ended: readonly boolean[] },
   ) {
     this.#committer = committer;

@@ -1,13 +1,8 @@
 import { abortable } from '../../abortable.js';
+import { countOf, type EngineBatch } from '../../engine/rows.js';
+import { SharedFile } from '../../engine/shared-file.js';
 import { OptionError } from '../../errors.js';
-import {
-  type Batch,
-  type Batches,
-  type Cursor,
-  type Flow,
-  OwnFlow,
-  type Run,
-} from '../../flow/flow.js';
+import type { Cursor, Run } from '../../flow/flow.js';
 
 /**
  * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back
@@ -32,15 +27,25 @@ interface Reader {
   wake: (() => void) | undefined;
 }
 
-/** One input read by several branches, at the pace of the slowest. Each branch reads it once. */
-export class Feed<T> {
-  readonly #iterator: AsyncIterator<Batch<T>>;
+/** A batch, and the file that all branches share, where it has rows of one. */
+interface FeedBatch {
+  readonly batch: EngineBatch;
+  readonly file: SharedFile | undefined;
+}
+
+/**
+ * One input read by several branches, at the pace of the slowest. Each branch reads it once. A file that rows are of
+ * is released once all have.
+ */
+export class Feed {
+  readonly #iterator: AsyncIterator<EngineBatch>;
   readonly #onFull: () => void;
   readonly #cursors = new WeakMap<object, InputCursorOf>();
   readonly #readers = new Map<number, Reader>();
   /** The batches that a branch has yet to take; the first has the number `#first`. */
-  #batches: Batch<T>[] = [];
+  #batches: FeedBatch[] = [];
   #first = 0;
+  readonly #opened = new Set<number>();
   #number = 0;
   readonly #atEnd = new Set<number>();
   #started = false;
@@ -52,21 +57,19 @@ export class Feed<T> {
    * @param branches The numbers of the branches that read.
    * @param onFull Called while a branch waits for a batch that cannot be read before the slowest goes on.
    */
-  constructor(input: Batches<T>, branches: readonly number[], onFull: () => void) {
+  constructor(input: AsyncIterable<EngineBatch>, branches: readonly number[], onFull: () => void) {
     this.#iterator = input[Symbol.asyncIterator]();
     this.#onFull = onFull;
     for (const branch of branches) this.#readers.set(branch, { position: 0, wake: undefined });
   }
 
-  /** The input of one branch; `resumes`: its operators go on from a cursor. */
-  flow(branch: number, { resumes }: { readonly resumes: boolean }): Flow<T> {
-    let opened = false;
-    return new OwnFlow<T>(run => {
-      if (opened) throw new Error('The input of a branch of tee() can be read only once');
-      opened = true;
-      if ((run.resume !== undefined) !== resumes) throw cannotResume();
-      return this.#read(branch, run);
-    });
+  /** The input of one branch. @param resumes Whether its operators go on from a cursor. */
+  read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
+    if (this.#opened.has(branch))
+      throw new Error('The input of a branch of tee() can be read only once');
+    this.#opened.add(branch);
+    if ((run.resume !== undefined) !== resumes) throw cannotResume();
+    return this.#read(branch, run);
   }
 
   /** The cursor of the input that a cursor of a branch wraps; of the branch's last batch if there are several. */
@@ -134,12 +137,15 @@ export class Feed<T> {
     else this.#onFull();
   }
 
-  async *#read(branch: number, { signal, progress }: Run): Batches<T> {
+  async *#read(
+    branch: number,
+    { signal, progress }: Run,
+  ): AsyncGenerator<EngineBatch, void, undefined> {
     try {
       while (true) {
         const batch = await this.#next(branch, signal);
         if (batch === undefined) return;
-        if (progress !== undefined) progress.received += batch.items.length;
+        if (progress !== undefined) progress.received += countOf(batch);
         yield batch;
       }
     } finally {
@@ -147,16 +153,17 @@ export class Feed<T> {
     }
   }
 
-  async #next(branch: number, signal: AbortSignal): Promise<Batch<T> | undefined> {
+  async #next(branch: number, signal: AbortSignal): Promise<EngineBatch | undefined> {
     while (true) {
       signal.throwIfAborted();
       const reader = this.#readers.get(branch);
       if (reader === undefined) return undefined;
-      const batch = this.#batches[reader.position - this.#first];
-      if (batch !== undefined) {
+      const next = this.#batches[reader.position - this.#first];
+      if (next !== undefined) {
         reader.position++;
+        next.file?.share();
         this.check();
-        return batch;
+        return next.batch;
       }
       if (this.#failure !== undefined) throw this.#failure.error;
       if (this.#ended) {
@@ -177,7 +184,7 @@ export class Feed<T> {
     try {
       const { done, value } = await this.#iterator.next();
       if (done === true) this.#ended = true;
-      else if (!this.#ended) this.#batches.push(this.#withInputCursor(value));
+      else if (!this.#ended) this.#batches.push(this.#shared(value));
     } catch (error) {
       if (!this.#ended) this.#failure = { error };
       this.#ended = true;
@@ -186,12 +193,19 @@ export class Feed<T> {
     for (const { wake } of this.#readers.values()) wake?.();
   }
 
-  #withInputCursor(batch: Batch<T>): Batch<T> {
-    const { cursor } = batch;
-    if (cursor === undefined) return batch;
+  /** The batch as all branches get it, with a cursor of their own. */
+  #shared(batch: EngineBatch): FeedBatch {
+    const { rows, origin } = batch;
+    const cursor = batch.cursor && this.#inputCursor(batch.cursor);
+    if (rows === undefined) return { batch: { ...batch, cursor }, file: undefined };
+    const file = new SharedFile(rows.file);
+    return { batch: { rows: { ...rows, file }, cursor, origin }, file };
+  }
+
+  #inputCursor(cursor: Cursor): InputCursor {
     const input: InputCursor = { tee: 'input' };
     this.#cursors.set(input, { number: ++this.#number, cursor });
-    return { ...batch, cursor: input };
+    return input;
   }
 
   get #slowest(): number {
@@ -202,6 +216,7 @@ export class Feed<T> {
   #drop(): void {
     const taken = Math.min(this.#slowest - this.#first, this.#batches.length);
     if (taken <= 0) return;
+    for (const { file } of this.#batches.slice(0, taken)) file?.release();
     this.#batches = this.#batches.slice(taken);
     this.#first += taken;
   }

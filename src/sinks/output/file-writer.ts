@@ -1,7 +1,7 @@
 import type { RowEncoding } from '../../engine/encode-rows.js';
-import { Engine, type EngineBatch } from '../../engine/engine.js';
+import type { Engine, RowReader } from '../../engine/engine.js';
 import { Plan } from '../../engine/plan.js';
-import { itemsOf } from '../../engine/rows.js';
+import { type EngineBatch, itemsOf } from '../../engine/rows.js';
 import { isBudgetSpent } from '../../errors.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
 import { batchesOf } from '../../flow/flow.js';
@@ -62,6 +62,8 @@ export interface Shared {
   onFailure(error: unknown): void;
   /** Where items go that cannot be written; without it, the first ends the run. */
   readonly damaged: DamagedLog | undefined;
+  /** What runs the plan of the input. */
+  readonly engine: Engine;
 }
 
 /** The single output path, where it does not depend on the items. */
@@ -84,25 +86,31 @@ export class FileWriter<T> {
     this.#plan = plan;
     this.#format = format;
     this.#shared = shared;
+    this.#engine = shared.engine;
     const { path, maxOpen, compression } = plan;
     const options = { ...plan, ...shared, only: onlyOutput(plan) };
     if (isEncoded(format)) {
       const maxBytes = plan.maxBytes ?? (shared.commits ? format.committedBytes : undefined);
       const rows = rowEncodingOf(plan, format, maxBytes);
-      this.#engine = engineOf(plan, format, rows);
+      const number = this.#engine.add(readerOf(plan, format, rows));
       const outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format, this.#engine);
       this.outputs = outputs;
       if (rows !== undefined && typeof path !== 'function')
-        this.#rows = new RowColumns(outputs, path, format);
+        this.#rows = new RowColumns(outputs, path, format, number);
       return;
     }
     const outputs = new RecordOutputs(fs, options, format);
     this.outputs = outputs;
     const rows = rowEncodingOf(plan, format, plan.maxBytes);
     const encoding = rows && { rows, compression };
-    this.#engine = engineOf(plan, format, rows);
+    const encodingNumber = this.#engine.add(readerOf(plan, format, rows));
     if (encoding !== undefined && typeof path !== 'function')
-      this.#rows = new RowLines(outputs, { path, maxOpen, format, encoding });
+      this.#rows = new RowLines(outputs, { path, maxOpen, format, encoding, encodingNumber });
+  }
+
+  /** Whether it takes rows of a flow with this plan. */
+  takesRows(plan: Plan | undefined): boolean {
+    return plan?.isComplete === true && !this.#plan.keepsItems && this.#rows !== undefined;
   }
 
   /**
@@ -175,7 +183,8 @@ export class FileWriter<T> {
 
   #batches(input: AsyncIterable<T>, pull: Pull): AsyncIterable<EngineBatch> {
     const plan = this.#plan.keepsItems ? undefined : Plan.of(input);
-    return plan?.isComplete === true ? this.#engine.run(plan, pull) : batchesOf(input, pull);
+    const isPlanned = plan !== undefined && this.#engine.encodes(plan);
+    return isPlanned ? this.#engine.run(plan, pull) : batchesOf(input, pull);
   }
 
   #route(): Route<T, Output<T>> {
@@ -206,18 +215,19 @@ function rowEncodingOf<T>(
   return maxBytes >= least || rows?.kind === 'lines' ? rows : undefined;
 }
 
-function engineOf<T>(
+function readerOf<T>(
   { path, workers, compression }: FileSinkPlan<T>,
   format: Format<T>,
   rows: RowEncoding | undefined,
-): Engine {
+): RowReader {
   const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
-  return new Engine({
+  return {
+    workers,
     // Posts that are encoded here come to the main thread anyway.
-    workers: rows === undefined && isEncoded(format) ? 0 : workers,
+    isHere: rows === undefined && isEncoded(format),
     encoding: rows && { rows, compression },
     fields: { keys: rows === undefined ? [] : keys },
-  });
+  };
 }
 
 /** `x.jsonl`, `.gz` → `x.jsonl.gz` */

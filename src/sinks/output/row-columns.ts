@@ -21,11 +21,19 @@ interface GroupRange<T> {
 export class RowColumns<T> {
   readonly #outputs: EncodedOutputs<T>;
   readonly #format: EncodedFormat<T>;
+  readonly #encodingNumber: number;
   readonly #partitions: RowPartitions<EncodedOutput<T>, GroupRange<T>>;
 
-  constructor(outputs: EncodedOutputs<T>, path: PathTemplate, format: EncodedFormat<T>) {
+  /** @param encodingNumber What the engine knows its encoding by. */
+  constructor(
+    outputs: EncodedOutputs<T>,
+    path: PathTemplate,
+    format: EncodedFormat<T>,
+    encodingNumber: number,
+  ) {
     this.#outputs = outputs;
     this.#format = format;
+    this.#encodingNumber = encodingNumber;
     this.#partitions = new RowPartitions(
       path,
       file => outputs.open(file),
@@ -56,7 +64,7 @@ export class RowColumns<T> {
     }
     const { rows, tags, ends } = listOf(posts, ranges);
     const blocks = writer
-      .columns({ rows, tags, tagNames: posts.tagNames }, ends)
+      .columns({ rows, tags, tagNames: posts.tagNames }, ends, this.#encodingNumber)
       .then(async made => made ?? Promise.reject(await this.#errorOf(posts)));
     // Nothing needs the content from here on.
     const release = () => posts.file.release();

@@ -28,6 +28,7 @@ export class RowLines<T> {
   readonly #partitions: RowPartitions<RecordOutput<T>, RowRange<T>>;
   readonly #format: RecordFormat<T>;
   readonly #encoding: Encoding;
+  readonly #encodingNumber: number;
   readonly #filesAtATime: number;
 
   constructor(
@@ -37,11 +38,14 @@ export class RowLines<T> {
       maxOpen,
       format,
       encoding,
+      encodingNumber,
     }: {
       readonly path: PathTemplate;
       readonly maxOpen: number;
       readonly format: RecordFormat<T>;
       readonly encoding: Encoding;
+      /** What the engine knows it by. */
+      readonly encodingNumber: number;
     },
   ) {
     this.#outputs = outputs;
@@ -52,6 +56,7 @@ export class RowLines<T> {
     );
     this.#format = format;
     this.#encoding = encoding;
+    this.#encodingNumber = encodingNumber;
     this.#filesAtATime = Math.min(FILES_AT_A_TIME, maxOpen);
   }
 
@@ -83,7 +88,7 @@ export class RowLines<T> {
   #encode(writer: RowWriting, posts: Rows, ranges: readonly RowRange<T>[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
-    const blocks = writer.encode(list, ends).then(async encoded => {
+    const blocks = writer.encode(list, ends, this.#encodingNumber).then(async encoded => {
       if (encoded === undefined) throw await this.#errorOf(posts);
       for (const { bytes } of encoded) this.#outputs.buffers.hold(bytes.length);
       return encoded;

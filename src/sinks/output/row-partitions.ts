@@ -49,7 +49,9 @@ export class RowPartitions<Output, Range extends { readonly rows: readonly numbe
     origin: string | undefined,
   ): Partitioned<Output, Range> | undefined {
     const template = this.#template;
-    const { keys, keySets } = file.fields;
+    const { keys, keySets, keyNames } = file.fields;
+    // Other readers of the posts may want other keys.
+    const places = template.fields.map(field => (field === 'tag' ? -1 : keyNames.indexOf(field)));
     if (template.needsTag && tags === undefined && rows.length > 0) throw untagged(origin);
     const byTag = template.needsTag ? tags : undefined;
     const width = Math.max(1, keySets.length);
@@ -60,7 +62,7 @@ export class RowPartitions<Output, Range extends { readonly rows: readonly numbe
     const byFile = new Map<unknown, Partition<Output, Range>>();
     for (const combination of distinctOf(combinations)) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
-      const output = this.#outputOf(keysOf(template, keySets[combination % width] ?? [], tag));
+      const output = this.#outputOf(keysOf(places, keySets[combination % width] ?? [], tag));
       // Several combinations may fill the template with one path, and several paths may be those of one file.
       const first = this.#fileOf(output);
       let partition = byFile.get(first);
@@ -136,12 +138,11 @@ function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
   return distinct;
 }
 
-/** What the template is filled with: `keys` are those of its fields but for tags. */
+/** What the template is filled with: the key at each place, and the tag where there is none. */
 function keysOf(
-  { fields }: PathTemplate,
+  places: readonly number[],
   keys: readonly (string | number)[],
   tag: string,
 ): (string | number)[] {
-  let next = 0;
-  return fields.map(field => (field === 'tag' ? tag : keys[next++]!));
+  return places.map(place => (place === -1 ? tag : keys[place]!));
 }

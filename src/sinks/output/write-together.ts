@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { LinkedAbort } from '../../abortable.js';
 import { optionError } from '../../check.js';
+import { Engine } from '../../engine/engine.js';
 import { StorageError } from '../../errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import { isIncremental } from '../../flow/flow-difference.js';
@@ -58,6 +59,8 @@ export interface TogetherOptions<T> {
 export interface Session<T> {
   /** One for each sink. */
   readonly writers: readonly FileWriter<T>[];
+  /** What runs the plan of the input, for all sinks together. */
+  readonly engine: Engine;
   /** Fires also when a file cannot be written. */
   readonly signal: AbortSignal;
   /** The checkpoint to go on from. */
@@ -183,6 +186,7 @@ async function run<T>(
   const log = damagedFile ?? kept[0]?.path;
   const damaged = log === undefined ? undefined : new DamagedLog(fs, log, { ...shared, reserved });
   const logs = [...kept.map(({ path }) => path), ...(log === undefined ? [] : [log])];
+  const engine = new Engine();
   const takesDamaged = damagedFile === undefined ? undefined : damaged;
   const writers = sinks.map(
     ({ plan, progress }, index) =>
@@ -191,6 +195,7 @@ async function run<T>(
         reserved: [...reserved, ...logs],
         progress,
         damaged: takesDamaged,
+        engine,
       }),
   );
   const members = sinks.map(({ plan, branch }, index) => ({
@@ -211,7 +216,14 @@ async function run<T>(
       await committer?.begin(before.cursor);
     const end = isWritten
       ? before.cursor
-      : await read({ writers, signal: broken.signal, before, committer, damaged: takesDamaged });
+      : await read({
+          writers,
+          engine,
+          signal: broken.signal,
+          before,
+          committer,
+          damaged: takesDamaged,
+        });
     if (committer === undefined) {
       const all = damaged === undefined ? members : [...members, damaged];
       return await finish(all, broken.signal);

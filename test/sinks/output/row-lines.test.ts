@@ -9,6 +9,7 @@ const optionsOf = (template: string) =>
     maxOpen: 10,
     format: { encode: () => new Uint8Array() },
     encoding: { rows: { kind: 'lines' } },
+    encodingNumber: 0,
   }) as const;
 
 it('posts with more combinations of tags and keys than 32 bits are left to the main thread', async () => {
@@ -18,7 +19,12 @@ it('posts with more combinations of tags and keys than 32 bits are left to the m
   const names = Array.from({ length: 70_000 }, (_, index) => String(index));
   // The last 32 bits of these two combinations are the same: 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
-  const fields = { keys, keySets: names.map(name => [name]), lengths: Uint32Array.of(2, 2) };
+  const fields = {
+    keys,
+    keySets: names.map(name => [name]),
+    keyNames: ['author'],
+    lengths: Uint32Array.of(2, 2),
+  };
   const file = unchecked({ bytes: 2 ** 30, fields, writer: {}, release() {} });
   const items = { file, rows: Uint32Array.of(0, 1), tags, tagNames: names };
   expect(await lines.write(items, undefined)).toBe(false);
@@ -52,6 +58,7 @@ it('posts whose keys differ and fill one path are one range of its file', async 
   const fields = {
     keys: Uint32Array.of(0, 1, 0, 1),
     keySets,
+    keyNames: ['author', 'lang'],
     lengths: Uint32Array.of(2, 2, 2, 2),
   };
   const file = unchecked({ bytes: 2 ** 30, fields, writer: {}, release() {} });
