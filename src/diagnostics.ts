@@ -26,6 +26,8 @@ export interface RetryMessage {
 /** On `millrace:wait`, when a wait of the client begins: for a limit of the service, or a retry. */
 export interface WaitMessage {
   readonly reason: string;
+  /** The option of the account that has the limit, such as `limits.search`; absent for other waits. */
+  readonly setting?: string | undefined;
   readonly waitMs: number;
   /** When it ends, by the service's clock. */
   readonly until: Date;

@@ -9,6 +9,8 @@ export interface Wait {
    * are asked again and again; `throttle`: for the operator of this name.
    */
   readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry' | 'servers' | 'throttle';
+  /** With `rate limit` and `connect limit`: the option of the account that has the limit, such as `limits.replay`. */
+  readonly setting?: string | undefined;
   /** When it ends, by the service's clock; with `servers`, when the run gives up. */
   readonly until: Date;
   /** How long it lasts, in milliseconds, from its start. */

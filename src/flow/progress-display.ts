@@ -1,13 +1,15 @@
 import { clearLine, cursorTo } from 'node:readline';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
+import { MINUTE } from '../time.js';
+import type { Wait } from '../wait.js';
 import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText, SEPARATOR } from './progress-text.js';
 
 /**
  * How a pipeline shows its progress on stderr: as a bar, or as lines where that is not a terminal (`auto`, `bar`),
- * as a line every 5 s (`lines`), not at all (`off`), or by a function that is called about 4 times a second
- * and at the end. Each says what the source waits for, and until when. What the function throws, or its
+ * as a line every 5 s (`lines`, `json`), and during a wait each minute, not at all (`off`), or by a function that is
+ * called about 4 times a second and at the end. Each says what the source waits for, by which setting, and until when. What the function throws, or its
  * promise rejects with, ends the run; it is not called again before its promise is settled.
  */
 export type ProgressDisplay =
@@ -105,12 +107,32 @@ function lines(
   text: Pick<ProgressText, 'running' | 'done' | 'failed'> = new ProgressText(progress),
 ): Display {
   stream.on('error', ignore);
-  const timer = setInterval(() => stream.write(`${text.running()}\n`), LINE_EVERY_MS).unref();
+  const isNews = waitNews(progress);
+  const tick = () => {
+    // Also where it is not printed: the rate is measured from line to line.
+    const line = text.running();
+    if (isNews()) stream.write(`${line}\n`);
+  };
+  const timer = setInterval(tick, LINE_EVERY_MS).unref();
   const end = (last: string) => {
     clearInterval(timer);
     write(stream, `${last}\n`);
   };
   return { finish: () => end(text.done()), fail: () => end(text.failed()) };
+}
+
+/** Whether a line has news: during one wait without a new item, only the first has, and then one a minute. */
+function waitNews(progress: Progress): () => boolean {
+  let last: { readonly wait: Wait; readonly items: number; readonly at: number } | undefined;
+  return () => {
+    const { received, written, wait } = progress.counts();
+    const items = received + written;
+    const at = performance.now();
+    const isSame = wait === last?.wait && items === last?.items;
+    if (isSame && at - (last?.at ?? 0) < MINUTE) return false;
+    last = wait && { wait, items, at };
+    return true;
+  };
 }
 
 /** The counts of a run as JSON. */
@@ -136,7 +158,12 @@ class ProgressJson {
 
   #line(state: 'running' | 'complete' | 'failed'): string {
     const { dropped, reached, wait, branches: _, ...counts } = this.#progress.counts();
-    const waiting = wait && { reason: wait.reason, until: wait.until, waitMs: wait.waitMs };
+    const waiting = wait && {
+      reason: wait.reason,
+      setting: wait.setting,
+      until: wait.until,
+      waitMs: wait.waitMs,
+    };
     return JSON.stringify({
       time: new Date(),
       state,

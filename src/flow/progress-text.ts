@@ -62,7 +62,8 @@ export class ProgressText {
     const until = `${wait.until.toISOString().slice(11, 16)} UTC`;
     if (wait.reason === 'retry')
       return `retry ${wait.retry} ${isShort ? `in ${left}` : `at ${until}`}: ${failure(wait.error)}`;
-    const waiting = `waiting for ${WAITS_FOR[wait.reason]} ${isShort ? `for ${left}` : `until ${until}`}`;
+    const setting = wait.setting === undefined ? '' : ` (${wait.setting})`;
+    const waiting = `waiting for ${WAITS_FOR[wait.reason]}${setting} ${isShort ? `for ${left}` : `until ${until}`}`;
     return wait.reason === 'servers' ? `${waiting} at most: ${failure(wait.error)}` : waiting;
   }
 

@@ -57,8 +57,8 @@ export interface AccountOptions extends SettingOptions {
   /**
    * Rate limits by family of calls, for a service whose limits are not the documented ones; `[]` means
    * no limit. Account objects of one account share their limits: where they differ, the strictest apply.
-   * @default the documented limits of the service, or none at loopback addresses where `MILLRACE_LIMITS` is
-   * `relaxed`; a local service with relaxed limits gives these by `start()`
+   * @default the documented limits of the service, or none at loopback addresses and `insecureOrigins` where
+   * `MILLRACE_LIMITS` is `relaxed`; a local service with relaxed limits gives these by `start()`
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
   /** The clock and random numbers, for tests. */
@@ -111,7 +111,7 @@ interface AccountParts {
   readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
   readonly limits: Limits;
-  /** The limits at loopback addresses. */
+  /** The limits of a local service: at loopback addresses and `insecureOrigins`. */
   readonly localLimits: Limits;
   /** What Basic credentials say, which no error may show either. */
   readonly login: Secret | undefined;
@@ -211,7 +211,8 @@ export class Account {
   /** Reports a wait that begins now; call the result when it ends. */
   beginWait(wait: Omit<Wait, 'until'>): () => void {
     const until = new Date(this.clock.now() + wait.waitMs);
-    publish('wait', () => ({ reason: wait.reason, waitMs: wait.waitMs, until }));
+    const { reason, setting, waitMs } = wait;
+    publish('wait', () => ({ reason, setting, waitMs, until }));
     return this.onWait?.({ ...wait, until }) ?? (() => {});
   }
 
@@ -220,7 +221,7 @@ export class Account {
     const isStream = family === 'replay' || family === 'compliance';
     const reason = isStream ? 'connect limit' : 'rate limit';
     return this.rateLimiter(family, base).acquire(kind, signal, waitMs =>
-      this.beginWait({ reason, waitMs }),
+      this.beginWait({ reason, setting: `limits.${family}`, waitMs }),
     );
   }
 
@@ -247,8 +248,10 @@ export class Account {
     const key = JSON.stringify([family, base.origin, this.settings.account]);
     const limiter = shared.get(key) ?? new RateLimiter([], this.timing);
     shared.set(key, limiter);
-    const { localLimits, limits } = this.#parts;
-    limiter.add((isLoopback(base.hostname) ? localLimits : limits)[family]);
+    const { localLimits, limits, settings } = this.#parts;
+    const isLocal =
+      isLoopback(base.hostname) || settings.insecureOrigins?.includes(base.origin) === true;
+    limiter.add((isLocal ? localLimits : limits)[family]);
     return limiter;
   }
 

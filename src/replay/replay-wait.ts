@@ -75,7 +75,11 @@ export class WaitReporter {
     const end = this.#account.beginWait(
       why === 'after a failure'
         ? { reason: 'retry', waitMs: ms, error, retry: failures }
-        : { reason: why, waitMs: ms },
+        : {
+            reason: why,
+            setting: why === 'connect limit' ? 'limits.replay' : undefined,
+            waitMs: ms,
+          },
     );
     this.#current = { why, until, end };
     if (why === 'after a failure') return;

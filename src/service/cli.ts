@@ -40,6 +40,8 @@ try {
 }
 
 async function run(): Promise<void> {
+  // The service and its checks continue if the reader of their output closes the pipe.
+  process.stdout.on('error', () => {});
   if (process.argv[2] === 'check') {
     // Loaded only here: the service uses nothing of the client.
     const { checkConformance } = await import('../conformance/conformance-command.js');
@@ -82,8 +84,6 @@ async function run(): Promise<void> {
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
-  // The service continues if the reader of its output closes the pipe.
-  process.stdout.on('error', () => {});
   const addresses = await service.start(port as number | undefined);
   process.stdout.write(
     json === true

@@ -103,10 +103,13 @@ const listPosts: Handler<ControlParts> = (_, { posts }) => postsResponse(200, po
 
 const addPosts: Handler<ControlParts> = async ({ request }, { posts }) => {
   const body = await readBody(request, MAX_POSTS_BYTES);
-  return postsResponse(
-    201,
-    checked(() => posts.add(splitPosts(body))),
-  );
+  const added = checked(() => posts.add(splitPosts(body)));
+  if (added.length === 0 && !body.includes('['))
+    throw new HttpProblem(
+      422,
+      'There is no post in the body: expected one, an array, or one a line',
+    );
+  return postsResponse(201, added);
 };
 
 const deletePost: Handler<ControlParts> = ({ path: { id = '' } }, { posts }) => {

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHECK_FAMILIES } from '../../src/conformance/check-table.js';
 import { environmentOf } from '../../src/service/environment.js';
@@ -56,6 +59,17 @@ describe('the command', () => {
     );
     expect(stdout).toMatch(/ {6}rule {6}Counts are .* for each minute, in ascending order\.\n/);
     expect(stdout).toMatch(/\n2 of 28 checks differ\.\n$/);
+  });
+
+  it.concurrent('goes on where the reader of its output closes the pipe, and ends with its exit code', async () => {
+    const child = spawn(process.execPath, [CLI, 'check'], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout?.destroy();
+    const ended = once(child, 'close');
+    expect(await text(child.stderr as Readable)).toMatch(/^43 requests .*\n$/);
+    expect(await ended).toEqual([0, null]);
   });
 
   it.concurrent('prints one JSON object for a script', async () => {

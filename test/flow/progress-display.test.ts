@@ -77,7 +77,7 @@ describe('progress as lines', () => {
     Object.assign(progress, { received: 12, reached: Date.UTC(2024, 2, 5) });
     progress.drop('dedupe', 3);
     const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
-    progress.onWait({ reason: 'rate limit', waitMs: 17_000, until });
+    progress.onWait({ reason: 'rate limit', setting: 'limits.search', waitMs: 17_000, until });
     vi.advanceTimersByTime(5_000);
     display.finish();
     const lines = screen.text.trim().split('\n');
@@ -90,7 +90,12 @@ describe('progress as lines', () => {
       waits: 1,
       reached: '2024-03-05T00:00:00.000Z',
       durationMs: expect.any(Number),
-      wait: { reason: 'rate limit', until: until.toISOString(), waitMs: 17_000 },
+      wait: {
+        reason: 'rate limit',
+        setting: 'limits.search',
+        until: until.toISOString(),
+        waitMs: 17_000,
+      },
     });
     expect(done).toMatchObject({ state: 'complete' });
     expect(lines).toHaveLength(2);
@@ -131,8 +136,8 @@ describe('progress as lines', () => {
     );
     const waits: [Omit<Wait, 'until'>, string][] = [
       [
-        { reason: 'connect limit', waitMs: 9 * MINUTE },
-        'waiting for the connect limit until 00:41 UTC',
+        { reason: 'connect limit', setting: 'limits.replay', waitMs: 9 * MINUTE },
+        'waiting for the connect limit \\(limits.replay\\) until 00:41 UTC',
       ],
       [
         { reason: 'too recent', waitMs: 9 * MINUTE },
@@ -163,6 +168,50 @@ describe('progress as lines', () => {
       vi.advanceTimersByTime(5_000);
       expect(screen.text.split('\n').at(-2)).toBe('0/s, received 0, written 0');
     }
+    display.finish();
+  });
+
+  it('is printed once for a wait, then only with a change or after a minute', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
+    const wait = { reason: 'connect limit', waitMs: 9 * MINUTE, until } as const;
+    const lines = () => screen.text.split('\n').length - 1;
+    const end = progress.onWait(wait);
+    vi.advanceTimersByTime(60_000);
+    expect(lines()).toBe(1);
+    vi.advanceTimersByTime(5_000);
+    expect(lines()).toBe(2);
+    vi.advanceTimersByTime(55_000);
+    expect(lines()).toBe(2);
+    progress.received++;
+    vi.advanceTimersByTime(10_000);
+    expect(lines()).toBe(3);
+    progress.written++;
+    vi.advanceTimersByTime(10_000);
+    expect(lines()).toBe(4);
+    end();
+    const endNext = progress.onWait({ ...wait });
+    vi.advanceTimersByTime(10_000);
+    expect(lines()).toBe(5);
+    endNext();
+    vi.advanceTimersByTime(10_000);
+    expect(lines()).toBe(7);
+    display.finish();
+  });
+
+  it('measures the rate after a wait from the end of the wait', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    const until = new Date();
+    const end = progress.onWait({ reason: 'throttle', waitMs: 9 * MINUTE, until });
+    vi.advanceTimersByTime(60_000);
+    end();
+    progress.received = 500;
+    vi.advanceTimersByTime(5_000);
+    expect(screen.text.split('\n').at(-2)).toBe('100/s, received 500, written 0');
     display.finish();
   });
 

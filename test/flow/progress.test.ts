@@ -122,4 +122,13 @@ it.concurrent('a wait for the connection limit is shown in the progress', async 
   expect(await connected).toBe('seen');
   // Any connection of the stream may wait, depending on timing.
   expect(new Set(waits.map(wait => wait.reason))).toEqual(new Set(['connect limit']));
+  expect(new Set(waits.map(wait => wait.setting))).toEqual(new Set(['limits.compliance']));
+});
+
+it.concurrent('a wait of a replay for its connection limit names the setting', async () => {
+  await using service = newService();
+  const limits = { replay: [{ requests: 1, perMs: 2_000 }] };
+  const acme = account({ ...(await service.start()), limits }, {});
+  const waits = await waitsOf(replay(acme, { streamType: 'firehose', ...hour() }));
+  expect(waits[0]).toMatchObject({ reason: 'connect limit', setting: 'limits.replay' });
 });

@@ -348,6 +348,11 @@ describe('MILLRACE_LIMITS', () => {
     expect(rates('relaxed', local, relaxed)).toEqual([]);
     const documented = [{ requests: 5, perMs: 300_000 }];
     expect(rates('relaxed', real, relaxed)).toEqual(documented);
+    const insecureOrigins = ['http://container.test:8080'];
+    const container = new URL('http://container.test:8080/replay');
+    expect(rates('there', container, relaxed, { insecureOrigins })).toEqual([]);
+    expect(rates('there', new URL('http://container.test'), relaxed)).toEqual(documented);
+    expect(rates('strict there', container, {}, { insecureOrigins })).toEqual(documented);
     for (const text of ['strict', ''])
       expect(rates(`s${text}`, local, { MILLRACE_LIMITS: text })).toEqual(documented);
     const limits = { replay: [{ requests: 1, perMs: 1_000 }] };

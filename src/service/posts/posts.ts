@@ -196,8 +196,8 @@ export class Posts {
   #complete(posts: readonly ReadPost[]): readonly AddedPost[] {
     const added: AddedPost[] = [];
     try {
-      for (const [i, post] of posts.entries()) {
-        const at = posts.length === 1 ? 'posts' : `posts[${i}]`;
+      for (const post of posts) {
+        const { at } = post;
         if (post.kind === 'exact') checkFormat(post.format, this.format, at);
         const next =
           post.kind === 'exact'

@@ -15,9 +15,13 @@ import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.j
 export type GivenPost = NewPost | Activity | Uint8Array | string | object;
 
 /** A post with all of its bytes, or the checked fields of one. */
-export type ReadPost =
+export type ReadPost = {
+  /** What errors call it. */
+  readonly at: string;
+} & (
   | { readonly kind: 'exact'; readonly activity: Activity; readonly format: Format }
-  | { readonly kind: 'fields'; readonly fields: NewPost };
+  | { readonly kind: 'fields'; readonly fields: NewPost }
+);
 
 const CALL = 'posts';
 const ID_LIMIT = 2n ** 64n;
@@ -108,7 +112,7 @@ function fieldsOf(value: Readonly<Record<string, unknown>>, at: string): ReadPos
     ['quoted', quoted],
   ] as const)
     if (isRecord(other)) fieldsOf(other, `${at}.${name}`);
-  return { kind: 'fields', fields: value as NewPost };
+  return { at, kind: 'fields', fields: value as NewPost };
 }
 
 /** Reads all that the service reads of a post, so that nothing fails later. */
@@ -120,7 +124,7 @@ function exactPost(activity: Activity, at: string): ReadPost {
       throw new DataError(`The time ${postedAt.toISOString()} is before 2006-03-21`);
     rulePost(activity, 'search').texts.length;
     void [author.id, activity.text, activity.retweeted?.author.id];
-    return { kind: 'exact', activity, format };
+    return { at, kind: 'exact', activity, format };
   } catch (cause) {
     if (!(cause instanceof DataError)) throw cause;
     throw refused(at, cause.message, cause);

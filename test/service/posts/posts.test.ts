@@ -527,6 +527,7 @@ describe('a post that cannot be served is refused with the name of its member', 
     [{ text: 'x', likes: -1 }, 'posts[1].likes'],
     [{ text: 'x', quoted: { txt: 1 } }, 'posts[1].quoted.txt'],
     [{ retweeted: '12' }, 'posts[1].retweeted'],
+    [{ text: 'x', quoted: '12' }, 'posts[1].quoted'],
     [5, 'posts[1]'],
     [null, 'posts[1]'],
     ['{"text":', 'posts[1]'],
@@ -598,6 +599,11 @@ describe('the control path adds, lists and deletes posts', () => {
     expect(status).toBe(422);
     expect(text).toContain('posts[1].txt');
     expect((await control('POST', 'posts', '[{"text":"a"}')).status).toBe(422);
+    const one = await control('POST', 'posts', '{"text":"a","quoted":"12"}');
+    expect(one.text).toContain('posts[0].quoted');
+    const none = await control('POST', 'posts', ' \n');
+    expect(none).toMatchObject({ status: 422, text: expect.stringContaining('no post') });
+    expect(await control('POST', 'posts', '[]')).toEqual({ status: 201, text: '{"posts":[]}' });
     expect((await control('POST', 'posts', '{"text":"a"')).status).toBe(422);
     expect((await control('GET', 'posts')).text).toBe('{"posts":[]}');
   });
