@@ -80,12 +80,14 @@ export interface FormRedirect {
   readonly message: Message;
 }
 
-/** A page that needs a sign-in. */
+/** A page of the console. */
 export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;
   /** Whether its content changes on its own, so that it offers to load it again. Such a page has no fields to type in. */
   readonly isLive?: boolean;
+  /** Whether it needs no sign-in, unless the service has a token. */
+  readonly isPublic?: boolean;
   show(visit: PageRequest): PageContent | Promise<PageContent>;
   /** Handles a form of the page. */
   act?(

@@ -36,9 +36,8 @@ import { overviewPages } from './overview-pages.js';
 import { requestPages } from './request-pages.js';
 import { ruleTestPages } from './rule-test-pages.js';
 import { SIGN_IN, SignInAttempts, type SignInParts, showSignIn, signIn } from './sign-in-page.js';
-import { statusRoutes } from './status-routes.js';
+import { statusPages } from './status-pages.js';
 import { streamPages } from './stream-pages.js';
-import { streamRulePages } from './stream-rule-pages.js';
 import { usagePages } from './usage-pages.js';
 import { userRoutes } from './user/user-routes.js';
 
@@ -51,13 +50,9 @@ export interface PageParts extends Omit<ConsoleParts, 'addresses' | 'firstComman
 
 /** All pages: the console, the status page, and the sign-in of users. */
 export function pageRoutes(parts: PageParts): readonly Route[] {
-  const { context } = parts;
-  const { settings } = context;
-  // With a token, the status page needs the session, too.
-  const sessions =
-    settings.token === undefined
-      ? new Sessions<string>('millrace-console', HOME)
-      : new Sessions<string>('millrace-console', '/', 'Strict');
+  const { settings } = parts.context;
+  const sameSite = settings.token === undefined ? 'Lax' : 'Strict';
+  const sessions = new Sessions<string>('millrace-console', '/', sameSite);
   const attempts = new SignInAttempts();
   const enter = ({ request }: RequestContext): Visited => {
     checkHost(request, settings);
@@ -69,7 +64,6 @@ export function pageRoutes(parts: PageParts): readonly Route[] {
   const family = { endpoint: 'pages', errorBody: searchErrorBody } as const;
   return [
     ...routesOf(family, ASSETS, () => undefined),
-    ...statusRoutes(context, request => sessions.visitor(request).user !== undefined),
     ...userRoutes(parts.oauth, settings),
     ...routesOf({ ...family, errorPage, isLogged: true }, SIGN_INS, enter),
     ...routesOf({ ...family, errorPage }, CONSOLE, enter),
@@ -101,18 +95,18 @@ const SIGN_INS: RouteTable<Visited> = {
   '/console/sign-out': { POST: signOut },
 };
 
-/** The pages for the account holder, after a sign-in with email and password. */
+/** The pages for the account holder. */
 const PAGES: readonly ConsolePage[] = [
   ...overviewPages,
   ...explorePages,
   ...ruleTestPages,
   ...jobPages,
   ...streamPages,
-  ...streamRulePages,
   ...compliancePages,
   ...usagePages,
   ...requestPages,
   ...faultPages,
+  ...statusPages,
 ];
 
 const CONSOLE: RouteTable<Visited> = {
@@ -140,7 +134,7 @@ async function respond(
   // First, so that a cross-site form, which has no cookie, is refused without setting one.
   const form = method === 'POST' ? await sessions.readForm(request) : undefined;
   const { user, csrf, headers } = sessions.visitor(request);
-  if (user === undefined) {
+  if (user === undefined && !(page.isPublic && parts.context.settings.token === undefined)) {
     const next = form === undefined ? url.pathname + url.search : HOME;
     return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
   }
@@ -165,7 +159,7 @@ async function respond(
     area: 'console',
     home: HOME,
     shape: 'wide',
-    menu: menuOf(page.section, { user, csrf }),
+    menu: menuOf(page.section, user === undefined ? undefined : { user, csrf }),
     message: rest(),
   });
   return pageResponse(content, {

@@ -1,5 +1,6 @@
 import { checkRule } from '../../rules/language/check-rule.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
+import { matchedTerms } from '../../rules/match/matched-terms.js';
 import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import {
@@ -15,7 +16,6 @@ import { type Html, html } from './html/html.js';
 import { choices, command, messageBox } from './html/page-parts.js';
 import { withParameters } from './html/table.js';
 import { countOf, instantText, windowOf } from './html/units.js';
-import { matchedTerms } from './matched-terms.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
 
@@ -118,16 +118,21 @@ async function resultOf(
     maxResults: String(POSTS),
   };
   const next = url.searchParams.get('next') ?? undefined;
+  const late = AbortSignal.timeout(SEARCH_MS);
   try {
     const parameters = searchParameters(context);
     const request = createSearchResolver(context)(product, { ...given, next }, parameters);
-    const { posts, next: older } = await findPage(request, context, signal);
+    const found = await findPage(request, context, AbortSignal.any([signal, late])).catch(error => {
+      if (!late.aborted || signal.aborted) throw error;
+      return undefined;
+    });
+    const { posts = [], next: older } = found ?? {};
     const pager =
       older !== undefined &&
       html`<nav class="row" aria-label="Pages"><a class="button plain" rel="next" href="${withParameters(url, { next: older })}">Older</a></nav>`;
     return html`${next === undefined && (await chartOf(request, parts, signal))}
 <section class="card" aria-labelledby="posts"><h2 id="posts">Posts</h2>
-${posts.length === 0 ? html`<p class="empty">${older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
+${posts.length === 0 ? html`<p class="empty">${found === undefined ? `Not found within ${SEARCH_MS / 1000} s. Choose a shorter window, or send the request below.` : older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
 <section class="card" aria-labelledby="request"><h2 id="request">This request</h2>${commandsOf(product, given, parts)}</section>`;
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
@@ -150,6 +155,8 @@ ${command('curl', curlOf(`${address}?${new URLSearchParams(given)}`, {}))}${comm
 
 const BUCKETS = [MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
 const MAX_BARS = 62;
+/** Milliseconds of real time that a page waits for posts: rare words can take minutes in many generated posts. */
+const SEARCH_MS = 10_000;
 /** Milliseconds of real time that a page waits for counts. */
 const COUNT_MS = 2_000;
 
@@ -176,11 +183,9 @@ async function chartOf(
     const label = bucketMs < DAY ? name.slice(11, 16) : name.slice(0, 10);
     return { name, label: isLabelled ? label : '', value: count };
   });
-  const total = countOf(
-    buckets.reduce((sum, { count }) => sum + count, 0),
-    'post',
-  );
+  const sum = buckets.reduce((all, { count }) => all + count, 0);
+  const total = countOf(sum, 'post');
   return html`<section class="card" aria-labelledby="counts"><h2 id="counts">${total}</h2>
 <p class="quiet">${windowOf({ from, to: reached })}${reached < to && `: counting the rest takes longer than ${COUNT_MS / 1000} s`}</p>
-${barChart({ summary: `${total} over time`, bars })}</section>`;
+${sum > 0 && barChart({ summary: `${total} over time`, bars })}</section>`;
 }

@@ -83,7 +83,7 @@ function presetForm(csrf: string): Html {
     name => html`<button name="preset" value="${name}">${name}</button>`,
   );
   return html`<form method="post" action="${HERE}">${csrfField(csrf)}<input type="hidden" name="action" value="preset">
-<div class="row">${buttons}</div></form>`;
+<div class="row">${buttons}</div><p class="hint">Each for any family: silence stops the next body after 1,000 bytes, slow adds 3 seconds to each response.</p></form>`;
 }
 
 function plantPreset({ parts }: PageRequest, form: URLSearchParams): FormRedirect {

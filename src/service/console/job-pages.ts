@@ -3,7 +3,7 @@ import { parseInStreamMessage } from '../../activity/in-stream-message.js';
 import { formatTimestamp, HOUR, MINUTE } from '../../time.js';
 import { fileLines } from '../archive/folder/file-lines.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { type JobRule, type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
+import { type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import { statusMessage, totalsOf } from '../jobs/job-views.js';
 import type { Jobs } from '../jobs/jobs.js';
@@ -30,6 +30,7 @@ import {
   windowOf,
 } from './html/units.js';
 import { postView } from './post-view.js';
+import { RULE_COLUMNS } from './rule-view.js';
 
 /** Milliseconds of real time that a page waits for work that is due by the clock. */
 const MAX_WAIT_MS = 100;
@@ -91,12 +92,6 @@ ${runner.files.length > 0 && filesCard(runner, incoming.url)}
 <section class="card" aria-labelledby="rules"><h2 id="rules">Rules</h2>${list}</section>`,
   };
 }
-
-const RULE_COLUMNS: readonly Column<JobRule>[] = [
-  headerColumn('Rule', ({ value }) => html`<code class="long">${isolated(value)}</code>`),
-  column('Tag', ({ tag }) => tag !== null && isolated(tag)),
-  column('Id', ({ id }) => html`<code>${id}</code>`),
-];
 
 function filesCard({ job, files }: JobRunner, url: URL): Html {
   const { list } = listPage(url, files, {

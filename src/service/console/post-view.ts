@@ -1,9 +1,9 @@
 import type { Activity } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/fields-of.js';
 import type { PostFields } from '../../activity/post-fields.js';
+import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
 import { countOf, instant } from './html/units.js';
-import type { MatchedTerms } from './matched-terms.js';
 
 /** A post as people read it, with its JSON behind a click. The terms that a rule has matched are marked. */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {
@@ -14,7 +14,7 @@ export function postView(activity: Activity, matched?: MatchedTerms): Html {
     retweets !== undefined && countOf(retweets, 'repost'),
     lang !== '' && lang,
   ].filter(Boolean);
-  return html`<article class="post"><p>${authorOf(fields)} ${instant(activity.postedAt.getTime())}</p>
+  return html`<article class="post"><p class="row"><span>${authorOf(fields)}</span> ${instant(activity.postedAt.getTime())}</p>
 <p class="text" dir="auto">${textOf(fields, matched)}</p>
 ${media.length > 0 && html`<p class="row tight">${media.map(({ type }) => html`<span class="medium">${type.replaceAll('_', ' ')}</span>`)}</p>`}
 ${quoted !== undefined && html`<blockquote><p>${authorOf(quoted)}</p><p class="text" dir="auto">${textOf(quoted, undefined)}</p></blockquote>`}
@@ -34,7 +34,9 @@ function authorOf({ author: { name, writtenHandle } }: PostFields): Html {
 const ENTITY = /https?:\/\/[^\s…]+|[#＃@$][\p{L}\p{M}\p{N}_]+/gu;
 
 /** The text with its links, tags and mentions as elements. */
-function textOf({ text, links, hashtags, cashtags, mentions }: PostFields, matched?: MatchedTerms) {
+function textOf(fields: PostFields, matched?: MatchedTerms) {
+  const { links, hashtags, cashtags, mentions } = fields;
+  const text = withoutMediaLink(fields);
   const isMarked = new Uint8Array(text.length);
   for (const { start, end } of matched?.spansIn(text) ?? []) isMarked.fill(1, start, end);
   const names = new Set(
@@ -54,6 +56,13 @@ function textOf({ text, links, hashtags, cashtags, mentions }: PostFields, match
     at = end;
   }
   return [...parts, ...runsOf(text, isMarked, at, text.length)];
+}
+
+/** The link at the end of a text with media stands for these. */
+function withoutMediaLink({ text, links, media }: PostFields): string {
+  const [link] = /\s*https?:\/\/t\.co\/\w+$/.exec(text) ?? [];
+  const isOfMedia = media.length > 0 && links.every(({ url }) => url !== link?.trim());
+  return link !== undefined && isOfMedia ? text.slice(0, -link.length) : text;
 }
 
 /** The text between two positions, with its marks. */

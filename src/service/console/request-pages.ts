@@ -142,7 +142,7 @@ function detailsOf(request: LoggedRequest, baseUrl: string): Html {
   const needsLogin = endpoint !== 'control';
   return html`${body !== undefined && jsonView('Body', body)}${error !== undefined && jsonView('Error', error)}
 ${isRepeatable && command('curl', curlOf(baseUrl + address, { method, body, isStream: isStream(endpoint), needsLogin }))}
-<p class="hint">Connection ${connection}${left.map(({ left, rate }) => html`, ${numberOf(left)} of ${rateOf(rate)} left after it`)}</p>`;
+<p class="hint">Connection ${connection}.${left.length > 0 && ` Left after it: ${left.map(({ left, rate }) => `${numberOf(left)} of ${rateOf(rate)}`).join(', ')}.`}</p>`;
 }
 
 function familiesOf(requests: readonly LoggedRequest[]): readonly Endpoint[] {

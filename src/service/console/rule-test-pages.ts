@@ -35,8 +35,8 @@ export const ruleTestPages: readonly ConsolePage[] = [
         return shown(visit, test, resultOf(test, visit.parts));
       } catch (error) {
         if (!(error instanceof OptionError || error instanceof DataError)) throw error;
-        const box = messageBox({ tone: 'bad', text: error.message }, 'problem');
-        return { ...shown(visit, test, box), status: 422 };
+        const text = error.message.replace(/^posts: (`posts`: )?/, '');
+        return { ...shown(visit, { ...test, problem: text }), status: 422 };
       }
     },
   },
@@ -50,20 +50,22 @@ interface RuleTest {
   readonly rules: string;
   readonly post: string;
   readonly product: RuleProduct;
+  /** What is wrong with the post. */
+  readonly problem?: string;
 }
 
 function shown(
   { csrf }: PageRequest,
-  { rules, post, product }: RuleTest,
+  { rules, post, product, problem }: RuleTest,
   result?: Html,
 ): PageContent {
-  const area = (name: string, label: string, value: string, hint: string) =>
-    html`<div class="field"><label for="${name}">${label}</label><textarea id="${name}" name="${name}" rows="5" spellcheck="false" required aria-describedby="${name}-hint">${value}</textarea><span class="hint" id="${name}-hint">${hint}</span></div>`;
+  const area = (name: string, label: string, value: string, hint: string, wrong?: string) =>
+    html`<div class="field"><label for="${name}">${label}</label><textarea id="${name}" name="${name}" rows="5" spellcheck="false" required aria-describedby="${name}-hint${wrong !== undefined && ' problem'}"${wrong !== undefined && html` aria-invalid="true" autofocus`}>${value}</textarea><span class="hint" id="${name}-hint">${hint}</span>${wrong !== undefined && messageBox({ tone: 'bad', text: wrong }, 'problem')}</div>`;
   return {
     title: 'Rules for a post',
     lead: 'Which rules match a post, and why.',
     body: html`${tabs(RULE_TEST)}<section class="card" aria-label="Test"><form method="post" action="${RULE_TEST}">${csrfField(csrf)}
-${area('post', 'Post', post, 'Its JSON in either format, some fields of one, or only its text')}
+${area('post', 'Post', post, 'Its JSON in either format, some fields of one, or only its text', problem)}
 ${area('rules', 'Rules', rules, 'One a line')}
 <div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${RULE_PRODUCTS.map(
       name => html`<option${name === product && html` selected`}>${name}</option>`,

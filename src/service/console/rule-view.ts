@@ -1,7 +1,8 @@
 import { applySuggestions } from '../../rules/language/apply-suggestions.js';
 import type { Problem } from '../../rules/language/problem.js';
 import { renderProblem } from '../../rules/language/render-problem.js';
-import { type Html, html } from './html/html.js';
+import { type Html, html, isolated } from './html/html.js';
+import { type Column, column, headerColumn } from './html/table.js';
 
 /**
  * The problems of a rule, each with a caret below it.
@@ -13,11 +14,35 @@ export function problemsView(
   problems: readonly Problem[],
   withRule?: (rule: string) => string,
 ): Html {
-  const apply = (some: readonly Problem[], words: string) =>
-    withRule && html`<a href="${withRule(applySuggestions(rule, some))}">${words}</a>`;
+  const apply = (some: readonly Problem[], words: string) => {
+    const changed = applySuggestions(rule, some);
+    return (
+      withRule && html`<p><a href="${withRule(changed)}">${words}</a>: <code>${changed}</code></p>`
+    );
+  };
   const suggesting = problems.filter(({ suggestion }) => suggestion !== undefined);
   return html`<ul class="stack">${problems.map(
-    problem => html`<li><pre class="problem ${problem.severity === 'error' ? 'bad' : 'warn'}">${renderProblem(rule, problem)}</pre>
-${problem.suggestion && apply([problem], `Apply: ${problem.suggestion.label}`)}</li>`,
-  )}</ul>${suggesting.length > 1 && html`<p>${apply(suggesting, `Apply all ${suggesting.length}`)}</p>`}`;
+    problem =>
+      html`<li class="stack">${problemView(rule, problem)}${problem.suggestion && apply([problem], 'Apply')}</li>`,
+  )}</ul>${suggesting.length > 1 && apply(suggesting, `Apply all ${suggesting.length}`)}`;
 }
+
+/** Sentences, and between them the rule with carets, which does not wrap. */
+function problemView(rule: string, problem: Problem): Html {
+  const [what, ...rows] = renderProblem(rule, problem).split('\n');
+  const note =
+    rows.at(-1)?.trimStart().startsWith('= ') === true ? rows.pop()?.trim().slice(2) : undefined;
+  return html`<div class="problem ${problem.severity === 'error' ? 'bad' : 'warn'}"><p>${what}</p>
+<pre>${rows.join('\n')}</pre>${note !== undefined && html`<p>${note}</p>`}</div>`;
+}
+
+/** Columns of rules. */
+export const RULE_COLUMNS: readonly Column<{
+  readonly value: string;
+  readonly tag: string | null;
+  readonly id: bigint | string;
+}>[] = [
+  headerColumn('Rule', ({ value }) => html`<code class="long">${isolated(value)}</code>`),
+  column('Tag', ({ tag }) => tag !== null && html`<span class="word">${isolated(tag)}</span>`),
+  column('Id', ({ id }) => html`<code class="word">${id}</code>`),
+];

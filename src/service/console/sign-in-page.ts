@@ -6,7 +6,7 @@ import type { Handler, HttpResponse } from '../http/router.js';
 import type { Settings } from '../service-options.js';
 import { type Html, html } from './html/html.js';
 import { HOME, pageResponse, plainPage, seeOther } from './html/page.js';
-import { csrfField, messageBox, signInFields } from './html/page-parts.js';
+import { csrfField, secretField, signInFields } from './html/page-parts.js';
 import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
@@ -73,8 +73,7 @@ function formPage(
   form: Omit<SignInForm, 'csrf'>,
 ): HttpResponse {
   const { csrf, headers } = sessions.visitor(request);
-  const body =
-    settings.token === undefined ? signInForm({ ...form, csrf }) : tokenForm({ ...form, csrf });
+  const body = signInForm({ ...form, csrf }, settings.token !== undefined);
   const status = form.problem === undefined ? 200 : 401;
   return pageResponse(plainPage({ title: 'Sign in', body }), { status, headers });
 }
@@ -88,26 +87,13 @@ interface SignInForm {
   readonly problem?: string | undefined;
 }
 
-function signInForm({ csrf, next, email = '', problem }: SignInForm): Html {
-  const name = ['email', 'Email', html` inputmode="email"`] as const;
+/** Asks for the token of a service that has one: anyone who reaches it could sign in with the default login. */
+function signInForm({ csrf, next, email = '', problem }: SignInForm, hasToken: boolean): Html {
   return html`<form class="card" method="post" action="${SIGN_IN}">
 ${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
-${signInFields(name, email, problem)}
+${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Email', html` inputmode="email"`], email, problem)}
 <button class="main">Sign in</button>
-<p class="hint">The login that your programs use. The service printed it when it started.</p>
-</form>`;
-}
-
-/** For a service with a token, which anyone who reaches it could ask with the default login. */
-function tokenForm({ csrf, next, problem }: SignInForm): Html {
-  const isWrong = problem !== undefined;
-  return html`<form class="card" method="post" action="${SIGN_IN}">
-${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
-<div class="field"><label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required${isWrong && html` aria-invalid="true" aria-describedby="problem" autofocus`}></div>
-${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}
-<button class="main">Sign in</button>
-<p class="hint">The service printed the token when it started.</p>
+<p class="hint">${hasToken ? 'The service printed the token when it started.' : 'The login that your programs use. The service printed it when it started.'}</p>
 </form>`;
 }
 

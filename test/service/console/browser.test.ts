@@ -353,6 +353,44 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(foreign).toEqual([]);
     });
 
+    it('keeps a part that has not changed, and one in which something is selected', async () => {
+      const { page, addresses, poll } = await signedInTo('/jobs');
+      await page.evaluate("document.querySelector('#list > *').isSame = true");
+      await poll();
+      await poll();
+      expect(await page.evaluate("document.querySelector('#list > *').isSame")).toBe(true);
+      await page.goto(`${addresses.consoleUrl}/requests`);
+      await page.evaluate(
+        "getSelection().selectAllChildren(document.querySelector('#requests th'))",
+      );
+      await fetch(`${addresses.baseUrl}/while/selected`);
+      await poll();
+      await poll();
+      const asked = page.getByText('/while/selected', { exact: true });
+      expect(await asked.count()).toBe(0);
+      expect(await page.evaluate('getSelection().isCollapsed')).toBe(false);
+      await page.evaluate('getSelection().removeAllRanges()');
+      await poll();
+      await asked.waitFor();
+    });
+
+    it('waits for a page that takes longer than the time between two', async () => {
+      const { page, addresses } = await signedInTo('/requests');
+      let asked = 0;
+      const waiting: (() => Promise<void>)[] = [];
+      await page.route(`${addresses.consoleUrl}/requests`, route => {
+        asked++;
+        waiting.push(() => route.continue());
+      });
+      await fetch(`${addresses.baseUrl}/while/it/waits`);
+      await page.clock.runFor(2_000);
+      await expect.poll(() => asked).toBe(1);
+      for (let i = 0; i < 3; i++) await page.clock.runFor(2_000);
+      expect(asked).toBe(1);
+      await waiting[0]?.();
+      await page.getByText('/while/it/waits', { exact: true }).waitFor();
+    });
+
     it('shows the problems of a query while it is typed', async () => {
       const { page } = await signedInTo('/explore');
       const query = page.getByRole('textbox', { name: 'Query' });

@@ -100,7 +100,7 @@ describe('the console', () => {
     const [[name = '', before = ''] = []] = [...browser.cookies];
     const page = await browser.signIn();
     expect([page.status, page.location]).toEqual([303, '/console']);
-    expect(page.headers.get('set-cookie')).toMatch(/; Path=\/console; HttpOnly; SameSite=Lax$/);
+    expect(page.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Lax$/);
     const after = String(browser.cookies.get(name));
     expect(after).not.toBe(before);
     expect((await browser.get('/console/jobs')).status).toBe(200);

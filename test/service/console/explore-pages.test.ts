@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/time.js';
 import { NOW, teaPosts } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
@@ -70,6 +70,41 @@ describe('the page that explores posts', () => {
     expect(readable((await browser.get(page({ query: 'tea', next: 'x' }))).text)).toContain(
       "Invalid value for parameter 'next'",
     );
+  });
+
+  it('gives up a search that takes too long, and says what to do', async () => {
+    const { browser, archive } = await signedIn(teaPosts(3));
+    vi.spyOn(archive, 'search').mockImplementation(async (_rule, _window, { signal }) => {
+      signal?.throwIfAborted();
+      return { posts: [], more: false };
+    });
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort());
+    try {
+      const { text, status } = await browser.get(page({ query: 'tea' }));
+      expect(status).toBe(200);
+      expect(readable(text)).toContain('Not found within 10 s. Choose a shorter window');
+      expect(readable(text)).toContain('This request');
+    } finally {
+      timeout.mockRestore();
+    }
+  });
+
+  it('draws no chart of nothing', async () => {
+    const { browser } = await signedIn(teaPosts(3));
+    const { text } = await browser.get(page({ query: 'coffee' }));
+    expect(readable(text)).toContain('0 posts');
+    expect(text).not.toContain('class="chart"');
+  });
+
+  it('shows the query of each suggestion, and lets only the rule itself not wrap', async () => {
+    const { browser } = await signedIn([]);
+    const { text } = await browser.get(page({ query: 'tea or coffee (', check: '' }));
+    expect(text).toMatch(
+      /<p>error\[R006\]: a group is not closed<\/p>\n<pre> {2}\| tea or coffee \(\n/,
+    );
+    const wrong = await browser.get(page({ query: 'tea has:vidoes', check: '' }));
+    expect(wrong.text).toMatch(/">Apply<\/a>: <code>tea has:videos<\/code>/);
+    expect(wrong.text).toMatch(/<\/pre><p>allowed: geo, /);
   });
 
   it('does not search while someone types', async () => {

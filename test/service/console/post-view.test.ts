@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
-import { matchedTerms } from '../../../src/service/console/matched-terms.js';
+import { matchedTerms } from '../../../src/rules/match/matched-terms.js';
 import { indented, postView } from '../../../src/service/console/post-view.js';
 import { createService, type NewPost } from '../../../src/service/index.js';
 import { HOSTILE, readable } from './browse.js';
@@ -60,10 +60,22 @@ describe('the view of a post', () => {
     ];
     const json = JSON.stringify({ ...post, entities: {}, extended_entities: { media } });
     const { text } = postView(new Activity(Buffer.from(json)));
+    const linked = json.replace('"text":"Look"', '"text":"Look https://t.co/ab12"');
+    expect(postView(new Activity(Buffer.from(linked))).text).toContain('dir="auto">Look</p>');
     expect(text).toContain(
       '<span class="medium">photo</span><span class="medium">animated gif</span>',
     );
     expect(text).not.toMatch(/<img|src=/);
+  });
+
+  it('keeps a link at the end of a text without media, and that of a page', () => {
+    const [activity] = createService().posts.add({ text: 'Look https://t.co/ab12' });
+    expect(postView(activity as Activity).text).toMatch(/>Look <a [^>]*>t\.co\/ab12<\/a><\/p>/);
+    const media = '"extended_entities":{"media":[{"type":"photo"}]},"favorited"';
+    const withMedia = String(activity?.raw).replace('"favorited"', media);
+    const { text } = postView(new Activity(Buffer.from(withMedia)));
+    expect(text).toMatch(/>Look <a [^>]*>t\.co\/ab12<\/a><\/p>/);
+    expect(text).toContain('class="medium"');
   });
 
   it('escapes everything, and links to the web only', () => {

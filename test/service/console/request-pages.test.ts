@@ -16,7 +16,7 @@ describe('the page of requests', () => {
     expect(seen).toMatch(
       /POST \/search\/30day\/accounts\/local\/dev\.json tea 200 OK 3 [\d.]+ (kB|bytes) 12:34:56 UTC 2024-05-15 [\d.]+ (ms|seconds?) Details/,
     );
-    expect(seen).toContain('19 of 20 a second left after it');
+    expect(seen).toContain('Left after it: 19 of 20 a second.');
     expect(seen).toContain('503 Service Unavailable fault: status');
     expect(seen).toContain('GET /nothing 404 Not Found');
     expect(seen).toContain('/oauth/authenticate?oauth_token=…&x=1');

@@ -55,7 +55,10 @@ describe('the test of rules', () => {
       const { test } = await tester();
       const { status, text } = await test(post, 'tea');
       expect(status).toBe(422);
-      expect(text).toMatch(/role="alert" id="problem">[^<]{10}/);
+      expect(text).toMatch(/role="alert" id="problem">(?!posts: )[^<]{10}/);
+      expect(text).toMatch(
+        /<textarea id="post"[^>]* aria-describedby="post-hint problem" aria-invalid="true"/,
+      );
       expect(text).toContain('>tea</textarea>');
     },
   );

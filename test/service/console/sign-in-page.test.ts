@@ -96,8 +96,7 @@ describe('the console of a service with a token', () => {
     const { browser, service } = await withToken();
     service.faults.plant({ kind: 'delay', ms: 7 });
     const before = await browser.get('/status');
-    expect(before.status).toBe(401);
-    expect(readable(before.text)).toContain('Sign in to the console first.');
+    expect([before.status, before.location]).toEqual([303, '/console/sign-in?next=%2Fstatus']);
     expect(before.text).not.toContain('7 ms');
     await browser.get(LINK);
     expect((await browser.get('/status')).text).toContain('7 ms');

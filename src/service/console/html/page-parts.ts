@@ -26,12 +26,17 @@ export function signInFields(
   value: string,
   problem: string | undefined,
 ): Html {
-  const isWrong = problem !== undefined;
-  const invalid = isWrong && html` aria-invalid="true" aria-describedby="problem"`;
+  const invalid = problem !== undefined && html` aria-invalid="true" aria-describedby="problem"`;
   return html`<div class="field"><label for="${id}">${label}</label>
 <input id="${id}" name="${id}" type="text" value="${value}"${attributes} autocomplete="username" autocapitalize="none" spellcheck="false" required${invalid}></div>
-<div class="field"><label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}${isWrong && html` autofocus`}></div>
+${secretField('password', 'Password', problem)}`;
+}
+
+/** The last field of a sign-in, and why the last attempt failed. */
+export function secretField(id: string, label: string, problem: string | undefined): Html {
+  const isWrong = problem !== undefined;
+  return html`<div class="field"><label for="${id}">${label}</label>
+<input id="${id}" name="${id}" type="password" autocomplete="current-password" required${isWrong && html` aria-invalid="true" aria-describedby="problem" autofocus`}></div>
 ${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}`;
 }
 

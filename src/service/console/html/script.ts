@@ -6,6 +6,7 @@ export const SCRIPT = `'use strict';
 let loading = new AbortController();
 /** The last content of each part. */
 const shown = new Map();
+for (const part of document.querySelectorAll('[data-live]')) shown.set(part.id, part.innerHTML);
 async function load(address) {
   loading.abort();
   loading = new AbortController();
@@ -14,8 +15,10 @@ async function load(address) {
   for (const part of page.querySelectorAll('[data-live]')) {
     const old = document.getElementById(part.id);
     if (old === null || shown.get(part.id) === part.innerHTML) continue;
-    // What someone has opened or uses stays.
-    if (old.querySelector('details[open]') !== null || old.contains(document.activeElement)) continue;
+    // What someone has opened, uses or has selected stays.
+    const { isCollapsed, anchorNode } = getSelection();
+    const isSelected = !isCollapsed && old.contains(anchorNode);
+    if (isSelected || old.querySelector('details[open]') !== null || old.contains(document.activeElement)) continue;
     shown.set(part.id, part.innerHTML);
     old.replaceChildren(...part.childNodes);
     addCopyButtons(old);
@@ -33,7 +36,12 @@ form?.addEventListener('input', () => {
 });
 if (form === null && document.querySelector('[data-live]') !== null && !/[?&]refresh=/.test(location.search)) {
   document.querySelector('.refresh')?.remove();
-  setInterval(() => document.hidden || follow(location.href), 2000);
+  // After the last one has come: some pages take longer than this.
+  const followOn = async () => {
+    if (!document.hidden) await follow(location.href);
+    setTimeout(followOn, 2000);
+  };
+  setTimeout(followOn, 2000);
 }
 
 function addCopyButtons(root) {

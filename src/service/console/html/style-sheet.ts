@@ -120,12 +120,15 @@ details[open] > summary { margin-bottom: 0.4rem; }
 .commands > * + * { margin-top: 0.9rem; }
 .commands > section { border-top: 1px solid var(--line); padding-top: 0.9rem; gap: 0.5rem; }
 
+.stack:has(> .card) { gap: 1.25rem; }
+
 /* Rules and posts */
-.problem { white-space: pre; overflow-x: auto; padding: 0.6rem 0.75rem; border-radius: 0.5rem; }
+.problem { padding: 0.6rem 0.75rem; border-radius: 0.5rem; overflow-x: auto; }
 .problem:not(.bad, .warn) { background: var(--sunken); }
 .post { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.35rem; }
 .post + .post { border-top: 1px solid var(--line); padding-top: 0.8rem; }
-.post > p time { color: var(--quiet); font-size: 0.85rem; margin-left: 0.4rem; }
+.post > .row { gap: 0 0.5rem; }
+.post > .row time { color: var(--quiet); font-size: 0.85rem; }
 .text { white-space: pre-wrap; max-width: 46rem; }
 .entity { color: var(--accent); }
 mark { background: var(--warn-ground); color: var(--warn); border-radius: 0.2rem; padding: 0 0.1em; }

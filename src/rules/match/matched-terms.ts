@@ -1,10 +1,10 @@
 import type { Activity } from '../../activity/activity.js';
-import { parseRule } from '../../rules/language/parse-rule.js';
-import { type Explanation, explainMatch } from '../../rules/match/explain-match.js';
-import { type Dialect, dialectOf, type RuleProduct } from '../../rules/post/dialect.js';
-import { wordsOf } from '../../rules/post/phrase.js';
-import { fold, tokenise } from '../../rules/post/tokeniser.js';
-import type { Span } from '../../rules/tree.js';
+import { parseRule } from '../language/parse-rule.js';
+import { type Dialect, dialectOf, type RuleProduct } from '../post/dialect.js';
+import { wordsOf } from '../post/phrase.js';
+import { fold, tokenise } from '../post/tokeniser.js';
+import type { Span } from '../tree.js';
+import { type Explanation, explainMatch } from './explain-match.js';
 
 /** What a rule has matched in a post. */
 export interface MatchedTerms {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { matchedTerms } from '../../../src/service/console/matched-terms.js';
+import { matchedTerms } from '../../../src/rules/match/matched-terms.js';
 import type { NewPost } from '../../../src/service/index.js';
 import { createService } from '../../../src/service/index.js';
 

@@ -1,15 +1,10 @@
-import type { IncomingMessage } from 'node:http';
-import type { ServiceContext } from '../context.js';
-import { checkHost } from '../http/check-access.js';
 import type { PlantedFault } from '../http/fault-kinds.js';
 import { isJobFault, isStreamFault } from '../http/fault-table.js';
-import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
-import { type Endpoint, type Handler, type Route, routesOf } from '../http/router.js';
+import type { Endpoint } from '../http/router.js';
 import { clockFace } from './clock-forms.js';
-import { menuOf } from './console-page.js';
+import type { ConsolePage } from './console-page.js';
 import { whatOf } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
-import { errorPage, HOME, layout, pageResponse } from './html/page.js';
 import { stateOf, type Tone } from './html/page-parts.js';
 import { besideColumn, type Column, column, headerColumn, table } from './html/table.js';
 import { countOf } from './html/units.js';
@@ -28,53 +23,36 @@ const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['pages', 'Console and status page'],
 ];
 
-/**
- * The status page: the state of each family of endpoints, and the clock.
- *
- * @param isSignedIn Whether a browser has signed in to the console, which a service with a token asks for.
- */
-export function statusRoutes(
-  context: ServiceContext,
-  isSignedIn: (request: IncomingMessage) => boolean,
-): readonly Route[] {
-  const { settings } = context;
-  const family = { endpoint: 'pages', errorBody: searchErrorBody, errorPage } as const;
-  return routesOf(family, { '/status': { GET: showStatus } }, ({ request }) => {
-    checkHost(request, settings);
-    if (settings.token !== undefined && !isSignedIn(request))
-      throw new HttpProblem(401, 'Sign in to the console first.');
-    return context;
-  });
-}
-
-const showStatus: Handler<ServiceContext> = (_, { faults, clock }) => {
-  const all = faults.list();
-  const untargeted = all.filter(fault => targetsOf(fault) === undefined);
-  const families = [
-    ...(untargeted.length === 0 ? [] : [{ name: 'Any endpoint', planted: untargeted }]),
-    ...FAMILIES.map(([endpoint, name]) => ({
-      name,
-      planted: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
-    })),
-  ];
-  return pageResponse(
-    layout({
-      title: 'Status',
-      area: 'console',
-      home: HOME,
-      shape: 'wide',
-      menu: menuOf('status'),
-      body: html`<div class="stack" id="status" data-live>${
-        all.length === 0
-          ? html`<p class="notice">Everything answers as it should.</p>`
-          : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
-      }
+/** The state of each family of endpoints, and the clock. */
+export const statusPages: readonly ConsolePage[] = [
+  {
+    pattern: '/status',
+    section: 'status',
+    isPublic: true,
+    show({ parts }) {
+      const { faults, clock } = parts.context;
+      const all = faults.list();
+      const untargeted = all.filter(fault => targetsOf(fault) === undefined);
+      const families = [
+        ...(untargeted.length === 0 ? [] : [{ name: 'Any endpoint', planted: untargeted }]),
+        ...FAMILIES.map(([endpoint, name]) => ({
+          name,
+          planted: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
+        })),
+      ];
+      return {
+        title: 'Status',
+        body: html`<div class="stack" id="status" data-live>${
+          all.length === 0
+            ? html`<p class="notice">Everything answers as it should.</p>`
+            : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
+        }
 <section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table('Each family of endpoints, and the faults that are planted for it', COLUMNS, families)}</section>
 <section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section></div>`,
-    }),
-    { hasScript: true },
-  );
-};
+      };
+    },
+  },
+];
 
 interface FamilyState {
   readonly name: string;

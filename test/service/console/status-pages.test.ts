@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/time.js';
 import { local, NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
-import { browse, HOSTILE, readable } from './browse.js';
+import { browse, HOSTILE, readable, signedIn } from './browse.js';
 
 describe('the status page', () => {
   it('needs no sign-in, and shows each family, its planted faults, and the clock', async () => {
@@ -31,6 +31,15 @@ describe('the status page', () => {
     expect(text).toContain('<li><a href="/status" aria-current="page">Status</a></li>');
     expect(text).toContain('<li><a href="/console/jobs">Jobs</a></li>');
     expect(text).not.toMatch(/<form|Signed in/);
+  });
+
+  it('has that button for visitors who are signed in', async () => {
+    const { browser } = await signedIn();
+    expect(readable((await browser.get('/status')).text)).toContain(
+      'Signed in as dev@example.com Sign out',
+    );
+    expect((await browser.post('/console/sign-out')).status).toBe(303);
+    expect((await browser.get('/status')).text).not.toMatch(/<form|Signed in/);
   });
 
   it('shows faults without a target in a row of their own, and families that no fault names as up', async () => {
