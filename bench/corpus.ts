@@ -3,6 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Activity } from 'millrace';
 import { samplePosts } from 'millrace/service';
+import { workload } from './rules/workload.js';
 import { SecondCorpus } from './second-corpus.js';
 
 export interface Corpus {
@@ -37,6 +38,17 @@ export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
   const posts: MakePosts = minute =>
     Array.from({ length: POSTS_PER_MINUTE }, (_, index) => source.line(minute + index * 500));
   return corpusOf('corpus-2', files, posts);
+}
+
+/** Files of the same size with the posts that rules are measured with, whose words are many. */
+export function rulesCorpus({ files }: { files: number }): Promise<Corpus> {
+  let posts: readonly Buffer[] | undefined;
+  let next = 0;
+  return corpusOf('corpus-3', files, () => {
+    posts ??= workload(files * MINUTES_A_FILE * POSTS_PER_MINUTE).posts;
+    next += POSTS_PER_MINUTE;
+    return posts.slice(next - POSTS_PER_MINUTE, next);
+  });
 }
 
 /** The posts of one minute. */

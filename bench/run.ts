@@ -18,6 +18,7 @@ import { postgres } from './postgres.js';
 import type { Places, Question, Study } from './question.js';
 import { MACHINE, type Recorded, raceChart, readRecord, record } from './record.js';
 import { ONE_RUN, report } from './report.js';
+import { ruleFiles } from './rule-files.js';
 import { rulesQuestion } from './rules.js';
 import { search } from './search.js';
 import { storedDeleted } from './stored-deleted.js';
@@ -30,6 +31,7 @@ const QUESTIONS: readonly Question[] = [
   storedFiles,
   storedFilesSecond,
   storedDeleted,
+  ruleFiles,
   parsedPath,
   jobs,
   jobsToFiles,

@@ -63,7 +63,7 @@ const ARROWS: Record<string, readonly string[]> = {
   http: FOUNDATIONS,
   activity: ['errors', 'time', 'is-record', 'is-thenable', 'json'],
   // Plans of whole files: the sources, stages and sinks that take part use it.
-  engine: ['flow', 'activity', 'tables', 'parquet', 'errors', 'gzip', 'json'],
+  engine: ['flow', 'activity', 'rules', 'tables', 'parquet', 'errors', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
   // First a post as rules see it, then what each operator tests in it.

@@ -1,5 +1,5 @@
+import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
-import { inWorkers } from './in-workers.js';
 import { SharedIds } from './shared-ids.js';
 
 /** What the two threads share. */
@@ -18,5 +18,5 @@ export interface Share {
 export async function run({ files, out }: Work): Promise<void> {
   const next = new Int32Array(new SharedArrayBuffer(4));
   const share: Share = { files, out, next, ids: SharedIds.memory() };
-  await inWorkers('./by-hand-worker.js', [share, share]);
+  await inWorkers(new URL('./by-hand-worker.js', import.meta.url), [share, share]);
 }

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
+import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
-import { inWorkers } from './in-workers.js';
 
 /**
  * Our pipeline twice, in two worker threads, each over every other file. Neither knows what the other
@@ -13,5 +13,5 @@ export async function run(work: Work): Promise<void> {
     out: `${work.out}/${half}`,
   }));
   await Promise.all(halves.map(({ out }) => mkdir(out)));
-  await inWorkers('./halves-worker.js', halves);
+  await inWorkers(new URL('./halves-worker.js', import.meta.url), halves);
 }

@@ -1,5 +1,5 @@
+import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
-import { inWorkers } from './in-workers.js';
 
 /** Two threads that only inflate whole files and write the bytes: what the disk and zlib allow. */
 export async function run({ files, out }: Work): Promise<void> {
@@ -7,5 +7,5 @@ export async function run({ files, out }: Work): Promise<void> {
     files: files.filter((_, index) => index % 2 === half),
     out: `${out}/${half}.jsonl`,
   }));
-  await inWorkers('./limit-worker.js', halves);
+  await inWorkers(new URL('./limit-worker.js', import.meta.url), halves);
 }

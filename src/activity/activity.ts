@@ -218,16 +218,36 @@ export class Activity {
    */
   withMatchingRules(rules: readonly MatchingRule[]): Activity {
     const json = printMatchingRules(rules);
+    const { raw } = this;
+    const { start, end, before, after } = this.placeOfRules;
+    return activityOf(
+      Buffer.concat([
+        raw.subarray(0, start),
+        Buffer.from(`${before}${json}${after}`),
+        raw.subarray(end),
+      ]),
+    );
+  }
+
+  /**
+   * Where `withMatchingRules` puts the list of rules.
+   *
+   * @internal
+   */
+  get placeOfRules(): PlaceOfRules {
     const root = this.#root;
-    const gnip = this.#root.object('gnip');
-    const span = root.span('matching_rules') ?? gnip?.span('matching_rules');
-    if (span !== undefined) return this.#spliced(span, json);
-    const member = `"matching_rules":${json}`;
-    if (this.format === 'original') return this.#spliced(...insertion(root, member));
-    if (gnip !== undefined) return this.#spliced(...insertion(gnip, member));
+    const gnip = root.object('gnip');
+    const own = root.span('matching_rules');
+    const inGnip = gnip?.span('matching_rules');
+    const span = own ?? inGnip;
+    const isOnly = own === undefined || inGnip === undefined;
+    if (span !== undefined) return placeOf(span, '', '', isOnly);
+    const member = '"matching_rules":';
+    if (this.format === 'original') return insertion(root, member, '');
+    if (gnip !== undefined) return insertion(gnip, member, '');
     const other = root.span('gnip');
-    if (other !== undefined) return this.#spliced(other, `{${member}}`);
-    return this.#spliced(...insertion(root, `"gnip":{${member}}`));
+    if (other !== undefined) return placeOf(other, `{${member}`, '}');
+    return insertion(root, `"gnip":{${member}`, '}');
   }
 
   toJSON(): OriginalPost | ActivityStreamsPost {
@@ -315,13 +335,6 @@ export class Activity {
     return span === undefined ? undefined : parseExact(this.raw.subarray(...span));
   }
 
-  #spliced([start, end]: readonly [number, number], json: string): Activity {
-    const { raw } = this;
-    return activityOf(
-      Buffer.concat([raw.subarray(0, start), Buffer.from(json), raw.subarray(end)]),
-    );
-  }
-
   #missing(what: string): DataError {
     return new DataError(`Not a post: expected ${what}; it starts with ${excerpt(this.raw)}`);
   }
@@ -337,11 +350,27 @@ function idOf(fields: JsonObject): string | undefined {
   return fields.lastDigits('id_str') ?? fields.integer('id');
 }
 
-/** The position at which to insert a member into an object, and the text to insert. */
-function insertion(
-  object: JsonObject,
-  member: string,
-): readonly [readonly [number, number], string] {
+/** Where a list of rules is put into a post: in place of what is between two positions, with ASCII text around it. */
+export interface PlaceOfRules {
+  readonly start: number;
+  readonly end: number;
+  readonly before: string;
+  readonly after: string;
+  /** Whether the post has no other list of rules, which might be the one that is read. */
+  readonly isOnly: boolean;
+}
+
+function placeOf(
+  [start, end]: readonly [number, number],
+  before: string,
+  after: string,
+  isOnly = true,
+): PlaceOfRules {
+  return { start, end, before, after, isOnly };
+}
+
+/** The end of an object, where a member is inserted. */
+function insertion(object: JsonObject, before: string, after: string): PlaceOfRules {
   const { at, empty } = object.closing;
-  return [[at, at], empty ? member : `,${member}`];
+  return placeOf([at, at], empty ? before : `,${before}`, after);
 }

@@ -69,17 +69,19 @@ export function matchesAtEnd(
  * @throws OptionError If the id of a rule is not an integer.
  */
 export function printMatchingRules(rules: readonly MatchingRule[]): string {
-  const entries = rules.map(({ value, tag, id }) => {
-    if (id !== undefined && !/^\d+$/.test(id))
-      throw new OptionError(
-        'rules',
-        `Expected the id of a rule to be digits, got ${JSON.stringify(id)}`,
-      );
-    const text = value === undefined ? '' : `"value":${JSON.stringify(value)},`;
-    const ids = id === undefined ? '' : `,"id":${id},"id_str":"${id}"`;
-    return `{${text}"tag":${JSON.stringify(tag)}${ids}}`;
-  });
-  return `[${entries.join(',')}]`;
+  return `[${rules.map(printMatchingRule).join(',')}]`;
+}
+
+/** One rule of that value. */
+export function printMatchingRule({ value, tag, id }: MatchingRule): string {
+  if (id !== undefined && !/^\d+$/.test(id))
+    throw new OptionError(
+      'rules',
+      `Expected the id of a rule to be digits, got ${JSON.stringify(id)}`,
+    );
+  const text = value === undefined ? '' : `"value":${JSON.stringify(value)},`;
+  const ids = id === undefined ? '' : `,"id":${id},"id_str":"${id}"`;
+  return `{${text}"tag":${JSON.stringify(tag)}${ids}}`;
 }
 
 function matchesOf(value: unknown): Matches {

@@ -13,6 +13,7 @@ import { isDeeperThan } from '../json/json-depth.js';
 import { JsonObject } from '../json/json-object.js';
 import { LineFramer } from '../json/line-framer.js';
 import type { CheckedLimits } from '../json/record-limits.js';
+import { matchRows, type RowRules } from './match-rows.js';
 import { RowFields } from './row-fields.js';
 
 /** The fields of each post that steps and sinks read. */
@@ -22,6 +23,8 @@ export interface Fields {
   /** See `ShownIds`. */
   readonly shownIds?: boolean | undefined;
   readonly keys: readonly PostKey[];
+  /** Rules that posts are matched against: the posts then have these in place of others. */
+  readonly rules?: RowRules | undefined;
 }
 
 /** How a file becomes records. */
@@ -56,7 +59,7 @@ export type Inflate = (
 
 /**
  * Inflates a file, cuts it into records, and reads the wanted fields of each post: what `gunzip`,
- * `jsonLines`, `activities` and the steps after them do, by the same code. Gives `undefined` where
+ * `jsonLines`, `activities` and the steps after them do, `matchRules` included, by the same code. Gives `undefined` where
  * any of it fails or the file is too large: the stages themselves then process the file, and deliver
  * what comes before the error.
  *
@@ -73,7 +76,12 @@ export async function decodeFile(
     const bytes = gunzip === undefined ? copyOf(file) : await contentOf(file, gunzip, inflate);
     // The check of a job's files refuses a mark at the start, which `jsonLines` skips.
     if (bytes === undefined || startsWithMark(bytes)) return undefined;
-    return cutLines(bytes, limits, fields) ?? (await cutRecords(bytes, limits, fields));
+    const { tags, rules } = fields;
+    const read = rules === undefined ? fields : { ...fields, tags: false };
+    const posts = cutLines(bytes, limits, read) ?? (await cutRecords(bytes, limits, read));
+    if (rules === undefined) return posts;
+    const { fields: found, messages } = posts;
+    return { bytes: matchRows(posts.bytes, found, rules, tags), fields: found, messages };
   } catch {
     return undefined;
   }

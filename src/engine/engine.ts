@@ -263,5 +263,6 @@ function unitedFields(
     tags: all.some(({ tags }) => tags === true),
     shownIds: all.some(({ shownIds }) => shownIds === true),
     keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
+    rules: all.find(({ rules }) => rules !== undefined)?.rules,
   };
 }

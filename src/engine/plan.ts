@@ -73,7 +73,7 @@ export interface Step<In, Out> {
    * @default true
    */
   readonly isPlanned?: boolean | undefined;
-  /** Whether it puts other posts in the place of some: then it has the file for itself. */
+  /** Whether it puts other posts in the place of some: then it has the file for itself, and rules are not matched after it. */
   readonly replaces?: boolean | undefined;
   /** Whether its items are routed posts in place of posts: a step that reads fields of posts cannot follow. */
   readonly routes?: boolean | undefined;
@@ -186,7 +186,9 @@ export class Plan implements FlowPlan {
     const { steps, shared, isRouted = false } = this.#parts;
     const isAfterRoutes = isRouted || steps.some(({ routes }) => routes === true);
     // The step itself refuses the items, with the error of a flow without a plan.
-    const isRefused = step.fields !== undefined && isAfterRoutes;
+    const isAfterChange =
+      step.fields?.rules !== undefined && steps.some(({ replaces }) => replaces === true);
+    const isRefused = (step.fields !== undefined && isAfterRoutes) || isAfterChange;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
     if (shared !== undefined && step.replaces === true) return undefined;
     return new Plan({ ...this.#parts, steps: [...steps, step] });

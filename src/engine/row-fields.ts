@@ -2,8 +2,11 @@ import type { Activity } from '../activity/activity.js';
 import { POST_KEYS, type PostKey } from '../activity/post-keys.js';
 import { SHOWN_INTS, type ShownIds } from '../activity/shown-ids.js';
 
-/** Numbers for each post: where it is, its id in two halves, and the index of its tags and keys. */
-const COLUMNS = 6;
+/**
+ * Numbers for each post: where it is, its id in two halves, the index of its tags and keys, and how many rules it
+ * matches.
+ */
+const COLUMNS = 7;
 /** Numbers for each id in `shownIds`. */
 export const ROW_ID_INTS = 1 + SHOWN_INTS;
 /** Most posts share and quote no other. */
@@ -14,7 +17,11 @@ export interface RowFieldsData {
   readonly count: number;
   readonly numbers: Uint32Array;
   readonly otherIds: ReadonlyMap<number, string>;
-  readonly tagSets: readonly (readonly string[])[];
+  /** The distinct tags of the posts. */
+  readonly tagNames: readonly string[];
+  /** Combinations of tags, one after the other, as indexes in `tagNames`; and where each starts, and the last ends. */
+  readonly tagSets: Uint32Array;
+  readonly tagStarts: Uint32Array;
   readonly keySets: readonly (readonly (string | number)[])[];
   /** The keys that are read. */
   readonly keyNames: readonly PostKey[];
@@ -35,10 +42,14 @@ export class RowFields implements RowFieldsData {
   highs!: Uint32Array;
   lows!: Uint32Array;
   readonly otherIds: Map<number, string>;
-  /** For each post, the index of its tags in `tagSets`, and of its keys in `keySets`. */
+  /** For each post, the index of its combination of tags, and of its keys in `keySets`. */
   tags!: Uint32Array;
   keys!: Uint32Array;
-  readonly tagSets: (readonly string[])[];
+  /** The number of rules that each post matches, where rules were matched. */
+  matches!: Uint32Array;
+  readonly tagNames: string[];
+  tagSets: Uint32Array;
+  tagStarts: Uint32Array;
   readonly keySets: (readonly (string | number)[])[];
   readonly keyNames: readonly PostKey[];
   /**
@@ -47,14 +58,18 @@ export class RowFields implements RowFieldsData {
    */
   shownIds: Uint32Array;
   shownCount: number;
-  readonly #tagIndexes = new Map<readonly string[], number>();
+  readonly #tagIndexes = new Map<string, number>();
+  readonly #setIndexes = new Map<readonly string[], number>();
+  #setCount: number;
   readonly #keyIndexes = new Map<string, number>();
 
   private constructor({
     count,
     numbers,
     otherIds,
+    tagNames,
     tagSets,
+    tagStarts,
     keySets,
     keyNames,
     shownIds,
@@ -63,7 +78,10 @@ export class RowFields implements RowFieldsData {
     this.numbers = numbers;
     this.#divide();
     this.otherIds = otherIds as Map<number, string>;
-    this.tagSets = tagSets as (readonly string[])[];
+    this.tagNames = tagNames as string[];
+    this.tagSets = tagSets;
+    this.tagStarts = tagStarts;
+    this.#setCount = tagStarts.length - 1;
     this.keySets = keySets as (readonly (string | number)[])[];
     this.keyNames = keyNames;
     this.shownIds = shownIds;
@@ -76,7 +94,9 @@ export class RowFields implements RowFieldsData {
       count: 0,
       numbers: new Uint32Array(size * COLUMNS),
       otherIds: new Map(),
-      tagSets: [],
+      tagNames: [],
+      tagSets: new Uint32Array(0),
+      tagStarts: new Uint32Array(1),
       keySets: [],
       keyNames,
       shownIds: new Uint32Array(0),
@@ -102,12 +122,34 @@ export class RowFields implements RowFieldsData {
 
   /** @param tags Most posts share the arrays of few combinations. */
   setTags(row: number, tags: readonly string[]): void {
-    let index = this.#tagIndexes.get(tags);
+    let index = this.#setIndexes.get(tags);
     if (index === undefined) {
-      index = append(this.tagSets, tags);
-      this.#tagIndexes.set(tags, index);
+      index = this.addTags(tags.map(tag => this.tagIndex(tag)));
+      this.#setIndexes.set(tags, index);
     }
     this.tags[row] = index;
+  }
+
+  /** The index of a tag in `tagNames`. */
+  tagIndex(tag: string): number {
+    let index = this.#tagIndexes.get(tag);
+    if (index === undefined) {
+      index = append(this.tagNames, tag);
+      this.#tagIndexes.set(tag, index);
+    }
+    return index;
+  }
+
+  /** Adds a combination of tags, by their indexes, and returns its own index. */
+  addTags(tags: readonly number[]): number {
+    const start = this.tagStarts[this.#setCount]!;
+    const end = start + tags.length;
+    if (end > this.tagSets.length) this.tagSets = grown(this.tagSets, end);
+    for (let at = 0; at < tags.length; at++) this.tagSets[start + at] = tags[at]!;
+    if (this.#setCount + 2 > this.tagStarts.length)
+      this.tagStarts = grown(this.tagStarts, this.#setCount + 2);
+    this.tagStarts[this.#setCount + 1] = end;
+    return this.#setCount++;
   }
 
   /** @throws DataError where the post lacks a key. */
@@ -144,9 +186,21 @@ export class RowFields implements RowFieldsData {
   }
 
   data(): RowFieldsData {
-    const { count, numbers, otherIds, tagSets, keySets, keyNames } = this;
+    const { count, numbers, otherIds, tagNames, keySets, keyNames } = this;
     const shownIds = this.shownIds.subarray(0, this.shownCount);
-    return { count, numbers, otherIds, tagSets, keySets, keyNames, shownIds };
+    const tagStarts = this.tagStarts.slice(0, this.#setCount + 1);
+    const tagSets = this.tagSets.slice(0, tagStarts[this.#setCount]);
+    return {
+      count,
+      numbers,
+      otherIds,
+      tagNames,
+      tagSets,
+      tagStarts,
+      keySets,
+      keyNames,
+      shownIds,
+    };
   }
 
   #divide(): void {
@@ -159,6 +213,7 @@ export class RowFields implements RowFieldsData {
     this.lows = column(3);
     this.tags = column(4);
     this.keys = column(5);
+    this.matches = column(6);
   }
 
   #growShown(size: number): void {
@@ -177,6 +232,12 @@ export class RowFields implements RowFieldsData {
     this.numbers = numbers;
     this.#divide();
   }
+}
+
+function grown(list: Uint32Array, length: number): Uint32Array {
+  const longer = new Uint32Array(2 * length + 62);
+  longer.set(list);
+  return longer;
 }
 
 /**

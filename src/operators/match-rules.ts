@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Activity } from '../activity/activity.js';
 import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, flag, type OptionTable } from '../check.js';
-import { type Operator, ownOperator } from '../flow/flow.js';
-import { withOrigin } from '../flow/with-origin.js';
+import { stepOperator } from '../engine/planned.js';
+import type { Rows } from '../engine/rows.js';
+import type { Operator } from '../flow/flow.js';
 import {
   type CompileRulesOptions,
   compileRules,
@@ -11,6 +12,7 @@ import {
   type Rule,
   RuleMatcher,
 } from '../rules/index/compile-rules.js';
+import { SharedMatcher, type SharedRules } from '../rules/index/shared-rules.js';
 
 /** The product whose rules `matchRules` follows, and what it does with posts that match no rule. */
 export interface MatchRulesOptions extends CompileRulesOptions {
@@ -42,32 +44,66 @@ export function matchRules(
   options: MatchRulesOptions = {},
 ): Operator<Activity, Activity> {
   const { dropUnmatched, ...compiling } = checkOptions('matchRules', OPTIONS, options);
-  const matcher = rules instanceof RuleMatcher ? rules : compileRules(rules, compiling);
-  return ownOperator(
-    async function* (input, { progress }) {
-      for await (const batch of input) {
-        checkActivities('matchRules', batch);
-        const items: Activity[] = [];
-        withOrigin(batch.origin, () => {
-          for (const activity of batch.items) {
-            const matching = matcher.match(activity);
-            if (matching.length > 0 || !dropUnmatched)
-              items.push(activity.withMatchingRules(matching));
-          }
-        });
-        progress?.drop('unmatched', batch.items.length - items.length);
-        yield { ...batch, items };
-      }
+  const identity = {
+    step: 'matchRules',
+    product: compiling.product,
+    dropUnmatched,
+    rules: rules instanceof RuleMatcher ? '(a matcher)' : fingerprint(rules),
+  };
+  const shared = rules instanceof RuleMatcher ? undefined : compileRules(rules, compiling).share();
+  const matched = shared === undefined ? byMatcher(rules as RuleMatcher) : byShared(shared);
+  return stepOperator({
+    identity,
+    fields: { rules: shared && { rules: shared, dropUnmatched } },
+    // The rules of a matcher may change between any two posts: it stays on this thread.
+    isPlanned: shared !== undefined,
+    start: ({ resume, progress }) => {
+      const passed = <T>(before: ArrayLike<T>, after: ArrayLike<T>) =>
+        progress?.drop('unmatched', before.length - after.length);
+      return {
+        resume,
+        items: (items: readonly Activity[], origin) => {
+          checkActivities('matchRules', { items, origin });
+          const left = matched(items, dropUnmatched);
+          passed(items, left);
+          return left;
+        },
+        rows: rows => {
+          const left = dropUnmatched ? matchedRows(rows) : rows;
+          passed(rows.rows, left.rows);
+          return left;
+        },
+      };
     },
-    {
-      step: {
-        step: 'matchRules',
-        product: compiling.product,
-        dropUnmatched,
-        rules: rules instanceof RuleMatcher ? '(a matcher)' : fingerprint(rules),
-      },
-    },
-  );
+  });
+}
+
+/** Gives posts their matching rules, and leaves out those without one where they are dropped. */
+type MatchItems = (items: readonly Activity[], dropUnmatched: boolean) => readonly Activity[];
+
+function byMatcher(matcher: RuleMatcher): MatchItems {
+  return (items, dropUnmatched) =>
+    items.flatMap(activity => {
+      const matching = matcher.match(activity);
+      return dropUnmatched && matching.length === 0 ? [] : activity.withMatchingRules(matching);
+    });
+}
+
+function byShared(rules: SharedRules): MatchItems {
+  const matcher = SharedMatcher.of(rules);
+  return (items, dropUnmatched) =>
+    matcher.run(() =>
+      items.flatMap(activity => {
+        const matching = matcher.match(activity);
+        return dropUnmatched && matching.length === 0 ? [] : matcher.withRules(activity, matching);
+      }),
+    );
+}
+
+/** The posts of rows that match a rule. */
+function matchedRows({ file, rows, ...others }: Rows): Rows {
+  const { matches } = file.fields;
+  return { file, rows: rows.filter(row => matches[row] !== 0), ...others };
 }
 
 /** What a checkpoint records: there may be hundreds of thousands of rules. */

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { decodeFile } from '../../src/engine/decode-file.js';
+import type { RowFields } from '../../src/engine/row-fields.js';
 import { Flow } from '../../src/flow/flow.js';
 import { inflateWhole, inflateWholeSync } from '../../src/gzip/inflate-whole.js';
 import { activities } from '../../src/operators/activities.js';
@@ -45,6 +46,11 @@ function fieldsOf(post: Activity): Seen {
   return { id: post.id, tags: [...post.tags], day, raw: post.raw.toString('latin1') };
 }
 
+function tagsIn({ tags, tagNames, tagSets, tagStarts }: RowFields, row: number): string[] {
+  const set = tags[row]!;
+  return Array.from(tagSets.subarray(tagStarts[set], tagStarts[set + 1]), tag => tagNames[tag]!);
+}
+
 /** What the engine reads of it, or `undefined` where it refuses the file. */
 async function decode(
   file: Buffer,
@@ -59,7 +65,7 @@ async function decode(
   const { bytes, fields: c } = decoded;
   return Array.from({ length: c.count }, (_, row) => ({
     id: c.otherIds.get(row) ?? `${(BigInt(c.highs[row]!) << 32n) | BigInt(c.lows[row]!)}`,
-    tags: [...c.tagSets[c.tags[row]!]!],
+    tags: tagsIn(c, row),
     day: Number(c.keySets[c.keys[row]!]![0]),
     raw: bytes.toString('latin1', c.starts[row], c.starts[row]! + c.lengths[row]!),
   }));

@@ -55,7 +55,7 @@ describe('the threads of the engine', () => {
     const threads = threadsWith(
       `parentPort.on('message', ({ kind, file }) => {
         if (kind !== 'decode') process.exit(1);
-        const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagSets: [], keySets: [], keyNames: [], shownIds: new Uint32Array(0) };
+        const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagNames: [], tagSets: new Uint32Array(0), tagStarts: new Uint32Array(1), keySets: [], keyNames: [], shownIds: new Uint32Array(0) };
         parentPort.postMessage({ kind: 'decoded', file, data, messages: [], bytes: 5 });
       })`,
       1,

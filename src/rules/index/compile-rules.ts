@@ -17,6 +17,7 @@ import type { RuleProduct } from '../post/dialect.js';
 import { dialectOf } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 import { RuleIndex } from './rule-index.js';
+import { type SharedRules, shareRules } from './shared-rules.js';
 import { usualFrequency } from './term-frequency.js';
 
 /** A rule as the service stores it: its text, and an optional tag and id. */
@@ -91,7 +92,6 @@ export class RuleMatcher {
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));
-    if (found.length > 1) found.sort((a, b) => a - b);
     return found.map(rule => this.#entries[rule] as MatchingRule);
   }
 
@@ -127,6 +127,15 @@ export class RuleMatcher {
       deleted++;
     }
     return deleted;
+  }
+
+  /**
+   * Copies the rules to shared memory, for the threads of a pipeline. Later changes of the matcher do not reach them.
+   *
+   * @internal
+   */
+  share(): SharedRules {
+    return shareRules(this.#product, this.#index.share(), this.#entries);
   }
 
   #checked(rules: readonly Rule[]): readonly RuleNode[] {

@@ -1,5 +1,6 @@
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
+import { costOfSet, rarestSetAt, secondTerm } from './anchor-sets.js';
 import type { Lexicon } from './lexicon.js';
 import { IntPool, Postings } from './postings.js';
 import type { TermCounts } from './term-frequency.js';
@@ -53,6 +54,17 @@ export class RuleAnchors {
     return this.#postings.lists;
   }
 
+  /** The sets of all rules, see `AnchorSets`. */
+  get sets(): Int32Array {
+    return this.#sets.data;
+  }
+
+  /** Where the sets of a rule are; one without a set is in `unanchored`. */
+  setsOf(rule: number): { readonly start: number; readonly end: number } {
+    const start = this.#rules[RULE_INTS * rule + START] as number;
+    return { start, end: start + (this.#rules[RULE_INTS * rule + LENGTH] as number) };
+  }
+
   /** The terms of the rule must be in the lexicon, and stay there until the rule is deleted. */
   add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
     this.#reserve(rule);
@@ -104,30 +116,24 @@ export class RuleAnchors {
   }
 
   #review(rule: number): void {
-    const start = this.#rules[RULE_INTS * rule + START] as number;
-    const end = start + (this.#rules[RULE_INTS * rule + LENGTH] as number);
-    const current = this.#rules[RULE_INTS * rule + CURRENT] as number;
-    const sets = this.#sets.data;
-    let best = current;
-    let cost = Number.POSITIVE_INFINITY;
-    let present = 0;
-    for (let at = start; at < end; at += 1 + (sets[at] as number)) {
-      const found = this.#costAt(at);
-      if (at - start === current) present = found;
-      if (found >= cost) continue;
-      cost = found;
-      best = at - start;
-    }
+    const { start, end } = this.setsOf(rule);
+    if (start === end) return;
+    const sets = this.sets;
+    const current = start + (this.#rules[RULE_INTS * rule + CURRENT] as number);
+    const best = rarestSetAt(sets, start, end, this.#counts);
+    if (best === current) return;
     // A move must save enough to be worth it.
-    if (best === current || cost > 0.7 * present) return;
+    const cost = costOfSet(sets, best, this.#counts);
+    if (cost > 0.7 * costOfSet(sets, current, this.#counts)) return;
     this.#release(rule);
-    this.#anchor(rule, best);
+    this.#anchor(rule, best - start);
   }
 
   #anchor(rule: number, offset: number): void {
     this.#rules[RULE_INTS * rule + CURRENT] = offset;
     const at = (this.#rules[RULE_INTS * rule + START] as number) + offset;
-    const second = this.#secondTerm(rule, at);
+    const { start, end } = this.setsOf(rule);
+    const second = secondTerm(this.sets, start, end, at, this.#counts);
     const length = this.#sets.data[at] as number;
     const block = this.#rules[RULE_INTS * rule + BLOCK] as number;
     for (let i = at + 1; i <= at + length; i++)
@@ -142,31 +148,6 @@ export class RuleAnchors {
     const block = this.#rules[RULE_INTS * rule + BLOCK] as number;
     for (let i = at + 1; i <= at + length; i++)
       this.#postings.remove(this.#sets.data[i] as number, block);
-  }
-
-  /** The rarest term that forms another set alone. */
-  #secondTerm(rule: number, current: number): number {
-    const sets = this.#sets.data;
-    const start = this.#rules[RULE_INTS * rule + START] as number;
-    const end = start + (this.#rules[RULE_INTS * rule + LENGTH] as number);
-    let second = -1;
-    let cost = Number.POSITIVE_INFINITY;
-    for (let at = start; at < end; at += 1 + (sets[at] as number)) {
-      if (at === current || sets[at] !== 1) continue;
-      const found = this.#costAt(at);
-      if (found >= cost) continue;
-      cost = found;
-      second = sets[at + 1] as number;
-    }
-    return second;
-  }
-
-  #costAt(at: number): number {
-    const sets = this.#sets.data;
-    const length = sets[at] as number;
-    let cost = 0;
-    for (let i = at + 1; i <= at + length; i++) cost += this.#counts.frequency(sets[i] as number);
-    return cost;
   }
 
   #cost(terms: readonly number[]): number {

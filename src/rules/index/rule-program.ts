@@ -1,28 +1,27 @@
 import { clauseTerms } from '../match/clause-terms.js';
-import { compileClause } from '../match/compile-rule.js';
 import type { PostTest } from '../operators/operator.js';
 import type { Dialect } from '../post/dialect.js';
 import { type Phrase, phraseOf, wordsOf } from '../post/phrase.js';
 import type { Clause, RuleNode } from '../tree.js';
 import type { Lexicon } from './lexicon.js';
 import { APART, ONE_BLANK, type PostScan, TOUCHING } from './post-scan.js';
+import { textIn, unitsIn, unitsOf } from './shared-arrays.js';
 import { usualFrequency } from './term-frequency.js';
-
-/** A test of a post that needs more than single terms. */
-export type Test = (post: PostScan) => boolean;
 
 /** The results of a program, instead of a next question. */
 export const MATCHES = -1;
 const FAILS = -2;
 
 /**
- * A rule as a list of questions, each with the next question for yes and for no, so that most rules
- * need only integers. A question is two integers: the number of a term (0 or more) or of a
- * test (its complement), and the next questions for both answers, packed by `jump`.
+ * A rule as integers, which any thread can run. First comes a list of questions, each with the next question for yes
+ * and for no, so that most rules need only these. A question is two integers: the number of a term (0 or more) or
+ * the complement of where a test is among the integers, and the next questions for both answers, packed by `jump`.
+ * Behind the questions are the tests, see `runTest`.
  */
-interface RuleProgram {
+export interface RuleProgram {
   readonly code: Int32Array;
-  readonly tests: readonly Test[];
+  /** The number of integers that are questions. */
+  readonly questions: number;
 }
 
 /** The next questions for both answers, as indices, or `MATCHES` and `FAILS`. */
@@ -50,7 +49,7 @@ class Assembler {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
   readonly #questions: [question: number, yes: number, no: number][] = [];
-  readonly #tests: Test[] = [];
+  readonly #tests: number[][] = [];
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
     this.#lexicon = lexicon;
@@ -83,12 +82,18 @@ class Assembler {
     // The length limit of a rule rules this out.
     if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
     const indexOf = (next: number) => (next < 0 ? next : length - 1 - next);
-    const code = new Int32Array(2 * length);
+    const code = new Array<number>(2 * length);
     this.#questions.forEach(([question, yes, no], i) => {
       code[2 * indexOf(i)] = question;
       code[2 * indexOf(i) + 1] = jump(indexOf(yes), indexOf(no));
     });
-    return { code, tests: this.#tests };
+    const starts = this.#tests.map(test => {
+      const start = code.length;
+      for (const int of test) code.push(int);
+      return start;
+    });
+    for (let at = 0; at < 2 * length; at += 2) if (code[at]! < 0) code[at] = ~starts[~code[at]!]!;
+    return { code: Int32Array.from(code), questions: 2 * length };
   }
 
   #clause(clause: Clause, yes: number, no: number): number {
@@ -98,26 +103,15 @@ class Assembler {
     return terms.reduceRight((next, term) => this.#ask(term, next, no), start);
   }
 
-  #testOf(clause: Clause): Test {
-    const reference = compileClause(clause, this.#dialect);
+  #testOf(clause: Clause): number[] {
     if (clause.kind === 'keyword')
-      return sequenceTest(
-        wordsOf(clause.text, this.#dialect),
-        this.#lexicon,
-        reference,
-        'texts and links',
-      );
+      return sequenceTest(clause, wordsOf(clause.text, this.#dialect), this.#lexicon, LINKS_TOO);
     if (clause.kind === 'phrase')
-      return sequenceTest(
-        phraseOf(clause.text, this.#dialect),
-        this.#lexicon,
-        reference,
-        'texts only',
-      );
-    return post => reference(post.post);
+      return sequenceTest(clause, phraseOf(clause.text, this.#dialect), this.#lexicon, 0);
+    return [COMPARED, ...textOf(clause)];
   }
 
-  #test(test: Test, yes: number, no: number): number {
+  #test(test: number[], yes: number, no: number): number {
     this.#tests.push(test);
     return this.#ask(~(this.#tests.length - 1), yes, no);
   }
@@ -145,38 +139,91 @@ class Assembler {
 }
 
 /**
- * Tests whether words are adjacent, by the term numbers of a scanned post. The words must be in
- * the lexicon. If an exact phrase has more than single spaces between its words, and the words are
- * adjacent, `reference` compares the text itself.
+ * The head of a test: whether the words may be in links, too; whether their distances are given; and whether the clause
+ * itself is compared with the post. Above these bits is the number of words.
+ */
+const LINKS_TOO = 1;
+const WITH_GAPS = 2;
+const COMPARED = 4;
+const WORD_STEP = 8;
+
+/**
+ * A test that words are adjacent: their numbers, and where there are no words, or punctuation is part of the phrase,
+ * the clause. The words must be in the lexicon.
  */
 function sequenceTest(
+  clause: Clause,
   { words, exact }: Phrase,
   lexicon: Lexicon,
-  reference: PostTest,
-  where: 'texts only' | 'texts and links',
-): (post: PostScan) => boolean {
-  if (words.length === 0) return post => reference(post.post);
-  const numbers = words.map(word => lexicon.numberOf(word));
-  const gaps = exact === undefined ? undefined : gapsOf(words, exact);
-  const byText = exact !== undefined && gaps === undefined;
-  const [first] = numbers;
-  return post => {
-    const { sequence, gaps: found } = post;
-    const end = (where === 'texts only' ? post.textsEnd : post.sequenceEnd) - numbers.length;
-    for (let at = 0; at <= end; at++) {
-      if (sequence[at] !== first) continue;
-      let i = 1;
-      while (
-        i < numbers.length &&
-        sequence[at + i] === numbers[i] &&
-        (gaps === undefined || found[at + i] === gaps[i])
-      )
-        i++;
-      if (i < numbers.length) continue;
-      return byText ? reference(post.post) : true;
-    }
-    return false;
-  };
+  where: number,
+): number[] {
+  const gaps = words.length === 0 || exact === undefined ? undefined : gapsOf(words, exact);
+  const isCompared = words.length === 0 || (exact !== undefined && gaps === undefined);
+  return [
+    words.length * WORD_STEP +
+      where +
+      (gaps === undefined ? 0 : WITH_GAPS) +
+      (isCompared ? COMPARED : 0),
+    ...words.map(word => lexicon.numberOf(word)),
+    ...(gaps ?? []),
+    ...(isCompared ? textOf(clause) : []),
+  ];
+}
+
+/** A clause as integers: the length of its JSON, and pairs of units. */
+function textOf(clause: Clause): readonly number[] {
+  const json = JSON.stringify(clause);
+  const ints = new Int32Array((json.length + 1) >> 1);
+  unitsIn(ints).set(unitsOf(json));
+  return [json.length, ...ints];
+}
+
+/**
+ * Runs the test at a position of the integers: whether the words are adjacent in a scanned post, by their
+ * numbers, and where that does not decide it, whether the clause matches.
+ *
+ * @param compiled Gives the test of the clause at a position.
+ */
+export function runTest(
+  ints: Int32Array,
+  at: number,
+  post: PostScan,
+  compiled: (at: number) => PostTest,
+): boolean {
+  const head = ints[at] as number;
+  const words = head >> 3;
+  const clause = at + 1 + ((head & WITH_GAPS) === 0 ? words : 2 * words);
+  if (words > 0 && !hasWords(ints, at, post)) return false;
+  return (head & COMPARED) === 0 || compiled(clause)(post.post);
+}
+
+function hasWords(ints: Int32Array, at: number, post: PostScan): boolean {
+  const { sequence, gaps } = post;
+  const head = ints[at] as number;
+  const words = head >> 3;
+  const withGaps = (head & WITH_GAPS) !== 0;
+  const number = at + 1;
+  const gap = number + words;
+  const first = ints[number];
+  const end = ((head & LINKS_TOO) === 0 ? post.textsEnd : post.sequenceEnd) - words;
+  for (let from = 0; from <= end; from++) {
+    if (sequence[from] !== first) continue;
+    let i = 1;
+    while (
+      i < words &&
+      sequence[from + i] === ints[number + i] &&
+      (!withGaps || gaps[from + i] === ints[gap + i])
+    )
+      i++;
+    if (i === words) return true;
+  }
+  return false;
+}
+
+/** The clause that is compared by the test at a position. */
+export function clauseAt(ints: Int32Array, at: number): Clause {
+  const length = ints[at] as number;
+  return JSON.parse(textIn(unitsIn(ints.subarray(at + 1)).subarray(0, length)));
 }
 
 /**

@@ -81,7 +81,7 @@ export class TermCounts {
       guess = this.#guess(this.#lexicon.term(term));
       this.#guesses[term] = guess;
     }
-    return ((this.#seen[term] as number) + guess * GUESSED_POSTS) / (this.posts + GUESSED_POSTS);
+    return estimate(guess, this.#seen[term] as number, this.posts);
   }
 
   /** Resets a number that another term may get next. */
@@ -105,3 +105,8 @@ export class TermCounts {
 
 /** The weight of a guess, in posts. */
 const GUESSED_POSTS = 500;
+
+/** The share of posts that have a term, of which there were some among those that were counted. */
+export function estimate(guess: number, seen: number, posts: number): number {
+  return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);
+}

@@ -1,0 +1,13 @@
+import { Worker } from 'node:worker_threads';
+
+/** Runs a module in a worker thread for each of these data, until all have ended. */
+export async function inWorkers(module: URL, data: readonly unknown[]): Promise<void> {
+  await Promise.all(
+    data.map(
+      workerData =>
+        new Promise<void>((resolve, reject) => {
+          new Worker(module, { workerData }).on('error', reject).on('exit', () => resolve());
+        }),
+    ),
+  );
+}

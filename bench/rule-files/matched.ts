@@ -1,0 +1,28 @@
+import {
+  activities,
+  files,
+  gunzip,
+  jsonLines,
+  localFiles,
+  type matchRules,
+  pipeline,
+  routeByTag,
+} from 'millrace';
+import type { Work } from '../question.js';
+
+/** @param operator What matches the rules: it is compiled before the clock starts. */
+export async function matched(
+  work: Work,
+  operator: ReturnType<typeof matchRules>,
+  options: { workers?: number } = {},
+): Promise<void> {
+  await pipeline(
+    localFiles(work.files),
+    gunzip(),
+    jsonLines(),
+    activities(),
+    operator,
+    routeByTag(),
+    files({ path: `${work.out}/{tag}.jsonl`, ...options }),
+  );
+}

@@ -1,0 +1,143 @@
+import type { PostFields } from '../../activity/post-fields.js';
+import { compileClause } from '../match/compile-rule.js';
+import type { PostTest } from '../operators/operator.js';
+import type { Dialect } from '../post/dialect.js';
+import type { Lexicon } from './lexicon.js';
+import { PostScan } from './post-scan.js';
+import { clauseAt, MATCHES, nextIfNo, nextIfYes, runTest } from './rule-program.js';
+
+/**
+ * Integers of a block before its program: the number of the rule, and how many integers are questions. They
+ * are adjacent in memory to the program, because a test mostly waits for memory.
+ */
+export const BLOCK_RULE = 0;
+export const BLOCK_QUESTIONS = 1;
+export const BLOCK_HEADER = 2;
+
+/** Clauses that are compiled at a time. Most posts need none of them. */
+const MAX_COMPILED = 20_000;
+
+/** The rules of an index, as posts are compared with them. */
+export interface IndexedRules {
+  /** A block for each rule. */
+  readonly blocks: Int32Array;
+  /** Blocks of rules that every post is compared with. */
+  readonly unanchored: Iterable<number>;
+  /** Pairs of a block and a second term, which a match must have as well, or -1. */
+  readonly postings: Int32Array;
+  /** For each term, the start of its pairs and their number of integers. */
+  readonly lists: Int32Array;
+}
+
+/**
+ * Finds the rules that a post matches. It only reads the rules: each thread has a reader of its own, which holds what belongs to
+ * the current post.
+ */
+export class IndexReader {
+  readonly scan: PostScan;
+  readonly #dialect: Dialect;
+  readonly #compiled = new Map<number, PostTest>();
+  #candidates = new Int32Array(1 << 10);
+  #blocks: Int32Array = new Int32Array(0);
+  /** So that V8 does not leave out what only fetches memory. */
+  fetched = 0;
+
+  constructor(lexicon: Lexicon, dialect: Dialect) {
+    this.#dialect = dialect;
+    this.scan = new PostScan(lexicon, dialect);
+  }
+
+  /** The numbers of the rules that match, ascending. */
+  match(fields: PostFields, rules: IndexedRules): number[] {
+    const { scan } = this;
+    scan.read(fields);
+    const { stamps, stamp } = scan;
+    const candidates = this.#findCandidates(rules);
+    const { blocks } = rules;
+    this.#blocks = blocks;
+    const found: number[] = [];
+    for (let i = 0; i < candidates; i++) {
+      const block = this.#candidates[i] as number;
+      if (this.#matches(block, stamps, stamp)) found.push(blocks[block + BLOCK_RULE] as number);
+    }
+    for (const block of rules.unanchored)
+      if (this.#matches(block, stamps, stamp)) found.push(blocks[block + BLOCK_RULE] as number);
+    return ascending(found);
+  }
+
+  /** Forgets what was compiled, as other rules may be in its place. */
+  forget(): void {
+    this.#compiled.clear();
+  }
+
+  /**
+   * Lists the blocks of the rules indexed under terms of the post; one that is indexed under several of them may come several
+   * times. They are tested afterwards: this loop only touches each, so the processor can fetch several in parallel.
+   */
+  #findCandidates({ blocks, postings, lists }: IndexedRules): number {
+    const { present, count, stamps, stamp } = this.scan;
+    let candidates = 0;
+    let fetched = 0;
+    for (let i = 0; i < count; i++) {
+      const term = present[i] as number;
+      if (2 * term >= lists.length) continue;
+      const start = lists[2 * term] as number;
+      const end = start + (lists[2 * term + 1] as number);
+      if (candidates + (end - start) / 2 > this.#candidates.length)
+        this.#growCandidates(end - start);
+      const list = this.#candidates;
+      for (let at = start; at < end; at += 2) {
+        const second = postings[at + 1] as number;
+        if (second !== -1 && stamps[second] !== stamp) continue;
+        const block = postings[at] as number;
+        fetched |= blocks[block] as number;
+        list[candidates++] = block;
+      }
+    }
+    this.fetched = fetched;
+    return candidates;
+  }
+
+  #growCandidates(more: number): void {
+    const grown = new Int32Array(2 * (this.#candidates.length + more));
+    grown.set(this.#candidates);
+    this.#candidates = grown;
+  }
+
+  #matches(block: number, stamps: Int32Array, stamp: number): boolean {
+    const blocks = this.#blocks;
+    const start = block + BLOCK_HEADER;
+    let next = 0;
+    while (next >= 0) {
+      const question = blocks[start + 2 * next] as number;
+      const yes =
+        question >= 0
+          ? stamps[question] === stamp
+          : runTest(blocks, start + ~question, this.scan, this.#compiledAt);
+      const jump = blocks[start + 2 * next + 1] as number;
+      next = yes ? nextIfYes(jump) : nextIfNo(jump);
+    }
+    return next === MATCHES;
+  }
+
+  readonly #compiledAt = (at: number): PostTest => {
+    let test = this.#compiled.get(at);
+    if (test === undefined) {
+      if (this.#compiled.size === MAX_COMPILED) this.#compiled.clear();
+      test = compileClause(clauseAt(this.#blocks, at), this.#dialect);
+      this.#compiled.set(at, test);
+    }
+    return test;
+  };
+}
+
+/** Sorts the numbers, and leaves out those that come again. */
+function ascending(numbers: number[]): number[] {
+  if (numbers.length < 2) return numbers;
+  numbers.sort((a, b) => a - b);
+  let kept = 1;
+  for (let at = 1; at < numbers.length; at++)
+    if (numbers[at] !== numbers[at - 1]) numbers[kept++] = numbers[at] as number;
+  numbers.length = kept;
+  return numbers;
+}

@@ -1,0 +1,133 @@
+import { type Frequencies, rarestSetAt, secondTerm } from './anchor-sets.js';
+import type { SharedIndex } from './rule-index.js';
+import { sharedInts } from './shared-arrays.js';
+import { estimate } from './term-frequency.js';
+
+/** The rules under each term, see `IndexedRules`. */
+export interface SharedPostings {
+  readonly postings: Int32Array;
+  readonly lists: Int32Array;
+}
+
+/**
+ * Which rules are found under which terms, in shared memory. There are two copies: one is in use, while a thread makes the
+ * other, for what posts have shown since.
+ */
+export interface Anchoring {
+  readonly copies: readonly [SharedPostings, SharedPostings];
+  /** How many posts had each term, about. */
+  readonly seen: Int32Array;
+  /** See the numbers below. */
+  readonly state: Int32Array;
+}
+
+/** In `state`: the copy in use, whether a thread makes the other, how many posts were counted, and when to make it. */
+const CURRENT = 0;
+const IS_REVIEWED = 1;
+const POSTS = 2;
+const REVIEW_AFTER = 3;
+/** How many threads read each of the two copies. */
+const READERS = 4;
+const STATE_INTS = 6;
+
+const MIN_POSTS = 1_000;
+/** A review takes as long as some hundred posts for each thousand rules. */
+const RULES_A_POST = 16;
+/** Each review comes after so many times as many posts as the one before. */
+const GROWTH = 4;
+
+export function anchoringOf(index: SharedIndex): Anchoring {
+  const { anchored, sets, guesses } = index;
+  let size = 0;
+  for (let at = 0; at < anchored.length; at += 3)
+    size += 2 * longestSet(sets, anchored[at + 1] as number, anchored[at + 2] as number);
+  const copy = () => ({ postings: sharedInts(size), lists: sharedInts(2 * guesses.length) });
+  const anchoring: Anchoring = {
+    copies: [copy(), copy()],
+    seen: sharedInts(guesses.length),
+    state: sharedInts(STATE_INTS),
+  };
+  anchoring.state[REVIEW_AFTER] = Math.max(MIN_POSTS, anchored.length / 3 / RULES_A_POST);
+  fill(anchoring.copies[0], anchoring, index);
+  return anchoring;
+}
+
+function longestSet(sets: Int32Array, start: number, end: number): number {
+  let longest = 0;
+  for (let at = start; at < end; at += 1 + (sets[at] as number))
+    longest = Math.max(longest, sets[at] as number);
+  return longest;
+}
+
+/** The copy in use, which stays as it is until it is released. */
+export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
+  for (;;) {
+    const current = Atomics.load(state, CURRENT);
+    Atomics.add(state, READERS + current, 1);
+    // Otherwise another thread may have begun to make it again in between.
+    if (Atomics.load(state, CURRENT) === current) return copies[current] as SharedPostings;
+    Atomics.sub(state, READERS + current, 1);
+  }
+}
+
+export function releaseAnchors({ copies, state }: Anchoring, used: SharedPostings): void {
+  Atomics.sub(state, READERS + copies.indexOf(used), 1);
+}
+
+export function countPosts({ state }: Anchoring, posts: number): void {
+  Atomics.add(state, POSTS, posts);
+}
+
+/** Makes the other copy where it is due, and lets all threads use it from their next posts on. */
+export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
+  const { copies, state } = anchoring;
+  const posts = Atomics.load(state, POSTS);
+  if (posts < Atomics.load(state, REVIEW_AFTER)) return;
+  if (Atomics.compareExchange(state, IS_REVIEWED, 0, 1) !== 0) return;
+  const other = 1 - Atomics.load(state, CURRENT);
+  // A thread may still read it: then a later call makes it. If a thread has ended meanwhile, none does.
+  const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
+  if (isDue && Atomics.load(state, READERS + other) === 0) {
+    fill(copies[other] as SharedPostings, anchoring, index);
+    Atomics.store(state, REVIEW_AFTER, Math.min(GROWTH * posts, 0x7fffffff));
+    Atomics.store(state, CURRENT, other);
+  }
+  Atomics.store(state, IS_REVIEWED, 0);
+}
+
+/** Puts each rule under the rarest of its sets of terms. */
+function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
+  const { anchored, sets, guesses } = index;
+  const posts = state[POSTS] as number;
+  // Other threads go on counting: each frequency is read once.
+  const shares = guesses.map((guess, term) => estimate(guess, seen[term] as number, posts));
+  const frequencies: Frequencies = { frequency: term => shares[term] as number };
+  const chosen = new Int32Array(anchored.length / 3);
+  lists.fill(0);
+  for (let rule = 0; rule < chosen.length; rule++) {
+    const start = anchored[3 * rule + 1] as number;
+    const at = rarestSetAt(sets, start, anchored[3 * rule + 2] as number, frequencies);
+    chosen[rule] = at;
+    for (let i = at + 1; i <= at + (sets[at] as number); i++)
+      (lists[2 * (sets[i] as number) + 1] as number) += 2;
+  }
+  let end = 0;
+  for (let term = 0; term < guesses.length; term++) {
+    lists[2 * term] = end;
+    end += lists[2 * term + 1] as number;
+    lists[2 * term + 1] = 0;
+  }
+  for (let rule = 0; rule < chosen.length; rule++) {
+    const at = chosen[rule] as number;
+    const block = anchored[3 * rule] as number;
+    const start = anchored[3 * rule + 1] as number;
+    const second = secondTerm(sets, start, anchored[3 * rule + 2] as number, at, frequencies);
+    for (let i = at + 1; i <= at + (sets[at] as number); i++) {
+      const term = sets[i] as number;
+      const next = (lists[2 * term] as number) + (lists[2 * term + 1] as number);
+      postings[next] = block;
+      postings[next + 1] = second;
+      (lists[2 * term + 1] as number) += 2;
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import { Activity, type PlaceOfRules } from '../../activity/activity.js';
+import { fieldsOf } from '../../activity/fields-of.js';
+import { type MatchingRule, printMatchingRule } from '../../activity/matching-rules.js';
+import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
+import { dialectOf, type RuleProduct } from '../post/dialect.js';
+import { type IndexedRules, IndexReader } from './index-reader.js';
+import { Lexicon } from './lexicon.js';
+import type { SharedIndex } from './rule-index.js';
+import {
+  type Anchoring,
+  anchoringOf,
+  anchorsNow,
+  countPosts,
+  releaseAnchors,
+  reviewAnchors,
+} from './shared-anchors.js';
+import { sharedBytes, sharedInts, sharedUnits, textIn, unitsOf } from './shared-arrays.js';
+
+/**
+ * Rules that do not change, in shared memory: all threads match posts against one copy. It can be sent to a thread as it is.
+ */
+export interface SharedRules {
+  readonly product: RuleProduct;
+  readonly index: SharedIndex;
+  readonly anchoring: Anchoring;
+  /** The entry of each rule in `matching_rules`, in UTF-8, and where each starts and the last ends. */
+  readonly entries: Uint8Array;
+  readonly entryStarts: Int32Array;
+  /** For each rule, the number of its tag, or -1. */
+  readonly tagOfRule: Int32Array;
+  /** The tags, and where each starts and the last ends. */
+  readonly tags: Uint16Array;
+  readonly tagStarts: Int32Array;
+}
+
+/** @param rules By their numbers in the index. */
+export function shareRules(
+  product: RuleProduct,
+  index: SharedIndex,
+  rules: readonly (MatchingRule | undefined)[],
+): SharedRules {
+  const numbers = new Map<string, number>();
+  const tagOfRule = sharedInts(rules.length);
+  const entries = rules.map((rule, number) => {
+    const tag = rule?.tag ?? undefined;
+    if (tag !== undefined && !numbers.has(tag)) numbers.set(tag, numbers.size);
+    tagOfRule[number] = tag === undefined ? -1 : (numbers.get(tag) as number);
+    return rule === undefined ? '' : printMatchingRule(rule);
+  });
+  const entryStarts = startsOf(entries, entry => Buffer.byteLength(entry));
+  const bytes = sharedBytes(entryStarts[entries.length] as number);
+  const target = Buffer.from(bytes.buffer);
+  for (const [number, entry] of entries.entries())
+    target.write(entry, entryStarts[number] as number);
+  const texts = [...numbers.keys()];
+  const tagStarts = startsOf(texts, ({ length }) => length);
+  const tags = sharedUnits(tagStarts[texts.length] as number);
+  for (const [number, text] of texts.entries()) tags.set(unitsOf(text), tagStarts[number]);
+  return {
+    product,
+    index,
+    anchoring: anchoringOf(index),
+    entries: bytes,
+    entryStarts,
+    tagOfRule,
+    tags,
+    tagStarts,
+  };
+}
+
+function startsOf(texts: readonly string[], sizeOf: (text: string) => number): Int32Array {
+  const starts = sharedInts(texts.length + 1);
+  texts.forEach((text, at) => {
+    starts[at + 1] = (starts[at] as number) + sizeOf(text);
+  });
+  return starts;
+}
+
+const matchers = new WeakMap<SharedRules, SharedMatcher>();
+
+/** What a thread has of its own to match posts against shared rules. */
+export class SharedMatcher {
+  readonly #rules: SharedRules;
+  readonly #reader: IndexReader;
+  /** What a reader needs of the rules, under the anchors of this moment. */
+  #indexed: IndexedRules | undefined;
+  #counted = 0;
+  readonly #tags: string[] = [];
+  /** For each tag, the last post that had it. */
+  readonly #tagStamps: Int32Array;
+  #tagStamp = 0;
+
+  private constructor(rules: SharedRules) {
+    const { index, product, tagStarts } = rules;
+    this.#rules = rules;
+    this.#reader = new IndexReader(Lexicon.of(index.terms), dialectOf(product));
+    this.#tagStamps = new Int32Array(tagStarts.length - 1);
+  }
+
+  /** That of this thread. */
+  static of(rules: SharedRules): SharedMatcher {
+    let matcher = matchers.get(rules);
+    if (matcher === undefined) {
+      matcher = new SharedMatcher(rules);
+      matchers.set(rules, matcher);
+    }
+    return matcher;
+  }
+
+  /**
+   * Matches some posts, one after the other.
+   *
+   * @param use Calls `match`.
+   */
+  run<T>(use: () => T): T {
+    const { index, anchoring } = this.#rules;
+    const { blocks, unanchored } = index;
+    const anchors = anchorsNow(anchoring);
+    this.#indexed = { blocks, unanchored, ...anchors };
+    try {
+      return use();
+    } finally {
+      this.#indexed = undefined;
+      releaseAnchors(anchoring, anchors);
+      countPosts(anchoring, this.#counted);
+      this.#counted = 0;
+      reviewAnchors(anchoring, index);
+    }
+  }
+
+  /** The numbers of the rules that match, in the order of the list of rules; within `run`. */
+  match(activity: Activity): readonly number[] {
+    const found = this.#reader.match(fieldsOf(activity), this.#indexed as IndexedRules);
+    if (this.#counted++ % COUNTED === 0) this.#count();
+    return found;
+  }
+
+  /** The distinct tags of rules by number, in order. */
+  tagNumbersOf(rules: readonly number[]): number[] {
+    const { tagOfRule } = this.#rules;
+    const numbers: number[] = [];
+    this.#tagStamp++;
+    for (const rule of rules) {
+      const tag = tagOfRule[rule] as number;
+      if (tag === -1 || this.#tagStamps[tag] === this.#tagStamp) continue;
+      this.#tagStamps[tag] = this.#tagStamp;
+      numbers.push(tag);
+    }
+    return numbers;
+  }
+
+  tag(number: number): string {
+    const { tags, tagStarts } = this.#rules;
+    this.#tags[number] ??= textIn(tags.subarray(tagStarts[number], tagStarts[number + 1]));
+    return this.#tags[number] as string;
+  }
+
+  /** The same post with other matching rules, as `withMatchingRules` makes it. */
+  withRules({ raw, placeOfRules }: Activity, rules: readonly number[]): Activity {
+    const bytes = Buffer.allocUnsafe(this.lengthWith(raw, placeOfRules, rules));
+    this.write(raw, placeOfRules, rules, bytes, 0);
+    return new Activity(bytes);
+  }
+
+  /** The length of a post with other matching rules. */
+  lengthWith(
+    raw: Buffer,
+    { start, end, before, after }: PlaceOfRules,
+    rules: readonly number[],
+  ): number {
+    const { entryStarts } = this.#rules;
+    let length = raw.length - (end - start) + before.length + after.length;
+    length += 2 + Math.max(0, rules.length - 1);
+    for (const rule of rules)
+      length += (entryStarts[rule + 1] as number) - (entryStarts[rule] as number);
+    return length;
+  }
+
+  /** Writes a post with other matching rules at a position, and returns where it ends. */
+  write(
+    raw: Buffer,
+    { start, end, before, after }: PlaceOfRules,
+    rules: readonly number[],
+    target: Buffer,
+    position: number,
+  ): number {
+    let at = position + raw.copy(target, position, 0, start);
+    at += target.write(before, at, 'latin1');
+    at = this.#print(rules, target, at);
+    at += target.write(after, at, 'latin1');
+    return at + raw.copy(target, at, end);
+  }
+
+  #print(rules: readonly number[], target: Buffer, position: number): number {
+    const { entries, entryStarts } = this.#rules;
+    let at = position;
+    target[at++] = OPEN_ARRAY;
+    for (const rule of rules) {
+      if (at > position + 1) target[at++] = COMMA;
+      const end = entryStarts[rule + 1] as number;
+      for (let from = entryStarts[rule] as number; from < end; from++)
+        target[at++] = entries[from] as number;
+    }
+    target[at++] = CLOSE_ARRAY;
+    return at;
+  }
+
+  /**
+   * Counts the terms of a post. Threads may overwrite what another has added: this is an estimate, and never decides
+   * which rules match.
+   */
+  #count(): void {
+    const { seen } = this.#rules.anchoring;
+    const { present, count } = this.#reader.scan;
+    for (let at = 0; at < count; at++) (seen[present[at] as number] as number) += COUNTED;
+  }
+}
+
+/** One post of so many is counted: writing to memory that other threads read takes time. */
+const COUNTED = 4;
