@@ -1,5 +1,5 @@
+import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
-import { inWorkers } from '../stored-files/in-workers.js';
 
 /** Two threads that only inflate whole files, compress them at level 6 and write the bytes. */
 export async function run({ files: [, ...stored], out }: Work): Promise<void> {
@@ -7,5 +7,5 @@ export async function run({ files: [, ...stored], out }: Work): Promise<void> {
     files: stored.filter((_, index) => index % 2 === half),
     out: `${out}/${half}.jsonl.gz`,
   }));
-  await inWorkers('../stored-deleted/limit-worker.js', halves);
+  await inWorkers(new URL('./limit-worker.js', import.meta.url), halves);
 }

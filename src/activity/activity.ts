@@ -56,6 +56,9 @@ const AUTHORS = ['user', 'actor'] as const;
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
 const QUOTED = Buffer.from('quoted_status"');
+/** The keys of where rules are. */
+const RULES = Buffer.from('"matching_rules"');
+const GNIP = Buffer.from('"gnip"');
 /** How a key can be written in another way. */
 const ESCAPED_LETTER = Buffer.from('\\u00');
 
@@ -235,19 +238,21 @@ export class Activity {
    * @internal
    */
   get placeOfRules(): PlaceOfRules {
+    const { raw } = this;
     const root = this.#root;
-    const gnip = root.object('gnip');
     const own = root.span('matching_rules');
+    if (own !== undefined)
+      return placeOf(own, '', '', !this.#readsGnip && isLastKey(raw, RULES, own[0]));
+    const gnip = root.object('gnip');
+    const span = root.span('gnip');
     const inGnip = gnip?.span('matching_rules');
-    const span = own ?? inGnip;
-    const isOnly = own === undefined || inGnip === undefined;
-    if (span !== undefined) return placeOf(span, '', '', isOnly);
+    const isRead = span !== undefined && isLastKey(raw, GNIP, span[0]);
+    if (inGnip !== undefined) return placeOf(inGnip, '', '', isRead);
     const member = '"matching_rules":';
-    if (this.format === 'original') return insertion(root, member, '');
-    if (gnip !== undefined) return insertion(gnip, member, '');
-    const other = root.span('gnip');
-    if (other !== undefined) return placeOf(other, `{${member}`, '}');
-    return insertion(root, `"gnip":{${member}`, '}');
+    if (this.format === 'original') return insertion(root, member, '', !this.#readsGnip);
+    if (gnip !== undefined) return insertion(gnip, member, '', isRead);
+    if (span !== undefined) return placeOf(span, `{${member}`, '}', isRead);
+    return insertion(root, `"gnip":{${member}`, '}', true);
   }
 
   toJSON(): OriginalPost | ActivityStreamsPost {
@@ -302,9 +307,14 @@ export class Activity {
     return stated;
   }
 
+  /** Whether its rules are looked for in the member of the `activity_streams` format first. */
+  get #readsGnip(): boolean {
+    return this.#idAtEdge === '' && this.#root.string('id')?.startsWith('tag:') === true;
+  }
+
   #readMatches(): Matches {
     // Each format has its own member for the rules, mostly the last one. Either is accepted.
-    const inGnip = this.#idAtEdge === '' && this.#root.string('id')?.startsWith('tag:') === true;
+    const inGnip = this.#readsGnip;
     const last = inGnip ? undefined : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
     const root = this.#root;
@@ -356,21 +366,32 @@ export interface PlaceOfRules {
   readonly end: number;
   readonly before: string;
   readonly after: string;
-  /** Whether the post has no other list of rules, which might be the one that is read. */
-  readonly isOnly: boolean;
+  /** Whether `matchingRules` reads that list: a post with a member that comes twice may have another one. */
+  readonly isRead: boolean;
 }
 
 function placeOf(
   [start, end]: readonly [number, number],
   before: string,
   after: string,
-  isOnly = true,
+  isRead: boolean,
 ): PlaceOfRules {
-  return { start, end, before, after, isOnly };
+  return { start, end, before, after, isRead };
 }
 
 /** The end of an object, where a member is inserted. */
-function insertion(object: JsonObject, before: string, after: string): PlaceOfRules {
+function insertion(
+  object: JsonObject,
+  before: string,
+  after: string,
+  isRead: boolean,
+): PlaceOfRules {
   const { at, empty } = object.closing;
-  return placeOf([at, at], empty ? before : `,${before}`, after);
+  return placeOf([at, at], empty ? before : `,${before}`, after, isRead);
+}
+
+/** Whether the value at a position is that of the last such key. */
+function isLastKey(bytes: Buffer, key: Buffer, value: number): boolean {
+  const at = bytes.lastIndexOf(key);
+  return at !== -1 && /^\s*:\s*$/.test(bytes.toString('latin1', at + key.length, value));
 }

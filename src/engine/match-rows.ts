@@ -69,22 +69,22 @@ class MatchedPosts {
     fields.matches[row] = found.length;
     const isDropped = found.length === 0 && dropUnmatched;
     const start = this.#end;
-    const isOnly = isDropped || this.#write(activity, found);
+    const isRead = isDropped || this.#write(activity, found);
     fields.starts[row] = start;
     fields.lengths[row] = isDropped ? 0 : this.#end - 1 - start;
     if (!this.#withTags) return;
-    if (isOnly) fields.tags[row] = this.#tagsOf(found);
+    if (isRead) fields.tags[row] = this.#tagsOf(found);
     else fields.setTags(row, new Activity(this.#out.subarray(start, this.#end - 1)).tags);
   }
 
-  /** Writes the post with its rules, and returns whether these are the ones that are read. */
+  /** Writes the post with its rules, and returns whether these are the rules that are read from it. */
   #write(activity: Activity, found: readonly number[]): boolean {
     const { raw, placeOfRules } = activity;
     this.#reserve(this.#matcher.lengthWith(raw, placeOfRules, found) + 1);
     const end = this.#matcher.write(raw, placeOfRules, found, this.#out, this.#end);
     this.#out[end] = LF;
     this.#end = end + 1;
-    return placeOfRules.isOnly;
+    return placeOfRules.isRead;
   }
 
   #tagsOf(found: readonly number[]): number {

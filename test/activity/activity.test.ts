@@ -226,6 +226,55 @@ describe('Activity', () => {
     );
   });
 
+  it('knows whether the rules that it puts into a post are those that are read from it', () => {
+    const lists = ['[]', '[{"tag":"old","id":3}]', 'null', '7'];
+    const gnip = fc
+      .array(
+        fc.tuple(
+          fc.constantFrom('"matching_rules"', '"matching_rule\\u0073"', '"urls"'),
+          fc.constantFrom(...lists),
+        ),
+        { maxLength: 3 },
+      )
+      .map(members => `{${members.map(([key, list]) => `${key}:${list}`).join(' , ')}}`);
+    const member = fc.oneof(
+      fc
+        .tuple(
+          fc.constantFrom('"matching_rules"', '"matching_rule\\u0073"'),
+          fc.constantFrom(...lists),
+        )
+        .map(([key, list]) => `${key}: ${list}`),
+      fc
+        .tuple(
+          fc.constantFrom('"gnip"', '"\\u0067nip"'),
+          fc.oneof(gnip, fc.constantFrom('null', '1')),
+        )
+        .map(([key, value]) => `${key} :${value}`),
+      gnip.map(value => `"object":{"gnip":${value},"matching_rules":[{"tag":"other"}]}`),
+      fc.constantFrom('"text":"matching_rules"', `"text":"${'long '.repeat(500)}"`),
+    );
+    let read = 0;
+    fc.assert(
+      fc.property(
+        fc.array(member, { maxLength: 5 }),
+        fc.constantFrom('"id":1,"id_str":"1"', '"id":"tag:search.twitter.com,2005:1"', '"id":"x"'),
+        fc.constantFrom('"created_at":""', '"postedTime":""'),
+        fc.nat(5),
+        (members, id, time, at) => {
+          const json = `{${members.toSpliced(at, 0, id, time).join(',')}}`;
+          const post = new Activity(Buffer.from(json));
+          const rules = [{ tag: 'new', id: '9007199254740993' }];
+          const changed = post.withMatchingRules(rules);
+          if (!post.placeOfRules.isRead) return;
+          read++;
+          expect(changed.matchingRules).toEqual(rules);
+        },
+      ),
+      { numRuns: bySuite(500, 5_000) },
+    );
+    expect(read).toBeGreaterThan(100);
+  });
+
   it('refuses a rule whose id is not an integer', () => {
     expect(() => minimal({ created_at: '' }).withMatchingRules([{ tag: null, id: 'x' }])).toThrow(
       OptionError,

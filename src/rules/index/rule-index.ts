@@ -148,7 +148,9 @@ export class RuleIndex implements IndexedRules {
     for (let at = 0; at < sets.length; at += 1 + (sets[at] as number))
       for (const term of sets.subarray(at + 1, at + 1 + (sets[at] as number)))
         guesses[term] = this.#counts.frequency(term);
-    return { terms, guesses, blocks, unanchored: Int32Array.from(unanchored), anchored, sets };
+    const everywhere = sharedInts(unanchored.length);
+    everywhere.set(unanchored);
+    return { terms, guesses, blocks, unanchored: everywhere, anchored, sets };
   }
 
   #reserve(rule: number): void {

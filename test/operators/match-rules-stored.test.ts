@@ -1,0 +1,347 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { describe, expect, it, vi } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { localFiles } from '../../src/archive/local-files.js';
+import { openTombstones } from '../../src/compliance/tombstones.js';
+import { withoutDeleted } from '../../src/compliance/without-deleted.js';
+import { FileInThread } from '../../src/engine/decoded-file.js';
+import { Plan } from '../../src/engine/plan.js';
+import { MillraceError } from '../../src/errors.js';
+import type { Operator, Sink } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { ProgressCounts } from '../../src/flow/progress.js';
+import { activities } from '../../src/operators/activities.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { matchRules } from '../../src/operators/match-rules.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { take } from '../../src/operators/take.js';
+import { compileRules, type Rule } from '../../src/rules/index/compile-rules.js';
+import { csv } from '../../src/sinks/csv.js';
+import { files } from '../../src/sinks/files.js';
+import { parquet } from '../../src/sinks/parquet.js';
+import { ofPost, scrubGeo } from '../compliance/event.js';
+import { acceptedRule } from '../rules/arbitrary-rule.js';
+import {
+  arbitraryDraft,
+  IDS,
+  original,
+  PLAIN,
+  streams,
+  USERS,
+  WORDS,
+} from '../rules/match/arbitrary-matching-post.js';
+import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+// Threads run the compiled script: build first.
+
+interface Options {
+  readonly before?: readonly Operator<Activity, Activity>[];
+  readonly after?: readonly Operator<Activity, Activity>[];
+  readonly isRouted?: boolean;
+  readonly sink?: (out: string, workers: number) => Sink<never, unknown>;
+}
+
+const COLUMNS = ['id', 'text', 'rule_tags', 'rule_ids'] as const;
+
+const SINKS = {
+  lines: (isRouted: boolean) => (out: string, workers: number) =>
+    files({ path: `${out}/${isRouted ? '{tag}' : '{day}'}.jsonl`, workers }),
+  gzip: (isRouted: boolean) => (out: string, workers: number) =>
+    files({ path: `${out}/${isRouted ? '{tag}' : 'all'}.jsonl.gz`, workers }),
+  csv: (isRouted: boolean) => (out: string, workers: number) =>
+    csv({
+      path: `${out}/${isRouted ? '{tag}' : '{format}'}.csv`,
+      columns: isRouted ? [...COLUMNS, 'tag'] : COLUMNS,
+      workers,
+    }),
+};
+
+/** The files, what was dropped, and the error. */
+async function run(
+  paths: readonly string[],
+  matching: Operator<Activity, Activity>,
+  workers: number,
+  { before = [], after = [], isRouted = true, sink = SINKS.lines(isRouted) }: Options = {},
+) {
+  const out = await temporaryFolder();
+  let progress: ProgressCounts | undefined;
+  const posts = [...before, matching, ...after].reduce<AsyncIterable<Activity>>(
+    (flow, step) => step(flow as never),
+    activities()(jsonLines()(gunzip()(localFiles(paths)))),
+  );
+  const items = isRouted ? routeByTag()(posts as never) : posts;
+  const error = await pipeline(items as never, sink(out, workers) as never, {
+    progress: counts => {
+      progress = counts;
+    },
+  }).then(
+    () => undefined,
+    (reason: unknown) => {
+      if (!(reason instanceof MillraceError)) throw reason;
+      return `${reason.code}: ${reason.message.replaceAll(out, 'OUT')}`;
+    },
+  );
+  const contents: Record<string, string> = {};
+  for (const name of (await readdir(out)).toSorted()) {
+    const bytes = await readFile(path.join(out, name));
+    contents[name] = (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('latin1');
+  }
+  return {
+    error,
+    // What was written before an error is not said.
+    contents: error === undefined ? contents : undefined,
+    dropped: error === undefined ? Object.fromEntries(progress?.dropped ?? []) : undefined,
+  };
+}
+
+async function store(contents: readonly Buffer[]): Promise<string[]> {
+  const folder = path.join(await temporaryFolder(), 'in');
+  await mkdir(folder);
+  const paths = contents.map((_, index) => path.join(folder, `${index}.gz`));
+  for (const [index, content] of contents.entries()) await writeFile(paths[index]!, content);
+  return paths;
+}
+
+const gz = (lines: readonly (string | Buffer)[]) =>
+  gzipSync(Buffer.concat(lines.map(line => Buffer.concat([Buffer.from(line), Buffer.from('\n')]))));
+
+const vocabulary = { words: WORDS, users: USERS, ids: IDS };
+
+const line = fc
+  .tuple(arbitraryDraft(), fc.boolean(), fc.nat(9), fc.integer({ min: 1, max: 30 }))
+  .map(([draft, isOriginal, how, id]) => {
+    const post = (isOriginal ? original : streams)({ ...draft, id: String(10_000 + id) });
+    const old = post.withMatchingRules([{ tag: 'old', id: '5' }]).raw.toString();
+    const text = post.raw.toString();
+    switch (how) {
+      case 0:
+        return old;
+      case 1:
+        // Both formats' lists of rules.
+        return old.replace(
+          /\}$/,
+          ',"matching_rules":[{"tag":"other"}],"gnip":{"matching_rules":[]}}',
+        );
+      case 2:
+        return text.replace(/\}$/, ',"gnip": null }');
+      case 3:
+        return text.replace(/\}$/, ', "gnip" : { } }\r');
+      case 5:
+        // Each member twice.
+        return old.replace(
+          /\}$/,
+          ',"gnip":{"matching_rules":[{"tag":"b"}],"gnip":1},"matching_rules":1}',
+        );
+      case 6:
+        return old.replace('matching_rules', 'matching_rule\\u0073');
+      case 4:
+        return old.replace(/\}$/, ',"matching_rules":[{"tag":"\\u0061","id":1}]}');
+      default:
+        return text;
+    }
+  });
+
+const tag = fc.constantFrom(undefined, null, 'rain', 'snow', 'a/b', '天気', '"\\\n', '', '\ud800');
+
+function arbitraryRules() {
+  return fc
+    .array(fc.tuple(acceptedRule('historical', vocabulary), tag, fc.boolean()), {
+      minLength: 1,
+      maxLength: 40,
+    })
+    .map(rules =>
+      rules.map(
+        ([{ text }, tag, hasId], at): Rule => ({
+          value: text,
+          tag,
+          id: hasId ? String(9_007_199_254_740_993n + BigInt(at)) : undefined,
+        }),
+      ),
+    );
+}
+
+describe('rules of a list, for stored files', () => {
+  it('give the posts that a matcher gives, in threads and without', async () => {
+    const bad = fc.constantFrom(
+      '{"info":{"message":"x"}}',
+      '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":10001,"id_str":"10001"}',
+      '{"id":1',
+    );
+    const some = fc.array(
+      fc.oneof({ weight: 60, arbitrary: line }, { weight: 1, arbitrary: bad }),
+      {
+        maxLength: 12,
+      },
+    );
+    const decoded = vi.spyOn(FileInThread.prototype, 'release');
+    let matched = 0;
+    let unmatched = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(some, { minLength: 1, maxLength: 4 }),
+        arbitraryRules(),
+        fc.boolean(),
+        fc.boolean(),
+        fc.constantFrom('lines' as const, 'gzip' as const, 'csv' as const),
+        fc.constantFrom('none', 'dedupe', 'take'),
+        async (lines, rules, dropUnmatched, isRouted, kind, first) => {
+          const paths = await store(lines.map(gz));
+          const steps: Record<string, () => Operator<Activity, Activity>[]> = {
+            none: () => [],
+            dedupe: () => [dedupe()],
+            take: () => [take(9)],
+          };
+          const results = [];
+          for (const [list, workers] of [
+            [compileRules(rules), 0],
+            [rules, 0],
+            [rules, 2],
+          ] as const)
+            results.push(
+              await run(paths, matchRules(list as never, { dropUnmatched }), workers, {
+                before: steps[first]!(),
+                isRouted,
+                sink: SINKS[kind](isRouted),
+              }),
+            );
+          expect(results[1]).toEqual(results[0]);
+          expect(results[2]).toEqual(results[0]);
+          unmatched += results[0]!.dropped?.unmatched ?? 0;
+          for (const text of Object.values(results[0]!.contents ?? {}))
+            matched += text.split('9007199254740').length - 1;
+        },
+      ),
+      { numRuns: bySuite(25, 400) },
+    );
+    // Otherwise the property proves little.
+    expect(decoded.mock.calls.length).toBeGreaterThan(20);
+    expect(matched).toBeGreaterThan(100);
+    expect(unmatched).toBeGreaterThan(20);
+  });
+
+  const POSTS = Array.from({ length: 400 }, (_, n) =>
+    (n % 3 === 0 ? streams : original)({
+      ...PLAIN,
+      id: String(1_000 + n),
+      text: `${n % 2 === 0 ? 'deep snow' : 'light rain'} number${n}`,
+      place: { id: 'fd70c22040963ac7', name: 'Boulder', country: 'US', corner: [-105.3, 39.9] },
+    }),
+  );
+  const FILES = [0, 1, 2, 3].map(part =>
+    gz(POSTS.slice(part * 100, part * 100 + 100).map(p => p.raw)),
+  );
+  const RULES: readonly Rule[] = [
+    { value: 'snow', tag: 'white', id: '1' },
+    { value: 'rain number7', tag: 'seven' },
+    { value: '"deep snow" OR number9', tag: 'white', id: '3' },
+    { value: 'number11', id: '4' },
+  ];
+
+  it.each(['before', 'after'] as const)(
+    'are matched as item by item where posts are hidden or changed %s',
+    async where => {
+      const paths = await store(FILES);
+      await using tombstones = await openTombstones(path.join(await temporaryFolder(), 'deleted'));
+      await tombstones.record([
+        ofPost('delete', '1007'),
+        ofPost('delete', '1100'),
+        // The author of all: it removes the place, which a rule asks for.
+        scrubGeo(PLAIN.author.id, '1250'),
+      ]);
+      const rules = [...RULES, { value: 'place:boulder', tag: 'place' }];
+      const options = { [where]: [withoutDeleted(tombstones)] };
+      const replaces = vi.spyOn(FileInThread.prototype, 'replace');
+      const expected = await run(paths, matchRules(compileRules(rules)), 0, options);
+      expect(await run(paths, matchRules(rules), 2, options)).toEqual(expected);
+      expect(expected.dropped).toEqual({ deleted: 2 });
+      const inThreads = where === 'after';
+      expect(replaces.mock.calls.length > 0).toBe(inThreads);
+      const places = expected.contents?.['place.jsonl']?.split('\n').length;
+      expect(places).toBe(inThreads ? 401 - 2 : 150);
+    },
+  );
+
+  it('stay exact while threads move them to terms that turn out to be rarer', async () => {
+    const words = Array.from({ length: 30 }, (_, n) => `w${n}`);
+    const posts = Array.from({ length: 6_000 }, (_, n) => {
+      const own = words.filter((_, at) => (n * (at + 3)) % (at + 2) === 0);
+      return original({ ...PLAIN, id: String(n + 1), text: own.join(' ') }).raw;
+    });
+    const paths = await store(
+      Array.from({ length: 60 }, (_, file) => gz(posts.slice(file * 100, file * 100 + 100))),
+    );
+    const rules = words.flatMap((one, at) =>
+      words.slice(at + 1).map(two => ({ value: `${one} ${two}`, tag: `t${at % 5}` })),
+    );
+    // The reverse of what is true.
+    const frequency = (term: string) => Number(term.slice(1)) / 30;
+    const expected = await run(paths, matchRules(compileRules(rules, { frequency })), 0);
+    expect(await run(paths, matchRules(rules, { frequency }), 2)).toEqual(expected);
+  });
+
+  it('are planned where they are a list and come once, and not where posts may change before', () => {
+    const posts = activities()(jsonLines()(gunzip()(localFiles('in'))));
+    const once = matchRules(RULES)(posts);
+    expect(Plan.of(once)?.isComplete).toBe(true);
+    expect(Plan.of(matchRules(compileRules(RULES))(posts))).toBeUndefined();
+    expect(Plan.of(matchRules(RULES)(once))).toBeUndefined();
+    expect(Plan.of(matchRules(RULES)(routeByTag()(posts as never) as never))).toBeUndefined();
+    expect(Plan.of(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
+  });
+
+  it('of a second list take the place of those of the first', async () => {
+    const paths = await store(FILES);
+    const after = [matchRules([{ value: 'number7', tag: 'second' }])];
+    const first = matchRules(RULES, { dropUnmatched: true });
+    const { contents, dropped } = await run(paths, first, 2, { after });
+    expect(dropped).toEqual({ unmatched: 197 });
+    expect(Object.keys(contents!)).toEqual(['second.jsonl', 'untagged.jsonl']);
+  });
+
+  it('that have the name for posts without a tag are refused', async () => {
+    const paths = await store(FILES);
+    const { error } = await run(paths, matchRules([{ value: 'snow', tag: 'untagged' }]), 2);
+    expect(error).toMatch(/^ERR_DATA: .*A rule has the tag "untagged"/);
+  });
+
+  it('are in the posts that a reader of items gets', async () => {
+    const paths = await store(FILES);
+    const seen: string[][] = [];
+    const posts = activities()(jsonLines()(gunzip()(localFiles(paths))));
+    for await (const post of matchRules(RULES, { dropUnmatched: true })(posts))
+      seen.push([post.id, ...post.matchingRules.map(({ id, value }) => id ?? value!)]);
+    expect(seen.length).toBe(203);
+    expect(seen.find(([id]) => id === '1009')).toEqual(['1009', '3']);
+    expect(seen.find(([id]) => id === '1007')).toEqual(['1007', 'rain number7']);
+  });
+
+  it('have their tags and ids in the columns of CSV and Parquet', async () => {
+    const paths = await store(FILES);
+    const sink = (out: string, workers: number) =>
+      parquet({ path: `${out}/{tag}.parquet`, columns: [...COLUMNS, 'tag'], workers });
+    const rows: unknown[] = [];
+    for (const [list, workers] of [
+      [compileRules(RULES), 0],
+      [RULES, 2],
+    ] as const) {
+      const { contents, error } = await run(paths, matchRules(list as never), workers, { sink });
+      expect(error).toBeUndefined();
+      const read: Record<string, unknown> = {};
+      for (const [name, text] of Object.entries(contents!)) {
+        const file = new Uint8Array(Buffer.from(text, 'latin1')).buffer;
+        read[name] = await parquetReadObjects({ file, compressors });
+      }
+      expect(Object.keys(read)).toEqual(['seven.parquet', 'untagged.parquet', 'white.parquet']);
+      rows.push(read);
+    }
+    expect(rows[1]).toEqual(rows[0]);
+  });
+});

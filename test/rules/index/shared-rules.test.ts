@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../../src/activity/activity.js';
+import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.js';
+import { anchorsNow } from '../../../src/rules/index/shared-anchors.js';
+import { SharedMatcher, type SharedRules } from '../../../src/rules/index/shared-rules.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import { compileRule } from '../../../src/rules/match/compile-rule.js';
+import type { RuleProduct } from '../../../src/rules/post/dialect.js';
+import { bySuite } from '../../slow-suite.js';
+import { acceptedRule } from '../arbitrary-rule.js';
+import {
+  arbitraryDraft,
+  IDS,
+  original,
+  PLAIN,
+  streams,
+  USERS,
+  WORDS,
+} from '../match/arbitrary-matching-post.js';
+
+const vocabulary = { words: WORDS, users: USERS, ids: IDS };
+const products: readonly RuleProduct[] = ['search', 'historical'];
+
+function matchAll(rules: SharedRules, posts: readonly Activity[]): (readonly number[])[] {
+  const matcher = SharedMatcher.of(rules);
+  return matcher.run(() => posts.map(post => matcher.match(post)));
+}
+
+describe('shared rules', () => {
+  it.each(products)('match as each rule alone, whatever anchors them, for %s', product => {
+    let matched = 0;
+    fc.assert(
+      fc.property(
+        fc.array(acceptedRule(product, vocabulary), { minLength: 1, maxLength: 30 }),
+        fc.array(arbitraryDraft(), { minLength: 1, maxLength: 5 }),
+        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+        (accepted, drafts, guesses) => {
+          const rules = accepted.map(({ text }, n) => ({ value: text, id: `${n + 1}` }));
+          const frequency = () => guesses.next().value as number;
+          const shared = compileRules(rules, { product, frequency }).share();
+          const alone = rules.map(({ value }) => compileRule(parseRule(value).tree!, { product }));
+          const posts = drafts.flatMap(draft => [original(draft), streams(draft)]);
+          const expected = posts.map(post => alone.flatMap((does, n) => (does(post) ? [n] : [])));
+          matched += expected.flat().length;
+          for (let round = 0; round < 3; round++) {
+            expect(matchAll(shared, posts)).toEqual(expected);
+            // Makes the next run move the rules.
+            shared.anchoring.state[3] = 0;
+          }
+        },
+      ),
+      { numRuns: bySuite(150, 800) },
+    );
+    expect(matched).toBeGreaterThan(150);
+  });
+
+  it('share what a copy for another thread has, and each thread has its own matcher', () => {
+    const shared = compileRules([{ value: 'snow "deep snow" contains:eep', tag: 'a' }]).share();
+    const copy = structuredClone(shared);
+    expect(copy.index.blocks.buffer).not.toBe(shared.index.blocks.buffer);
+    shared.index.blocks.fill(7);
+    expect(copy.index.blocks).toEqual(shared.index.blocks);
+    for (const array of arraysIn(copy)) expect(array.buffer).toBeInstanceOf(SharedArrayBuffer);
+    expect(SharedMatcher.of(copy)).not.toBe(SharedMatcher.of(shared));
+  });
+
+  it('move to terms that turn out to be rarer, while a run has the anchors of its start', () => {
+    // Guesses that `zebra` is rare, but all posts have it.
+    const rules = Array.from({ length: 50 }, (_, n) => ({ value: `zebra word${n}` }));
+    const frequency = (term: string) => (term === 'zebra' ? 0.001 : 0.5);
+    const shared = compileRules(rules, { frequency }).share();
+    const post = original({ ...PLAIN, text: 'zebra word7' });
+    const posts = Array.from({ length: 1_200 }, () => post);
+    const before = anchorsNow(shared.anchoring);
+    expect(listLengths(before.lists)).toContain(100);
+    expect(matchAll(shared, posts).every(found => found.join() === '7')).toBe(true);
+    const after = anchorsNow(shared.anchoring);
+    expect(after).not.toBe(before);
+    expect(listLengths(after.lists)).not.toContain(100);
+    const kept = Int32Array.from(before.postings);
+    // Its reader never ends, as in a thread that died: it stays as it is, and the rules are matched all the same.
+    for (let round = 0; round < 4; round++) {
+      shared.anchoring.state[3] = 0;
+      expect(matchAll(shared, posts.slice(0, 2))).toEqual([[7], [7]]);
+    }
+    expect(before.postings).toEqual(kept);
+    expect(anchorsNow(shared.anchoring)).toBe(after);
+  });
+
+  it('are matched while a review never ends, as in a thread that died', () => {
+    const shared = compileRules([{ value: 'snow' }]).share();
+    shared.anchoring.state[1] = 1;
+    shared.anchoring.state[3] = 0;
+    const post = original({ ...PLAIN, text: 'snow' });
+    for (let round = 0; round < 3; round++) expect(matchAll(shared, [post])).toEqual([[0]]);
+  });
+
+  it('put into a post what `withMatchingRules` puts there', () => {
+    const text = fc.oneof(
+      fc.constantFrom(null, undefined, '', 'a"\\\n', '天気', '\ud800', '\u0000'),
+      fc.string({ maxLength: 10 }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(text, { minLength: 1, maxLength: 8 }),
+        arbitraryDraft(),
+        (tags, draft) => {
+          const rules = tags.map(
+            (tag, n): Rule => ({
+              value: `x${n} OR -y`.slice(0, 2),
+              tag,
+              id: n % 2 === 0 ? `${n}` : undefined,
+            }),
+          );
+          const words = rules.map(({ value }) => value).join(' ');
+          const matcher = compileRules(rules);
+          const shared = SharedMatcher.of(matcher.share());
+          for (const make of [original, streams]) {
+            const post = make({ ...draft, text: words, retweeted: undefined });
+            const found = shared.run(() => shared.match(post));
+            const expected = post.withMatchingRules(matcher.match(post));
+            const changed = shared.withRules(post, found);
+            expect(changed.raw.toString()).toBe(expected.raw.toString());
+            expect(shared.tagNumbersOf(found).map(number => shared.tag(number))).toEqual(
+              expected.tags,
+            );
+            const place = new Activity(post.raw).placeOfRules;
+            expect(shared.lengthWith(post.raw, place, found)).toBe(expected.raw.length);
+          }
+        },
+      ),
+      { numRuns: bySuite(100, 1_000) },
+    );
+  });
+});
+
+function arraysIn(value: unknown): ArrayBufferView[] {
+  if (ArrayBuffer.isView(value)) return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(arraysIn);
+}
+
+function listLengths(lists: Int32Array): number[] {
+  return [...lists].filter((_, at) => at % 2 === 1);
+}
