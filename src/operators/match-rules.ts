@@ -45,13 +45,13 @@ export function matchRules(
   options: MatchRulesOptions = {},
 ): Operator<Activity, Activity> {
   const { dropUnmatched, ...compiling } = checkOptions('matchRules', OPTIONS, options);
+  const shared = rules instanceof RuleMatcher ? undefined : compileRules(rules, compiling).share();
   const identity = {
     step: 'matchRules',
     product: compiling.product,
     dropUnmatched,
     rules: rules instanceof RuleMatcher ? '(a matcher)' : fingerprint(rules),
   };
-  const shared = rules instanceof RuleMatcher ? undefined : compileRules(rules, compiling).share();
   const matched = shared === undefined ? byMatcher(rules as RuleMatcher) : byShared(shared);
   return stepOperator({
     identity,

