@@ -58,6 +58,7 @@ export function matchRules(
     fields: { rules: shared && { rules: shared, dropUnmatched } },
     // The rules of a matcher may change between any two posts: it stays on this thread.
     isPlanned: shared !== undefined,
+    replaces: true,
     start: ({ resume, progress }) => {
       const passed = <T>(before: ArrayLike<T>, after: ArrayLike<T>) =>
         progress?.drop('unmatched', before.length - after.length);

@@ -16,6 +16,7 @@ import type { Operator, Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { activities } from '../../src/operators/activities.js';
+import { compose } from '../../src/operators/compose.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -26,6 +27,7 @@ import { compileRules, type Rule } from '../../src/rules/index/compile-rules.js'
 import { csv } from '../../src/sinks/csv.js';
 import { files } from '../../src/sinks/files.js';
 import { parquet } from '../../src/sinks/parquet.js';
+import { tee } from '../../src/sinks/tee.js';
 import { ofPost, scrubGeo } from '../compliance/event.js';
 import { acceptedRule } from '../rules/arbitrary-rule.js';
 import {
@@ -295,6 +297,24 @@ describe('rules of a list, for stored files', () => {
     expect(Plan.of(matchRules(RULES)(once))).toBeUndefined();
     expect(Plan.of(matchRules(RULES)(routeByTag()(posts as never) as never))).toBeUndefined();
     expect(Plan.of(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
+  });
+
+  it('are in all branches of a tee, and those of one branch only in that', async () => {
+    const paths = await store(FILES);
+    const branch = [{ value: 'number7', tag: 'branch' }];
+    const sink = (out: string, workers: number) =>
+      tee(
+        compose(routeByTag(), files({ path: `${out}/{tag}.jsonl`, workers })),
+        files({ path: `${out}/all.jsonl`, workers }),
+        compose(
+          matchRules(branch, { dropUnmatched: true }),
+          files({ path: `${out}/branch.jsonl`, workers }),
+        ),
+      );
+    const options = { isRouted: false, sink };
+    const expected = await run(paths, matchRules(compileRules(RULES)), 0, options);
+    expect(Object.keys(expected.contents!)).toHaveLength(5);
+    expect(await run(paths, matchRules(RULES), 2, options)).toEqual(expected);
   });
 
   it('of a second list take the place of those of the first', async () => {
