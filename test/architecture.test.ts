@@ -135,7 +135,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/service-options': [
     ...['check', 'is-loopback', 'activity', 'service/archive/archive'],
     // One table has the options of all families.
-    ...['service/http/service-limits', 'service/users/oauth-options'],
+    ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-options', 'service/posts/read-given'],
   ],
   'service/context': [...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],

@@ -11,7 +11,7 @@ import { parseJobCsv, parseJobListing } from '../src/jobs/parse-job.js';
 import { Secret } from '../src/secret.js';
 import { createService } from '../src/service/index.js';
 import { Grants } from '../src/service/users/grants.js';
-import { authorization } from '../src/users/signature.js';
+import { authorization } from '../src/users/signed-call.js';
 import { pageNamed, root } from './pages.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { unchecked } from './unchecked.js';

@@ -4,7 +4,6 @@ import type {
   StreamsEntities,
   StreamsUrl,
 } from './activity-streams-post.js';
-import { mediaIn, mentionsIn, tagTexts } from './entity-values.js';
 import {
   corners,
   count,
@@ -12,10 +11,13 @@ import {
   flag,
   isObject,
   list,
+  mediaIn,
+  mentionsIn,
   person,
   position,
   retweetPrefix,
   string,
+  tagTexts,
   unescaped,
   wholeSeconds,
 } from './loose-values.js';

@@ -1,4 +1,4 @@
-import type { Person, Position } from './post-fields.js';
+import type { Medium, Person, Position } from './post-fields.js';
 
 // Posts come from files and sockets, so any member may have an unexpected type. These functions
 // return an empty value then.
@@ -72,4 +72,45 @@ export function unescaped(value: unknown): string {
 /** The `RT @handle: ` at the start of a retweet's text. */
 export function retweetPrefix(text: unknown): string {
   return /^RT @\w+: /.exec(string(text))?.[0] ?? '';
+}
+
+// Entities have the same members in both formats.
+
+interface Tag {
+  readonly text?: string | undefined;
+}
+
+interface Mention {
+  readonly id?: unknown;
+  readonly id_str?: unknown;
+  readonly screen_name?: unknown;
+}
+
+interface MediaEntity {
+  readonly type?: unknown;
+  readonly media_url?: unknown;
+  readonly media_url_https?: unknown;
+}
+
+type List<T> = readonly T[] | null | undefined;
+
+/** The texts of hashtags or cashtags. */
+export function tagTexts(tags: List<Tag>): readonly string[] {
+  return list(tags).map(tag => string(tag.text));
+}
+
+/** The mentions of each list, one after the other. */
+export function mentionsIn(...lists: readonly List<Mention>[]): readonly Person[] {
+  return lists
+    .flatMap(list)
+    .map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
+}
+
+/** The media of the extended entities, since plain entities call every kind a photo. */
+export function mediaIn(extended: List<MediaEntity>, plain: List<MediaEntity>): readonly Medium[] {
+  const media = list(extended).length > 0 ? extended : plain;
+  return list(media).map(({ type, media_url_https, media_url }) => ({
+    type: string(type),
+    url: string(media_url_https ?? media_url),
+  }));
 }

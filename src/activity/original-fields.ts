@@ -1,4 +1,3 @@
-import { mediaIn, mentionsIn, tagTexts } from './entity-values.js';
 import {
   corners,
   count,
@@ -6,11 +5,14 @@ import {
   flag,
   isObject,
   list,
+  mediaIn,
+  mentionsIn,
   person,
   position,
   retweetPrefix,
   string,
   strings,
+  tagTexts,
   unescaped,
   wholeSeconds,
 } from './loose-values.js';

@@ -16,11 +16,11 @@ export interface Listed {
 export const COMMANDS: Readonly<Record<string, Listed>> = {
   search: {
     summary: 'Posts that match a query',
-    load: async () => (await import('./search-command.js')).search,
+    load: async () => (await import('./search-commands.js')).search,
   },
   counts: {
     summary: 'How many posts match a query, by time: a chart on a terminal',
-    load: async () => (await import('./counts-command.js')).counts,
+    load: async () => (await import('./search-commands.js')).counts,
   },
   replay: {
     summary: 'A past window of a stream, by default what its rules match',

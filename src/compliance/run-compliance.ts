@@ -9,13 +9,12 @@ import { changedOption, shown } from '../flow/flow-difference.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { isText, type Json, listOf, shaped } from '../json/json.js';
-import { subtractRanges } from '../replay/minute-ranges.js';
+import { mergeRanges, subtractRanges } from '../replay/minute-ranges.js';
 import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
-import { formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../time.js';
+import { floorTo, formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../time.js';
 import { WakeUp } from '../wait.js';
-import { ConnectionGaps, type ConnectionGapsState } from './connection-gaps.js';
 import { maintainConnection } from './maintain-connection.js';
 
 /** Minutes whose events could not be fetched: the reason of a replay, or `not filled` without one. */
@@ -226,4 +225,64 @@ function streamOf(urls: readonly URL[]): string {
 
 function datesOf({ from, to }: Window): { fromDate: string; toDate: string } {
   return { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
+}
+
+/** A gap is widened by this much on both sides, as an event may arrive this long after its own time. */
+const LATE = MINUTE;
+
+/** The state that a cursor holds. */
+interface ConnectionGapsState {
+  /** The time up to which all connections have delivered everything, in epoch milliseconds. */
+  readonly until: number | undefined;
+  /** Whole minutes that are not filled yet. */
+  readonly gaps: readonly Window[];
+}
+
+/**
+ * The times without a connection of a compliance stream, whose events a replay must fetch. No I/O and
+ * no clock: the caller passes times.
+ */
+export class ConnectionGaps {
+  /**
+   * The time up to which each connection has delivered everything; empty before the first connection.
+   */
+  readonly #delivered: (number | undefined)[];
+  #gaps: readonly Window[];
+
+  /** @param start with `until`, everything since then is missing until there is a connection. */
+  constructor(connections: number, start: ConnectionGapsState = { until: undefined, gaps: [] }) {
+    this.#delivered = Array.from({ length: connections }, () => start.until);
+    this.#gaps = mergeRanges(start.gaps, () => true);
+  }
+
+  /** A connection is established; the time before it is a gap, unless it is the first. */
+  connected(connection: number, at: number): void {
+    const before = this.#delivered[connection];
+    this.#delivered[connection] = at;
+    if (before === undefined) return;
+    const gap = {
+      from: floorTo(MINUTE, before - LATE),
+      to: floorTo(MINUTE, Math.max(at, before) + LATE + MINUTE - 1),
+    };
+    this.#gaps = mergeRanges([...this.#gaps, gap], () => true);
+  }
+
+  /** All events of a connection up to this time were delivered. */
+  delivered(connection: number, until: number): void {
+    this.#delivered[connection] = Math.max(until, this.#delivered[connection] ?? until);
+  }
+
+  filled(window: Window): void {
+    this.#gaps = this.#gaps.flatMap(gap => subtractRanges(gap, [window]));
+  }
+
+  get oldest(): Window | undefined {
+    return this.#gaps[0];
+  }
+
+  get state(): ConnectionGapsState {
+    const known = this.#delivered.filter(at => at !== undefined);
+    const until = known.length < this.#delivered.length ? undefined : Math.min(...known);
+    return { until, gaps: this.#gaps };
+  }
 }

@@ -1,4 +1,4 @@
-import { settledSoon } from '../abortable.js';
+import { abortable, settledSoon } from '../abortable.js';
 import {
   checkOptions,
   checkValue,
@@ -10,11 +10,11 @@ import {
 } from '../check.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import type { Json } from '../json/json.js';
-import { FlowItems } from './flow-items.js';
-import { FlowRun } from './flow-run.js';
-import { closeHeld, hold } from './held-streams.js';
-import { iterableBatches } from './iterable-batches.js';
+import { FlowItems, FlowRun } from './flow-run.js';
+import { closeHeld, failureOf, hold, refuseClosed } from './held-streams.js';
+import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
+import { isWebReadable, webBatches } from './web-streams.js';
 
 /**
  * Where a new run of a source can start. It is JSON, so that a checkpoint can hold it; a member with
@@ -288,4 +288,45 @@ export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): Flow
 export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
   if (input instanceof Flow) return (input as Flow<T>).batches(pull);
   return new OwnFlow<T>(run => iterableBatches(input, run)).batches(pull);
+}
+
+/**
+ * Batches of one item from an iterable that is not a `Flow`. It may ignore the signal, so an abort ends
+ * the run immediately, without waiting for the iterable to return.
+ */
+function iterableBatches<T>(
+  input: AsyncIterable<T>,
+  run: Run,
+): AsyncGenerator<Batch<T>, void, undefined> {
+  refuseClosed(input);
+  const failure = failureOf(input);
+  if (failure !== undefined) throw failure.error;
+  if (isMinipass(input)) return minipassBatches(input, run) as never;
+  return isWebReadable(input) ? (webBatches(input, run) as never) : batchesOfOne(input, run);
+}
+
+async function* batchesOfOne<T>(
+  input: AsyncIterable<T>,
+  { signal, progress }: Run,
+): AsyncGenerator<Batch<T>, void, undefined> {
+  const iterator = input[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    while (true) {
+      const result = await abortable(iterator.next(), signal);
+      if (result.done) {
+        finished = true;
+        return;
+      }
+      if (progress !== undefined) progress.received++;
+      yield { items: [result.value] };
+    }
+  } finally {
+    if (!finished) leave(input, iterator);
+  }
+}
+
+function leave<T>(input: AsyncIterable<T>, iterator: AsyncIterator<T>): void {
+  if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
+  else Promise.resolve(iterator.return?.()).catch(() => {});
 }

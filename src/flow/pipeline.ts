@@ -1,7 +1,6 @@
 import type { Writable } from 'node:stream';
 import { abortable, answerOf } from '../abortable.js';
 import { isWatched, publish } from '../diagnostics.js';
-import { boundFlow } from './bound-flow.js';
 import { drain } from './drain.js';
 import { type Batches, batchesOf, type FlowSink, identityOf } from './flow.js';
 import { closeHeld, hold } from './held-streams.js';
@@ -11,7 +10,7 @@ import {
   type PipelineOptions,
   readArguments,
 } from './pipeline-arguments.js';
-import { PlannedFlow, planOf } from './planned-flow.js';
+import { boundFlow, PlannedFlow, planOf } from './planned-flow.js';
 import { Progress, type RunMessage, summaryOf } from './progress.js';
 import { showProgress } from './progress-display.js';
 import type * as rows from './stage.js';

@@ -1,5 +1,7 @@
-import { GZIP_MAGIC } from './gzip-magic.js';
 import { isZstd } from './zstd-frames.js';
+
+/** The first byte of every gzip file, and of no text. */
+export const GZIP_MAGIC = 0x1f;
 
 export type Compression = 'plain' | 'gzip' | 'zstd';
 

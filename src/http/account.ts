@@ -28,7 +28,6 @@ import {
   type Rate,
 } from './rate-limits.js';
 import { RETRY, type Retrying, type RetryPolicy, retry } from './retry.js';
-import { ServiceClock } from './service-clock.js';
 import {
   BASIC_ADDRESSES,
   readSettings,
@@ -38,7 +37,7 @@ import {
   type Settings,
   variablesOf,
 } from './settings.js';
-import { realTime, type Timing } from './timing.js';
+import { realTime, ServiceClock, type Timing } from './timing.js';
 
 /**
  * The settings of an account, each with an environment variable as its default, and how to send

@@ -1,7 +1,7 @@
 import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import type { DecodedFile } from '../engine/decoded-file.js';
 import { DataError } from '../errors.js';
-import { GZIP_MAGIC } from '../gzip/gzip-magic.js';
+import { GZIP_MAGIC } from '../gzip/compression.js';
 import { inflateDownload } from '../gzip/inflate-download.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import { afterBlankLines, countOf, isSpace, LF } from '../json/json-bytes.js';

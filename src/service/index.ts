@@ -54,9 +54,8 @@ export { samplePosts } from './sample/sample-posts.js';
 export { createService, type Service } from './service.js';
 export type { JobDwell, ServiceOptions, UsageOptions } from './service-options.js';
 export type { Snapshot, StatePart } from './state.js';
-export type { Application } from './users/applications.js';
+export type { Application, OAuthOptions } from './users/applications.js';
 export type { User } from './users/grants.js';
-export type { OAuthOptions } from './users/oauth-options.js';
 export type {
   Approval,
   OAuthProvider,

@@ -21,7 +21,7 @@ import type { Archive } from './archive/archive.js';
 import { LIMITS_OPTION, type Limits, type LimitsOption, limitsOf } from './http/service-limits.js';
 import type { GivenPost } from './posts/read-given.js';
 import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-options.js';
-import { OAUTH_OPTIONS, type OAuthOptions } from './users/oauth-options.js';
+import { OAUTH_OPTIONS, type OAuthOptions } from './users/applications.js';
 
 /**
  * The archive, account, limits and behaviour of a local service. Most options also exist on the

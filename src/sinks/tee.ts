@@ -6,7 +6,6 @@ import { Plan } from '../engine/plan.js';
 import { sharedFlow } from '../engine/planned.js';
 import type { EngineBatch } from '../engine/rows.js';
 import { OptionError } from '../errors.js';
-import { boundFlow } from '../flow/bound-flow.js';
 import { partsOf } from '../flow/composed.js';
 import { drain, ownSink } from '../flow/drain.js';
 import {
@@ -25,6 +24,7 @@ import {
 import { hold } from '../flow/held-streams.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import { type Argument, applyStage, checkSink, isPlainObject } from '../flow/pipeline-arguments.js';
+import { boundFlow } from '../flow/planned-flow.js';
 import type { Progress } from '../flow/progress.js';
 import { BranchCommits, ENDED } from './branches/branch-commits.js';
 import { Feed } from './branches/feed.js';

@@ -14,7 +14,7 @@ interface Modules {
   readonly 'gzip/zstd-decoder': typeof import('../../src/gzip/zstd-decoder.js');
   readonly 'gzip/zstd-frames': typeof import('../../src/gzip/zstd-frames.js');
   readonly 'http/account': typeof import('../../src/http/account.js');
-  readonly 'http/decode-body': typeof import('../../src/http/decode-body.js');
+  readonly 'http/request': typeof import('../../src/http/request.js');
   readonly 'http/response-error': typeof import('../../src/http/response-error.js');
   readonly secret: typeof import('../../src/secret.js');
   readonly index: typeof import('../../src/index.js');
@@ -43,9 +43,9 @@ interface Modules {
   readonly 'service/jobs/job-store': typeof import('../../src/service/jobs/job-store.js');
   readonly 'service/replay/stream-rules': typeof import('../../src/service/replay/stream-rules.js');
   readonly 'service/sample/sample-posts': typeof import('../../src/service/sample/sample-posts.js');
-  readonly 'service/search/next-token': typeof import('../../src/service/search/next-token.js');
+  readonly 'service/search/check-search-request': typeof import('../../src/service/search/check-search-request.js');
   readonly 'service/usage/usage-store': typeof import('../../src/service/usage/usage-store.js');
-  readonly 'service/users/oauth-signature': typeof import('../../src/service/users/oauth-signature.js');
+  readonly 'service/users/signed-requests': typeof import('../../src/service/users/signed-requests.js');
   readonly 'service/users/applications': typeof import('../../src/service/users/applications.js');
   readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');
   readonly 'service/users/nonces': typeof import('../../src/service/users/nonces.js');
@@ -56,7 +56,7 @@ interface Modules {
   readonly time: typeof import('../../src/time.js');
   readonly 'users/callback-server': typeof import('../../src/users/callback-server.js');
   readonly 'users/engagement-batch': typeof import('../../src/users/engagement-batch.js');
-  readonly 'users/token-file': typeof import('../../src/users/token-file.js');
+  readonly 'users/sign-in': typeof import('../../src/users/sign-in.js');
 }
 
 /**

@@ -4,7 +4,7 @@ import { ConnectLog, replayFolder } from '../../src/replay/connect-log.js';
 import { JobStore } from '../../src/service/jobs/job-store.js';
 import { StreamRules } from '../../src/service/replay/stream-rules.js';
 import { NonceFile, Nonces } from '../../src/service/users/nonces.js';
-import { prepareTokenFile } from '../../src/users/token-file.js';
+import { prepareTokenFile } from '../../src/users/sign-in.js';
 import { unchecked } from '../unchecked.js';
 import { MOUNT, onDisk, storedFiles } from './mounted-disk.js';
 import { nodeError, SimulatedDisk } from './simulated-disk.js';

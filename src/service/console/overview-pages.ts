@@ -1,6 +1,6 @@
 import { environmentOf, exportLines } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
-import type { Totals } from '../http/minute-totals.js';
+import type { Totals } from '../http/request-log.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
 import { clockFace } from './clock-forms.js';
 import { commandList } from './command-list.js';

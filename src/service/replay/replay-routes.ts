@@ -11,8 +11,13 @@ import { readDate } from '../http/read-date.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import type { ReplayEnd, ReplayLog } from './replay-log.js';
-import { type PostStream, type ReplayItems, replayedPosts } from './replayed-posts.js';
-import { type ReplayFaults, replay } from './send-replay.js';
+import {
+  type PostStream,
+  type ReplayFaults,
+  type ReplayItems,
+  replay,
+  replayedPosts,
+} from './send-replay.js';
 import type { StreamRules } from './stream-rules.js';
 
 type StreamType = PostStream | 'compliance';

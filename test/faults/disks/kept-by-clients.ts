@@ -10,7 +10,7 @@ import type { KeptFiles } from './kept-files.js';
 
 /** Tokens of users. */
 export async function keptTokens(library: URL): Promise<KeptFiles> {
-  const { prepareTokenFile, readToken, writeToken } = await loadModule(library, 'users/token-file');
+  const { prepareTokenFile, readToken, writeToken } = await loadModule(library, 'users/sign-in');
   const { Secret } = await loadModule(library, 'secret');
   const file = `${MOUNT}/deep/tokens/user.json`;
   const owner = { consumerKey: 'key', oauthUrl: new URL('https://api.example.com/') };

@@ -18,7 +18,7 @@ export const gzip: ParserKind = {
     const { GzipDecoder } = await loadModule(library, 'gzip/gzip-decoder');
     const { inflateDownload } = await loadModule(library, 'gzip/inflate-download');
     const { inflateWhole } = await loadModule(library, 'gzip/inflate-whole');
-    const { decodeBody } = await loadModule(library, 'http/decode-body');
+    const { decodeBody } = await loadModule(library, 'http/request');
     const { gunzip } = await loadModule(library, 'operators/gunzip');
     const errors = await outcomes(library);
     const collected = (blocks: AsyncIterable<Buffer>) =>

@@ -18,7 +18,7 @@ export const keptFiles: ParserKind = {
       'sinks/output/checkpoint',
     );
     const { nodeFileSystem } = await loadModule(library, 'storage/file-system');
-    const { readToken } = await loadModule(library, 'users/token-file');
+    const { readToken } = await loadModule(library, 'users/sign-in');
     const { Grants } = await loadModule(library, 'service/users/grants');
     const { ConnectLog } = await loadModule(library, 'replay/connect-log');
     const errors = await outcomes(library);

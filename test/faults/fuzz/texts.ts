@@ -5,7 +5,7 @@ import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 export const nextTokens: ParserKind = {
   holds: 'only what the service has signed is accepted',
   async open(library) {
-    const { createNextTokens } = await loadModule(library, 'service/search/next-token');
+    const { createNextTokens } = await loadModule(library, 'service/search/check-search-request');
     const tokens = createNextTokens('a seed');
     const signed = Array.from({ length: 20 }, (_, index) =>
       tokens.encode({
@@ -34,7 +34,7 @@ export const authorization: ParserKind = {
   holds:
     'parameters that give the same header content again, or a refusal; Basic accepts the right login only',
   async open(library) {
-    const { parseAuthorization } = await loadModule(library, 'service/users/oauth-signature');
+    const { parseAuthorization } = await loadModule(library, 'service/users/signed-requests');
     const { isAuthorized } = await loadModule(library, 'service/http/check-access');
     const right = { email: 'ada@example.com', password: 'geheim:ü' };
     const basic = `Basic ${Buffer.from(`${right.email}:${right.password}`).toString('base64')}`;
@@ -88,7 +88,7 @@ export const authorization: ParserKind = {
 export const forms: ParserKind = {
   holds: 'the parameters of `URLSearchParams`, or a refusal of what is not percent-encoded UTF-8',
   async open(library) {
-    const { parseForm, percentEncode } = await loadModule(library, 'service/users/oauth-signature');
+    const { parseForm, percentEncode } = await loadModule(library, 'service/users/signed-requests');
     const { isRegistered, withQuery } = await loadModule(library, 'service/users/applications');
     return {
       tokens: [

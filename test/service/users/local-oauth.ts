@@ -10,7 +10,7 @@ import {
   type Parameter,
   percentEncode,
   signatureOf,
-} from '../../../src/service/users/oauth-signature.js';
+} from '../../../src/service/users/signed-requests.js';
 import { afterTests } from '../../after-tests.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';

@@ -10,7 +10,7 @@ import {
   type Parameter,
   percentEncode,
   signatureOf,
-} from '../../../src/service/users/oauth-signature.js';
+} from '../../../src/service/users/signed-requests.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';

@@ -9,7 +9,7 @@ import {
   percentEncode,
   signatureBaseString,
   signatureOf,
-} from '../../../src/service/users/oauth-signature.js';
+} from '../../../src/service/users/signed-requests.js';
 
 /** A published example: the signed parts, the secrets and the signature. */
 interface Vector {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConnectionGaps } from '../../src/compliance/connection-gaps.js';
+import { ConnectionGaps } from '../../src/compliance/run-compliance.js';
 import { MINUTE } from '../../src/time.js';
 
 const START = Date.UTC(2024, 4, 15, 12);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MinuteTotals } from '../../../src/service/http/minute-totals.js';
+import { MinuteTotals } from '../../../src/service/http/request-log.js';
 import { HOUR, MINUTE } from '../../../src/time.js';
 
 describe('the totals of the last hour', () => {

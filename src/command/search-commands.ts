@@ -1,5 +1,6 @@
 import { flag, text, whole } from '../check.js';
 import { OptionError } from '../errors.js';
+import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
 import {
@@ -73,3 +74,22 @@ export const search: Command = {
 function plural(count: number, unit: string): string {
   return `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
 }
+
+const COUNTS = flagsOf(COUNTS_OPTIONS, ['product', 'fromDate', 'toDate', 'incremental', 'bucket']);
+
+/** How many posts match a query, by time: a chart on a terminal. */
+export const counts: Command = {
+  usage: 'QUERY',
+  flags: [...COUNTS, ...SINK_FLAGS],
+  positionals: { min: 1, max: 1 },
+  build(given) {
+    const { positionals, options, isTerminal } = given;
+    const asked = { query: positionals[0], product: '30day', ...options(COUNTS) };
+    const isChart = isTerminal && options(SINK_FLAGS).out === undefined;
+    const sinks = isChart
+      ? [new Call('chart', [])]
+      : sinkCalls(given, { routed: false, table: 'tables.counts' });
+    const stages = [new Call('counts', [ACCOUNT, asked]), ...sinks];
+    return pipelineScript(WITH_ACCOUNT, stages);
+  },
+};

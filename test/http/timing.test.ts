@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ServiceClock } from '../../src/http/service-clock.js';
+import { ServiceClock } from '../../src/http/timing.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12, 0, 0, 400);
 

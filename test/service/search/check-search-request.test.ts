@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createNextTokens } from '../../../src/service/search/next-token.js';
+import { createNextTokens } from '../../../src/service/search/check-search-request.js';
 
 const instant = fc.integer({ min: 0, max: 4e12 });
 const token = fc.record({

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DeliveredTime } from '../../src/compliance/delivered-time.js';
+import { DeliveredTime } from '../../src/compliance/maintain-connection.js';
 
 const START = 1_700_000_000_000;
 /** How far apart the service sends heartbeats while nothing happens, and how long one takes on the wire. */

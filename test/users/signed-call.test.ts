@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import type OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/secret.js';
-import { signatureOf } from '../../src/service/users/oauth-signature.js';
-import { authorization, Signer } from '../../src/users/signature.js';
+import { signatureOf } from '../../src/service/users/signed-requests.js';
+import { authorization, Signer } from '../../src/users/signed-call.js';
 import { bySuite } from '../slow-suite.js';
 
 interface Vector {
