@@ -90,7 +90,7 @@ const healthCheck = (): Promise<Ended> => start(wordsOf('HEALTHCHECK')).ended;
 describe('the image', () => {
   it('is made of the package that a clone packs, with the Node of the slim image', () => {
     const bases = instructions.filter(([name]) => name === 'FROM').map(([, value]) => value);
-    expect(bases).toEqual(['node:20-slim AS pack', 'node:20-slim AS install', 'node:20-slim']);
+    expect(bases).toEqual(['node:24-slim AS pack', 'node:24-slim AS install', 'node:24-slim']);
     const runs = instructions.filter(([name]) => name === 'RUN').map(([, value]) => value);
     expect(runs[0]).toMatch(/npm ci .*&& npm pack .*--pack-destination \/packed$/);
     expect(runs[1]).toMatch(/npm install .*\/packed\/\*\.tgz$/);

@@ -97,7 +97,9 @@ export function subjectOf(json: string): {
   const [kind, body] = readEvent(json);
   const about = objectAt(body, 'status') ?? objectAt(body, 'favorite') ?? {};
   const user = idOf(about, 'user_id') ?? idOf(body, 'user_id') ?? userOf(kind, body);
-  return { kind, post: idOf(about, 'id'), user };
+  // Some kinds have the id of their post beside that of its author.
+  const isOfPost = kind === 'status_withheld' || kind === 'tweet_edit';
+  return { kind, post: idOf(about, 'id') ?? (isOfPost ? idOf(body, 'id') : undefined), user };
 }
 
 function readEvent(json: string): readonly [kind: string, body: Fields] {

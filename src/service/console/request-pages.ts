@@ -40,6 +40,9 @@ export const requestPages: readonly ConsolePage[] = [
       const listed = ofFamily.filter(
         request => status === undefined || statusClassOf(request) === status,
       );
+      const classes = new Set(ofFamily.map(statusClassOf));
+      // A filter that finds nothing is still shown, to be left.
+      if (status !== undefined && /^(\dxx|none)$/.test(status)) classes.add(status);
       const { suffix, list } = listPage(url, listed, {
         caption: newestFirst(listed, 'request'),
         columns: LOG_COLUMNS,
@@ -55,7 +58,7 @@ export const requestPages: readonly ConsolePage[] = [
         choices(
           label,
           [undefined, ...all].map(value => ({
-            name: value ?? 'all',
+            name: value ?? `any ${name}`,
             address: withParameters(url, { [name]: value, page: undefined }),
             isCurrent: value === current,
           })),
@@ -66,7 +69,7 @@ export const requestPages: readonly ConsolePage[] = [
         lead: 'What your programs have asked for, and what they may still ask. Sign-ins to the console are listed under pages, its other pages nowhere.',
         body: html`<section class="card" id="requests" data-live aria-labelledby="log"><h2 id="log">Log</h2>
 ${filter('Family', 'family', family, familiesOf(requests))}
-${filter('Status', 'status', status, [...new Set(ofFamily.map(statusClassOf))].sort())}
+${filter('Status', 'status', status, [...classes].sort())}
 ${listed.length === 0 ? html`<p class="empty">No such requests yet. The <a href="/console#start">overview</a> has a first one.</p>` : list}</section>
 <section class="card" id="quotas-left" data-live aria-labelledby="quotas"><h2 id="quotas">Quotas left</h2>
 ${

@@ -30,8 +30,12 @@ describe('the page of compliance events', () => {
       '{"delete":{"status":{"id":1,"id_str":"1790322147456000001","user_id_str":"77"}}}',
       NOW,
     );
+    newest.inject('{"status_withheld":{"id":2125579453858234420,"user_id":78}}', NOW);
+    newest.inject('{"tweet_edit":{"id":"1790322147456000009"}}', NOW);
     const rows = readable((await browser.get(`${address}?last=10m`)).text);
     expect(rows).toMatch(/delete partition \d 1790322147456000001 77 /);
+    expect(rows).toMatch(/status_withheld partition \d 2125579453858234420 78 /);
+    expect(rows).toMatch(/tweet_edit partition \d 1790322147456000009 /);
     expect(rows).toMatch(/user_withheld partition \d 9007199254740993 /);
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });

@@ -89,6 +89,17 @@ describe('the page that explores posts', () => {
     }
   });
 
+  it('says that deleted posts are counted, where there may be some', async () => {
+    const { browser, service } = await signedIn([]);
+    const [post] = service.posts.add([{ text: 'tea' }, { text: 'more tea' }]);
+    const seen = async () => readable((await browser.get(page({ query: 'tea' }))).text);
+    expect(await seen()).not.toContain('deleted');
+    service.posts.delete(String(post?.id));
+    expect(await seen()).toMatch(
+      /2 posts .* UTC, with deleted posts, which searches no longer find/,
+    );
+  });
+
   it('draws no chart of nothing', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const { text } = await browser.get(page({ query: 'coffee' }));

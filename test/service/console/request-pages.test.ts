@@ -73,6 +73,10 @@ describe('the page of requests', () => {
     const { text } = await browser.get('/console/requests?family=search&page=2');
     expect(text).toContain('<a href="/console/requests?family=search&amp;status=4xx">4xx</a>');
     expect(text).not.toContain('>5xx<');
+    expect(readable(text)).toMatch(/Log any family search .* any status 2xx 4xx /);
+    const none = await browser.get('/console/requests?status=5xx&family=search');
+    expect(none.text).toContain('status=5xx&amp;family=search" aria-current="true">5xx</a>');
+    expect((await browser.get('/console/requests?status=bogus')).text).not.toContain('>bogus<');
   });
 
   it('shows sign-ins and sign-outs of the console, without passwords and tokens, and no page views', async () => {
