@@ -1,5 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
+import pLimit from 'p-limit';
 import {
   checkOptions,
   checkValue,
@@ -55,6 +57,9 @@ export interface AppliedCompliance {
   readonly rewritten: readonly RewrittenFile[];
 }
 
+/** Files that are rewritten at the same time: the thread pool has four threads. */
+const MAX_AT_ONCE = 4;
+
 const FOLDER = required(text('the folder of the stored posts'));
 const OPTIONS = {
   ...REDACT_OPTIONS,
@@ -64,8 +69,8 @@ const OPTIONS = {
 
 /**
  * Removes from stored files the posts, or parts of posts, that `withoutDeleted` removes from a flow.
- * Only files with such posts are rewritten, each atomically: after a crash every file is either
- * unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
+ * Only files with such posts are rewritten, up to four at a time, each atomically: after a crash every
+ * file is either unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
  * in the `info` line at the end of a job file is updated. A rewritten file stays gzip, zstd or plain.
  * Checkpoints of `files` are not changed.
  *
@@ -97,10 +102,11 @@ export async function applyCompliance(
   const removed: Partial<Record<HiddenReason, number>> = {};
   const rewritten: RewrittenFile[] = [];
   let [posts, changed] = [0, 0];
-  for (const name of names) {
+  const outcomes = await eachInPool(names, name => {
     signal?.throwIfAborted();
-    const file = path.join(archiveFolder, name);
-    const outcome = await rewriteFile(file, tombstones, redacting, signal);
+    return rewriteFile(path.join(archiveFolder, name), tombstones, redacting, signal);
+  });
+  for (const [index, outcome] of outcomes.entries()) {
     posts += outcome.posts;
     changed += outcome.changed;
     let gone = 0;
@@ -108,11 +114,36 @@ export async function applyCompliance(
       removed[reason] = (removed[reason] ?? 0) + count;
       gone += count;
     }
+    const file = path.join(archiveFolder, names[index]!);
     if (gone + outcome.changed > 0)
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
   await syncFolders(new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))));
   return { files: names.length, posts, removed, changed, rewritten };
+}
+
+/**
+ * Does the same for each item, some at a time, as the thread pool inflates and compresses. After a failure none is begun;
+ * those that were begun end first.
+ */
+async function eachInPool<Item, Result>(
+  items: readonly Item[],
+  action: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const limit = pLimit(Math.min(availableParallelism(), MAX_AT_ONCE));
+  const failure = new AbortController();
+  const one = async (item: Item) => {
+    failure.signal.throwIfAborted();
+    try {
+      return await action(item);
+    } catch (error) {
+      failure.abort(error);
+      throw error;
+    }
+  };
+  const ended = await Promise.allSettled(items.map(item => limit(() => one(item))));
+  failure.signal.throwIfAborted();
+  return ended.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
 }
 
 /** A killed run may have rewritten files without syncing their names: they count as done now. */

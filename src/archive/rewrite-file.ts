@@ -6,11 +6,16 @@ import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
-import type { HiddenReason } from '../compliance/redact.js';
-import { type RedactOptions, redact } from '../compliance/redact.js';
+import { ShownIds } from '../activity/shown-ids.js';
+import {
+  type HiddenReason,
+  hasTombstone,
+  type RedactOptions,
+  redact,
+} from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';
-import { type Batches, batchesOf, OwnFlow } from '../flow/flow.js';
+import { type Batches, batchesOf, type Cursor, OwnFlow } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { zstdStream } from '../gzip/compress-block.js';
 import { compressionOf } from '../gzip/compression.js';
@@ -32,6 +37,13 @@ export interface Outcome {
 
 const LINE_FEED = Buffer.from('\n');
 const READ = 256 * 1024;
+/** Files up to this size are read as a whole, which then inflate in the thread pool. */
+const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
+/** Ends the batch of a whole file. */
+const WHOLE: Cursor = { source: 'file' };
+
+/** One for all files: it is read from before the next post. */
+const ids = new ShownIds();
 
 /** Rewrites a file of posts without those that tombstones forbid; a file without any stays as it is. */
 export async function rewriteFile(
@@ -90,6 +102,7 @@ class Review implements Outcome {
     if (message !== undefined)
       return message.kind === 'info' ? withCount(record, this.#gone) : record;
     this.posts++;
+    if (!this.#isConcerned(record)) return record;
     const { activity, hidden, changed } = redact(
       this.#tombstones,
       new Activity(record),
@@ -100,6 +113,17 @@ class Review implements Outcome {
       this.removed.set(hidden, (this.removed.get(hidden) ?? 0) + 1);
     else if (changed) this.changed++;
     return activity?.raw;
+  }
+
+  /** Whether a post has anything to do with a tombstone; most have nothing. */
+  #isConcerned(record: Buffer): boolean {
+    try {
+      ids.read(record, 0, record.length);
+    } catch {
+      // It is an error only where the post is not hidden.
+      return true;
+    }
+    return hasTombstone(this.#tombstones, ids);
   }
 }
 
@@ -120,8 +144,15 @@ function withCount(info: Buffer, fewer: number): Buffer {
 function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer> {
   const bytes = new OwnFlow<Uint8Array>(async function* () {
     const stored = await openToRead(file);
-    for await (const block of stored.createReadStream({ highWaterMark: READ }))
-      yield { items: [block], origin: file };
+    try {
+      if ((await stored.stat()).size <= MAX_WHOLE_BYTES)
+        yield { items: [await stored.readFile()], cursor: WHOLE, origin: file };
+      else
+        for await (const block of stored.createReadStream({ highWaterMark: READ }))
+          yield { items: [block], origin: file };
+    } finally {
+      await stored.close();
+    }
   });
   return batchesOf(jsonLines()(gunzip({ plain: 'pass' })(bytes)), { signal });
 }

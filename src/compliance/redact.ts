@@ -1,4 +1,5 @@
 import { Activity } from '../activity/activity.js';
+import { ID_OF, SHOWN_INTS, type ShownIds } from '../activity/shown-ids.js';
 import { JsonObject } from '../json/json-object.js';
 import { formatSent } from '../time.js';
 import type { PostTombstone, Tombstones, UserTombstone } from './tombstones.js';
@@ -67,6 +68,17 @@ export function redact(
   }
   if (cleared.length === 0) return { activity, hidden, changed: false };
   return { activity: new Activity(withNulls(activity.raw, cleared)), hidden, changed: true };
+}
+
+/** Whether there is a tombstone of any id that a post shows. All others stay as they are. */
+export function hasTombstone(tombstones: Tombstones, { numbers, length }: ShownIds): boolean {
+  for (let at = 0; at < length; at += SHOWN_INTS) {
+    const [of, high, low] = [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!];
+    const isUser = (of & ID_OF.user) !== 0;
+    if ((isUser ? tombstones.userAt(high, low) : tombstones.postAt(high, low)) !== undefined)
+      return true;
+  }
+  return false;
 }
 
 function withNulls(bytes: Buffer, spans: readonly (readonly [number, number])[]): Buffer {

@@ -121,6 +121,44 @@ describe('applyCompliance', () => {
     expect((await readdir(archive)).filter(name => name.endsWith('.tmp'))).toEqual([]);
   });
 
+  it('ends with the first error, after the files that are being rewritten; begins no other', async () => {
+    const names = Array.from({ length: 40 }, (_, index) => `many/${100 + index}.jsonl`);
+    const victim = posts[0]?.[0];
+    await mkdir(path.join(archive, 'many'));
+    const lines = `${victim?.raw}\n${posts[0]?.[1]?.raw}\n`;
+    for (const name of names) await writeFile(path.join(archive, name), lines);
+    await writeFile(path.join(archive, names[1]!), '{"id":\n');
+    await tombstones.record([ofPost('delete', victim?.id ?? '')]);
+    const match = (name: string) => names.includes(name);
+    const error = await applyCompliance(archive, tombstones, { match }).catch(e => e);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain(names[1]);
+    const stored = () => Promise.all(names.map(name => readFile(path.join(archive, name), 'utf8')));
+    const after = await stored();
+    const done = after.map(text => text === `${posts[0]?.[1]?.raw}\n`);
+    expect(done[0]).toBe(true);
+    expect(done.slice(10)).not.toContain(true);
+    expect(await readdir(path.join(archive, 'many'))).toHaveLength(40);
+    await writeFile(path.join(archive, names[1]!), lines);
+    const report = await applyCompliance(archive, tombstones, { match });
+    expect(report.rewritten).toHaveLength(40 - done.filter(Boolean).length);
+    expect(new Set(await stored())).toEqual(new Set([`${posts[0]?.[1]?.raw}\n`]));
+  });
+
+  it('reads large files in blocks, and removes a hidden post that cannot be told to be visible', async () => {
+    const [first, second] = posts[0] ?? [];
+    const file = path.join(archive, 'large.jsonl');
+    const broken = String(first?.raw).replace('{', '{"quoted_status":{"id":1},');
+    const many = `${second?.raw}\n`.repeat(Math.ceil(9e6 / (second?.byteLength ?? 1)));
+    await writeFile(file, `${many}${broken}\n${second?.raw}\n`);
+    const match = (name: string) => name === 'large.jsonl';
+    await expect(applyCompliance(archive, tombstones, { match })).rejects.toThrow(DataError);
+    await tombstones.record([ofPost('delete', first?.id ?? '')]);
+    const report = await applyCompliance(archive, tombstones, { match });
+    expect(report.removed).toEqual({ deleted: 1 });
+    expect((await readFile(file, 'utf8')) === `${many}${second?.raw}\n`).toBe(true);
+  });
+
   it('does not touch the checkpoint of files() in the same folder', async () => {
     const target = path.join(archive, 'written');
     await files({ path: `${target}/all.jsonl.gz`, checkpoint: `${target}/checkpoint.json` })(
