@@ -9,7 +9,7 @@ import { type DecodedFile, FileHere } from './decoded-file.js';
 import type { Encoding } from './encode-rows.js';
 import type { ChunkTask } from './messages.js';
 import type { Decoder, Plan, PostEngine, SourceFile, StartedStep, StoredFile } from './plan.js';
-import { allRows, asItems, type EngineBatch } from './rows.js';
+import { allRows, asItems, type EngineBatch, itemsOf, someRows } from './rows.js';
 import { scriptOfThreads, Threads } from './threads.js';
 
 const MAX_THREADS = 16;
@@ -18,6 +18,8 @@ const MIN_INPUT_BYTES = 32 * 1024 * 1024;
 /** Without threads: files that are decoded before they are read, and the maximum size of their contents. */
 const AHEAD = 2;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
+/** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
+const ITEMS_A_BATCH = 64;
 
 export interface EngineOptions {
   /** Maximum number of threads; they then decode any input. Default: one a core, for large inputs. */
@@ -168,10 +170,27 @@ export async function* planItems(plan: Plan, run: Run): Batches<never> {
   // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
   const engine = new Engine({ workers: 0 });
   try {
-    for await (const batch of engine.run(plan, run)) yield (await asItems(batch)) as Batch<never>;
+    for await (const batch of engine.run(plan, run)) yield* inSmallBatches(batch);
   } finally {
     await engine.close();
   }
+}
+
+async function* inSmallBatches(batch: EngineBatch): Batches<never> {
+  if (batch.rows === undefined) {
+    yield batch as Batch<never>;
+    return;
+  }
+  const { rows, cursor, origin } = batch;
+  const end = rows.rows.length;
+  let from = 0;
+  do {
+    const to = Math.min(from + ITEMS_A_BATCH, end);
+    const items = (await itemsOf(someRows(rows, from, to))) as never[];
+    yield { items, cursor: to === end ? cursor : undefined, origin };
+    from = to;
+  } while (from < end);
+  rows.file.leave();
 }
 
 async function decodeHere(

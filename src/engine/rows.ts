@@ -25,9 +25,9 @@ export function allRows(file: DecodedFile): Rows {
   return { file, rows };
 }
 
-/** The first of the rows. */
-export function firstRows({ rows, tags, ...others }: Rows, count: number): Rows {
-  return { ...others, rows: rows.subarray(0, count), tags: tags?.subarray(0, count) };
+/** The rows from one index up to another. */
+export function someRows({ rows, tags, ...others }: Rows, from: number, to: number): Rows {
+  return { ...others, rows: rows.subarray(from, to), tags: tags?.subarray(from, to) };
 }
 
 /** The posts as items, which are views of the content of the file. */

@@ -15,6 +15,11 @@ import { printJson, style } from './print-json.js';
 
 const shown = new ShownIds();
 
+/** Its first version has the same lower half of the id. */
+const POST =
+  '{"created_at":"x","id":4294967301,"id_str":"4294967301","user":{"id":2,"id_str":"2","name":"n","screen_name":"u"},' +
+  '"edit_history":{"initial_tweet_id":"5","edit_tweet_ids":["5","4294967301"]}}';
+
 /** What an id is of, and the id. */
 type Id = readonly [of: number, id: string];
 
@@ -214,8 +219,9 @@ describe('the ids that a post shows', () => {
     const quoted = `"quoted_status":${post},`;
     const within = (...members: string[]) => post.replace('{', `{${members.join('')}`);
     for (const text of [
+      POST,
       post.replace('"user"', '"us\\u0065r"'),
-      post.replace('"user":{', '"user":{"id":1,"name":"a\\qb",'),
+      post.replace('"user":{', '"user":{"id":1,"name":"n",'),
       post.replace('{', `{"more":"${'x'.repeat(400_000)}",`),
       within(`"retweeted_status":${within(`"retweeted_status":${within(shared)},`)},`),
       within(`"quoted_status":${within(quoted)},`),
@@ -224,6 +230,10 @@ describe('the ids that a post shows', () => {
       within('"edit_history":{"initial_tweet_id":"1","edit_tweet_ids":["1""2"]},'),
       within('"edit_history":{"initial_tweet_id":"x","edit_tweet_ids":["1"]},'),
       within('"edit_history":{"initial_tweet_id":"1","edit_tweet_ids":[]},'),
+      POST.replace('"name":"n"', '"name":"a\\qb"'),
+      POST.replace('"name":"n"', '"name":"\\u00e9"'),
+      POST.replace('"id_str":"4294967301"', '"id_str":"04294967301"'),
+      `${POST.slice(0, -1)},"quoted_status":${POST.replace('"edit_history":{', '"edit_history": {')}}`,
     ]) {
       const bytes = Buffer.from(text);
       expect(idsIn(bytes)).toEqual(idsOf(bytes));

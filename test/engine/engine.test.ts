@@ -7,7 +7,7 @@ import type { Routed } from '../../src/activity/routed.js';
 import { localFiles } from '../../src/archive/local-files.js';
 import { FileInThread } from '../../src/engine/decoded-file.js';
 import { MillraceError, StorageError } from '../../src/errors.js';
-import type { Sink } from '../../src/flow/flow.js';
+import { batchesOf, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
@@ -341,3 +341,36 @@ it.each(['open', 'write', 'close'])(
     expect((failure as StorageError).path).toMatch(/^\/simulated\/2018-10-1[12]\.jsonl\.part$/);
   },
 );
+
+describe('stored files whose posts a function of the caller reads', () => {
+  it('come in batches of few posts, in order, with the cursor after the last of a file', async () => {
+    const folder = await temporaryFolder();
+    const counts = [150, 128, 0, 1];
+    const paths = counts.map((_, file) => path.join(folder, `${file}.gz`));
+    for (const [file, count] of counts.entries()) {
+      const lines = Array.from({ length: count }, (_, n) => `${post(1_000 * file + n + 1, [])}\n`);
+      await writeFile(paths[file]!, gzipSync(lines.join('')));
+    }
+    const seen: (readonly [number, boolean])[] = [];
+    const ids: string[] = [];
+    const posts = dedupe()(activities()(jsonLines()(gunzip()(localFiles(paths)))));
+    for await (const { items, cursor } of batchesOf(posts)) {
+      seen.push([items.length, cursor !== undefined]);
+      ids.push(...items.map(({ id }) => id));
+    }
+    expect(seen).toEqual([
+      [64, false],
+      [64, false],
+      [22, true],
+      [64, false],
+      [64, true],
+      [0, true],
+      [1, true],
+    ]);
+    expect(ids).toEqual(
+      counts.flatMap((count, file) =>
+        Array.from({ length: count }, (_, n) => `${1_000 * file + n + 1}`),
+      ),
+    );
+  });
+});
