@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { OptionError } from '../errors.js';
 import { USAGE_OPTIONS } from '../usage/usage-report.js';
+import { Call, Code, quoted } from './call-script.js';
 import {
   ACCOUNT,
   type Command,
@@ -11,7 +12,6 @@ import {
   WITH_ACCOUNT,
 } from './command.js';
 import { flagsOf } from './flags.js';
-import { Call, Code, quoted } from './script.js';
 
 const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate']);
 

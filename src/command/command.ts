@@ -1,8 +1,8 @@
 import { type Option, text } from '../check.js';
 import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
+import { Call, Code, exportNamed, Name, quoted, type Script } from './call-script.js';
 import { type Flags, flagsOf } from './flags.js';
-import { Call, Code, exportNamed, Name, quoted, type Script } from './script.js';
 
 /** What a command was called with. */
 export interface Given {

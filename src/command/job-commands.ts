@@ -2,9 +2,9 @@ import { required, text } from '../check.js';
 import type { Job, JobQuote } from '../jobs/job.js';
 import { JOB_REQUEST } from '../jobs/job-request.js';
 import type { JobVerdict } from '../jobs/job-verdict.js';
+import { Call, Code, Name, quoted } from './call-script.js';
 import { ACCOUNT, type Command, jsonIn, SIGNAL, WITH_ACCOUNT } from './command.js';
 import { flagsOf } from './flags.js';
-import { Call, Code, Name, quoted } from './script.js';
 import { rulesIn } from './stored-posts-commands.js';
 
 const REQUEST = flagsOf(JOB_REQUEST, ['title', 'fromDate', 'toDate', 'dataFormat']);

@@ -4,11 +4,11 @@ import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../closest.js';
 import { IncompleteError, MillraceError, OptionError } from '../errors.js';
+import { type Library, printScript, runScript, type Script } from './call-script.js';
 import type { Command } from './command.js';
 import { COMMANDS } from './commands.js';
 import { completionFor } from './completion.js';
 import { helpOf, optionsOf, parseConfig, SHARED_FLAGS } from './flags.js';
-import { type Library, printScript, runScript, type Script } from './script.js';
 
 const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 };
 

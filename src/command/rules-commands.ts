@@ -1,9 +1,9 @@
 import { SYNC_OPTIONS } from '../replay/sync-rules.js';
 import { CHECK_OPTIONS } from '../rules/language/check-rule.js';
 import type { Problem } from '../rules/language/problem.js';
+import { Call, exportNamed } from './call-script.js';
 import { ACCOUNT, type Command, jsonIn, pipelineScript, SIGNAL, WITH_ACCOUNT } from './command.js';
 import { flagsOf } from './flags.js';
-import { Call, exportNamed } from './script.js';
 import { rulesIn } from './stored-posts-commands.js';
 
 const SYNC = flagsOf(SYNC_OPTIONS, ['dryRun']);

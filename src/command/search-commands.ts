@@ -3,6 +3,7 @@ import { OptionError } from '../errors.js';
 import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
+import { Call } from './call-script.js';
 import {
   ACCOUNT,
   type Command,
@@ -15,7 +16,6 @@ import {
   WITH_ACCOUNT,
 } from './command.js';
 import { flagsOf } from './flags.js';
-import { Call } from './script.js';
 import { rulesIn } from './stored-posts-commands.js';
 
 const QUERY = flagsOf(SEARCH_OPTIONS, [

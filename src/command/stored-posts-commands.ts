@@ -3,6 +3,7 @@ import type { AppliedCompliance } from '../archive/apply-compliance.js';
 import { OptionError } from '../errors.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
 import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
+import { Call, Name } from './call-script.js';
 import {
   type Command,
   jsonIn,
@@ -13,7 +14,6 @@ import {
   sinkCalls,
 } from './command.js';
 import { flagsOf } from './flags.js';
-import { Call, Name } from './script.js';
 
 const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers']);
 const MATCHER = flagsOf(MATCHER_OPTIONS, ['product']);

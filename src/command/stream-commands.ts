@@ -1,6 +1,7 @@
 import { text } from '../check.js';
 import { COMPLIANCE_OPTIONS } from '../compliance/compliance.js';
 import { REPLAY_OPTIONS } from '../replay/replay.js';
+import { Call, Name } from './call-script.js';
 import {
   ACCOUNT,
   type Command,
@@ -10,7 +11,6 @@ import {
   WITH_ACCOUNT,
 } from './command.js';
 import { flagsOf } from './flags.js';
-import { Call, Name } from './script.js';
 
 const REPLAY = flagsOf(REPLAY_OPTIONS, [
   'streamType',

@@ -66,14 +66,9 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const gapFound = new WakeUp();
   /** When each connection was first established. */
   const begun: (number | undefined)[] = urls.map(() => undefined);
-  const isCaughtUp = ({ until, gaps: open }: ConnectionGapsState) => {
-    if (!job.untilCaughtUp || until === undefined) return false;
-    const known = begun.filter(at => at !== undefined);
-    const all = Math.max(...known);
-    return known.length === begun.length && until >= all && open.every(({ from }) => from >= all);
-  };
+  const isOver = (state: ConnectionGapsState) => job.untilCaughtUp && isCaughtUp(state, begun);
   const checkEnd = () => {
-    if (isCaughtUp(gaps.state)) queue.poke();
+    if (isOver(gaps.state)) queue.poke();
   };
 
   const fail = (error: unknown) => {
@@ -123,13 +118,24 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
       }
       const cursor = cursorOf(job, state);
       yield { items, origin: urls[0]?.href, ...(cursor === undefined ? {} : { cursor }) };
-      if (isCaughtUp(state)) return;
+      if (isOver(state)) return;
     }
   } finally {
     ours.abort(new Error('The compliance stream is no longer read'));
     await Promise.allSettled(work);
     ours.unlink();
   }
+}
+
+/** Whether all events from before the connections began have been delivered, those of gaps too. */
+function isCaughtUp(
+  { until, gaps }: ConnectionGapsState,
+  begun: readonly (number | undefined)[],
+): boolean {
+  const known = begun.filter(at => at !== undefined);
+  if (until === undefined || known.length < begun.length) return false;
+  const all = Math.max(...known);
+  return until >= all && gaps.every(({ from }) => from >= all);
 }
 
 /** Fetches the events of gaps in sequence by replays, which wait until a gap is old enough. */

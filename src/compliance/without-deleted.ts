@@ -121,7 +121,7 @@ function statesOf(
   return states;
 }
 
-/** `undefined` where there is no tombstone. */
+/** `undefined` for a post without a tombstone. */
 function isHiddenBy<Mark>(
   mark: Mark | undefined,
   reasonOf: (mark: Mark) => unknown,

@@ -76,13 +76,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   let cursor = resume;
   let confirmed = machine.state;
   const skip = async (record: DamagedRecord, error: DataError) => {
-    if (job.onDamaged === undefined) {
-      const missing = confirmed.open.map(shownRange);
-      throw new IncompleteError(
-        `The replay received a damaged record. ${error.message}. Missing: ${missing.join(', ')}. Pass \`onDamaged\`, or \`damaged\` to the sink, to skip such records`,
-        { missing, cursor, cause: error },
-      );
-    }
+    if (job.onDamaged === undefined) throw damagedError(error, confirmed.open, cursor);
     await answerOf(job.onDamaged(record, error), run.signal);
   };
 
@@ -138,6 +132,18 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     const done = { open: [], gaps: [], chunk, connects };
     yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };
   }
+}
+
+function damagedError(
+  cause: DataError,
+  open: ReplayState['open'],
+  cursor: Cursor | undefined,
+): IncompleteError {
+  const missing = open.map(shownRange);
+  return new IncompleteError(
+    `The replay received a damaged record. ${cause.message}. Missing: ${missing.join(', ')}. Pass \`onDamaged\`, or \`damaged\` to the sink, to skip such records`,
+    { missing, cursor, cause },
+  );
 }
 
 /** The end of an incremental run that begins now: its last minute can be replayed already. */

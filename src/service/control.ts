@@ -174,7 +174,7 @@ const listRequests: Handler<ControlParts> = async ({ url, signal }, { journal })
   return jsonResponse(200, { requests });
 };
 
-/** What is no number stays text, which the check of options refuses with its name. */
+/** A text that does not read as a number stays text: the check of options refuses it, naming the option. */
 function numbersOf(texts: Readonly<Record<string, string | undefined>>): object {
   const numbers: Record<string, number | string> = {};
   for (const [name, text] of Object.entries(texts))

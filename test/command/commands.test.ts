@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { Call, Name, runScript, type Script } from '../../src/command/call-script.js';
 import { COMMANDS } from '../../src/command/commands.js';
 import { type Flag, optionsOf, SHARED_FLAGS } from '../../src/command/flags.js';
-import { Call, Name, runScript, type Script } from '../../src/command/script.js';
 import { pageNamed, tableOf } from '../pages.js';
 
 const commands = await Promise.all(

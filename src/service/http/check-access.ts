@@ -78,7 +78,7 @@ export function checkHost({ headers }: IncomingMessage, { token }: Pick<Settings
  * The origin that the client of a service with a token has used, for URLs in its response: a container has another name
  * and port outside than inside. `undefined` without a token, where there is only one.
  *
- * @throws HttpProblem 400 for a `Host` header that is no host
+ * @throws HttpProblem 400 for a `Host` header that does not name a host
  */
 export function originOf(
   { headers }: IncomingMessage,

@@ -150,7 +150,7 @@ export class MinuteTotals {
   add(what: keyof Totals, count = 1): void {
     const minute = floorTo(MINUTE, this.#now());
     const none = (): Totals => ({ requests: 0, posts: 0, jobs: 0, connections: 0 });
-    // A clock that was moved leaves minutes that are no longer of the last hour.
+    // After a move of the clock, some minutes are older than the last hour.
     if (!this.#minutes.has(minute))
       for (const other of this.#minutes.keys())
         if (other > minute || other <= minute - HOUR) this.#minutes.delete(other);
