@@ -140,6 +140,12 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
+  it.concurrent('makes a token where that of its environment is empty, as in compose.yaml', async () => {
+    const { child, ready } = runAs([CLI], ['--host', '0.0.0.0'], { MILLRACE_SERVICE_TOKEN: '' });
+    expect(await ready).toMatch(/\/console\/sign-in\?token=[\w-]{32}\n/);
+    child.kill('SIGTERM');
+  });
+
   it.concurrent('takes the token of its environment, and then says nothing of a default password', async () => {
     const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
     const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];

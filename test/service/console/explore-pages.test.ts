@@ -100,6 +100,13 @@ describe('the page that explores posts', () => {
     );
   });
 
+  it('counts no post that is too young to be found', async () => {
+    const { browser } = await signedIn([originalPost(NOW - 5_000, '1790000000000000001', 'tea')]);
+    const seen = readable((await browser.get(page({ query: 'tea' }))).text);
+    expect(seen).toContain('0 posts');
+    expect(seen).toContain('None in this window.');
+  });
+
   it('draws no chart of nothing', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const { text } = await browser.get(page({ query: 'coffee' }));

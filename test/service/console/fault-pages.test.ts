@@ -57,7 +57,12 @@ describe('the clock and faults', () => {
     expect(service.faults.list().map(({ kind }) => kind)).toEqual([
       ...['status', 'content-cut', 'stall', 'delay'],
     ]);
-    expect(service.faults.list()[0]).toMatchObject({ status: 503, times: 3 });
+    expect(service.faults.list()).toMatchObject([
+      { status: 503, times: 3 },
+      { afterMessages: 100 },
+      { afterBytes: 1_000 },
+      { ms: 3_000, times: 'always' },
+    ]);
     const unknown = await browser.post(address, { action: 'preset', preset: 'constructor' });
     expect(unknown.status).toBe(400);
   });

@@ -101,7 +101,7 @@ async function signedInToStreams(replayPostsPerSecond = Number.POSITIVE_INFINITY
 describe('the page of the rules of the stream', () => {
   it('adds rules with and without a tag, which replays then use, and deletes them', async () => {
     const { browser, add, see, replayPath } = await signedInToStreams();
-    expect(readable((await add(' tea ', 'drinks')).text)).toContain('The rule is added.');
+    expect(readable((await add(' tea ', ' drinks ')).text)).toContain('The rule is added.');
     await add(`"${HOSTILE.replaceAll('"', '')}"`, HOSTILE);
     const { text } = await browser.get(PAGE);
     expect(readable(text)).toMatch(/2 rules, newest first .* tea drinks \d{18,} Delete/);

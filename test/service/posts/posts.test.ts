@@ -558,6 +558,17 @@ describe('a post that cannot be served is refused with the name of its member', 
     expect(post?.id).toBe(String(largest));
   });
 
+  it('and a replacement that fails leaves the posts and what was deleted of them', async () => {
+    const { service } = await serve({ posts: [{ text: 'a', id: '7' }] });
+    service.posts.delete('7');
+    const twice = { text: 'b', id: '5' };
+    expect(() => service.posts.replace({ posts: [twice, twice], deleted: [] })).toThrow(
+      /posts\[1\]\.id/,
+    );
+    expect(service.posts.list().map(({ id }) => id)).toEqual(['7']);
+    expect(() => service.posts.delete('7')).toThrow('deleted before');
+  });
+
   it('and none of those that came with it is added', async () => {
     const { service } = await serve({ posts: [] });
     expect(() =>
