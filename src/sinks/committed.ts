@@ -58,7 +58,7 @@ export interface CommittedOptions<T, Tx = void> {
   readonly damaged?: string | undefined;
   /** What it writes to, for messages: `posts.sqlite`. @default 'the target of committed()' */
   readonly name?: string | undefined;
-  /** From this number of rows on, they are committed at the next cursor; `write` gets no more at a time. @default 2_000 */
+  /** From this number of rows on, they are committed at the next cursor; `write` gets no more at a time. @default 5_000 */
   readonly rows?: number | undefined;
   /** The longest time that rows with a cursor wait for their commit, in milliseconds. @default 1000 */
   readonly waitMs?: number | undefined;
@@ -95,7 +95,7 @@ const OPTIONS = {
   transaction: func('what runs a function in a transaction'),
   damaged: text('the file of the records that cannot be used'),
   name: text('what it writes to, for messages', 'the target of committed()'),
-  rows: whole('rows in a commit', { min: 1, default: 2_000 }),
+  rows: whole('rows in a commit', { min: 1, default: 5_000 }),
   waitMs: milliseconds('until rows are committed', { min: 0, default: 1_000 }),
   retries: whole('tries of a commit after the first', { default: 5 }),
   retryWaitMs: milliseconds('before the first of them', { min: 0, default: 1_000 }),

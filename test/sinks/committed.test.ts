@@ -174,6 +174,38 @@ describe('a commit of committed', () => {
   });
 
   it.each([
+    ['rows with a cursor', true],
+    ['rows without one, in parts', false],
+  ])(
+    'goes on where only its answer was lost, and writes nothing again: %s',
+    async (_, hasCursor) => {
+      const target = new StandIn<number>(['ok', 'answer lost']);
+      const source = new Flow<number>(async function* () {
+        for (const [index, items] of batchesOf([4, 4, 4]).entries())
+          yield hasCursor ? { items, cursor: { next: index } } : { items };
+      });
+      const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, ...target.transactions };
+      expect(await pipeline(source, committed(options))).toEqual({ rows: 12 });
+      expect(target.rows).toEqual(numbers(12));
+      expect(target.writes.flatMap(({ rows }) => rows)).toEqual(numbers(12));
+    },
+  );
+
+  it('gives each call of `write` a token that no other has', async () => {
+    const target = new StandIn<number>();
+    const source = new Flow<number>(async function* () {
+      // Some rows have a cursor, and others are more than are held without one.
+      for (const [index, items] of batchesOf(numbers(12).map(() => 4)).entries())
+        yield index % 4 === 3 || index < 3 ? { items, cursor: { next: index } } : { items };
+    });
+    await pipeline(source, committed({ waitMs: 60_000, rows: 4, ...target.transactions }));
+    expect(target.rows).toEqual(numbers(48));
+    const tokens = target.writes.map(({ range }) => range.token);
+    expect(new Set(tokens).size).toBe(tokens.length);
+    expect(tokens.length).toBeGreaterThan(6);
+  });
+
+  it.each([
     ['an error of code', new TypeError('x is not a function')],
     ['a constraint, by its SQLSTATE', Object.assign(new Error('duplicate key'), { code: '23505' })],
     ['what isRetryable refuses', new Error('no')],

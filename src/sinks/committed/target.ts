@@ -172,7 +172,7 @@ export class Target<T, Tx> {
       id,
       commits: commits + 1,
       rows: before + rows,
-      cursor: cursor === undefined ? last : jsonOf(cursor),
+      cursor: cursor === undefined ? last : JSON.stringify(cursor),
       completed: isLast ? new Date() : undefined,
       damaged,
     };
@@ -319,11 +319,6 @@ export class Target<T, Tx> {
       { path: name },
     );
   }
-}
-
-/** As it is when it is read again. */
-export function jsonOf(cursor: Cursor): string {
-  return JSON.stringify(JSON.parse(JSON.stringify(cursor)));
 }
 
 /** Whether an error is one of code. `fetch` throws a `TypeError` with a cause where a connection fails. */
