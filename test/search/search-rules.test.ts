@@ -16,9 +16,11 @@ import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
+import { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { testAccount } from './paged-service.js';
 
 let service: Service;
 let addresses: Awaited<ReturnType<Service['start']>>;
@@ -387,6 +389,40 @@ describe('a search for rules', () => {
     });
     expect(requests).toBe(0);
   });
+});
+
+describe('a search for many rules that finds many posts', () => {
+  it('delivers a post once, however many come between its two queries', async () => {
+    const PAGE = 500;
+    const PAGES = 201;
+    const postOf = (id: number) =>
+      `{"id":${id},"id_str":"${id}","created_at":"Wed May 08 09:00:00 +0000 2024","text":"coffee"}`;
+    const server = await new ScriptedServer().start();
+    server.otherwise = (response, { params }) => {
+      const page = Number(params.next ?? 0);
+      // The first query has more posts than any window of ids, and the second the first of them.
+      const isFirst = params.query === 'coffee';
+      const ids = isFirst ? Array.from({ length: PAGE }, (_, n) => 1 + page * PAGE + n) : [1];
+      const next = isFirst && page < PAGES - 1 ? `,"next":"${page + 1}"` : '';
+      const { fromDate, toDate, maxResults } = params;
+      const echo = JSON.stringify({ maxResults: Number(maxResults), fromDate, toDate });
+      response.end(`{"results":[${ids.map(postOf).join()}],"requestParameters":${echo}${next}}`);
+    };
+    const rules = [{ value: 'coffee' }, { value: 'rain' }];
+    const { fromDate, toDate } = WINDOW;
+    const options = {
+      rules,
+      queryLimits: { clauses: 1 },
+      product: '30day',
+      fromDate,
+      toDate,
+    } as const;
+    let posts = 0;
+    for await (const _ of search(testAccount(server), options)) posts++;
+    expect(server.received.length).toBe(PAGES + 1);
+    expect(posts).toBe(PAGE * PAGES);
+    await server.stop();
+  }, 60_000);
 });
 
 const one = (query: string) =>

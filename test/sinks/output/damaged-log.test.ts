@@ -76,6 +76,35 @@ const COLUMNS = [
 ] as const;
 
 describe('the option `damaged`', () => {
+  it('keeps a result of a page once, also where the next run has another token for that page', async () => {
+    const source = (next: string, fails: boolean) =>
+      new Flow<string>(async function* ({ resume, damaged }) {
+        const stage = damaged?.stage();
+        const cursor = { at: 1 };
+        if (resume === undefined) stage?.reached(cursor);
+        const request = { query: 'rain', next };
+        const record = { raw: Buffer.from('{}'), record: 3, request };
+        // It is read ahead: it lies behind the cursor that is delivered next.
+        await stage?.keep(record, new DataError('No id'));
+        if (resume === undefined) yield { items: ['a'], cursor };
+        if (fails) throw new Error('the source is broken');
+        yield { items: ['b'], cursor: { at: 2 } };
+      });
+    const run = (next: string, fails: boolean) =>
+      pipeline(
+        source(next, fails),
+        files({
+          path: to('x.jsonl'),
+          checkpoint: to('c.json'),
+          damaged: to('damaged.jsonl'),
+          commitIntervalMs: 0,
+        }),
+      );
+    await expect(run('first', true)).rejects.toThrow('broken');
+    expect(await run('second', false)).toMatchObject({ posts: 2, damaged: 1 });
+    expect(await logIn()).toMatchObject([{ text: '{}', request: { next: 'first' } }]);
+  });
+
   it('keeps each line that is no record with its exact bytes, its place and the reason', async () => {
     const notUtf8 = Buffer.from([0x7b, 0xff, 0x00, 0xe2]);
     const inside = Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from('"}')]);
