@@ -126,6 +126,11 @@ describe('the budget of a search', () => {
     );
   });
 
+  it('of posts is spent to the last of them where pages are full', async () => {
+    const run = await ended(search(acme, { ...QUERY, budget: { posts: 30 } }));
+    expect([run.requests, run.received, run.error?.reason]).toEqual([3, 30, 'budget']);
+  });
+
   it('counts each try of a request, also where no page was received', async () => {
     service.faults.plant({ kind: 'status', status: 503, times: 2 });
     const run = await ended(search(acme, { ...QUERY, budget: { requests: 3 } }));

@@ -266,6 +266,11 @@ describe('a search for rules', () => {
     await expect(resumed(cursor as Cursor, { rules: RULES.slice(1) })).rejects.toThrow(
       /its rules were 4 rules in 3 queries, .* and now they are 3 rules in/,
     );
+    // Ids of rules are in the posts that are delivered.
+    const named = RULES.map((rule, number) => ({ ...rule, id: `${number}` }));
+    await expect(resumed(cursor as Cursor, { rules: named })).rejects.toThrow(
+      /its rules were 4 rules in 3 queries, .* and now they are 4 rules in 3/,
+    );
     await expect(resumed(cursor as Cursor, { maxResults: 20 })).rejects.toThrow(
       /its maxResults was 10, and now it is 20/,
     );

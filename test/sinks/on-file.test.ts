@@ -60,6 +60,22 @@ describe('onFile', () => {
     expect((await run()).files).toEqual(written.files);
   });
 
+  it('waits for the name of the file, where there are commits before the end of the run', async () => {
+    const called: string[] = [];
+    await pipeline(
+      letters(),
+      files({
+        ...options(),
+        commitIntervalMs: 0,
+        onFile(file) {
+          expect(existsSync(file.path)).toBe(true);
+          called.push(nameOf(file));
+        },
+      }),
+    );
+    expect(called.toSorted()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt']);
+  });
+
   it('is called by the next run only for files whose call was not recorded', async () => {
     const called: string[] = [];
     const run = (fails: string) =>
