@@ -129,7 +129,7 @@ export function blockEncoder({
   const read = postRowReader('parquet', columns, invalidValues);
   const write: PostRowWriter =
     post === undefined
-      ? (...row) => builder.add(read(...row))
+      ? (content, start, end, tag) => builder.add(read(content, start, end, tag))
       : postRowWriter('parquet', columns, invalidValues, {
           post,
           out: new BlockCells(builder, post.spans),

@@ -87,21 +87,22 @@ export class RowBlockBuilder {
 
 /** Adds the cells of rows to a block. */
 export class BlockCells implements Cells {
-  readonly #builder: RowBlockBuilder;
+  /** The rows that cells are added to: changed only between rows. */
+  rows: RowBlockBuilder;
   readonly #memory: Buffer;
   readonly #decodeText: MemberSpans['decodeText'];
   #column: ColumnBuilder;
 
-  constructor(builder: RowBlockBuilder, { bytes, decodeText }: MemberSpans) {
-    this.#builder = builder;
+  constructor(rows: RowBlockBuilder, { bytes, decodeText }: MemberSpans) {
+    this.rows = rows;
     this.#memory = bytes;
     this.#decodeText = decodeText;
-    this.#column = builder.columns[0]!;
+    this.#column = rows.columns[0]!;
   }
 
   begin(column: number): void {
-    this.#column = this.#builder.columns[column]!;
-    this.#column.begin(this.#builder.rows);
+    this.#column = this.rows.columns[column]!;
+    this.#column.begin(this.rows.rows);
   }
 
   none(): void {
@@ -145,15 +146,15 @@ export class BlockCells implements Cells {
   }
 
   endRow(): void {
-    this.#builder.rows++;
+    this.rows.rows++;
   }
 
   undoRow(): void {
-    for (const column of this.#builder.columns) column.undo(this.#builder.rows);
+    for (const column of this.rows.columns) column.undo(this.rows.rows);
   }
 
   row(values: readonly RowValue[]): void {
-    this.#builder.add(values);
+    this.rows.add(values);
   }
 }
 

@@ -1,94 +1,111 @@
 import { ByteWriter } from './byte-writer.js';
 
 const MAX_TABLE_BITS = 14;
-/** Farther back, a copy takes five bytes. */
-const MAX_OFFSET = 0xffff;
+/**
+ * Each piece of this size is compressed by itself, as in the library of the format: positions fit in 16 bits. Code that
+ * is called often is also optimised once, while a loop over a whole page is optimised before its end is known, and again.
+ */
+const FRAGMENT_BYTES = 1 << 16;
 /** The end is never looked up: four bytes are read at a time, and a lookup looks ahead. */
 const MARGIN = 15;
 /** Shorter literals are copied byte by byte: a call takes longer. */
 const MAX_LOOP = 48;
 
-const table = new Int32Array(1 << MAX_TABLE_BITS);
+/** The last position of each hash in a fragment. */
+const table = new Uint16Array(1 << MAX_TABLE_BITS);
 
 /** The size that compressed bytes may have. */
 function maxSize(length: number): number {
   return 32 + length + Math.floor(length / 6);
 }
 
-/** Compresses in the raw Snappy format. Libraries in JavaScript take several times as long. */
-function appendSnappy(out: ByteWriter, input: Uint8Array): void {
-  out.varint(input.length);
-  const bytes = out.reserve(maxSize(input.length));
-  out.length = compress(input, bytes, out.length);
-}
-
 const reused = new ByteWriter();
 
-/** Compresses in the raw Snappy format. The result is valid until the next call: new memory for each page costs much. */
+/**
+ * Compresses in the raw Snappy format. The result is valid until the next call: new memory for each page costs much.
+ * Libraries in JavaScript take several times as long.
+ */
 export function snappy(input: Uint8Array): Uint8Array {
+  const { length } = input;
+  // Of one class, whatever it is given: V8 optimises what follows for each.
+  const bytes = Buffer.from(input.buffer, input.byteOffset, length);
+  const view = new DataView(input.buffer, input.byteOffset, length);
   reused.length = 0;
-  appendSnappy(reused, input);
+  reused.varint(length);
+  const out = reused.reserve(maxSize(length));
+  for (let from = 0; from < length; from += FRAGMENT_BYTES) {
+    const to = Math.min(from + FRAGMENT_BYTES, length);
+    reused.length = compress(bytes, view, from, to, out, reused.length);
+  }
   return reused.bytes;
 }
 
-function compress(input: Uint8Array, out: Buffer, start: number): number {
-  const { length } = input;
-  let at = start;
-  if (length < MARGIN) return length === 0 ? at : literal(input, 0, length, out, at);
-  const view = new DataView(input.buffer, input.byteOffset, length);
+/** Compresses the bytes from `start` to `end`, and returns where they end in `out`. */
+function compress(
+  input: Buffer,
+  view: DataView,
+  start: number,
+  end: number,
+  out: Buffer,
+  outStart: number,
+): number {
+  const length = end - start;
+  let at = outStart;
+  if (length < MARGIN) return literal(input, start, end, out, at);
   let bits = 8;
   while (bits < MAX_TABLE_BITS && 1 << bits < length) bits++;
   const shift = 32 - bits;
-  // Positions are one more than they are: zero is none.
   table.fill(0, 0, 1 << bits);
-  const limit = length - MARGIN;
-  let emitted = 0;
-  let position = 1;
+  const limit = end - MARGIN;
+  let emitted = start;
+  let position = start + 1;
   while (position <= limit) {
     // The longer nothing matches, the larger the steps.
     let skip = 32;
-    let word = 0;
-    let candidate = -1;
+    let candidate = start;
     for (;;) {
-      word = view.getInt32(position, true);
+      const word = view.getInt32(position, true);
       const hash = Math.imul(word, 0x1e35a7bd) >>> shift;
-      candidate = table[hash]! - 1;
-      table[hash] = position + 1;
-      if (
-        candidate >= 0 &&
-        position - candidate <= MAX_OFFSET &&
-        view.getInt32(candidate, true) === word
-      )
-        break;
+      candidate = start + table[hash]!;
+      table[hash] = position - start;
+      if (view.getInt32(candidate, true) === word) break;
       position += skip++ >>> 5;
-      if (position > limit) return literal(input, emitted, length, out, at);
+      if (position > limit) return literal(input, emitted, end, out, at);
     }
     if (position > emitted) at = literal(input, emitted, position, out, at);
-    let end = position + 4;
-    let from = candidate + 4;
-    while (end + 4 <= length && view.getInt32(end, true) === view.getInt32(from, true)) {
-      end += 4;
-      from += 4;
-    }
-    while (end < length && input[end] === input[from]) {
-      end++;
-      from++;
-    }
-    at = copy(position - candidate, end - position, out, at);
+    const matchEnd = endOfMatch(view, candidate + 4, position + 4, end);
+    at = copy(position - candidate, matchEnd - position, out, at);
     // What follows the match is likely to match what followed it before.
-    if (end <= limit) table[Math.imul(view.getInt32(end - 1, true), 0x1e35a7bd) >>> shift] = end;
-    position = end;
-    emitted = end;
+    if (matchEnd <= limit)
+      table[Math.imul(view.getInt32(matchEnd - 1, true), 0x1e35a7bd) >>> shift] =
+        matchEnd - 1 - start;
+    position = matchEnd;
+    emitted = matchEnd;
   }
-  return emitted < length ? literal(input, emitted, length, out, at) : at;
+  return emitted < end ? literal(input, emitted, end, out, at) : at;
 }
 
-function literal(input: Uint8Array, from: number, to: number, out: Buffer, start: number): number {
+/** Where the bytes from `start` on no longer equal those from `from` on. */
+function endOfMatch(view: DataView, from: number, start: number, end: number): number {
+  let at = start;
+  let other = from;
+  while (at + 4 <= end && view.getInt32(at, true) === view.getInt32(other, true)) {
+    at += 4;
+    other += 4;
+  }
+  while (at < end && view.getUint8(at) === view.getUint8(other)) {
+    at++;
+    other++;
+  }
+  return at;
+}
+
+function literal(input: Buffer, from: number, to: number, out: Buffer, start: number): number {
   let at = start;
   const last = to - from - 1;
   if (last < 60) out[at++] = last << 2;
   else {
-    const size = last < 0x100 ? 1 : last < 0x10000 ? 2 : last < 0x1000000 ? 3 : 4;
+    const size = last < 0x100 ? 1 : 2;
     out[at++] = (59 + size) << 2;
     for (let byte = 0; byte < size; byte++) out[at++] = last >>> (8 * byte);
   }

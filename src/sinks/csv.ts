@@ -3,8 +3,10 @@ import { checkOptions, flag, type OptionTable, oneOf } from '../check.js';
 import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
+import { CsvCells } from '../tables/csv-cells.js';
 import { csvRow } from '../tables/csv-row.js';
-import { itemReader } from '../tables/post-rows.js';
+import { itemWriter } from '../tables/post-rows.js';
+import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
@@ -60,17 +62,29 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     options as CsvOptions<unknown>,
   );
   const list = listColumns(columns);
-  const read = itemReader('csv', list, invalidValues);
   const escapesFormulas = formulas === 'escape';
   const names = csvRow(
     list.map(({ name }) => name),
     false,
   );
   const postColumns = postColumnNames(list);
+  const read = rowReader('csv', list, invalidValues);
+  const posts = itemWriter(
+    'csv',
+    list,
+    invalidValues,
+    spans => new CsvCells(spans, escapesFormulas),
+  );
+  const encode = (item: unknown, origin: string | undefined) => {
+    posts?.out.clear();
+    // Without its line feed.
+    if (posts?.write(item, origin) === true) return posts.out.take().subarray(0, -1);
+    return Buffer.from(csvRow(read(item, origin), escapesFormulas));
+  };
   const plan = planOf<unknown>('csv', checked, {
     format: () => ({
       header: Buffer.from(bom ? `\ufeff${names}` : names),
-      encode: (item, origin) => Buffer.from(csvRow(read(item, origin), escapesFormulas)),
+      encode,
       rows: postColumns && { kind: 'csv', columns: postColumns, invalidValues, escapesFormulas },
     }),
     settings: { columns: settingsOf(list), formulas, bom },

@@ -1,18 +1,39 @@
 import { type ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
 import type { ParquetCompression } from '../parquet/page-codec.js';
 import { ParquetFile } from '../parquet/parquet-file.js';
-import { columnsOfPart, PARTS, type RowBlock, RowBlockBuilder } from '../parquet/row-block.js';
+import {
+  BlockCells,
+  columnsOfPart,
+  PARTS,
+  type RowBlock,
+  RowBlockBuilder,
+} from '../parquet/row-block.js';
 import type { CheckedColumns } from '../tables/columns.js';
-import type { RowReader } from '../tables/row-reader.js';
+import { itemWriter } from '../tables/post-rows.js';
+import { type InvalidValues, rowReader } from '../tables/row-reader.js';
 import type { EncodeInThread, Encoder } from './output/format.js';
 
 /** What all files of a run have in common. */
 export interface ParquetFormat {
   readonly columns: CheckedColumns;
-  readonly read: RowReader;
+  readonly addRow: RowAdder;
   readonly compression: ParquetCompression;
   /** Rows of a row group. */
   readonly rowGroup: number;
+}
+
+/** Adds the row of an item. */
+type RowAdder = (rows: RowBlockBuilder, item: unknown, origin: string | undefined) => void;
+
+/** @throws From what it returns: DataError, as `rowReader`. */
+export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
+  const read = rowReader('parquet', columns, invalid);
+  const none = new RowBlockBuilder(columns.map(({ type }) => type));
+  const posts = itemWriter('parquet', columns, invalid, spans => new BlockCells(none, spans));
+  return (rows, item, origin) => {
+    if (posts !== undefined) posts.out.rows = rows;
+    if (posts?.write(item, origin) !== true) rows.add(read(item, origin));
+  };
 }
 
 interface RowGroup {
@@ -53,7 +74,7 @@ export class ParquetEncoder implements Encoder<unknown> {
   }
 
   add(item: unknown, origin: string | undefined): void {
-    this.#rows.add(this.#format.read(item, origin));
+    this.#format.addRow(this.#rows, item, origin);
   }
 
   addBlock(rows: number, block: Promise<RowBlock>): void {

@@ -11,12 +11,11 @@ import type { Sink } from '../flow/flow.js';
 import { canCompress, type ParquetCompression } from '../parquet/page-codec.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
-import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
 import type { Written } from './output/written.js';
-import { ParquetEncoder, ROW_GROUP_ROWS } from './parquet-encoder.js';
+import { ParquetEncoder, ROW_GROUP_ROWS, rowAdder } from './parquet-encoder.js';
 
 /**
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
@@ -106,7 +105,7 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
   const postColumns = postColumnNames(list);
   const format = {
     columns: list,
-    read: rowReader('parquet', list, invalidValues),
+    addRow: rowAdder(list, invalidValues),
     compression,
     rowGroup,
   };

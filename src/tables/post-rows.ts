@@ -1,5 +1,6 @@
 import { Activity } from '../activity/activity.js';
 import { SpannedPost } from '../activity/spanned-post.js';
+import type { MemberSpans } from '../json/member-spans.js';
 import type { Cells } from './cells.js';
 import type { RowValue } from './column.js';
 import { type CheckedColumns, listColumns, postColumnNames } from './columns.js';
@@ -13,7 +14,7 @@ import {
   PostView,
   tagOf,
 } from './post-columns.js';
-import { type InvalidValues, type RowReader, rowReader } from './row-reader.js';
+import { type InvalidValues, rowReader } from './row-reader.js';
 
 /**
  * Reads the post between two positions of a file's content into the values of its row.
@@ -26,22 +27,6 @@ export type PostRowReader = (
   end: number,
   tag?: string,
 ) => RowValue[];
-
-/** As `rowReader`; columns of posts are read as `postRowReader` reads them. */
-export function itemReader(
-  call: string,
-  columns: CheckedColumns,
-  invalid: InvalidValues,
-): RowReader {
-  const parseRow = rowReader(call, columns, invalid);
-  const names = postColumnNames(columns);
-  const readRow = names && spannedReader(names);
-  return (item, origin) => {
-    const raw = activityOf(item)?.raw;
-    const row = raw && readRow?.(raw, 0, raw.length, tagOf(item as PostItem));
-    return row ?? parseRow(item, origin);
-  };
-}
 
 /** One for all readers of a thread; absent where WebAssembly gets no memory. */
 let spannedPost: SpannedPost | undefined;
@@ -129,7 +114,13 @@ function cellsOf(post: SpannedPost): PostCells {
 }
 
 /** Writes the row of the post between two positions of a file's content. */
-export type PostRowWriter = (content: Buffer, start: number, end: number, tag?: string) => void;
+export type PostRowWriter = (
+  content: Buffer,
+  start: number,
+  end: number,
+  tag?: string,
+  origin?: string,
+) => void;
 
 /**
  * Writes rows of posts: those of `postRowReader`. Most cells are written from the bytes of their members, without a
@@ -161,7 +152,7 @@ export function postRowWriter(
     }
     out.endRow();
   };
-  return (content, start, end, tag) => {
+  return (content, start, end, tag, origin) => {
     if (post.read(content, start, end))
       try {
         write(tag);
@@ -171,6 +162,43 @@ export function postRowWriter(
         out.undoRow();
       }
     const activity = new Activity(content.subarray(start, end));
-    out.row(parseRow(tag === undefined ? activity : { tag, activity }));
+    out.row(parseRow(tag === undefined ? activity : { tag, activity }, origin));
+  };
+}
+
+/** Writes the rows of items to `out`. */
+export interface ItemWriter<C extends Cells> {
+  readonly out: C;
+  /**
+   * Returns `false`, and has written nothing, for an item that is no post.
+   *
+   * @throws DataError for a value that does not fit its column.
+   */
+  write(item: unknown, origin?: string): boolean;
+}
+
+/**
+ * Writes rows of items as `postRowWriter` those of posts in a file. Absent where columns are not all of posts, or
+ * WebAssembly gets no memory.
+ */
+export function itemWriter<C extends Cells>(
+  call: string,
+  columns: CheckedColumns,
+  invalid: InvalidValues,
+  cells: (spans: MemberSpans) => C,
+): ItemWriter<C> | undefined {
+  const names = postColumnNames(columns);
+  const post = names && sharedPost();
+  if (names === undefined || post === undefined) return undefined;
+  const out = cells(post.spans);
+  const writePost = postRowWriter(call, names, invalid, { post, out });
+  return {
+    out,
+    write(item, origin) {
+      const raw = activityOf(item)?.raw;
+      if (raw === undefined) return false;
+      writePost(raw, 0, raw.length, tagOf(item as PostItem), origin);
+      return true;
+    },
   };
 }

@@ -1,10 +1,9 @@
 import type { Activity } from '../activity/activity.js';
 import { checkValue } from '../check.js';
-import { type CheckedColumns, type Columns, listColumns, postColumnNames } from './columns.js';
+import { type Columns, listColumns } from './columns.js';
 import { CsvCells } from './csv-cells.js';
 import { csvRow } from './csv-row.js';
-import { activityOf, type PostItem, tagOf } from './post-columns.js';
-import { postRowWriter, sharedPost } from './post-rows.js';
+import { itemWriter } from './post-rows.js';
 import { rowReader } from './row-reader.js';
 import { TABLE_OPTIONS } from './table-options.js';
 
@@ -24,22 +23,10 @@ export function toCsv<T = Activity>(columns?: Columns<T>): (item: T) => string {
   checkValue('tables.toCsv', 'columns', TABLE_OPTIONS.columns, columns);
   const checked = listColumns(columns as Columns<unknown>);
   const read = rowReader('tables.toCsv', checked, 'error');
-  const print = postPrinter(checked);
-  return item => print?.(item) ?? `${csvRow(read(item), false)}\n`;
-}
-
-/** Prints posts from their bytes; `undefined` for an item that is none. Absent where columns are not all of posts. */
-function postPrinter(columns: CheckedColumns): ((item: unknown) => string | undefined) | undefined {
-  const names = postColumnNames(columns);
-  const post = names && sharedPost();
-  if (names === undefined || post === undefined) return undefined;
-  const out = new CsvCells(post.spans, false);
-  const write = postRowWriter('tables.toCsv', names, 'error', { post, out });
+  const posts = itemWriter('tables.toCsv', checked, 'error', spans => new CsvCells(spans, false));
   return item => {
-    const raw = activityOf(item)?.raw;
-    if (raw === undefined) return undefined;
-    out.clear();
-    write(raw, 0, raw.length, tagOf(item as PostItem));
-    return out.takeText();
+    posts?.out.clear();
+    if (posts?.write(item) === true) return posts.out.takeText();
+    return `${csvRow(read(item), false)}\n`;
   };
 }
