@@ -57,7 +57,7 @@ async function execute(command: ThreadCommand): Promise<void> {
       for (const part of parts) releaseMemory(part);
       reply(
         { kind: 'chunks', chunks },
-        chunks.map(({ bytes }) => bytes.buffer as ArrayBuffer),
+        chunks.flatMap(({ pieces }) => pieces.map(({ buffer }) => buffer as ArrayBuffer)),
       );
       break;
     }

@@ -7,9 +7,11 @@ import { type ColumnValues, readPart, scalarOf, WIDTHS } from './row-block.js';
 import { type Statistics, statisticsOf } from './statistics.js';
 import { boolean, i32, printThrift, struct } from './thrift.js';
 
-/** A column of a row group, as it is in a file. Its offsets are within its bytes. */
+/** A column of a row group, as it is in a file. Its offsets are within its pieces, one behind the other. */
 export interface ColumnChunk {
-  readonly bytes: Uint8Array;
+  readonly pieces: readonly Uint8Array[];
+  /** Of the pieces together. */
+  readonly length: number;
   /** The size without compression. */
   readonly plainBytes: number;
   /** Values and nulls; an empty list is one. */
@@ -31,6 +33,8 @@ export const DATA_PAGE_V2 = 3;
 
 /** Values of a page before compression. Readers hold a page as a whole. */
 const PAGE_BYTES = 1 << 20;
+/** Of a text in the encoding PLAIN, before its bytes. */
+const LENGTH_BYTES = 4;
 
 /** Encodes the columns of the same part of successive blocks. */
 export function encodeChunks(
@@ -56,34 +60,51 @@ function encodeChunk(
   const scalar = scalarOf(type);
   const isList = scalar !== type;
   const pages = new PageWriter(compression);
-  const offsets = scalar === 'string' ? offsetsOf(column) : undefined;
+  const offsets = offsetsOf(scalar, column);
   const dictionary = dictionaryOf(scalar, column, offsets);
   if (dictionary !== undefined)
     pages.dictionary(
-      plainValues(scalar, dictionary.column, 0, dictionary.column.count),
+      plainValues(
+        scalar,
+        dictionary.column,
+        offsetsOf(scalar, dictionary.column),
+        0,
+        dictionary.column.count,
+      ),
       dictionary.column.count,
     );
   const dataAt = pages.length;
   const bitWidth = dictionary && bitsOf(dictionary.column.count - 1);
+  const lengthBytes = scalar === 'string' ? LENGTH_BYTES : 0;
+  const bytesOf =
+    dictionary === undefined
+      ? (from: number, to: number) => offsets[to]! - offsets[from]! + lengthBytes * (to - from)
+      : (from: number, to: number) => 2 * (to - from);
   let values = 0;
   let dataPages = 0;
-  for (const page of pagesOf(scalar, column, dictionary === undefined)) {
-    const { from, to } = page;
+  const { counts } = column;
+  // Where the page begins: a row, and its first value.
+  let [row, from] = [0, 0];
+  while (row < counts.length) {
+    const page = endOfPage(counts, row, from, bytesOf);
+    const { to } = page;
     let encoded: Uint8Array;
-    if (dictionary === undefined) encoded = plainValues(scalar, column, from, to, offsets);
+    if (dictionary === undefined) encoded = plainValues(scalar, column, offsets, from, to);
     else {
       const out = new ByteWriter(1024 + (((to - from) * bitWidth!) >>> 3));
       out.byte(bitWidth!);
       appendRuns(out, dictionary.indexes, from, to, bitWidth!);
       encoded = out.bytes;
     }
-    const levels = levelsOf(column.counts.subarray(page.fromRow, page.toRow), isList);
+    const levels = levelsOf(counts.subarray(row, page.toRow), isList);
     pages.data(encoded, levels, dictionary === undefined ? PLAIN : RLE_DICTIONARY);
     values += levels.values;
     dataPages++;
+    [row, from] = [page.toRow, to];
   }
   return {
-    bytes: pages.bytes,
+    pieces: pages.pieces,
+    length: pages.length,
     plainBytes: pages.plainBytes,
     values,
     encodings: dictionary === undefined ? [PLAIN, RLE] : [PLAIN, RLE, RLE_DICTIONARY],
@@ -119,44 +140,44 @@ function joined(type: ColumnType, blocks: readonly ColumnValues[]): ColumnValues
   return { counts, count, lengths, data };
 }
 
-/** Where each string begins, and the last ends. */
-function offsetsOf({ lengths, count }: ColumnValues): Uint32Array {
+/** Where each value begins in the data, and the last ends. */
+function offsetsOf(scalar: ScalarType, { lengths, count }: ColumnValues): Uint32Array {
   const offsets = new Uint32Array(count + 1);
+  const width = WIDTHS[scalar];
   for (let index = 0; index < count; index++)
-    offsets[index + 1] = offsets[index]! + lengths[index]!;
+    offsets[index + 1] = offsets[index]! + (width === 0 ? lengths[index]! : width);
   return offsets;
 }
 
-/** A page ends with a row. `from` and `to` count values. */
-function* pagesOf(scalar: ScalarType, { counts, lengths }: ColumnValues, isPlain: boolean) {
-  const width = WIDTHS[scalar];
-  let [from, fromRow, to, bytes] = [0, 0, 0, 0];
-  for (let row = 0; row < counts.length; row++) {
-    const end = to + Math.max(0, counts[row]! - 1);
-    if (width > 0 || !isPlain) bytes += (isPlain ? width : 2) * (end - to);
-    else for (let index = to; index < end; index++) bytes += 4 + lengths[index]!;
-    to = end;
-    // Nulls take little, but readers hold levels of a page, too.
-    bytes++;
-    if (bytes >= PAGE_BYTES || row === counts.length - 1) {
-      yield { from, to, fromRow, toRow: row + 1 };
-      [from, fromRow, bytes] = [to, row + 1, 0];
-    }
-  }
+/**
+ * Where a page ends that begins with a row: with another row, and before a value.
+ *
+ * @param bytesOf Of the values between two in the page.
+ */
+function endOfPage(
+  counts: Uint32Array,
+  fromRow: number,
+  from: number,
+  bytesOf: (from: number, to: number) => number,
+) {
+  let [to, toRow] = [from, fromRow];
+  // Nulls take little, but readers hold levels of a page, too.
+  while (toRow < counts.length && bytesOf(from, to) + toRow - fromRow < PAGE_BYTES)
+    to += Math.max(0, counts[toRow++]! - 1);
+  return { to, toRow };
 }
 
 /** Values in the encoding PLAIN. */
 function plainValues(
   scalar: ScalarType,
   column: ColumnValues,
+  offsets: Uint32Array,
   from: number,
   to: number,
-  offsets = scalar === 'string' ? offsetsOf(column) : undefined,
 ): Uint8Array {
-  if (offsets !== undefined) return plainTexts(column, offsets, from, to);
+  if (scalar === 'string') return plainTexts(column, offsets, from, to);
   if (scalar === 'boolean') return packedBits(column.data, from, to);
-  const width = WIDTHS[scalar];
-  return column.data.subarray(from * width, to * width);
+  return column.data.subarray(offsets[from], offsets[to]);
 }
 
 function plainTexts(
@@ -165,7 +186,7 @@ function plainTexts(
   from: number,
   to: number,
 ): Uint8Array {
-  const out = Buffer.allocUnsafeSlow(offsets[to]! - offsets[from]! + 4 * (to - from));
+  const out = Buffer.allocUnsafeSlow(offsets[to]! - offsets[from]! + LENGTH_BYTES * (to - from));
   let at = 0;
   for (let index = from; index < to; index++) {
     const length = lengths[index]!;
@@ -204,7 +225,7 @@ function levelsOf(counts: Uint32Array, isList: boolean): Levels {
   const rows = counts.length;
   if (!isList) {
     let nulls = 0;
-    const definition = new Uint8Array(rows);
+    const definition = new Uint32Array(rows);
     for (let row = 0; row < rows; row++)
       if (counts[row] === 0) nulls++;
       else definition[row] = 1;
@@ -212,8 +233,8 @@ function levelsOf(counts: Uint32Array, isList: boolean): Levels {
   }
   let values = 0;
   for (let row = 0; row < rows; row++) values += Math.max(1, counts[row]! - 1);
-  const definition = new Uint8Array(values);
-  const repetition = new Uint8Array(values);
+  const definition = new Uint32Array(values);
+  const repetition = new Uint32Array(values);
   let at = 0;
   let nulls = 0;
   for (let row = 0; row < rows; row++) {
@@ -236,7 +257,7 @@ function levelsOf(counts: Uint32Array, isList: boolean): Levels {
   };
 }
 
-function runsOf(values: Uint8Array, bitWidth: number): Uint8Array {
+function runsOf(values: Uint32Array, bitWidth: number): Uint8Array {
   const out = new ByteWriter(64 + (values.length >>> 2));
   appendRuns(out, values, 0, values.length, bitWidth);
   return out.bytes;
@@ -245,7 +266,7 @@ function runsOf(values: Uint8Array, bitWidth: number): Uint8Array {
 /** Numbers as runs of equal ones, and packed bits where there are none: the hybrid encoding of the format. */
 function appendRuns(
   out: ByteWriter,
-  values: Uint8Array | Uint32Array,
+  values: Uint32Array,
   from: number,
   to: number,
   bitWidth: number,
@@ -272,7 +293,7 @@ function appendRuns(
 
 function appendPacked(
   out: ByteWriter,
-  values: Uint8Array | Uint32Array,
+  values: Uint32Array,
   from: number,
   to: number,
   bitWidth: number,
@@ -280,28 +301,33 @@ function appendPacked(
   if (from === to) return;
   const groups = (to - from + 7) >>> 3;
   out.varint(2 * groups + 1);
-  const bytes = out.reserve(groups * bitWidth);
   const end = out.length + groups * bitWidth;
+  // The last four bytes may go beyond the end.
+  const bytes = out.reserve(groups * bitWidth + 4);
   let at = out.length;
   let bits = 0;
   let used = 0;
-  for (let index = from; index < to; index++) {
-    const value = values[index]!;
+  for (let index = from; index < from + 8 * groups; index++) {
+    const value = index < to ? values[index]! : 0;
     bits |= value << used;
     used += bitWidth;
     if (used >= 32) {
-      bytes[at] = bits;
-      bytes[at + 1] = bits >>> 8;
-      bytes[at + 2] = bits >>> 16;
-      bytes[at + 3] = bits >>> 24;
+      putWord(bytes, at, bits);
       at += 4;
       used -= 32;
       // What did not fit; a shift by 32 would be one by none.
       bits = used === 0 ? 0 : value >>> (bitWidth - used);
     }
   }
-  for (; at < end; bits >>>= 8) bytes[at++] = bits;
+  putWord(bytes, at, bits);
   out.length = end;
+}
+
+function putWord(bytes: Buffer, at: number, bits: number): void {
+  bytes[at] = bits;
+  bytes[at + 1] = bits >>> 8;
+  bytes[at + 2] = bits >>> 16;
+  bytes[at + 3] = bits >>> 24;
 }
 
 /** How many bits a number takes. */
@@ -312,20 +338,13 @@ function bitsOf(value: number): number {
 /** The pages of a chunk. */
 class PageWriter {
   plainBytes = 0;
-  readonly #out = new ByteWriter(4096);
+  length = 0;
+  /** A piece a page: joined here, they would be copied once more, and take twice the memory. */
+  readonly pieces: Uint8Array<ArrayBuffer>[] = [];
   readonly #compression: ParquetCompression;
 
   constructor(compression: ParquetCompression) {
     this.#compression = compression;
-  }
-
-  get length(): number {
-    return this.#out.length;
-  }
-
-  /** A copy without the memory that is left over. */
-  get bytes(): Uint8Array {
-    return new Uint8Array(this.#out.bytes);
   }
 
   dictionary(values: Uint8Array, count: number): void {
@@ -367,8 +386,17 @@ class PageWriter {
     return PAGE_CODECS[this.#compression].compress?.(values);
   }
 
-  #append(header: Uint8Array, plainBytes: number, pieces: readonly Uint8Array[]): void {
+  /** The parts may have memory that is used again. */
+  #append(header: Uint8Array, plainBytes: number, parts: readonly Uint8Array[]): void {
     this.plainBytes += header.length + plainBytes;
-    for (const piece of [header, ...pieces]) this.#out.append(piece);
+    const all = [header, ...parts];
+    const piece = new Uint8Array(all.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const part of all) {
+      piece.set(part, at);
+      at += part.length;
+    }
+    this.length += piece.length;
+    this.pieces.push(piece);
   }
 }

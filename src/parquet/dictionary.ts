@@ -1,5 +1,5 @@
 import type { ScalarType } from '../tables/column.js';
-import { type ColumnValues, WIDTHS } from './row-block.js';
+import type { ColumnValues } from './row-block.js';
 
 /** The different values of a column, and for each value the index of its equal. */
 export interface Dictionary {
@@ -14,78 +14,42 @@ const MAX_SAMPLE_SHARE = 0.9;
 /**
  * A dictionary of the values, where it and the indexes take at most half of what the values take.
  *
- * @param offsets Of strings.
+ * @param offsets Where each value begins in the data, and the last ends.
  */
 export function dictionaryOf(
   scalar: ScalarType,
-  { count, data, lengths }: ColumnValues,
-  offsets: Uint32Array | undefined,
+  { count, data }: ColumnValues,
+  offsets: Uint32Array,
 ): Dictionary | undefined {
   if (scalar === 'boolean' || count === 0) return undefined;
-  const values = new Bytes(data, lengths, offsets, WIDTHS[scalar]);
-  if (differs(values, count)) return undefined;
-  const plainBytes = data.length + (offsets === undefined ? 0 : 4 * count);
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const lengthBytes = scalar === 'string' ? 4 : 0;
+  if (differs(view, offsets, count, lengthBytes)) return undefined;
+  const plainBytes = data.length + lengthBytes * count;
   const indexes = new Uint32Array(count);
-  // The first of each different value.
-  let firsts = new Uint32Array(64);
-  let different = 0;
-  let differentBytes = 0;
-  let slots = new Int32Array(256).fill(-1);
-  let hashes = new Int32Array(64);
-  for (let index = 0; index < count; index++) {
-    const hash = values.hash(index);
-    let slot = hash & (slots.length - 1);
-    let found = slots[slot]!;
-    while (found !== -1 && !(hashes[found] === hash && values.equal(firsts[found]!, index))) {
-      slot = (slot + 1) & (slots.length - 1);
-      found = slots[slot]!;
-    }
-    if (found === -1) {
-      differentBytes += values.size(index);
-      if (2 * differentBytes > plainBytes) return undefined;
-      if (different === firsts.length) {
-        firsts = grown(firsts, new Uint32Array(2 * different));
-        hashes = grown(hashes, new Int32Array(2 * different));
-      }
-      found = different++;
-      firsts[found] = index;
-      hashes[found] = hash;
-      slots[slot] = found;
-      if (2 * different > slots.length) slots = rehashed(hashes, different, 4 * different);
-    }
-    indexes[index] = found;
-  }
-  const indexBytes = (count * (32 - Math.clz32(different - 1))) / 8;
-  if (2 * (differentBytes + indexBytes) > plainBytes) return undefined;
-  return { column: values.pick(firsts.subarray(0, different)), indexes };
-}
-
-function grown<T extends Uint32Array | Int32Array>(before: T, after: T): T {
-  after.set(before);
-  return after;
-}
-
-function rehashed(hashes: Int32Array, count: number, atLeast: number): Int32Array<ArrayBuffer> {
-  let size = 256;
-  while (size < atLeast) size *= 2;
-  const slots = new Int32Array(size).fill(-1);
-  for (let index = 0; index < count; index++) {
-    let slot = hashes[index]! & (size - 1);
-    while (slots[slot] !== -1) slot = (slot + 1) & (size - 1);
-    slots[slot] = index;
-  }
-  return slots;
+  const values = new DifferentValues(view);
+  if (!values.addAll(offsets, indexes, plainBytes / 2, lengthBytes)) return undefined;
+  const bytes = values.bytes + lengthBytes * values.count;
+  const indexBytes = (count * (32 - Math.clz32(values.count - 1))) / 8;
+  if (2 * (bytes + indexBytes) > plainBytes) return undefined;
+  return { column: values.column(data, scalar === 'string'), indexes };
 }
 
 /** Whether most values of a sample over the whole column differ. */
-function differs(values: Bytes, count: number): boolean {
+function differs(
+  view: DataView,
+  offsets: Uint32Array,
+  count: number,
+  lengthBytes: number,
+): boolean {
   const size = Math.min(count, SAMPLE);
   const seen = new Set<number>();
   let [all, different] = [0, 0];
   for (let n = 0; n < size; n++) {
     const index = size === 1 ? 0 : Math.floor((n * (count - 1)) / (size - 1));
-    const bytes = values.size(index);
-    const hash = values.hash(index);
+    const [start, end] = [offsets[index]!, offsets[index + 1]!];
+    const hash = hashOf(view, start, end);
+    const bytes = lengthBytes + end - start;
     all += bytes;
     if (!seen.has(hash)) different += bytes;
     seen.add(hash);
@@ -93,79 +57,117 @@ function differs(values: Bytes, count: number): boolean {
   return different > MAX_SAMPLE_SHARE * all;
 }
 
-/** Values as bytes. */
-class Bytes {
-  readonly #data: Uint8Array;
-  readonly #lengths: Uint32Array;
-  readonly #offsets: Uint32Array | undefined;
-  readonly #width: number;
+/** A table of the different ones among values, in the order in which they come. */
+class DifferentValues {
+  count = 0;
+  /** Of the different values together. */
+  bytes = 0;
+  readonly #view: DataView;
+  /** Of the first of each different value. */
+  #starts = new Uint32Array(64);
+  #lengths = new Uint32Array(64);
+  #hashes = new Int32Array(64);
+  /** One more than the index of a value, by its hash; 0 is none. */
+  #slots = new Uint32Array(256);
 
-  constructor(
-    data: Uint8Array,
-    lengths: Uint32Array,
-    offsets: Uint32Array | undefined,
-    width: number,
-  ) {
-    this.#data = data;
-    this.#lengths = lengths;
-    this.#offsets = offsets;
-    this.#width = width;
+  constructor(view: DataView) {
+    this.#view = view;
   }
 
-  /** In the encoding PLAIN. */
-  size(index: number): number {
-    return this.#offsets === undefined ? this.#width : 4 + this.#lengths[index]!;
-  }
-
-  hash(index: number): number {
-    const data = this.#data;
-    const start = this.#start(index);
-    const end = start + this.#length(index);
-    let hash = end - start;
-    let at = start;
-    for (; at + 4 <= end; at += 4) {
-      const word = data[at]! | (data[at + 1]! << 8) | (data[at + 2]! << 16) | (data[at + 3]! << 24);
-      hash = Math.imul(hash ^ word, 0x9e3779b1);
-      hash ^= hash >>> 15;
+  /** Writes the index of each value; `false` once the different ones have more bytes than `maxBytes`. */
+  addAll(
+    offsets: Uint32Array,
+    indexes: Uint32Array,
+    maxBytes: number,
+    lengthBytes: number,
+  ): boolean {
+    for (let index = 0; index < indexes.length; index++) {
+      indexes[index] = this.#indexOf(offsets[index]!, offsets[index + 1]!);
+      if (this.bytes + lengthBytes * this.count > maxBytes) return false;
     }
-    for (; at < end; at++) hash = Math.imul(hash ^ data[at]!, 0x85ebca6b);
-    return hash ^ (hash >>> 13);
-  }
-
-  equal(a: number, b: number): boolean {
-    const data = this.#data;
-    const length = this.#length(a);
-    if (length !== this.#length(b)) return false;
-    const [from, to] = [this.#start(a), this.#start(b)];
-    for (let byte = 0; byte < length; byte++)
-      if (data[from + byte] !== data[to + byte]) return false;
     return true;
   }
 
-  pick(indexes: Uint32Array): ColumnValues {
-    const count = indexes.length;
-    const lengths = new Uint32Array(this.#offsets === undefined ? 0 : count);
-    let bytes = 0;
-    for (let n = 0; n < count; n++) {
-      const length = this.#length(indexes[n]!);
-      if (lengths.length > 0) lengths[n] = length;
-      bytes += length;
+  /** The index of the value between two positions, which is added where it is new. */
+  #indexOf(start: number, end: number): number {
+    const hash = hashOf(this.#view, start, end);
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
+    for (let found = this.#slots[slot]!; found !== 0; found = this.#slots[slot]!) {
+      if (this.#hashes[found - 1] === hash && this.#equals(found - 1, start, end)) return found - 1;
+      slot = (slot + 1) & mask;
     }
-    const data = new Uint8Array((bytes + 7) & ~7).subarray(0, bytes);
+    return this.#add(slot, hash, start, end);
+  }
+
+  /** The different values, as those of a column. */
+  column(data: Uint8Array, isText: boolean): ColumnValues {
+    const bytes = new Uint8Array((this.bytes + 7) & ~7).subarray(0, this.bytes);
     let at = 0;
-    for (let n = 0; n < count; n++) {
-      const start = this.#start(indexes[n]!);
-      const length = this.#length(indexes[n]!);
-      for (let byte = 0; byte < length; byte++) data[at++] = this.#data[start + byte]!;
+    for (let index = 0; index < this.count; index++) {
+      const start = this.#starts[index]!;
+      const length = this.#lengths[index]!;
+      for (let byte = 0; byte < length; byte++) bytes[at + byte] = data[start + byte]!;
+      at += length;
     }
-    return { counts: new Uint32Array(0), count, lengths, data };
+    return {
+      counts: new Uint32Array(0),
+      count: this.count,
+      lengths: isText ? this.#lengths.slice(0, this.count) : new Uint32Array(0),
+      data: bytes,
+    };
   }
 
-  #start(index: number): number {
-    return this.#offsets === undefined ? index * this.#width : this.#offsets[index]!;
+  #equals(index: number, start: number, end: number): boolean {
+    const view = this.#view;
+    if (this.#lengths[index] !== end - start) return false;
+    let other = this.#starts[index]!;
+    let at = start;
+    for (; at + 4 <= end; at += 4, other += 4)
+      if (view.getInt32(at, true) !== view.getInt32(other, true)) return false;
+    for (; at < end; at++, other++) if (view.getUint8(at) !== view.getUint8(other)) return false;
+    return true;
   }
 
-  #length(index: number): number {
-    return this.#offsets === undefined ? this.#width : this.#lengths[index]!;
+  #add(slot: number, hash: number, start: number, end: number): number {
+    const index = this.count++;
+    if (index === this.#starts.length) {
+      this.#starts = grown(this.#starts, new Uint32Array(2 * index));
+      this.#lengths = grown(this.#lengths, new Uint32Array(2 * index));
+      this.#hashes = grown(this.#hashes, new Int32Array(2 * index));
+    }
+    this.#starts[index] = start;
+    this.#lengths[index] = end - start;
+    this.#hashes[index] = hash;
+    this.#slots[slot] = index + 1;
+    this.bytes += end - start;
+    if (2 * this.count > this.#slots.length) this.#rehash(2 * this.#slots.length);
+    return index;
   }
+
+  #rehash(size: number): void {
+    const slots = new Uint32Array(size);
+    for (let index = 0; index < this.count; index++) {
+      let slot = this.#hashes[index]! & (size - 1);
+      while (slots[slot] !== 0) slot = (slot + 1) & (size - 1);
+      slots[slot] = index + 1;
+    }
+    this.#slots = slots;
+  }
+}
+
+function hashOf(view: DataView, start: number, end: number): number {
+  let hash = end - start;
+  let at = start;
+  for (; at + 4 <= end; at += 4) {
+    hash = Math.imul(hash ^ view.getInt32(at, true), 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  for (; at < end; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x85ebca6b);
+  return hash ^ (hash >>> 13);
+}
+
+function grown<T extends Uint32Array | Int32Array>(before: T, after: T): T {
+  after.set(before);
+  return after;
 }

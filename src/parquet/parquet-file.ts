@@ -45,9 +45,9 @@ export class ParquetFile {
     let plainBytes = 0;
     const columns = chunks.map((chunk, index) => {
       const at = this.#length;
-      this.#length += chunk.bytes.length;
+      this.#length += chunk.length;
       plainBytes += chunk.plainBytes;
-      pieces.push(chunk.bytes);
+      pieces.push(...chunk.pieces);
       return struct({ 2: i64(at), 3: struct(this.#chunkOf(this.#columns[index]!, chunk, at)) });
     });
     this.#rows += rows;
@@ -92,7 +92,7 @@ export class ParquetFile {
       4: i32(this.#codec),
       5: i64(chunk.values),
       6: i64(chunk.plainBytes),
-      7: i64(chunk.bytes.length),
+      7: i64(chunk.length),
       9: i64(at + dataAt),
       11: hasDictionary ? i64(at) : undefined,
       12: statistics && struct(statisticsFields(statistics)),
