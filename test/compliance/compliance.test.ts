@@ -12,7 +12,7 @@ import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
-import { HOUR, MINUTE, SECOND } from '../../src/time.js';
+import { HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/time.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';
@@ -246,11 +246,16 @@ describe('compliance', () => {
     service.happened.push({ id: 1, at: timing.now() + 10 });
     await timing.sleep(26 * HOUR);
     service.happened.push({ id: 2, at: timing.now() - MINUTE });
+    const began = timing.now();
     const second = reading({ ...options, resume: first.cursor() });
     await second.done;
     // Each partition has its own gap, and events may be repeated.
     expect(new Set(second.ids)).toEqual(new Set(['1', '2']));
-    expect(second.cursor()).toMatchObject({ gaps: [] });
+    // On a busy machine a heartbeat may be late by the clock: then its connection is cut, and has a gap after the beginning.
+    const { gaps } = JSON.parse(JSON.stringify(second.cursor())) as {
+      readonly gaps: readonly { readonly fromDate: string }[];
+    };
+    expect(gaps.filter(({ fromDate }) => (parseTimestamp(fromDate) ?? 0) < began)).toEqual([]);
     const third = reading({ ...options, resume: second.cursor() });
     await third.done;
     await service.until(0);
