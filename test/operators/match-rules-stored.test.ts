@@ -317,6 +317,17 @@ describe('rules of a list, for stored files', () => {
     expect(await run(paths, matchRules(RULES), 2, options)).toEqual(expected);
   });
 
+  it('may take far more space than the posts', async () => {
+    const paths = await store(FILES);
+    const rules = Array.from({ length: 300 }, (_, n) => ({
+      value: 'snow',
+      tag: `tag ${n % 2} ${n}`,
+    }));
+    const options = { isRouted: false };
+    const expected = await run(paths, matchRules(compileRules(rules)), 0, options);
+    expect(await run(paths, matchRules(rules), 2, options)).toEqual(expected);
+  });
+
   it('of a second list take the place of those of the first', async () => {
     const paths = await store(FILES);
     const after = [matchRules([{ value: 'number7', tag: 'second' }])];

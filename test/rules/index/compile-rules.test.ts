@@ -214,6 +214,13 @@ describe('a matcher', () => {
 });
 
 describe('invalid or unusual rules', () => {
+  it('a phrase may have words that touch, and words with a blank between them', () => {
+    const matcher = compileRules([{ value: '"東京 snow"' }]);
+    expect(matcher.match(post('東京 snow'))).toHaveLength(1);
+    for (const text of ['東 京 snow', '東京snow', '東京, snow', '東 京snow'])
+      expect(matcher.match(post(text))).toHaveLength(0);
+  });
+
   it('a rule without an anchor is compared with every post', () => {
     const matcher = compileRules([{ value: 'contains:no' }, { value: 'followers_count:0' }]);
     expect(matcher.match(post('snowing'))).toHaveLength(2);
