@@ -77,6 +77,26 @@ describe('a column chunk', () => {
     expect(chunk.hasDictionary).toBe(true);
   });
 
+  it('keeps apart texts of the same hash', async () => {
+    // Among this number of texts, some have the same hash of 32 bits.
+    const different = 200_000;
+    const all = Array.from({ length: 6 * different }, (_, n) => {
+      const at = (n * 7919) % different;
+      const text = (Math.imul(at, 0x2545f491) >>> 0).toString(16).padStart(8, '0');
+      return n % 3 === 0 ? 'the text of every third' : text;
+    });
+    const { chunk, values } = await written('string', [all]);
+    expect(chunk.hasDictionary).toBe(true);
+    expect(values.findIndex((value, n) => value !== all[n])).toBe(-1);
+  });
+
+  it('has a dictionary only where it and the indexes take half of what the values take', async () => {
+    const numbers = (different: number) => Array.from({ length: 1_200 }, (_, n) => n % different);
+    // Four bytes a value: an index of 8 bits and 800 bytes, or of 9 bits and 1,200.
+    expect((await written('int32', [numbers(200)])).chunk.hasDictionary).toBe(true);
+    expect((await written('int32', [numbers(300)])).chunk.hasDictionary).toBe(false);
+  });
+
   it.each(['snappy', 'gzip', 'none'] as const)(
     'is read back with %s, for few and for many values, in several pages',
     async compression => {
@@ -110,6 +130,8 @@ describe('a column chunk', () => {
     expect(long.chunk.dataPages).toBe(3);
     const nulls = await written('string', [Array.from({ length: 2_200_000 }, () => null)]);
     expect(nulls.chunk.dataPages).toBe(3);
+    const few = Array.from({ length: 800_000 }, (_, n) => (n % 3 === 0 ? 'one' : 'another'));
+    expect((await written('string', [few])).chunk.dataPages).toBe(3);
     const numbers = Array.from({ length: 300_000 }, (_, n) => n * 3);
     const plain = await written('int32', [numbers]);
     expect(plain.values).toEqual(numbers);

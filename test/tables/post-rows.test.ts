@@ -19,7 +19,12 @@ import {
   PostView,
   posts,
 } from '../../src/tables/post-columns.js';
-import { postRowReader, postRowWriter, sharedPost } from '../../src/tables/post-rows.js';
+import {
+  itemWriter,
+  postRowReader,
+  postRowWriter,
+  sharedPost,
+} from '../../src/tables/post-rows.js';
 import { rowReader } from '../../src/tables/row-reader.js';
 import { jsonValue } from '../activity/arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../activity/arbitrary-post.js';
@@ -235,6 +240,24 @@ describe('the row of a post in its bytes', () => {
     const read = postRowReader('csv', ['id', 'tag'], 'error');
     expect(read(post, 0, post.length, 'ski')).toEqual([new Activity(post).id, 'ski']);
     expect(read(post, 0, post.length)).toEqual([new Activity(post).id, null]);
+  });
+
+  it('that is an error says where the item comes from', () => {
+    const writer = itemWriter('csv', listColumns(['id', 'favorite_count']), 'error', spans => {
+      return new CsvCells(spans, false);
+    });
+    const bad = new Activity(
+      Buffer.from('{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}'),
+    );
+    let error: unknown;
+    try {
+      writer?.write(bad, 'posts.json.gz');
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(DataError);
+    expect((error as DataError).position).toEqual({ origin: 'posts.json.gz' });
+    expect(writer?.write({ no: 'post' })).toBe(false);
   });
 
   it('that has a value which does not fit its column is an error, or null', () => {
