@@ -184,13 +184,17 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
   const { rows, cursor, origin } = batch;
   const end = rows.rows.length;
   let from = 0;
-  do {
-    const to = Math.min(from + ITEMS_A_BATCH, end);
-    const items = (await itemsOf(someRows(rows, from, to))) as never[];
-    yield { items, cursor: to === end ? cursor : undefined, origin };
-    from = to;
-  } while (from < end);
-  rows.file.leave();
+  try {
+    do {
+      const to = Math.min(from + ITEMS_A_BATCH, end);
+      const items = (await itemsOf(someRows(rows, from, to))) as never[];
+      yield { items, cursor: to === end ? cursor : undefined, origin };
+      from = to;
+    } while (from < end);
+  } finally {
+    // Also where the reader ends early: other readers of the file go on.
+    rows.file.leave();
+  }
 }
 
 async function decodeHere(

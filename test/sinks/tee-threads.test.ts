@@ -333,4 +333,23 @@ describe('branches of tee over stored files', () => {
     expect(leaves).toHaveBeenCalledTimes(20);
     expect(releases.mock.calls.length).toBeLessThanOrEqual(20);
   });
+
+  it('go on where branches end in the middle of a file', async () => {
+    const folder = await temporaryFolder();
+    const lines = Array.from({ length: 8 }, (_, file) =>
+      Array.from({ length: 200 }, (_, at) => post(file * 200 + at + 1, ['x'])),
+    );
+    const paths = await store(folder, lines.map(gz));
+    const first = (count: number) =>
+      compose(
+        filter((of: Activity) => of.id !== ''),
+        take(count),
+        collect<Activity>(),
+      );
+    const [{ posts: written }] = await pipeline(
+      posts(paths),
+      tee(files({ path: `${folder}/all.jsonl`, workers: 1 }), first(3), first(203), first(403)),
+    );
+    expect(written).toBe(1_600);
+  });
 });
