@@ -204,7 +204,11 @@ async function observe(
       ? await account.acquire(endpoint.limits, url, signal, endpoint.kind)
       : undefined;
   const response = await sendRequest(account, {
-    ...{ method, url, signal, permit, expectedStatuses: ANY_STATUS },
+    method,
+    url,
+    signal,
+    permit,
+    expectedStatuses: ANY_STATUS,
     ...(body === undefined ? {} : { body }),
     headers: { ...(method === 'POST' && { 'content-type': 'application/json' }), ...check.headers },
     ...(login === 'right' ? {} : { authorize: () => otherLogin(account, login) }),

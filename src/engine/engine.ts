@@ -29,7 +29,7 @@ export interface EngineOptions {
 }
 
 /** What reads the rows of a plan, besides its steps. */
-export interface RowReader {
+export interface PlanReader {
   /** As the option of the engine. Of several readers, the lowest counts. */
   readonly workers?: number | undefined;
   /** Whether it only reads posts on the main thread: for such readers alone, there are no threads. */
@@ -48,7 +48,7 @@ export interface RowReader {
  */
 export class Engine implements PostEngine {
   readonly #options: EngineOptions;
-  readonly #readers: RowReader[] = [];
+  readonly #readers: PlanReader[] = [];
   readonly #encodings: Encoding[] = [];
   #steps: Plan['steps'] = [];
   #threads: Threads | undefined;
@@ -58,7 +58,7 @@ export class Engine implements PostEngine {
   }
 
   /** Adds a reader, before `run`. Returns the number of its encoding. */
-  add(reader: RowReader): number {
+  add(reader: PlanReader): number {
     this.#readers.push(reader);
     return reader.encoding === undefined ? -1 : this.#encodings.push(reader.encoding) - 1;
   }

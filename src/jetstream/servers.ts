@@ -230,8 +230,13 @@ function connectedAccess(
     throw optionError(call, decided, 'cannot be used with `connection`, which has decided it');
   return {
     addresses: connection.getServers().map(({ listen }) => listen),
-    ...{ user: undefined, password: undefined, token: undefined, credentials: undefined },
-    ...{ nkey: undefined, authenticator: undefined, tls: undefined },
+    user: undefined,
+    password: undefined,
+    token: undefined,
+    credentials: undefined,
+    nkey: undefined,
+    authenticator: undefined,
+    tls: undefined,
     connection,
     jetStream: jetStreamOf(call, options),
     maxOutageMs: options.maxOutageMs,

@@ -77,15 +77,14 @@ export async function* replayConnections(
   const { timing, clock, onRetry } = account;
   const limiter = account.rateLimiter('replay', url);
   const log = new ConnectLog(folder, budgetOf(account, url));
-  const receive = (range: Window, at: number, spool: ReplaySpool) =>
-    receiveRange({ account, url, log, machine, signal, progress }, range, at, spool);
+  const pace = new Pace();
+  const run: RangeRun = { account, url, log, machine, pace, signal, progress };
   let failure: MillraceError | undefined;
   let attempts = 0;
   let refusals = 0;
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
   const waits = new WaitReporter(account, onWait, signal);
-  const pace = new Pace();
   const estimate = () => {
     const leftMs = machine.leftMs(timing.now(), clock.now(), pace.perMs);
     if (progress !== undefined)
@@ -116,37 +115,23 @@ export async function* replayConnections(
     }
     waits.end();
     const { range } = action;
-    const at = timing.now();
     attempts++;
     const spool = new ReplaySpool(folder, maxMemory);
     spools.add(spool);
-    let confirmed = false;
-    let damaged: readonly Damaged[] = [];
-    let inParts = isInParts(machine.state, range);
-    try {
-      const received = await receive(range, at, spool);
-      damaged = received.damaged;
-      refusals = 0;
-      if (received.info !== undefined) pace.add(range, timing.now() - at);
-      failure = reportEnd(received, account, machine, range);
-      confirmed = failure === undefined;
-    } catch (error) {
-      signal.throwIfAborted();
-      refusals = error instanceof HttpError && !error.retryable ? refusals + 1 : 0;
-      if (refusals === MAX_REFUSALS && !namesDates(error)) throw error;
-      failure = reportFailure(error, account, machine, range);
-    }
-    unreported = !confirmed;
-    if (confirmed) {
-      attempts = 0;
-      const { state } = machine;
-      inParts ||= isInParts(state, range);
-      estimate();
-      yield { spool, state, damaged, inParts };
-    } else {
+    const wasInParts = isInParts(machine.state, range);
+    const outcome = await tryRange(run, range, spool, refusals);
+    ({ failure, refusals } = outcome);
+    unreported = failure !== undefined;
+    if (unreported) {
       spools.delete(spool);
       await spool.close();
+      continue;
     }
+    attempts = 0;
+    const { state } = machine;
+    const inParts = wasInParts || isInParts(state, range);
+    estimate();
+    yield { spool, state, damaged: outcome.damaged, inParts };
   }
 }
 
@@ -155,6 +140,38 @@ interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
   readonly url: URL;
   readonly log: ConnectLog;
   readonly machine: ReplayMachine;
+  readonly pace: Pace;
+}
+
+/** How a connection ended. */
+interface Outcome {
+  /** `undefined` where its activities are confirmed. */
+  readonly failure: MillraceError | undefined;
+  readonly damaged: readonly Damaged[];
+  /** Refusals in a row, up to this connection. */
+  readonly refusals: number;
+}
+
+/** Makes one connection, and reports its end to the machine. @throws The error, if a retry cannot help. */
+async function tryRange(
+  run: RangeRun,
+  range: Window,
+  spool: ReplaySpool,
+  refusalsBefore: number,
+): Promise<Outcome> {
+  const { account, machine, pace, signal } = run;
+  const at = account.timing.now();
+  try {
+    const received = await receiveRange(run, range, at, spool);
+    if (received.info !== undefined) pace.add(range, account.timing.now() - at);
+    const failure = reportEnd(received, account, machine, range);
+    return { failure, damaged: received.damaged, refusals: 0 };
+  } catch (error) {
+    signal.throwIfAborted();
+    const refusals = error instanceof HttpError && !error.retryable ? refusalsBefore + 1 : 0;
+    if (refusals === MAX_REFUSALS && !namesDates(error)) throw error;
+    return { failure: reportFailure(error, account, machine, range), damaged: [], refusals };
+  }
 }
 
 /**

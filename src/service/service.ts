@@ -22,6 +22,7 @@ import { Faults } from './http/planted-faults.js';
 import { Quotas } from './http/quotas.js';
 import { RequestListener } from './http/request-listener.js';
 import { RequestLog } from './http/request-log.js';
+import type { Route } from './http/router.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
 import { Journal, type JournalEntry, type JournalFilter, type JournalWait } from './journal.js';
 import { Posts } from './posts/posts.js';
@@ -128,35 +129,7 @@ export class Service extends Server {
       quotas,
       requests,
     });
-    const replays = new ReplayLog(() => this.clock.now());
-    /** One token for each open replay of `rulestream`. */
-    const connected = new Set<object>();
-    const { compliance } = this;
-    const routes = [
-      ...searchRoutes(context),
-      ...this.#jobs.routes,
-      ...replayRoutes(context, { rules: this.#rules, compliance, connected, log: replays }),
-      ...rulesRoutes(context, this.#rules, () => connected.size),
-      ...complianceRoutes(context, compliance),
-      ...usageRoutes(context, this.#usage),
-      ...oauthRoutes(context, this.oauth, this.#signed),
-      ...engagementRoutes(context, this.oauth, this.#signed),
-      ...pageRoutes({
-        context,
-        jobs: this.#jobs,
-        replays,
-        compliance,
-        usage: this.#usage,
-        oauth: this.oauth,
-        addresses: origin => this.#addressesAt(origin),
-        firstCommand: origin => this.firstCommand(origin),
-        firstSearch: () => this.#firstSearch(),
-        rules: this.#rules,
-        ruleConnections: () => connected.size,
-      }),
-      ...(settings.control ? controlRoutes(context, this.#controlled()) : []),
-    ];
-    const listener = new RequestListener(routes, context);
+    const listener = new RequestListener(this.#routes(context), context);
     this.#stopping = () => listener.stop();
     this.on('request', (request, response) => listener.handle(request, response));
   }
@@ -294,6 +267,37 @@ export class Service extends Server {
   /** @param url as a client has called the service, which may be another URL than it knows of */
   #addressesAt(url = this.#url()): Addresses {
     return addressesAt(url, this.#settings, () => this.clock.now());
+  }
+
+  #routes(context: ServiceContext): readonly Route[] {
+    const { compliance } = this;
+    const replays = new ReplayLog(() => this.clock.now());
+    /** One token for each open replay of `rulestream`. */
+    const connected = new Set<object>();
+    return [
+      ...searchRoutes(context),
+      ...this.#jobs.routes,
+      ...replayRoutes(context, { rules: this.#rules, compliance, connected, log: replays }),
+      ...rulesRoutes(context, this.#rules, () => connected.size),
+      ...complianceRoutes(context, compliance),
+      ...usageRoutes(context, this.#usage),
+      ...oauthRoutes(context, this.oauth, this.#signed),
+      ...engagementRoutes(context, this.oauth, this.#signed),
+      ...pageRoutes({
+        context,
+        jobs: this.#jobs,
+        replays,
+        compliance,
+        usage: this.#usage,
+        oauth: this.oauth,
+        addresses: origin => this.#addressesAt(origin),
+        firstCommand: origin => this.firstCommand(origin),
+        firstSearch: () => this.#firstSearch(),
+        rules: this.#rules,
+        ruleConnections: () => connected.size,
+      }),
+      ...(context.settings.control ? controlRoutes(context, this.#controlled()) : []),
+    ];
   }
 
   async #firstSearch(): Promise<FirstSearch | undefined> {

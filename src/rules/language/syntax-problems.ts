@@ -24,6 +24,17 @@ export function suggest(label: string, edits: readonly TextEdit[], certain = fal
   return { label, edits, certain };
 }
 
+/** Suggests a word in place of what stands there; nothing without a word. */
+export function suggestWord(
+  word: string | undefined,
+  span: Span,
+  shown = word,
+): Suggestion | undefined {
+  return word === undefined
+    ? undefined
+    : suggest(`did you mean \`${shown}\`?`, [{ ...span, text: word }]);
+}
+
 /** The service counts UTF-16 units from 1. */
 export function at(offset: number): string {
   return `(at position ${offset + 1})`;
@@ -157,12 +168,7 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
     span,
     `Reference to invalid field '${name}' ${at(span.start)}.`,
     `there is no operator \`${name}:\``,
-    {
-      suggestion:
-        meant === undefined
-          ? quoting(text, whole)
-          : suggest(`did you mean \`${meant}:\`?`, [{ ...span, text: meant }]),
-    },
+    { suggestion: suggestWord(meant, span, `${meant}:`) ?? quoting(text, whole) },
   );
 }
 

@@ -5,7 +5,7 @@ import type { OperatorName, Span } from '../tree.js';
 import { countrySynonyms, languageCodes, languageSynonyms } from './iso-codes.js';
 import type { Problem, Suggestion } from './problem.js';
 import { isWord } from './rule-characters.js';
-import { at, badInput, error, quoting, shorten, suggest } from './syntax-problems.js';
+import { at, badInput, error, quoting, shorten, suggest, suggestWord } from './syntax-problems.js';
 
 /** The service's message for an operator that exists, but not in this product. */
 export function unavailable(operator: string, { start }: Span): string {
@@ -72,7 +72,7 @@ export function unknownValue(
     span,
     `Reference to invalid operator '${operator}:${written}'. Allowed values are ${allowed}. ${at(span.start)}`,
     `unknown value \`${shorten(written)}\` for \`${operator}:\``,
-    { note: `allowed: ${allowed}`, suggestion: didYouMean(meant, span) },
+    { note: `allowed: ${allowed}`, suggestion: suggestWord(meant, span) },
   );
 }
 
@@ -87,7 +87,7 @@ export function badLanguage(written: string, span: Span): Problem {
     `the service has no language \`${shorten(written)}\``,
     {
       note: 'languages are two-letter codes such as `en`, or `und` if none was recognised',
-      suggestion: didYouMean(meant, span),
+      suggestion: suggestWord(meant, span),
     },
   );
 }
@@ -100,14 +100,14 @@ export function badCountry(written: string, span: Span): Problem {
     `there is no country with the code \`${shorten(written)}\``,
     {
       note: 'countries are two-letter codes such as `US` (ISO 3166-1 alpha-2)',
-      suggestion: didYouMean(countrySynonyms.get(written.toUpperCase()), span),
+      suggestion: suggestWord(countrySynonyms.get(written.toUpperCase()), span),
     },
   );
 }
 
 export function badId(written: string, span: Span): Problem {
   const digits = /\/status(?:es)?\/(\d+)/.exec(written)?.[1];
-  return badInput(span, written, 'the id of a post consists of digits', didYouMean(digits, span));
+  return badInput(span, written, 'the id of a post consists of digits', suggestWord(digits, span));
 }
 
 export function badCount(written: string, span: Span): Problem {
@@ -119,7 +119,7 @@ export function badCount(written: string, span: Span): Problem {
     span,
     `no viable alternative at input '${written}' ${at(span.start)}`,
     'a count is a whole number, or a range such as `10..100`',
-    { suggestion: /^\d+\.\d+$/.test(written) ? undefined : didYouMean(fixed, span) },
+    { suggestion: /^\d+\.\d+$/.test(written) ? undefined : suggestWord(fixed, span) },
   );
 }
 
@@ -130,7 +130,7 @@ export function emptyRange(written: string, span: Span): Problem {
     span,
     `Invalid range '${written}'. The lower bound must not exceed the upper bound ${at(span.start)}`,
     'the range is empty: its lower bound is above its upper bound',
-    { suggestion: didYouMean(swapped, span) },
+    { suggestion: suggestWord(swapped, span) },
   );
 }
 
@@ -159,10 +159,4 @@ export function misplacedSymbol(
   return kind === 'count'
     ? badCount(input, span)
     : badInput(span, input, `\`${input[0]}\` cannot start a value of \`${name}:\``, fix);
-}
-
-function didYouMean(word: string | undefined, span: Span): Suggestion | undefined {
-  return word === undefined
-    ? undefined
-    : suggest(`did you mean \`${word}\`?`, [{ ...span, text: word }]);
 }

@@ -1,5 +1,5 @@
 import type { RowEncoding } from '../../engine/encode-rows.js';
-import type { Engine, RowReader } from '../../engine/engine.js';
+import type { Engine, PlanReader } from '../../engine/engine.js';
 import { Plan } from '../../engine/plan.js';
 import { type EngineBatch, itemsOf } from '../../engine/rows.js';
 import { isBudgetSpent } from '../../errors.js';
@@ -219,7 +219,7 @@ function readerOf<T>(
   { path, workers, compression }: FileSinkPlan<T>,
   format: Format<T>,
   rows: RowEncoding | undefined,
-): RowReader {
+): PlanReader {
   const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
   return {
     workers,
