@@ -41,10 +41,13 @@ export class MemoryArchive implements Archive {
     return { buckets, reached: Math.min(start, to) };
   }
 
-  async *scan(window: Window): ReturnType<Archive['scan']> {
+  async *scan(
+    window: Window,
+    { wanted = () => true }: Parameters<Archive['scan']>[1] = {},
+  ): ReturnType<Archive['scan']> {
     const segments = new Map<number, ArchivedPost[]>();
     for (const post of this.posts.toReversed()) {
-      if (!isWithin(window, post)) continue;
+      if (!isWithin(window, post) || !wanted(post)) continue;
       const segment = floorTo(SEGMENT, post.at);
       segments.set(segment, [...(segments.get(segment) ?? []), post]);
     }

@@ -70,6 +70,14 @@ export interface CountsResult {
   readonly reached: number;
 }
 
+/** Which posts a scan of an archive reads. */
+export interface ScanOptions {
+  /** Whether a post is read. Without it, every one is. */
+  readonly wanted?: ((key: SortKey) => boolean) | undefined;
+  /** Ends the call, which rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The posts of one segment, oldest first. */
 export interface ScannedSegment {
   /** Epoch milliseconds of the segment's start. */
@@ -91,9 +99,9 @@ export interface Archive {
     options?: CountsOptions,
   ): Promise<CountsResult>;
   /**
-   * Every post of a window by segment, oldest first, for jobs and replays. Leaves out empty segments.
+   * Every wanted post of a window by segment, oldest first, for jobs and replays. Leaves out empty segments.
    */
-  scan(window: Window, options?: Pick<SearchOptions, 'signal'>): AsyncIterable<ScannedSegment>;
+  scan(window: Window, options?: ScanOptions): AsyncIterable<ScannedSegment>;
   /**
    * The author with a handle, in any case, if the archive can find authors without a search.
    * `undefined` for an author who has not posted yet.

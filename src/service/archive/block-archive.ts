@@ -9,6 +9,7 @@ import type {
   CountsOptions,
   CountsResult,
   ScannedSegment,
+  ScanOptions,
   SearchOptions,
   SearchResult,
   SortKey,
@@ -100,7 +101,7 @@ export class BlockArchive implements Archive {
 
   async *scan(
     window: Window,
-    { signal }: Pick<SearchOptions, 'signal'> = {},
+    { wanted, signal }: ScanOptions = {},
   ): AsyncGenerator<ScannedSegment> {
     const work = new EventLoopYield(signal);
     const span = this.#span(window);
@@ -113,7 +114,14 @@ export class BlockArchive implements Archive {
         const segment = floorTo(SEGMENT, block.timeAt(newest - 1));
         let oldest = newest;
         while (newest > start && block.timeAt(newest - 1) < segment + SEGMENT) newest--;
-        const documents = Array.from({ length: oldest - newest }, () => --oldest);
+        const documents: number[] = [];
+        while (oldest > newest) {
+          const document = --oldest;
+          if (work.isDue) await work.pause();
+          if (wanted?.({ at: block.timeAt(document), id: block.idAt(document) }) ?? true)
+            documents.push(document);
+        }
+        if (documents.length === 0) continue;
         const posts = await loadPosts(block, documents, signal);
         // A segment may span two blocks.
         if (pending?.segment === segment) {

@@ -7,6 +7,7 @@ import type {
   CountsOptions,
   CountsResult,
   ScannedSegment,
+  ScanOptions,
   SearchOptions,
   SearchResult,
 } from './archive.js';
@@ -79,10 +80,7 @@ export class VisibleArchive implements Archive {
     return this.#archive.counts(rule, window, bucketMs, options);
   }
 
-  async *scan(
-    window: Window,
-    options?: Pick<SearchOptions, 'signal'>,
-  ): AsyncGenerator<ScannedSegment> {
+  async *scan(window: Window, options?: ScanOptions): AsyncGenerator<ScannedSegment> {
     for await (const { segment, posts } of this.#archive.scan(window, options)) {
       const visible = this.#visible(posts, this.#now());
       if (visible.length > 0) yield { segment, posts: visible };

@@ -1,6 +1,6 @@
 import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
 import { HOUR, MINUTE, type Window } from '../../time.js';
-import type { Archive } from '../archive/archive.js';
+import type { Archive, SortKey } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 
 export interface ComplianceEvent {
@@ -101,24 +101,30 @@ export class GeneratedEvents {
     if (this.isOff) return [];
     const events: ComplianceEvent[] = [];
     const work = new EventLoopYield(signal);
-    // Events follow their post after known delays, so only the posts of six windows are read.
+    // Events follow their post after known delays, so only the posts of six windows are looked at.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
-      for await (const { posts } of archive.scan(posted, { signal }))
+      const eventAfterDelay = (id: string, at: number, isRepost: boolean) => {
+        const generated = this.eventOf(id, at, isRepost);
+        if (generated === undefined) return undefined;
+        const { kind, undo, country } = generated;
+        return [{ kind, at: generated.at }, undo]
+          .filter(event => event !== undefined)
+          .filter(event => event.at >= window.from && event.at < window.to)
+          .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
+          .map(event => ({ ...event, country }))[0];
+      };
+      // Whether a post is a repost is known only once it is read. As one, it has the events that it may have at most:
+      // all those of reposts can be undone.
+      const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
+      for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {
           if (work.isDue) await work.pause();
-          const generated = this.eventOf(id, at, activity.verb === 'share');
-          if (generated === undefined) continue;
-          for (const event of [
-            generated,
-            ...(generated.undo === undefined ? [] : [generated.undo]),
-          ]) {
-            const isWithin = event.at >= window.from && event.at < window.to;
-            if (!isWithin || Math.floor((event.at - at) / 1000) * 1000 !== delay) continue;
-            const userId = activity.author.id;
-            const json = printEvent(event.kind, { id, userId }, event.at, generated.country);
-            events.push({ at: event.at, partition: partitionOf(userId), json });
-          }
+          const event = eventAfterDelay(id, at, activity.verb === 'share');
+          if (event === undefined) continue;
+          const userId = activity.author.id;
+          const json = printEvent(event.kind, { id, userId }, event.at, event.country);
+          events.push({ at: event.at, partition: partitionOf(userId), json });
         }
     }
     return events.sort((a, b) => a.at - b.at || (a.json < b.json ? -1 : 1));

@@ -8,6 +8,7 @@ import type {
   CountsOptions,
   CountsResult,
   ScannedSegment,
+  ScanOptions,
   SearchOptions,
   SearchResult,
   SortKey,
@@ -222,10 +223,7 @@ export class JoinedArchive implements Archive {
     return times;
   }
 
-  async *scan(
-    window: Window,
-    options?: Pick<SearchOptions, 'signal'>,
-  ): AsyncGenerator<ScannedSegment> {
+  async *scan(window: Window, options?: ScanOptions): AsyncGenerator<ScannedSegment> {
     const own = this.#posts.scan(window, options);
     let next = (await own.next()).value as ScannedSegment | undefined;
     for await (const others of this.#archive.scan(window, options)) {

@@ -191,6 +191,20 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     expect(buckets).toEqual(expected.buckets.slice(0, 1));
   });
 
+  test('scans the posts that are wanted by id and time, and no segment without one', async () => {
+    for (const [format, archive] of archives) {
+      const wanted = ({ id, at }: SortKey) => id.endsWith('7') && at % HOUR >= 10 * MINUTE;
+      const scanned: ReturnType<typeof shown>[] = [];
+      for await (const { posts } of archive.scan(SPAN, { wanted })) {
+        expect(posts).not.toHaveLength(0);
+        scanned.push(...posts.map(shown));
+      }
+      const expected = truth[format as keyof typeof truth].posts.toReversed().filter(wanted);
+      expect(scanned).toEqual(expected.map(shown));
+      expect(expected.length).toBeGreaterThan(30);
+    }
+  });
+
   test('stops when it is aborted, with the reason', async () => {
     const archive = archives.get('original') as Archive;
     const reason = new Error('enough');
