@@ -80,10 +80,11 @@ export async function receiveJobFile(
   try {
     const bytes = Buffer.allocUnsafeSlow(length);
     let at = 0;
-    for await (const chunk of response.body) {
-      onBytes(chunk.length);
-      at += chunk.copy(bytes, at);
-    }
+    for await (const blocks of response.rawBlocks)
+      for (const chunk of blocks) {
+        onBytes(chunk.length);
+        at += chunk.copy(bytes, at);
+      }
     const file = { bytes: bytes.subarray(0, at) };
     return { check: decoder => checkInMemory(file, response.url, memory, decoder) };
   } catch (error) {

@@ -26,6 +26,7 @@ const STORED: readonly RowName[] = [
   'stored files, gzip by threads',
   'stored files, csv by threads',
   'stored files, parquet by threads',
+  'stored files, tee by threads',
   'stored files, deletions by threads',
   'applyCompliance',
 ];

@@ -146,8 +146,8 @@ export async function committedLines(out: string): Promise<string[]> {
 }
 
 /** What is committed of each file is whole gzip members. */
-export async function committedGzipLines(out: string): Promise<string[]> {
-  return (await committedBytes(out)).flatMap(({ bytes }) =>
+export async function committedGzipLines(out: string, suffix = ''): Promise<string[]> {
+  return (await committedBytes(out, suffix)).flatMap(({ bytes }) =>
     bytes.length === 0 ? [] : linesOf(gunzipSync(bytes).toString()),
   );
 }

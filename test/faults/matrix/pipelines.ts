@@ -365,6 +365,28 @@ export const PIPELINES = {
       return (await Promise.all(files.map(({ bytes }) => parquetCells(bytes)))).flat();
     },
   },
+  'stored files, tee by threads': {
+    run: attempt => {
+      const { csv, files, tee } = attempt.millrace;
+      const workers = 2;
+      return storedInto(
+        attempt,
+        tee(
+          files<Activity>({ path: at(attempt, '{day}.jsonl.gz'), commitIntervalMs: 0, workers }),
+          csv({ path: at(attempt, '{day}.csv'), columns: CELLS, commitIntervalMs: 0, workers }),
+          { checkpoint: at(attempt, 'checkpoint.json') },
+        ),
+      );
+    },
+    found: async out => [
+      ...postsOf(await gzipLines(out, '.jsonl.gz')),
+      ...inTable(csvCells(await textsIn(out, '.csv'))),
+    ],
+    committed: async out => [
+      ...postsOf(await committedGzipLines(out, '.jsonl.gz')),
+      ...inTable(csvCells(await committedTexts(out, '.csv'))),
+    ],
+  },
   'stored files, deletions by threads': {
     run: async attempt => {
       const { files, gunzip, jsonLines, activities, localFiles, openTombstones, pipeline } =
@@ -438,6 +460,7 @@ export const IN_THREADS: readonly RowName[] = [
   'stored files, gzip by threads',
   'stored files, csv by threads',
   'stored files, parquet by threads',
+  'stored files, tee by threads',
   'stored files, deletions by threads',
 ];
 

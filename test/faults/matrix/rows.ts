@@ -13,7 +13,7 @@ import {
   replayed,
   searched,
 } from './expected.js';
-import { hashOfCells, postsOf } from './outputs.js';
+import { hashOfCells, inTable, postsOf } from './outputs.js';
 import {
   deletedBeside,
   type Millrace,
@@ -124,6 +124,10 @@ const fullText = ({ text, extended_tweet: extended }: Text) => extended?.full_te
 async function storeCells(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const posts = [...texts.values()].flatMap(lines);
+  return { input: await storeTexts(texts, setting), expected: expectedCells(posts) };
+}
+
+function expectedCells(posts: readonly string[]): Expected {
   const cells = (post: string) => {
     const { user, lang, ...read } = JSON.parse(post);
     const { retweeted_status: shared } = read;
@@ -131,10 +135,7 @@ async function storeCells(setting: RowSetting): Promise<Prepared> {
     const text = shared ? `RT @${shared.user.screen_name}: ${fullText(shared)}` : fullText(read);
     return { text: text.replaceAll('&amp;', '&'), author_id: user.id_str, lang };
   };
-  return {
-    input: await storeTexts(texts, setting),
-    expected: new Map(posts.map(post => [idOf(post), hashOfCells(cells(post))])),
-  };
+  return new Map(posts.map(post => [idOf(post), hashOfCells(cells(post))]));
 }
 
 /** Resolves to the folder of the files. */
@@ -204,6 +205,12 @@ export const ROWS: readonly Row[] = [
   row('stored files, gzip by threads', [], store),
   row('stored files, csv by threads', [], storeCells),
   row('stored files, parquet by threads', [], storeCells),
+  row('stored files, tee by threads', [], async setting => {
+    const { input, expected: posts } = await store(setting);
+    const { texts } = await madeJob(setting);
+    const cells = expectedCells([...texts.values()].flatMap(lines));
+    return { input, expected: new Map([...posts, ...inTable([...cells])]) };
+  }),
   row('stored files, deletions by threads', [], async setting => {
     const { input, expected } = await store(setting);
     const { texts } = await madeJob(setting);

@@ -144,7 +144,11 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
     file: 'sinks/output/committer',
     from: 'of await settleAndSync(…)',
     to: 'of await settleAndSync(….slice(0, 1))',
-    cells: ['matrix tee/401-in-the-middle', 'matrix tee/kill-9-at-random'],
+    cells: [
+      'matrix tee/401-in-the-middle',
+      'matrix tee/kill-9-at-random',
+      'matrix stored-files-tee-by-threads/kill-9-at-random',
+    ],
   },
   {
     name: 'last row group lost',
