@@ -23,7 +23,16 @@ describe('the architecture page', () => {
         name =>
           !existsSync(path.join(SOURCE, name)) &&
           !existsSync(path.resolve(SOURCE, '..', name)) &&
-          !['operators/', 'language/', 'match/', 'index/', 'sample/', 'console/'].includes(name),
+          ![
+            'operators/',
+            'language/',
+            'match/',
+            'index/',
+            'post/',
+            'posts/',
+            'sample/',
+            'console/',
+          ].includes(name),
       );
     expect(missing).toEqual([]);
   });

@@ -69,7 +69,7 @@ export async function maintainConnection(
 /** What the connections to a stream have in common. */
 interface ConnectionState {
   everConnected: boolean;
-  /** Failures in a row: a record ends the row. */
+  /** How many failures there were since the last record. */
   failures: number;
   /** What `listener.damaged` has rejected with. */
   refused: { readonly error: unknown } | undefined;
@@ -144,8 +144,8 @@ function waitAfter(failure: MillraceError, failures: number, random: number): nu
 }
 
 /**
- * Heartbeats that come faster one after the other may have waited in a buffer, with events behind them: the service
- * sends them at least this far apart.
+ * The service sends heartbeats at least this far apart. Where two arrive closer together, they may have waited in a
+ * buffer, with events behind them.
  */
 const HEARTBEATS_APART_MS = SECOND;
 /** An event that is further ahead of the clock has a wrong time. */
@@ -169,10 +169,10 @@ export class DeliveredTime {
   #delayMs = 0;
 
   /**
-   * Bytes have arrived, and the events in them were delivered. Returns the time up to which every event was delivered,
-   * or `undefined` where the bytes do not tell.
+   * To be called for bytes that have arrived, once their events are delivered. Returns the time up to which every event
+   * was delivered, or `undefined` where the bytes do not tell.
    *
-   * @param isHeartbeat whether they are nothing else
+   * @param isHeartbeat whether the bytes are heartbeats only
    */
   afterBytes(isHeartbeat: boolean, instant: Instant): number | undefined {
     const before = this.#heartbeat;
@@ -183,7 +183,7 @@ export class DeliveredTime {
     return before.now - this.#delayMs;
   }
 
-  /** Events were delivered. Returns the time of the newest, or `undefined` where none has a time that can be right. */
+  /** To be called for delivered events. Returns the time of the newest; `undefined` where no time can be right. */
   afterEvents(
     events: readonly { readonly at: Date | undefined }[],
     now: number,

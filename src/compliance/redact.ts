@@ -70,7 +70,7 @@ export function redact(
   return { activity: new Activity(withNulls(activity.raw, cleared)), hidden, changed: true };
 }
 
-/** Whether there is a tombstone of any id that a post shows. All others stay as they are. */
+/** Whether any id that a post shows has a tombstone. A post without one stays as it is. */
 export function hasTombstone(tombstones: Tombstones, { numbers, length }: ShownIds): boolean {
   for (let at = 0; at < length; at += SHOWN_INTS) {
     const [of, high, low] = [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!];

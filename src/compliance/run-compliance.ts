@@ -27,7 +27,7 @@ export interface ComplianceRun {
   readonly account: Account;
   /** One URL for each connection. */
   readonly urls: readonly URL[];
-  /** What `Account.serviceAt` says of them. */
+  /** What `Account.serviceAt` returns for these URLs. */
   readonly service: { readonly service?: string };
   /** Epoch milliseconds. */
   readonly since: number | undefined;
@@ -36,13 +36,13 @@ export interface ComplianceRun {
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
   readonly resume: Cursor | undefined;
-  /** Whether it ends once it has all events up to the first connections. */
+  /** Whether the flow ends once it has all events up to the first connections. */
   readonly untilCaughtUp: boolean;
   readonly onGap: (gap: ComplianceGap) => unknown;
   readonly onDamaged: OnDamaged | undefined;
 }
 
-/** The bytes of events that may wait for the consumer before the connections wait, too: some 30,000 events. */
+/** Once this many bytes of events wait for the consumer, connections are not read on: some 30,000 events. */
 const MAX_WAITING_BYTES = 8 * 2 ** 20;
 /** How often a cursor is delivered while no events come. */
 const QUIET_MS = 15 * SECOND;
@@ -167,7 +167,7 @@ async function fillGaps(
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
-        // The cursor then leaves out the part of a long gap that is filled, and another run does not replay it again.
+        // From here on, cursors no longer have this part of a long gap, so a later run does not replay it again.
         const { open } = parseReplayCursor(replay.identity, cursor).state;
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
@@ -255,7 +255,7 @@ export class ConnectionGaps {
   readonly #delivered: (number | undefined)[];
   #gaps: readonly Window[];
 
-  /** @param start with `until`, everything since then is missing until there is a connection. */
+  /** @param start The state to go on from: where it has `until`, the time from there to the first connection is a gap. */
   constructor(connections: number, start: ConnectionGapsState = { until: undefined, gaps: [] }) {
     this.#delivered = Array.from({ length: connections }, () => start.until);
     this.#gaps = mergeRanges(start.gaps, () => true);

@@ -67,7 +67,7 @@ export function withoutDeleted(
   return stepOperator({ identity, start, fields: { shownIds: true }, replaces: true });
 }
 
-/** Redacts the posts that have anything to do with a tombstone. */
+/** Redacts the posts that show an id with a tombstone, and returns the rows that stay. */
 async function withoutHidden(
   tombstones: Tombstones,
   { file, rows }: Rows,
@@ -114,7 +114,7 @@ function statesOf(
         : isHiddenBy(tombstones.postAt(high, low), post =>
             of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
           );
-    // A mask is made of the post, and one that quotes a hidden post stays without it.
+    // A mask is made from the post, and a post that quotes a hidden one stays, without the quote: both need its bytes.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
   }

@@ -22,7 +22,7 @@ export interface DecodedFile {
   readonly activities?: Map<number, Activity> | undefined;
   /** The thread that holds the content and can write it; absent where it is on this one. */
   readonly writer?: RowWriting | undefined;
-  /** The content, which then no longer is with the thread. */
+  /** The content, which the thread then no longer holds. */
   content(): Promise<Buffer>;
   /** The content, or a copy of what a thread holds and goes on to hold. */
   copy(): Promise<Buffer>;
@@ -32,7 +32,7 @@ export interface DecodedFile {
   replace(rows: Uint32Array, posts: readonly Activity[]): void;
   /** Frees the memory of the content; views of it are empty from then on. */
   release(): void;
-  /** Frees only what others hold: whoever has the content goes on to use it. */
+  /** Frees only what other threads hold: the reader that has taken the content goes on to use it. */
   leave(): void;
 }
 

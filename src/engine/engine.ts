@@ -13,7 +13,7 @@ import { allRows, asItems, type EngineBatch, itemsOf, someRows } from './rows.js
 import { scriptOfThreads, Threads } from './threads.js';
 
 const MAX_THREADS = 16;
-/** For less, starting threads and optimising their code takes longer than they save. */
+/** For a smaller input, starting threads and optimising their code takes longer than they save. */
 const MIN_INPUT_BYTES = 32 * 1024 * 1024;
 /** Without threads: files that are decoded before they are read, and the maximum size of their contents. */
 const AHEAD = 2;
@@ -32,7 +32,7 @@ export interface EngineOptions {
 export interface PlanReader {
   /** As the option of the engine. Of several readers, the lowest counts. */
   readonly workers?: number | undefined;
-  /** Whether it only reads posts on the main thread: for such readers alone, there are no threads. */
+  /** Whether it only reads posts on the main thread. No threads start where all readers do. */
   readonly isHere?: boolean;
   /** The fields that it needs. */
   readonly fields?: Partial<Fields> | undefined;

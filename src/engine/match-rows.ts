@@ -53,7 +53,7 @@ class MatchedPosts {
     this.#fields = fields;
     this.#matcher = matcher;
     this.#withTags = withTags;
-    // Memory that is not written to takes none. It may be transferred, so it is its own.
+    // The system gives memory only for pages that are written. Not from Node's pool: it may be transferred.
     this.#out = Buffer.allocUnsafeSlow(bytes.length + Math.ceil(bytes.length / EXPECTED_PART));
   }
 

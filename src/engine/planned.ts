@@ -40,7 +40,7 @@ export function stageFlow<In, Out>(
 /**
  * Several sources as one flow.
  *
- * @param open Reads them where there is no plan that the engine can run.
+ * @param open Reads the sources where the engine cannot run a plan of them all.
  * @param join Says in which order the files of sources of whole files come.
  */
 export function joinedFlow<T>(

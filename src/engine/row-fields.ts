@@ -12,7 +12,7 @@ export const ROW_ID_INTS = 1 + SHOWN_INTS;
 /** Most posts share and quote no other. */
 const IDS_A_POST = 2;
 
-/** What crosses from one thread to another; `numbers` is transferred. */
+/** The fields as they are sent from one thread to another; `numbers` is transferred. */
 export interface RowFieldsData {
   readonly count: number;
   readonly numbers: Uint32Array;

@@ -8,9 +8,9 @@ import type { ChunkTask, ThreadReply, WorkerStart } from './messages.js';
 import type { StoredFile } from './plan.js';
 import { EngineThread } from './thread.js';
 
-/** Files that a thread decodes or holds: the next is ready when one is written. */
+/** How many files a thread decodes or holds, so that the next one is ready when one is written. */
 const FILES_A_THREAD = 2;
-/** What the main thread has of each post of a file that a thread holds: fields, rows and ranges. */
+/** The memory of fields, rows and ranges that the main thread has for each post of a file that a thread holds. */
 const BYTES_A_POST = 64;
 /** Content of files that all threads may hold, and what belongs to its posts. A single file may be larger. */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
@@ -31,8 +31,8 @@ export class Threads {
   readonly #workerStart: WorkerStart;
   readonly #threads: EngineThread[] = [];
   /**
-   * In the order of the files. A later file never takes the place of an earlier one: the reader waits for
-   * that before it frees others.
+   * In the order of the files. A later file never takes the place of an earlier one: the reader waits for the earlier
+   * one before it frees others.
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;

@@ -1,6 +1,6 @@
 import { WakeUp } from '../wait.js';
 
-/** Items, and the state of the producers as they were taken. */
+/** Items, and the state that the producers had when the items were taken. */
 export interface Taken<T, S> {
   readonly items: readonly T[];
   readonly state: S;

@@ -5,16 +5,16 @@ interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
-/** What flows, operators and sinks were made of: streams and generators of the caller, or others of them. */
+/** What each flow, operator or sink was made of: streams and generators of the caller, or other flows and stages. */
 const held = new WeakMap<object, readonly unknown[]>();
-/** Streams that cannot end the process, and the error of each that has failed. */
+/** Streams whose failure does not end the process, and the error of each that has failed. */
 const guarded = new WeakMap<object, { error?: unknown }>();
 /** Sources that were closed, most of them after they were read to their end. */
 const closed = new WeakSet<object>();
 
 /**
- * Remembers what a flow, an operator or a sink was made of, so that `closeHeld` finds it there before
- * anything is opened. From now on, a stream among it that fails does not end the process.
+ * Remembers what a flow, an operator or a sink was made of, so that `closeHeld` can close it before anything
+ * is opened. From now on, the process goes on when one of these streams fails.
  */
 export function hold<Holder extends object>(holder: Holder, parts: readonly unknown[]): Holder {
   held.set(holder, parts);

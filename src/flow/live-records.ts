@@ -8,12 +8,12 @@ import type { Batches } from './flow.js';
 import { framed } from './framed.js';
 
 /**
- * The heartbeats of some hours. More line ends at once do not count as heartbeats, because checking every byte of a large
- * block takes far longer than inflating it.
+ * The most bytes of heartbeats that are recognised at once: those of some hours. Checking every byte of a larger block
+ * would take far longer than inflating it.
  */
 const MAX_HEARTBEAT_BYTES = 4096;
 
-/** Bytes of a record that is too large that are skipped, before the stream counts as damaged. */
+/** How many bytes of a record that is too large are skipped before the stream counts as damaged. */
 const MAX_SKIPPED_BYTES = 64 * 1024 * 1024;
 
 /** A live gzip response: the chunks that arrive together come as one array. */

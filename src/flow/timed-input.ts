@@ -9,7 +9,7 @@ export class TimedInput<T> {
   }
 
   /**
-   * The next value; `late` where it does not come until that time of `performance.now()`: a later call gets it.
+   * The next value, or `late` where it has not come by that time of `performance.now()`: a later call then gets it.
    *
    * @param time Without it, the value is waited for without end.
    */

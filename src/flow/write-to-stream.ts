@@ -18,7 +18,7 @@ interface Emitter extends EventEmitter, StreamSink<unknown> {
   readonly abort?: (error: unknown) => unknown;
 }
 
-/** The error of a stream of Node that was written to; its words for `null` do not say what to do. */
+/** The error to throw for one of a Node stream that was written to: Node's message about `null` does not say what to do. */
 export function writeError(error: unknown): unknown {
   if (!isNodeError(error, 'ERR_STREAM_NULL_VALUES')) return error;
   const advice = 'Leave it out before the stream: filter(item => item !== null)';

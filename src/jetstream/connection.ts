@@ -104,18 +104,18 @@ export class JetStreamConnection {
       this.#endedBy ??= error;
       void this.close();
     };
-    // That of the caller has other users, and the client has no end of its messages about itself but its own.
+    // Not for the caller's connection: other code may use it, and `status()` ends only with the connection.
     if (access.connection === undefined) {
       refusedLogin(nats).then(endedBy);
       void this.#watchDenials();
     }
     nats.closed().then(error => {
-      // The client does not say so of a connection that its user has closed.
+      // For a connection that the caller has closed, the client gives no error.
       endedBy(access.connection === undefined ? error : closedByCaller(run, error));
     });
   }
 
-  /** The error of a request that the login has no permission for, where the client tells nobody who sent it. */
+  /** Why the login may not send a request with this subject: the client itself does not reject such a request. */
   denial(subject: string): Error | undefined {
     const denied = [...this.#denials].find(([denied]) => denied.includes(subject));
     return denied?.[1];

@@ -42,9 +42,9 @@ const COMPRESSIONS: Readonly<Record<BatchCompression, Compression>> = {
   zstd: { kind: 'zstd' },
 };
 
-/** The size of the headers that do not depend on items, and of the protocol line, at most. */
+/** The maximum size of the protocol line and of the headers that do not depend on items. */
 const OVERHEAD_BYTES = 1 << 10;
-/** What the length of an item and separators add to the headers, at most. */
+/** The maximum that the length of an item and separators add to the headers. */
 const BYTES_PER_ITEM = 32;
 
 const LINE_FEED = Buffer.from('\n');

@@ -261,7 +261,7 @@ class MessageReader {
   async #request(): Promise<ConsumerMessages> {
     this.#consumer ??= await this.#makeConsumer();
     return this.#consumer.fetch({
-      // No `max_bytes`: it ends a request without a word, which is noticed by missed heartbeats only.
+      // No `max_bytes`: servers end such a request without a message, so that the client only notices missing heartbeats.
       max_messages: this.#requested,
       expires: EXPIRES_MS,
       idle_heartbeat: HEARTBEAT_MS,

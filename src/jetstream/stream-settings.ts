@@ -108,8 +108,8 @@ export function countSubjects(
 /**
  * The number of the subject that a post goes to: by a checksum of its id, so all posts of an id are on one subject.
  *
- * @param count Of the subjects of all topics.
- * @param topic Of how many topics, the number of its own.
+ * @param count How many subjects all topics have together.
+ * @param topic The number of the post's topic, of `topics`.
  */
 export function subjectNumber(id: string, count: number, topic = 0, topics = 1): number {
   const each = count / topics;
@@ -266,7 +266,7 @@ export async function findStream(
   return streamOf(info, subjects);
 }
 
-/** Of a stream that drops messages once they were read, others would take them away. */
+/** Refuses a stream that drops messages once they are read: other readers would take messages away. */
 function mustKeep(call: string, { name, retention }: StreamConfig): void {
   if (retention !== 'limits') throw differs(call, name, [`retention is ${retention}, not limits`]);
 }

@@ -11,7 +11,10 @@ import { withStorageError } from '../storage/storage-error.js';
 const MAX_FILE_BYTES = 64 * 1024;
 
 const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
-/** The time of a connection, and when its request was sent where that was later. A part of a time would be another time. */
+/**
+ * A line: the time of a connection, and when its request was sent, where that was later. It must match as a whole,
+ * because a time that was cut could be read as another time.
+ */
 const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
 /**

@@ -109,7 +109,7 @@ function messageOf(record: Buffer): InStreamMessage | undefined {
   }
 }
 
-/** Rather than cut short. */
+/** Whether the bytes are corrupt, and not only cut short. */
 function isCorrupt(error: MillraceError): boolean {
   const { cause } = error;
   const short = cause instanceof Error && 'code' in cause && cause.code === 'Z_BUF_ERROR';

@@ -52,7 +52,7 @@ class Pace {
 
 /** How often the clock is read while minutes are too recent. */
 const WAIT_STEP_MS = SECOND;
-/** A connection whose request is sent this much after its time was stored counts from the sending. */
+/** A connection counts from when its request is sent, where that is more than this after its time was stored. */
 const MAX_OPENING_MS = SECOND / 4;
 /** Refusals in a row, such as 406, that are retried. */
 const MAX_REFUSALS = 5;
@@ -175,8 +175,8 @@ async function tryRange(
 }
 
 /**
- * Makes one connection, and stores what comes by it. Its time counts against the limit from before it is made, or
- * from when its request is sent where that takes long.
+ * Makes one connection, and stores what it delivers. The connection counts against the limit from `at`, or from when
+ * its request is sent, where that takes long.
  *
  * @param at the time of the connection
  */

@@ -71,7 +71,7 @@ interface MachineOptions {
   readonly maxRangeBytes?: number;
 }
 
-/** Estimates stop at plans of more connections and waits. */
+/** `leftMs` gives no estimate where more connections and waits than this are left. */
 const MAX_STEPS = 2_000;
 
 /**
@@ -93,7 +93,7 @@ export class ReplayMachine {
   readonly #timings: ReplayTimings;
   readonly #rates: readonly Rate[];
   readonly #maxRangeBytes: number;
-  /** Of the last range that a final message confirmed. */
+  /** Bytes for each millisecond of the last range that a final message confirmed. */
   #bytesPerMs = 0;
   #open: readonly OpenRange[];
   #gaps: readonly ReplayGap[];

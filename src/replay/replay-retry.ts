@@ -12,7 +12,7 @@ export function connectFailure(error: unknown, maxRetryAfterMs: number): Connect
   if (!(error instanceof MillraceError) || error instanceof StorageError) return 'fatal';
   if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';
   if (isFinalStatus(error) || (error.retryAfterMs ?? 0) > maxRetryAfterMs) return 'fatal';
-  // Others may add rules at any time, but the answer says what is wrong, and connections are few.
+  // Somebody may add rules at any time. But the response says what is missing, and each retry uses up a connection.
   if (error.status === 406 && /\bno rules\b/i.test(error.body)) return 'fatal';
   if (namesDates(error)) return 'dates refused';
   return error.status === 429 ? 'rate limited' : 'refused';

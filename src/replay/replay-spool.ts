@@ -7,7 +7,7 @@ const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
 /** Bytes that may wait for the disk before `add` waits, too. */
 const MAX_PENDING_BYTES = 8 * 1024 * 1024;
-/** The records were within the limits of the stream. */
+/** The records are framed a second time here: the limits were checked when they arrived. */
 const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**

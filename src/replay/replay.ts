@@ -132,8 +132,8 @@ export const REPLAY_OPTIONS = {
  * and server errors it requests the missing minutes again, within 5 connections in 5 minutes.
  *
  * A connection requests 16 minutes at first, and twice as many while all goes well, so that a day takes at
- * most seven connections and five days nine; see `maxDisk`. Its activities are delivered only when the service has confirmed them in its final message, so a crash never leaves
- * incomplete minutes that look complete. Until then they wait in memory, then on disk: the service is
+ * most seven connections and five days nine; see `maxDisk`. Its activities are delivered only when the service
+ * has confirmed them in its final message, so a crash never leaves incomplete minutes that look complete. Until then they wait in memory, then on disk: the service is
  * read at its own speed, however slow the consumer is. Activities come in the order of the stream,
  * except for those that were requested again.
  *

@@ -360,7 +360,7 @@ export class Service extends Server {
     return others === undefined ? posts : new JoinedArchive(posts, others);
   }
 
-  /** The posts besides the exact ones; undefined if there are no others. */
+  /** The posts besides the exact ones; undefined where the service has only exact ones. */
   async #openOthers(format: Format | undefined): Promise<Archive | undefined> {
     const { archive, seed, postsPerMinute } = this.#settings;
     if (typeof archive === 'string') return openFolderArchive(archive, { format });

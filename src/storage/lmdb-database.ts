@@ -138,7 +138,7 @@ function whyRefused(root: Root): unknown {
   }
 }
 
-/** What lmdb rejects the transactions with whose commit has failed. The reason is another promise, which rejects with it. */
+/** The error of lmdb for each transaction whose commit has failed. `commitError` rejects with the reason. */
 interface CommitError {
   readonly commitError: Promise<never>;
 }
@@ -147,7 +147,7 @@ function isCommitError(error: unknown): error is CommitError {
   return typeof error === 'object' && error !== null && 'commitError' in error;
 }
 
-/** Why the commit has failed. Handles the rejection, too, which would end the process. */
+/** Why the commit has failed. Also handles the rejection of `commitError`, which would end the process. */
 async function commitErrorOf(ended: readonly PromiseSettledResult<unknown>[]): Promise<unknown> {
   for (const result of ended)
     if (result.status === 'rejected' && isCommitError(result.reason))

@@ -21,8 +21,8 @@ type Lmdb = typeof import('lmdb');
 
 const FILE = 'data.mdb';
 /**
- * Codes of a link that may fail: another process was faster; or the file system has no links, for which Windows has
- * EISDIR, or allows one name for each file (EMLINK), and LMDB creates the file itself.
+ * Codes with which linking may fail: another process has made the file first; or the file system has no links (on
+ * Windows EISDIR) or allows one name for each file (EMLINK), and LMDB then creates the file itself.
  */
 const LINK_MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
 
@@ -52,8 +52,9 @@ export async function openLmdb(
 }
 
 /**
- * Gives the file of an empty database its name once it is on disk: LMDB syncs a new file with the first transaction, and
- * refuses it if a power cut before that has taken a half. Another process may do the same meanwhile.
+ * Creates an empty database under another name, and gives the file its name once it is on disk. LMDB itself syncs a new
+ * file only with the first transaction, and refuses a file of which a power cut before that has left a part. Another
+ * process may create the database meanwhile.
  */
 async function create(lmdb: Lmdb, folder: string): Promise<void> {
   const aside = await mkdtemp(path.join(folder, 'new-'));
@@ -77,7 +78,7 @@ function open(lmdb: Lmdb, folder: string, readOnly: boolean): RootDatabase<Buffe
     readOnly,
     encoding: 'binary',
     keyEncoding: 'binary',
-    // Its batches of an event turn have a promise of their own, whose rejection nothing handles.
+    // With it, lmdb makes a promise for the transactions of each event turn, and nothing would handle its rejection.
     eventTurnBatching: false,
     // The default writes the root before the pages are synced. A power cut can leave a root that counts pages
     // which the file does not have.
@@ -141,7 +142,7 @@ function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: num
   const { size } = fstatSync(handle);
   if ((newest.readBigUInt64LE(LAST_PAGE_AT) + 1n) * BigInt(pageSize) <= BigInt(size)) return true;
   if (hasAllPages(handle, newest, pageSize, size)) return true;
-  // Another process may have used the pages again since: then it has a newer root.
+  // Another process may have reused these pages since: it has then written a newer root.
   const [one, other] = [metaAt(handle, 0), metaAt(handle, pageSize)];
   if (one === undefined || other === undefined) return false;
   const isNewer = txnOf(one) > txnOf(newest) || txnOf(other) > txnOf(newest);
@@ -229,13 +230,13 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
 const LOCK_BYTES = 8_000;
 /** For a lock file and a new database: four pages of up to 16 KiB. */
 const ROOM_BYTES = 65_536;
-/** What LMDB has open of a database at the same time, and one more. */
+/** How many files of a database LMDB has open at the same time, and one more. */
 const DESCRIPTORS = 4;
 
 /**
- * Does what opening an LMDB database needs, so that what fails is an error of Node: lmdb ends the process with SIGSEGV
- * where a call fails after it has opened the file, and a lock file in memory ends it with SIGBUS where a full disk has no
- * room for it.
+ * Tries the system calls with which LMDB opens a database, so that a failure is an error of Node: lmdb ends the process
+ * with SIGSEGV where a call fails after it has opened the file, and with SIGBUS where a full disk has no room for the
+ * lock file, which is mapped into memory.
  *
  * @param folder one that exists
  * @throws Error of Node

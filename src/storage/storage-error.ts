@@ -11,7 +11,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file is where a folder is needed: choose another path',
-  // Of a folder to be made, or of a file that another process, or a name in another case, made meanwhile.
+  // A folder was to be made here, or another process, or a path in other letter case, has made a file meanwhile.
   EEXIST: 'Something else has that name: choose another path',
   ELOOP: 'A symbolic link has that name: choose another path',
   ENAMETOOLONG: 'The name is too long: choose another path',
@@ -19,7 +19,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EIO: 'Check the disk',
 };
 
-/** What differs where a file is only read. */
+/** The advice that is another one where a file is only read. */
 const READING_ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'Allow this user to read there, or choose another path',
   EPERM: 'Allow this user to read there, or choose another path',

@@ -170,7 +170,7 @@ export function postRowWriter(
 export interface ItemWriter<C extends Cells> {
   readonly out: C;
   /**
-   * Returns `false`, and has written nothing, for an item that is no post.
+   * Returns `false`, and has written nothing, for anything but a post.
    *
    * @throws DataError for a value that does not fit its column.
    */

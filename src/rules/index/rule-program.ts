@@ -148,8 +148,8 @@ const COMPARED = 4;
 const WORD_STEP = 8;
 
 /**
- * A test that words are adjacent: their numbers, and where there are no words, or punctuation is part of the phrase,
- * the clause. The words must be in the lexicon.
+ * A test that words are adjacent: their numbers, and the clause, where it has no words or its punctuation is part of the
+ * phrase. The words must be in the lexicon.
  */
 function sequenceTest(
   clause: Clause,

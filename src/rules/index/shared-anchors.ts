@@ -33,7 +33,7 @@ const STATE_INTS = 6;
 const MIN_POSTS = 1_000;
 /** A review takes as long as some hundred posts for each thousand rules. */
 const RULES_A_POST = 16;
-/** Each review comes after so many times as many posts as the one before. */
+/** The factor by which the number of posts grows from one review to the next. */
 const GROWTH = 4;
 
 export function anchoringOf(index: SharedIndex): Anchoring {

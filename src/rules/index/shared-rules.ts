@@ -216,5 +216,5 @@ export class SharedMatcher {
   }
 }
 
-/** One post of so many is counted: writing to memory that other threads read takes time. */
+/** One of this number of posts is counted: writing to memory that other threads read takes time. */
 const COUNTED = 4;

@@ -80,7 +80,7 @@ export class Compliance {
     return this.#injected.within(window).map(({ at, json }) => ({ at, json }));
   }
 
-  /** @internal Replaces the injected events. Nothing is sent. @throws OptionError for what is no event. */
+  /** @internal Replaces the injected events. Nothing is sent. @throws OptionError for anything but an event. */
   replace(events: readonly KeptEvent[] = []): void {
     const injected = new InjectedEvents();
     for (const { at, json } of events) injected.add(json, at);

@@ -54,7 +54,7 @@ export class PostsArchive extends BlockArchive {
   }
 }
 
-/** All posts as one block, indexed anew after a change. */
+/** All posts as one block, which is indexed again after a change. */
 class PostBlock implements BlockStore {
   readonly #posts: Posts;
   readonly #format: Format;
