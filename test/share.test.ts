@@ -155,12 +155,8 @@ describe('a share', () => {
       expect(() => shareOf('x', { MILLRACE_SHARE: text })).toThrow(OptionError);
       expect(() => account({}, { MILLRACE_SHARE: text })).toThrow('MILLRACE_SHARE');
     }
-    for (const share of [
-      { index: 0, of: 1 },
-      { index: 2, of: 1 },
-      { index: 1 },
-      '1/2',
-    ] as never[]) {
+    for (const given of [{ index: 0, of: 1 }, { index: 2, of: 1 }, { index: 1 }, '1/2']) {
+      const share = unchecked(given);
       expect(() => localFiles('x', { share })).toThrow(OptionError);
       expect(() => account({ share })).toThrow(OptionError);
     }

@@ -196,7 +196,7 @@ describe('addresses', () => {
   });
 
   it('are allowed by a list only', () => {
-    const options = { insecureOrigins: 'http://millrace:8080' as unknown as string[] };
+    const options = { insecureOrigins: unchecked<string[]>('http://millrace:8080') };
     expect(errorOf(() => account(options, {})).option).toBe('insecureOrigins');
     const variables = { MILLRACE_INSECURE_ORIGINS: 'http://a.test/x' };
     const { option, message } = errorOf(() => account({}, variables));

@@ -41,6 +41,7 @@ import {
 } from '../rules/match/arbitrary-matching-post.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 // Threads run the compiled script: build first.
 
@@ -76,11 +77,11 @@ async function run(
   const out = await temporaryFolder();
   let progress: ProgressCounts | undefined;
   const posts = [...before, matching, ...after].reduce<AsyncIterable<Activity>>(
-    (flow, step) => step(flow as never),
+    (flow, step) => step(unchecked(flow)),
     activities()(jsonLines()(gunzip()(localFiles(paths)))),
   );
-  const items = isRouted ? routeByTag()(posts as never) : posts;
-  const error = await pipeline(items as never, sink(out, workers) as never, {
+  const items = isRouted ? routeByTag()(unchecked(posts)) : posts;
+  const error = await pipeline(unchecked(items), unchecked(sink(out, workers)), {
     progress: counts => {
       progress = counts;
     },
@@ -208,7 +209,7 @@ describe('rules of a list, for stored files', () => {
             [rules, 2],
           ] as const)
             results.push(
-              await run(paths, matchRules(list as never, { dropUnmatched }), workers, {
+              await run(paths, matchRules(unchecked(list), { dropUnmatched }), workers, {
                 before: steps[first]!(),
                 isRouted,
                 sink: SINKS[kind](isRouted),
@@ -295,7 +296,7 @@ describe('rules of a list, for stored files', () => {
     expect(Plan.of(once)?.isComplete).toBe(true);
     expect(Plan.of(matchRules(compileRules(RULES))(posts))).toBeUndefined();
     expect(Plan.of(matchRules(RULES)(once))).toBeUndefined();
-    expect(Plan.of(matchRules(RULES)(routeByTag()(posts as never) as never))).toBeUndefined();
+    expect(Plan.of(matchRules(RULES)(unchecked(routeByTag()(unchecked(posts)))))).toBeUndefined();
     expect(Plan.of(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
   });
 
@@ -363,7 +364,7 @@ describe('rules of a list, for stored files', () => {
       [compileRules(RULES), 0],
       [RULES, 2],
     ] as const) {
-      const { contents, error } = await run(paths, matchRules(list as never), workers, { sink });
+      const { contents, error } = await run(paths, matchRules(unchecked(list)), workers, { sink });
       expect(error).toBeUndefined();
       const read: Record<string, unknown> = {};
       for (const [name, text] of Object.entries(contents!)) {

@@ -2,7 +2,7 @@ import { checkValue, required, special } from '../../check.js';
 import type { RuleNode } from '../tree.js';
 import type { Problem } from './problem.js';
 import { readClause } from './read-clause.js';
-import { CLOSE, COLON, type Draft, MAX_PROBLEMS, MINUS, OPEN, Reader } from './reader.js';
+import { CLOSE, COLON, type Draft, MAX_PROBLEMS, MINUS, OPEN, RuleReader } from './reader.js';
 import { isSpace, wordEnd } from './rule-characters.js';
 import {
   badInput,
@@ -45,7 +45,7 @@ export function parseRule(text: string): ParsedRule {
 
 /** The readable parts of a rule; `undefined` if there are none. */
 export function parseDraft(text: string): { draft: Draft | undefined; problems: Problem[] } {
-  const reader = new Reader(text);
+  const reader = new RuleReader(text);
   if (text.length > MAX_CHARACTERS) {
     const characters = countCharacters(text);
     if (characters > MAX_CHARACTERS) reader.report(tooLong(text, characters));
@@ -73,7 +73,7 @@ interface Group {
 }
 
 /** One loop with an explicit stack of groups: deep nesting cannot exhaust the call stack. */
-function readRule(reader: Reader): Draft | undefined {
+function readRule(reader: RuleReader): Draft | undefined {
   const { text, problems } = reader;
   let group = openGroup(-1, -1, undefined);
   let minus = -1;
@@ -134,7 +134,7 @@ function branchOf({ nodes, nodesStart, end }: Group): Draft | undefined {
   return nodes.length <= 1 ? nodes[0] : { kind: 'and', nodes, start: nodesStart, end };
 }
 
-function readOr(reader: Reader, group: Group, start: number): void {
+function readOr(reader: RuleReader, group: Group, start: number): void {
   const branch = branchOf(group);
   if (branch === undefined) {
     const span = { start, end: start + 2 };
@@ -147,7 +147,7 @@ function readOr(reader: Reader, group: Group, start: number): void {
 }
 
 /** The node of a group that ends at `end`, at a parenthesis or with the text. */
-function nodeOf(reader: Reader, group: Group, end: number): Draft {
+function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
   const { branches } = group;
   const branch = branchOf(group);
   if (branch !== undefined) {
@@ -167,7 +167,7 @@ function nodeOf(reader: Reader, group: Group, end: number): Draft {
   return { kind: 'or', nodes: branches, start: group.start, end };
 }
 
-function closeGroup(reader: Reader, group: Group, outer: Group, close: number): Group {
+function closeGroup(reader: RuleReader, group: Group, outer: Group, close: number): Group {
   const node = nodeOf(reader, group, close);
   // A group that is never closed ends with the text.
   const end = Math.min(close + 1, reader.text.length);
@@ -177,7 +177,7 @@ function closeGroup(reader: Reader, group: Group, outer: Group, close: number): 
 }
 
 /** Closes open groups at the end of the text. */
-function finish(reader: Reader, innermost: Group): Draft {
+function finish(reader: RuleReader, innermost: Group): Draft {
   const { text, problems } = reader;
   let group = innermost;
   // An unclosed phrase includes all following parentheses.
@@ -208,7 +208,7 @@ function isNegation(text: string, at: number): boolean {
   );
 }
 
-function skipMinus(reader: Reader, start: number): Draft {
+function skipMinus(reader: RuleReader, start: number): Draft {
   const { text } = reader;
   const span = { start, end: reader.at };
   const rest = { start, end: wordEnd(text.slice(0, start + MAX_CHARACTERS), reader.at) };

@@ -2,7 +2,7 @@ import { deprecatedOperators } from '../operators/deprecated-operators.js';
 import { operatorNames, operators } from '../operators/operators.js';
 import type { OperatorName, TextClause } from '../tree.js';
 import { readValue } from './read-value.js';
-import { CLOSE_BRACKET, COLON, type Leaf, OPEN_BRACKET, QUOTE, type Reader } from './reader.js';
+import { CLOSE_BRACKET, COLON, type Leaf, OPEN_BRACKET, QUOTE, type RuleReader } from './reader.js';
 import { isWordStart, startsWord, wordEnd } from './rule-characters.js';
 import {
   at,
@@ -21,7 +21,7 @@ import { deprecated } from './value-problems.js';
  * Reads one clause, which starts with anything except white space, a parenthesis or `OR`. Text that
  * cannot be read is reported and skipped.
  */
-export function readClause(reader: Reader): Leaf {
+export function readClause(reader: RuleReader): Leaf {
   const { text, at: start, unit } = reader;
   if (startsWord(text, start)) return readWord(reader);
   if (unit === QUOTE) return readPhrase(reader);
@@ -53,7 +53,7 @@ function isNameStart(unit: number): boolean {
   return isWordStart(unit) || unit === UNDERSCORE;
 }
 
-function readWord(reader: Reader): Leaf {
+function readWord(reader: RuleReader): Leaf {
   const { text, at: start } = reader;
   const end = wordEnd(text, start + 1);
   reader.at = end;
@@ -63,7 +63,7 @@ function readWord(reader: Reader): Leaf {
   return { kind: 'keyword', text: word, start, end };
 }
 
-function readPrefixed(reader: Reader, kind: TextClause['kind']): Leaf {
+function readPrefixed(reader: RuleReader, kind: TextClause['kind']): Leaf {
   const { text, at: start } = reader;
   const end = wordEnd(text, start + 2);
   reader.at = end;
@@ -71,7 +71,7 @@ function readPrefixed(reader: Reader, kind: TextClause['kind']): Leaf {
   return { kind, text: text.slice(start + 1, end), start, end };
 }
 
-function readPhrase(reader: Reader): Leaf {
+function readPhrase(reader: RuleReader): Leaf {
   const start = reader.at;
   const text = reader.readQuoted();
   if (text === undefined) return reader.unread(start);
@@ -85,7 +85,7 @@ function readPhrase(reader: Reader): Leaf {
   return { kind: 'phrase', text, start, end: reader.at };
 }
 
-function readProximity(reader: Reader, start: number, text: string): Leaf {
+function readProximity(reader: RuleReader, start: number, text: string): Leaf {
   const tilde = reader.at;
   reader.at = wordEnd(reader.text, tilde + 1);
   const end = reader.at;
@@ -118,20 +118,20 @@ function readProximity(reader: Reader, start: number, text: string): Leaf {
 }
 
 /** Skips a clause with a colon that does not follow the name of an operator. */
-function skipColon(reader: Reader, start: number): Leaf {
+function skipColon(reader: RuleReader, start: number): Leaf {
   refuseColon(reader, start, 'a colon may only follow the name of an operator');
   return reader.unread(start);
 }
 
 /** Reports the colon at the reader's place, and skips its clause; quotes around it from `start` on may be meant. */
-function refuseColon(reader: Reader, start: number, explanation: string): void {
+function refuseColon(reader: RuleReader, start: number, explanation: string): void {
   const colon = reader.at;
   reader.skipRun();
   const fix = quoting(reader.text, { start, end: reader.at });
   reader.report(cannotParse({ start: colon, end: colon + 1 }, ':', explanation, fix));
 }
 
-function skipBracket(reader: Reader): Leaf {
+function skipBracket(reader: RuleReader): Leaf {
   const { text, at: start, unit } = reader;
   reader.at++;
   if (unit === CLOSE_BRACKET && reader.openBrackets > 0) {
@@ -148,7 +148,7 @@ function skipBracket(reader: Reader): Leaf {
 }
 
 /** Continues at the colon after the word that starts at `start`. */
-function readOperator(reader: Reader, start: number): Leaf {
+function readOperator(reader: RuleReader, start: number): Leaf {
   const { text, at: colon } = reader;
   const written = text.slice(start, colon);
   const name = operatorNames.get(written);
@@ -160,7 +160,7 @@ function readOperator(reader: Reader, start: number): Leaf {
   return reader.unread(start);
 }
 
-function readNamed(reader: Reader, start: number, name: OperatorName): Leaf {
+function readNamed(reader: RuleReader, start: number, name: OperatorName): Leaf {
   reader.at++;
   const valueStart = reader.at;
   const value = readValue(reader, name, operators[name].value);
@@ -173,7 +173,7 @@ function readNamed(reader: Reader, start: number, name: OperatorName): Leaf {
   return { kind: 'operator', name, value, start, end: reader.at } as Leaf;
 }
 
-function readDeprecated(reader: Reader, start: number, written: string): Leaf {
+function readDeprecated(reader: RuleReader, start: number, written: string): Leaf {
   const replacement = deprecatedOperators.get(written);
   const span = { start, end: reader.at };
   reader.report(deprecated(written, span, replacement));

@@ -1,5 +1,5 @@
 import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
-import { OPEN_BRACKET, type Reader } from './reader.js';
+import { OPEN_BRACKET, type RuleReader } from './reader.js';
 import { at, badInput, cannotParse, error, suggest } from './syntax-problems.js';
 
 /** The exclusive maximum of radii and sides. */
@@ -8,7 +8,7 @@ const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
 
 /** `[longitude latitude 10mi]`. */
-export function readRadius(reader: Reader, name: OperatorName): PointRadius | undefined {
+export function readRadius(reader: RuleReader, name: OperatorName): PointRadius | undefined {
   const args = readBrackets(reader, name, 'lon lat 10mi');
   const longitude = args?.number();
   const latitude = longitude && args?.number();
@@ -31,7 +31,7 @@ export function readRadius(reader: Reader, name: OperatorName): PointRadius | un
 }
 
 /** `[west south east north]`. */
-export function readBox(reader: Reader, name: OperatorName): BoundingBox | undefined {
+export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | undefined {
   const args = readBrackets(reader, name, 'west south east north');
   const w = args?.number();
   const s = w && args?.number();
@@ -69,13 +69,13 @@ interface Located extends Span {
 
 /** The arguments in brackets, which are separated by spaces, read one by one. */
 class Arguments {
-  readonly #reader: Reader;
+  readonly #reader: RuleReader;
   readonly #tokens: readonly (Span & { readonly text: string })[];
   readonly #close: number;
   readonly #form: string;
   #next = 0;
 
-  constructor(reader: Reader, open: number, close: number, form: string) {
+  constructor(reader: RuleReader, open: number, close: number, form: string) {
     this.#reader = reader;
     this.#close = close;
     this.#form = form;
@@ -136,7 +136,7 @@ class Arguments {
   }
 }
 
-function readBrackets(reader: Reader, name: OperatorName, form: string): Arguments | undefined {
+function readBrackets(reader: RuleReader, name: OperatorName, form: string): Arguments | undefined {
   const { text, at: open } = reader;
   if (reader.unit !== OPEN_BRACKET) {
     reader.skipRun();
@@ -160,7 +160,7 @@ function readBrackets(reader: Reader, name: OperatorName, form: string): Argumen
   return new Arguments(reader, open, close, form);
 }
 
-function isOnEarth(reader: Reader, longitude: Located, latitude: Located): boolean {
+function isOnEarth(reader: RuleReader, longitude: Located, latitude: Located): boolean {
   const tooFar = Math.abs(longitude.value) > 180;
   const tooHigh = Math.abs(latitude.value) > 90;
   if (tooFar)

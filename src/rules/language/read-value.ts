@@ -4,7 +4,7 @@ import type { ValueKind } from '../operators/operator.js';
 import type { HasValue, IsValue, OperatorName, OperatorValues, Span } from '../tree.js';
 import { countryCodes, languageCodes } from './iso-codes.js';
 import { readBox, readRadius } from './read-geo.js';
-import { CLOSE, OPEN, QUOTE, type Reader } from './reader.js';
+import { CLOSE, OPEN, QUOTE, type RuleReader } from './reader.js';
 import { isSpace, startsWord, wordEnd } from './rule-characters.js';
 import { badInput } from './syntax-problems.js';
 import {
@@ -22,7 +22,11 @@ import {
 type Value = OperatorValues[OperatorName];
 
 /** Reads the value after `name:`. Reports a value that cannot be read and returns `undefined`. */
-export function readValue(reader: Reader, name: OperatorName, kind: ValueKind): Value | undefined {
+export function readValue(
+  reader: RuleReader,
+  name: OperatorName,
+  kind: ValueKind,
+): Value | undefined {
   if (kind === 'radius' || kind === 'box') {
     if (isMissing(reader, name)) return undefined;
     return kind === 'radius' ? readRadius(reader, name) : readBox(reader, name);
@@ -33,7 +37,12 @@ export function readValue(reader: Reader, name: OperatorName, kind: ValueKind): 
   return convert(reader, kind, written, { start, end: reader.at });
 }
 
-function convert(reader: Reader, kind: ValueKind, written: string, span: Span): Value | undefined {
+function convert(
+  reader: RuleReader,
+  kind: ValueKind,
+  written: string,
+  span: Span,
+): Value | undefined {
   switch (kind) {
     case 'id':
       if (/^\d+$/.test(written)) return written;
@@ -76,7 +85,7 @@ function convert(reader: Reader, kind: ValueKind, written: string, span: Span): 
 }
 
 function toCount(
-  reader: Reader,
+  reader: RuleReader,
   written: string,
   span: Span,
 ): OperatorValues['listed_count'] | undefined {
@@ -91,7 +100,7 @@ function toCount(
 }
 
 /** A word or a quoted text. */
-function readPlain(reader: Reader, name: OperatorName, kind: ValueKind): string | undefined {
+function readPlain(reader: RuleReader, name: OperatorName, kind: ValueKind): string | undefined {
   const { text, at: start } = reader;
   if (isMissing(reader, name)) return undefined;
   const unit = reader.unit;
@@ -110,7 +119,7 @@ function readPlain(reader: Reader, name: OperatorName, kind: ValueKind): string 
   return undefined;
 }
 
-function readQuotedValue(reader: Reader, name: OperatorName): string | undefined {
+function readQuotedValue(reader: RuleReader, name: OperatorName): string | undefined {
   const start = reader.at;
   const value = reader.readQuoted();
   if (value === undefined || value.trim() !== '') return value;
@@ -119,7 +128,7 @@ function readQuotedValue(reader: Reader, name: OperatorName): string | undefined
   return reader.report(badInput(span, input, `\`${name}:\` needs a value`));
 }
 
-function isMissing(reader: Reader, name: OperatorName): boolean {
+function isMissing(reader: RuleReader, name: OperatorName): boolean {
   const { unit } = reader;
   if (!(Number.isNaN(unit) || isSpace(unit) || unit === OPEN || unit === CLOSE)) return false;
   reader.reportEnd(`\`${name}:\` needs a value right after the colon`);

@@ -18,7 +18,7 @@ export type Draft = Tree<Leaf>;
 export const MAX_PROBLEMS = 100;
 
 /** Reads the text of a rule from left to right and collects its problems. */
-export class Reader {
+export class RuleReader {
   readonly text: string;
   at = 0;
   readonly problems: Problem[] = [];

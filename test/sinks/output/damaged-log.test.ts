@@ -25,6 +25,7 @@ import { tee } from '../../../src/sinks/tee.js';
 import { bySuite } from '../../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk, seeded } from '../../storage/simulated-disk.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import { unchecked } from '../../unchecked.js';
 import {
   bytesOf,
   damagedIn,
@@ -548,16 +549,13 @@ describe('a sink with `damaged`', () => {
     await expect(pipeline(postsOf(file), files(options))).rejects.toThrow(/needs routeByTag/);
     const lines = jsonLines()(localFiles(file));
     await expect(
-      pipeline(lines, csv({ path: to('a.csv'), damaged: damaged() }) as never),
+      pipeline(lines, unchecked(csv({ path: to('a.csv'), damaged: damaged() }))),
     ).rejects.toThrow(/The columns of csv\(\) are of posts/);
   });
 
   it('ends with an error that is not about one record', async () => {
     const file = await stored('a.jsonl', post(1));
-    const promised = {
-      ...{ name: 'x', type: 'string' },
-      value: async () => 'x',
-    } as never;
+    const promised = unchecked({ name: 'x', type: 'string', value: async () => 'x' });
     const run = pipeline(
       postsOf(file),
       csv({ path: to('a.csv'), damaged: damaged(), columns: [promised] }),

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { collect } from '../../src/sinks/collect.js';
+import { usageRows, usageTable } from '../../src/usage/usage-table.js';
+import { json } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+import { acme, REPORT, reportOf, server, span } from './scripted-report.js';
+
+beforeEach(() => server.start());
+afterEach(() => server.stop());
+
+describe('rows of a report', () => {
+  it('are flat, for spreadsheets', async () => {
+    server.script.push(json(REPORT));
+    const rows = await pipeline(usageRows(acme({ timing: impatient() })), collect());
+    expect(
+      rows.map(({ product, period, activities, requests }) => [
+        product,
+        period,
+        activities,
+        requests,
+      ]),
+    ).toEqual([
+      [null, '2024-04', 1200, null],
+      [null, '2024-05', 500, null],
+      ['30day', '2024-04', 700, 70],
+      ['30day', '2024-05', 100, 10],
+      ['power', '2024-04', 600, null],
+      ['power', '2024-05', 400, null],
+    ]);
+    expect(rows[1]).toEqual({
+      publisher: 'posts',
+      product: null,
+      period: '2024-05',
+      fromDate: '202405010000',
+      toDate: '202405151234',
+      activities: 500,
+      requests: null,
+      projected: 1000,
+      threshold: 2000,
+      thresholdOf: 'activities',
+      alert: 1500,
+    });
+    expect(rows.map(({ projected }) => projected)).toEqual([null, 1000, null, 200, null, null]);
+    expect(rows[2]).toMatchObject({ threshold: 15, thresholdOf: 'requests', alert: null });
+    expect(rows[5]).toMatchObject({ threshold: null, thresholdOf: null });
+  });
+
+  it('are by day if the report is', async () => {
+    const days = [span(1, '202404300000', '202405010000'), span(2, '202405010000', '202405020000')];
+    const [publisher] = REPORT.publishers;
+    const report = await reportOf({
+      ...REPORT,
+      bucket: 'day',
+      publishers: [{ ...publisher, used: days, products: [] }],
+    });
+    expect(usageTable(report).map(({ period, projected }) => [period, projected])).toEqual([
+      ['2024-04-30', null],
+      ['2024-05-01', 1000],
+    ]);
+  });
+});
