@@ -2,18 +2,35 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { storedCorpus } from './corpus.js';
-import type { Sample, Study, Work } from './question.js';
+import { type Corpus, secondCorpus, storedCorpus } from './corpus.js';
+import { median } from './measure.js';
+import type { Places, Sample, Study, Work } from './question.js';
 
-const WRITERS = [
-  ['JSON lines, gzip', 'json-lines'],
-  ['CSV, all columns', 'csv'],
-  ['CSV, twelve columns', 'csv-twelve'],
-  ['Parquet, all columns, snappy', 'parquet'],
-  ['Parquet, all columns, gzip', 'parquet-gzip'],
-  ['Parquet, twelve columns', 'parquet-twelve'],
-  ['DuckDB to Parquet, twelve columns, two threads', 'duckdb'],
-] as const;
+/** How often each writes, in turns. */
+const ROUNDS = 5;
+
+interface Writer {
+  readonly name: string;
+  readonly module: string;
+  /** The query of what it wrote; absent for limits. */
+  readonly query?: string;
+}
+
+const WRITERS: readonly Writer[] = [
+  { name: '*limit: two threads that only inflate*', module: 'tables/inflate' },
+  { name: '*limit: two threads that only inflate and deflate, level 6*', module: 'tables/deflate' },
+  { name: 'JSON lines, gzip', module: 'tables/json-lines', query: 'json-lines' },
+  { name: 'CSV, all columns', module: 'tables/csv', query: 'csv' },
+  { name: 'CSV, twelve columns', module: 'tables/csv-twelve', query: 'csv' },
+  { name: 'Parquet, all columns, snappy', module: 'tables/parquet', query: 'parquet' },
+  { name: 'Parquet, all columns, gzip', module: 'tables/parquet-gzip', query: 'parquet' },
+  { name: 'Parquet, twelve columns', module: 'tables/parquet-twelve', query: 'parquet' },
+  {
+    name: 'DuckDB to Parquet, twelve columns, two threads',
+    module: 'tables/duckdb',
+    query: 'parquet',
+  },
+];
 
 interface Asked {
   readonly seconds: number;
@@ -21,51 +38,83 @@ interface Asked {
   readonly followers: number;
 }
 
+/** What a writer wrote, and what a query over it costs. */
+interface Written {
+  readonly bytes: number;
+  readonly asked: Asked | undefined;
+}
+
 /** Stored posts as rows: what it costs to write them, how large they are, and what a query over them costs. */
 export const tables: Study = {
   name: 'tables',
   title: 'Stored posts to CSV and Parquet, and a query over each',
   async run({ quick, places }) {
-    const { files, posts, bytes } = await storedCorpus({ files: quick ? 24 : 144 });
-    const rows: string[] = [];
-    const limit = await child<Sample>('child.js', path.join('tables', 'inflate.js'), {
-      ...{ files, out: places.scratch, posts, compared: false },
-    });
-    const answers = new Set<string>();
-    for (const [name, writer] of WRITERS) {
-      const out = path.join(places.scratch, `tables-${writer}`);
+    const files = quick ? 24 : 144;
+    const rounds = quick ? 1 : ROUNDS;
+    const corpora = [await storedCorpus({ files }), await secondCorpus({ files })];
+    const parts: string[] = [];
+    for (const [index, corpus] of corpora.entries())
+      parts.push(`### Corpus ${index + 1}\n`, await tableOf(corpus, { rounds, places }));
+    return { markdown: parts.join('\n'), charts: [] };
+  },
+};
+
+async function tableOf(
+  { files, posts, bytes }: Corpus,
+  { rounds, places }: { readonly rounds: number; readonly places: Places },
+): Promise<string> {
+  const samples = new Map<Writer, Sample[]>(WRITERS.map(writer => [writer, []]));
+  const written = new Map<Writer, Written>();
+  for (let round = 0; round < rounds; round++)
+    for (const writer of WRITERS) {
+      const out = path.join(places.scratch, 'tables');
       await rm(out, { recursive: true, force: true });
       await mkdir(out, { recursive: true });
       const work: Work = { files, out, posts, compared: false };
-      const written = await child<Sample>('child.js', path.join('tables', `${writer}.js`), work);
-      const asked = await child<Asked>(path.join('tables', 'query.js'), writer, work);
-      answers.add(JSON.stringify([asked.posts, asked.followers]));
-      const cells = [
-        name,
-        Math.round(posts / written.seconds).toLocaleString('en'),
-        written.peakMegabytes.toFixed(0),
-        ((await sizeOf(out)) / 1e6).toFixed(1),
-        (asked.seconds * 1000).toFixed(0),
-      ];
-      rows.push(`| ${cells.join(' | ')} |`);
+      samples.get(writer)?.push(await child<Sample>('child.js', `${writer.module}.js`, work));
+      if (round === 0) written.set(writer, await askedOf(writer, work));
       await rm(out, { recursive: true, force: true });
     }
-    if (answers.size !== 1) throw new Error(`The answers differ: ${[...answers].join(' ')}`);
-    return {
-      markdown: [
-        `${files.length} gzip files, ${posts.toLocaleString('en')} posts, ${(bytes / 1e6).toFixed(0)} MB of JSON, one run each. To inflate`,
-        `them in two threads, and no more, makes ${Math.round(posts / limit.seconds).toLocaleString('en')} posts/s: the limit of each writer. The query,`,
-        'by DuckDB, asks for posts and mean followers by language, best of three; all answers are the same.',
-        '',
-        '| | posts/s | peak MiB | MB | query, ms |',
-        '| --- | ---: | ---: | ---: | ---: |',
-        ...rows,
-        '',
-      ].join('\n'),
-      charts: [],
-    };
-  },
-};
+  const answers = new Set<string>();
+  for (const { asked } of written.values())
+    if (asked !== undefined) answers.add(JSON.stringify([asked.posts, asked.followers]));
+  if (answers.size !== 1) throw new Error(`The answers differ: ${[...answers].join(' ')}`);
+  const perPost = (seconds: number) => ((seconds * 1e6) / posts).toFixed(1);
+  const rows = WRITERS.map(writer => {
+    const all = samples.get(writer) as Sample[];
+    const { bytes: size, asked } = written.get(writer) as Written;
+    const speeds = all.map(({ seconds }) => posts / seconds / 1000);
+    const cells = [
+      writer.name,
+      median(speeds).toFixed(0),
+      `${Math.min(...speeds).toFixed(0)} to ${Math.max(...speeds).toFixed(0)}`,
+      perPost(median(all.map(({ cpuSeconds }) => cpuSeconds))),
+      perPost(median(all.map(({ mainSeconds = Number.NaN }) => mainSeconds))),
+      Math.max(...all.map(({ peakMegabytes }) => peakMegabytes)).toFixed(0),
+      asked === undefined ? '' : (size / 1e6).toFixed(1),
+      asked === undefined ? '' : (asked.seconds * 1000).toFixed(0),
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+  return [
+    `${files.length} gzip files, ${posts.toLocaleString('en')} posts, ${(bytes / 1e6).toFixed(0)} MB of JSON; medians of ${rounds}, in turns; the highest peak.`,
+    'The query, by DuckDB, asks for posts and mean followers by language, best of three; all answers are the same.',
+    '',
+    '| | k posts/s | spread | CPU, µs a post | main thread, µs a post | peak MiB | MB | query, ms |',
+    '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+async function askedOf({ query }: Writer, work: Work): Promise<Written> {
+  const bytes = await sizeOf(work.out);
+  const script = path.join('tables', 'query.js');
+  return {
+    bytes,
+    asked: query === undefined ? undefined : await child<Asked>(script, query, work),
+  };
+}
 
 async function sizeOf(folder: string): Promise<number> {
   const sizes = (await readdir(folder)).map(
