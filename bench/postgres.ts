@@ -89,7 +89,7 @@ export const postgres: Study = {
       return {
         markdown: [
           `${posts.toLocaleString('en')} posts, ${COLUMNS.length} columns, into a table with a primary key; median of ${quick ? 1 : 5}. psql reads a CSV file`,
-          'that is there already. `committed` reads the same file, or gzip files of JSON, and commits every 2,000 rows with its checkpoint. Afterwards, the tables have the same rows.',
+          'that is there already. `committed` reads the same file, or gzip files of JSON, and commits every 5,000 rows with its checkpoint. Afterwards, the tables have the same rows.',
           '',
           '| | posts/s | of psql doing the same | of `COPY` by psql |',
           '| --- | ---: | ---: | ---: |',
