@@ -142,8 +142,8 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
     name: 'first branch only',
     mistake: 'commits the files of the first branch of tee only, with the cursor of all',
     file: 'sinks/output/committer',
-    from: 'of await settleAndSync(…)',
-    to: 'of await settleAndSync(….slice(0, 1))',
+    from: 'const changed = await settleAndSync(…)',
+    to: 'const changed = await settleAndSync(….slice(0, 1))',
     cells: [
       'matrix tee/401-in-the-middle',
       'matrix tee/kill-9-at-random',
