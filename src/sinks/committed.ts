@@ -17,8 +17,9 @@ import { isIncremental } from '../flow/flow-difference.js';
 import { shownTime } from '../flow/progress-text.js';
 import { TimedInput } from '../flow/timed-input.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
+import type { CommittedPlan } from './committed/committed-branch.js';
 import { CommittedLog } from './committed/committed-log.js';
-import { HeldRows, partsOf } from './committed/held-rows.js';
+import { HeldRows, partsOf, type Taken } from './committed/held-rows.js';
 import { cursorOf } from './committed/saved-text.js';
 import { type CommitEnd, Target, type TargetCalls, type WriteRange } from './committed/target.js';
 import { checkDamaged } from './output/damaged-log.js';
@@ -143,15 +144,26 @@ export function committedOn<T, Tx = void>(
   ) as CheckedOptions<T, Tx>;
   if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
   const sink: Sink<T, Committed> = (input, run = {}) => new Run(fs, checked, input, run).result();
-  sinks.add(sink);
+  const { load, write, save, transaction, isRetryable } = checked;
+  const { name, rows, retries, retryWaitMs, waitMs, damaged } = checked;
+  plans.set(sink, {
+    fs,
+    calls: { load, write, save, transaction, isRetryable } as TargetCalls<unknown, unknown>,
+    options: { name, rows, retries, retryWaitMs, waitMs, damaged },
+  });
   return sink;
 }
 
-const sinks = new WeakSet<object>();
+/** `committed`, as `tee` sees it. */
+export interface CommittedSink extends CommittedPlan<unknown, unknown> {
+  readonly fs: FileSystem;
+}
 
-/** Whether a sink keeps a cursor of its own in a target of the caller. */
-export function isCommitted(sink: unknown): boolean {
-  return typeof sink === 'function' && sinks.has(sink);
+const plans = new WeakMap<object, CommittedSink>();
+
+/** What `tee` needs of `committed`; `undefined` for other sinks. */
+export function committedOf(sink: object): CommittedSink | undefined {
+  return plans.get(sink);
 }
 
 type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;
@@ -315,7 +327,7 @@ class Run<T, Tx> {
   }
 
   /** What is left at the end. */
-  #takeLast(): ReturnType<HeldRows<T>['takeAll']> {
+  #takeLast(): Taken<T> {
     if (this.#goesOn && this.#held.isBehind) throw this.#withoutCursor();
     return this.#held.takeAll();
   }
@@ -328,10 +340,10 @@ class Run<T, Tx> {
     );
   }
 
-  async #commit(taken: Parameters<Target<T, Tx>['commit']>[0], isLast: boolean): Promise<void> {
+  async #commit(taken: Taken<T>, isLast: boolean): Promise<void> {
     const started = performance.now();
     const damaged = await this.#log?.commit(isLast ? undefined : taken.cursor);
-    await this.#target.commit(taken, { isLast, damaged });
+    await this.#target.commit(taken.rows, this.#endOf(taken.cursor, { isLast, damaged }));
     const [rows, durationMs] = [taken.rows.length, performance.now() - started];
     publish('commit', () => ({ checkpoint: this.#options.name, rows, durationMs }));
     if (this.#run.progress !== undefined) this.#run.progress.written += taken.rows.length;
@@ -345,7 +357,18 @@ class Run<T, Tx> {
     });
   }
 
-  #end: CommitEnd = { cursor: undefined, isLast: false, damaged: undefined };
+  #endOf(
+    cursor: Cursor | undefined,
+    { isLast, damaged }: { readonly isLast: boolean; readonly damaged: CommitEnd['damaged'] },
+  ): CommitEnd {
+    return {
+      state: isLast ? 'complete' : 'running',
+      cursor: cursor && JSON.stringify(cursor),
+      damaged,
+    };
+  }
+
+  #end: CommitEnd = { state: 'running', cursor: undefined };
 
   /** Begins a transaction whose rows come in parts, before there is a cursor. */
   async #beginParts(): Promise<void> {
@@ -376,7 +399,8 @@ class Run<T, Tx> {
 
   async #endParts(cursor: Cursor | undefined, isLast: boolean): Promise<void> {
     await this.#addPart();
-    this.#end = { cursor, isLast, damaged: await this.#log?.commit(isLast ? undefined : cursor) };
+    const damaged = await this.#log?.commit(isLast ? undefined : cursor);
+    this.#end = this.#endOf(cursor, { isLast, damaged });
     this.#parts?.end();
     await this.#committing;
     this.#parts = undefined;

@@ -21,6 +21,7 @@ import {
   type Sink,
   type SinkRun,
 } from '../flow/flow.js';
+import { isIncremental } from '../flow/flow-difference.js';
 import { hold } from '../flow/held-streams.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import { type Argument, applyStage, checkSink, isPlainObject } from '../flow/pipeline-arguments.js';
@@ -28,12 +29,19 @@ import { boundFlow } from '../flow/planned-flow.js';
 import type { Progress } from '../flow/progress.js';
 import { BranchCommits, ENDED } from './branches/branch-commits.js';
 import { Feed } from './branches/feed.js';
-import { isCommitted } from './committed.js';
+import { type BranchRun, CommittedBranch } from './committed/committed-branch.js';
+import { type Committed, type CommittedSink, committedOf } from './committed.js';
+import type { CheckpointOwner } from './output/checkpoint-text.js';
 import { type FileSink, fileSinkOf } from './output/file-sink.js';
 import { checkDamagedOf, mustDiffer } from './output/file-sink-options.js';
 import type { FileWriter } from './output/file-writer.js';
-import { type Session, type TogetherOptions, writeTogether } from './output/write-together.js';
-import type { Written } from './output/written.js';
+import {
+  type OpenStore,
+  type Session,
+  type Together,
+  type TogetherOptions,
+  writeTogether,
+} from './output/write-together.js';
 
 /** How the branches of `tee` remember what they have written. */
 export interface TeeOptions {
@@ -130,9 +138,9 @@ export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
   const plan = planOf(args);
   const sink: Sink<unknown, unknown[]> = async (input, run = {}) => {
     const tee = new Tee(plan, input, run);
-    const [first] = plan.files;
-    if (first === undefined) await tee.read({ writers: [], signal: run.signal });
-    else await tee.end(await writeTogether<unknown>(first.file.fs, tee.together()));
+    const fs = plan.files[0]?.file.fs ?? plan.committed?.committed.fs;
+    if (fs === undefined) await tee.read({ writers: [], signal: run.signal });
+    else await tee.end(await writeTogether<unknown>(fs, tee.together()));
     return tee.results;
   };
   return ownSink(hold(sink, args));
@@ -148,17 +156,23 @@ interface FileBranch extends BranchPlan {
   readonly file: FileSink;
 }
 
+interface CommittedBranchPlan extends BranchPlan {
+  readonly committed: CommittedSink;
+}
+
 interface TeePlan {
   readonly checkpoint: string | undefined;
   readonly damaged: string | undefined;
   readonly files: readonly FileBranch[];
+  /** The branch to `committed`, whose text is the checkpoint then. */
+  readonly committed: CommittedBranchPlan | undefined;
   /** The branches to other sinks. */
   readonly others: readonly BranchPlan[];
 }
 
 /** A branch in a run. */
 interface OpenBranch {
-  /** Its number in `Feed`, and of a branch to files in the checkpoint. */
+  /** Its number in `Feed`, and of a branch that commits in the checkpoint. */
   readonly number: number;
   readonly plan: BranchPlan;
   readonly progress: Progress | undefined;
@@ -173,7 +187,10 @@ class Tee {
   readonly #input: AsyncIterable<unknown>;
   readonly #run: SinkRun;
   readonly #files: readonly OpenBranch[];
+  /** The branch to `committed`. */
+  readonly #rows: OpenBranch | undefined;
   readonly #others: readonly OpenBranch[];
+  #target: CommittedBranch<unknown, unknown> | undefined;
   #started = false;
   /** The engine that the input is read by, where a branch takes rows. */
   #engine: Engine | undefined;
@@ -183,7 +200,8 @@ class Tee {
     this.#plan = plan;
     this.#input = input;
     this.#run = run;
-    const plans = [...plan.files, ...plan.others];
+    const { files, committed, others } = plan;
+    const plans = [...files, ...(committed === undefined ? [] : [committed]), ...others];
     const progress = plans.map(() => run.progress?.branch());
     const branches = plans.map((branch, number) => ({
       number,
@@ -191,53 +209,88 @@ class Tee {
       progress: progress[branch.position - 1],
       output: branch.stages.reduce<AsyncIterable<unknown>>(applyStage, this.#flowOf(number)),
     }));
-    this.#files = branches.slice(0, plan.files.length);
-    this.#others = branches.slice(plan.files.length);
+    this.#files = branches.slice(0, files.length);
+    this.#rows = committed && branches[files.length];
+    this.#others = branches.slice(this.#committing.length);
   }
 
-  /** How the branches to files run. */
+  /** The branches that commit together. */
+  get #committing(): readonly OpenBranch[] {
+    return this.#rows === undefined ? this.#files : [...this.#files, this.#rows];
+  }
+
+  /** How the branches that commit run. */
   together(): TogetherOptions<unknown> {
-    const { files, checkpoint, damaged } = this.#plan;
-    // The steps of each branch and the settings of its sink, with the number of the branch.
-    const branches = this.#files.flatMap(({ output, number }) => {
-      const { settings } = (files[number] as FileBranch).file.plan;
-      return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));
-    });
+    const { files, damaged, checkpoint } = this.#plan;
+    const owner = this.#owner();
     return {
       sinks: this.#files.map(({ number, progress }) => ({
         plan: (files[number] as FileBranch).file.plan,
         branch: number,
         progress,
       })),
-      checkpoint,
+      checkpoint: this.#rows === undefined ? checkpoint : this.#openTarget(this.#rows, owner),
       damaged,
       progress: this.#run.progress,
-      owner: {
-        sink: { step: 'tee', branches: files.length },
-        flow: [...identityOf(this.#input), ...branches],
-      },
+      owner,
       signal: this.#run.signal,
       read: session => this.read(session),
     };
   }
 
-  /** Takes what the branches to files have written, in this run and before. */
-  async end(written: readonly Written[]): Promise<void> {
+  #owner(): CheckpointOwner {
+    const { files } = this.#plan;
+    // The steps of each branch and the settings of its sink, with the number of the branch.
+    const branches = this.#committing.flatMap(({ output, number }) => {
+      const settings = files[number]?.file.plan.settings ?? { step: 'committed' };
+      return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));
+    });
+    return {
+      sink: { step: 'tee', branches: this.#committing.length },
+      flow: [...identityOf(this.#input), ...branches],
+    };
+  }
+
+  #openTarget({ progress }: OpenBranch, owner: CheckpointOwner): OpenStore {
+    const { committed, files } = this.#plan;
+    return async (fs, folder) => {
+      const plan = (committed as CommittedBranchPlan).committed;
+      const target = new CommittedBranch(plan, { owner, signal: this.#run.signal, progress });
+      await target.lock(
+        fs,
+        folder,
+        files.map(({ file }) => String(file.plan.settings.path)),
+      );
+      this.#target = target;
+      return target;
+    };
+  }
+
+  /** Takes what the branches have written, in this run and before. */
+  async end({ written, damaged, completeSince }: Together): Promise<void> {
     if (!this.#started) await this.#readNothing();
     for (const { number, plan } of this.#files) this.results[plan.position - 1] = written[number];
+    if (this.#rows === undefined || this.#target === undefined) return;
+    const result: Committed = {
+      rows: this.#target.rows,
+      ...(damaged !== undefined && { damaged }),
+      ...(completeSince !== undefined && { completeSince }),
+      ...(isIncremental(identityOf(this.#input)) && { added: this.#target.added }),
+    };
+    this.results[this.#rows.plan.position - 1] = result;
   }
 
   /** Reads the input to its end, or until all branches have ended. */
   async read(opened: Opened): Promise<Cursor | undefined> {
     const { writers, signal, before, committer, damaged } = opened;
     this.#started = true;
-    const { resume, cursors } = cursorsOf(before?.cursor, this.#files.length);
+    const { resume, cursors } = cursorsOf(before?.cursor, this.#committing.length);
     const ended = cursors.map(cursor => cursor === ENDED);
     const stop = new LinkedAbort(signal);
     const { progress } = this.#run;
     const feed = new Feed(
       this.#batches({ signal: stop.signal, resume, progress, damaged }, opened),
-      [...this.#files, ...this.#others]
+      [...this.#committing, ...this.#others]
         .map(({ number }) => number)
         .filter(number => ended[number] !== true),
       () => commits?.full(),
@@ -260,14 +313,16 @@ class Tee {
       );
     try {
       for (const branch of this.#others) guard(branch, this.#drain(branch, stop.signal));
-      for (const branch of this.#files) {
+      for (const branch of this.#committing) {
         const { number } = branch;
         if (ended[number] === true) continue;
-        const write = this.#write(branch, writers[number] as FileWriter<unknown>, {
+        const write = this.#write(branch, writers[number], {
           signal: stop.signal,
           resume: cursors[number] as Cursor | undefined,
           damaged,
           reached: async cursor => commits?.reached(number, cursor),
+          idle: async () => committer?.idle(),
+          fail,
         });
         guard(
           branch,
@@ -296,16 +351,14 @@ class Tee {
 
   #write(
     { output, progress }: OpenBranch,
-    writer: FileWriter<unknown>,
-    {
-      signal,
-      resume,
-      damaged,
-      reached,
-    }: Pull & { readonly signal: AbortSignal; reached(cursor: Cursor): Promise<void> },
+    writer: FileWriter<unknown> | undefined,
+    run: BranchRun,
   ): Promise<Cursor | undefined> {
+    const { signal, resume, damaged, reached } = run;
     const bound = boundFlow(output, { signal, progress });
-    return writer.write(bound, { signal, resume, progress, damaged }, reached);
+    if (writer !== undefined)
+      return writer.write(bound, { signal, resume, progress, damaged }, reached);
+    return (this.#target as CommittedBranch<unknown, unknown>).write(bound, { ...run, progress });
   }
 
   /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
@@ -325,7 +378,7 @@ class Tee {
     if (plan === undefined || engine === undefined || !takesRows || !engine.encodes(plan))
       return batchesOf(this.#input, pull);
     this.#engine = engine;
-    const branches = [...this.#files, ...this.#others].flatMap(
+    const branches = [...this.#committing, ...this.#others].flatMap(
       ({ output }) => Plan.of(output) ?? [],
     );
     return engine.run(plan, pull, branches);
@@ -352,7 +405,7 @@ type Opened = Pick<Session<unknown>, 'writers'> &
     readonly signal: AbortSignal | undefined;
   };
 
-/** The cursor of the input, and of each branch to files. */
+/** The cursor of the input, and of each branch that commits. */
 function cursorsOf(cursor: Cursor | undefined, branches: number) {
   const { tee = [], inner } = (cursor ?? {}) as {
     readonly tee?: readonly (Cursor | typeof ENDED)[];
@@ -375,7 +428,9 @@ function planOf(args: readonly unknown[]): TeePlan {
     branchOf({ value, position: index + 1, of: 'tee' }),
   );
   const files = branches.filter(branch => 'file' in branch);
-  const others = branches.filter(branch => !('file' in branch));
+  const [committed, second] = branches.filter(branch => 'committed' in branch);
+  const others = branches.filter(branch => !('file' in branch || 'committed' in branch));
+  if (committed !== undefined) checkCommitted(committed, { second, checkpoint });
   for (const { file, position } of files) {
     const { settings } = file.plan;
     for (const name of ['checkpoint', 'damaged'] as const)
@@ -388,26 +443,60 @@ function planOf(args: readonly unknown[]): TeePlan {
     if (checkpoint !== undefined) mustDiffer(settings.step, file.plan, checkpoint);
   }
   for (const [name, file] of Object.entries({ checkpoint, damaged }))
-    if (file !== undefined && files.length === 0)
+    if (file !== undefined && files.length === 0 && committed === undefined)
       throw optionError('tee', name, 'needs a branch that writes files, and there is none');
   if (damaged !== undefined)
     checkDamagedOf('tee', damaged, { plans: files.map(({ file }) => file.plan), checkpoint });
   refuseSharedPaths(files);
-  return { checkpoint, damaged, files, others };
+  return { checkpoint, damaged, files, committed, others };
 }
 
-function branchOf(argument: Argument): BranchPlan | FileBranch {
-  checkSink(argument);
-  const { stages, last } = partsOf(argument);
-  if (isCommitted(last.value))
+/** Its text is the checkpoint of all, which needs that text and rows are saved as a whole. */
+function checkCommitted(
+  { committed, position }: CommittedBranchPlan,
+  {
+    second,
+    checkpoint,
+  }: {
+    readonly second: CommittedBranchPlan | undefined;
+    readonly checkpoint: string | undefined;
+  },
+): void {
+  if (second !== undefined)
+    throw optionError(
+      'tee',
+      'sink',
+      `must have one branch that ends in committed(), and ${position} and ${second.position} do: two targets cannot commit as a whole. Write to both in one \`transaction\`, or run a pipeline for each`,
+    );
+  if (checkpoint !== undefined)
+    throw optionError(
+      'tee',
+      'checkpoint',
+      `must not be given with committed() in branch ${position}: the text that its \`save\` saves is the checkpoint of all branches`,
+    );
+  if (committed.options.damaged !== undefined)
     throw optionError(
       'committed',
-      'committed',
-      `must not be in branch ${argument.position} of tee(): it keeps a cursor of its own, and the branches of tee go on from one. Write to both in its \`write\`, or write files first and read them by localFiles`,
+      'damaged',
+      `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { damaged })\``,
     );
-  const file = typeof last.value === 'function' ? fileSinkOf(last.value) : undefined;
+  if (committed.calls.transaction === undefined)
+    throw optionError(
+      'committed',
+      'transaction',
+      `is missing in branch ${position} of tee(): rows, cursor and the counts of the files are saved as a whole. Without transactions, write the files first and read them by localFiles`,
+    );
+}
+
+function branchOf(argument: Argument): BranchPlan | FileBranch | CommittedBranchPlan {
+  checkSink(argument);
+  const { stages, last } = partsOf(argument);
   const branch = { position: argument.position, stages, sink: last };
-  return file === undefined ? branch : { ...branch, file };
+  if (typeof last.value !== 'function') return branch;
+  const file = fileSinkOf(last.value);
+  const committed = committedOf(last.value);
+  if (file !== undefined) return { ...branch, file };
+  return committed === undefined ? branch : { ...branch, committed };
 }
 
 /** Paths that differ may still give one file: that is seen when the second branch opens it. */

@@ -3,11 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { compose } from '../../src/operators/compose.js';
-import { take } from '../../src/operators/take.js';
-import { collect } from '../../src/sinks/collect.js';
 import { type Committed, type CommittedOptions, committed } from '../../src/sinks/committed.js';
-import { tee } from '../../src/sinks/tee.js';
 import { places } from './cursors.js';
 import { type Ending, StandIn } from './stand-in.js';
 
@@ -308,14 +304,6 @@ describe('each row comes once, however calls fail and whenever the run is killed
 });
 
 describe('wrong functions', () => {
-  it('as a branch of tee, which would go on from another cursor, are refused at once', () => {
-    const sink = committed({ ...new StandIn<number>().transactions });
-    expect(() => tee(collect<number>(), compose(take<number>(1), sink))).toThrow(OptionError);
-    expect(() => tee(collect<number>(), sink)).toThrow(
-      /committed: `committed` must not be in branch 2 of tee\(\): it keeps a cursor of its own/,
-    );
-  });
-
   it.each<[string, Partial<CommittedOptions<number>>, RegExp]>([
     [
       'a transaction that does not call its function',

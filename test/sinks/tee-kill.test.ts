@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import Database from 'libsql';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { killUntilDone } from '../kill/kill-until-done.js';
@@ -10,6 +11,7 @@ import { isLong, PAGES, pageOf } from './pages.js';
 
 const KILLS = bySuite(1, 50);
 const SCRIPT = path.join(import.meta.dirname, 'pages-to-branches.ts');
+const ROWS = path.join(import.meta.dirname, 'pages-to-rows.ts');
 const all = Array.from({ length: PAGES }, (_, page) => pageOf(page)).flat();
 const once = [...new Map(all.map(post => [post.id, post])).values()];
 const linesOf = (posts: readonly Activity[]) => posts.map(({ raw }) => `${raw}\n`).join('');
@@ -43,6 +45,22 @@ async function contentOf(out: string): Promise<Record<string, string>> {
   return content;
 }
 
+/** What is in the files and in the database. */
+async function storedIn(out: string) {
+  const names = (await readdir(out)).filter(name => !name.startsWith('rows.sqlite')).toSorted();
+  const days = names.filter(name => name !== 'raw.jsonl.gz');
+  for (const name of days) expect(name).toMatch(/^\d{4}-\d\d-\d\d(\.\d{4})?\.jsonl$/);
+  const long = await Promise.all(days.map(name => readFile(path.join(out, name), 'utf8')));
+  const db = new Database(path.join(out, 'rows.sqlite'));
+  try {
+    const rows = db.prepare('SELECT id, text FROM posts ORDER BY rowid').all();
+    const raw = gunzipSync(await readFile(path.join(out, 'raw.jsonl.gz'))).toString();
+    return { raw, long: long.join(''), rows };
+  } finally {
+    db.close();
+  }
+}
+
 describe('tee in a process that is killed', () => {
   const commits = [
     ['now and then', 20],
@@ -59,6 +77,22 @@ describe('tee in a process that is killed', () => {
           { maxMs: 300 },
         );
         expect(await contentOf(out)).toEqual(whole);
+      }
+    },
+  );
+
+  it.each(isSlowSuite ? commits : commits.slice(0, 1))(
+    'gives files and a database every item exactly once: commits %s',
+    async (_, everyMs) => {
+      for (let kills = 0; kills < KILLS; ) {
+        const out = await temporaryFolder();
+        const script = { script: ROWS, args: [out, String(everyMs)] };
+        kills += await killUntilDone(script, { maxMs: 300 });
+        expect(await storedIn(out)).toEqual({
+          raw: linesOf(all),
+          long: linesOf(all.filter(isLong)),
+          rows: once.map(({ id, text }) => ({ id, text })),
+        });
       }
     },
   );

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { Cursor } from '../../flow/flow.js';
 import { isRecord } from '../../is-record.js';
 import { isCount, type Json } from '../../json/json.js';
-import type { CommittedFile } from '../output/checkpoint.js';
+import type { CheckpointState, CommittedFile } from '../output/checkpoint.js';
 import {
   type CheckpointOwner,
   type CheckpointPlace,
@@ -15,7 +15,8 @@ import { isCommittedFile } from '../output/is-checkpoint.js';
 
 /** What the text says that the caller saves with the rows. */
 export interface Saved {
-  readonly state: 'running' | 'complete';
+  /** `finishing` only with `files`. */
+  readonly state: CheckpointState;
   /** Of the first run: begins the tokens of all ranges. */
   readonly id: string;
   /** Commits so far. */
@@ -30,6 +31,8 @@ export interface Saved {
   readonly completed?: Date | undefined;
   /** The files of the records that could not be used. */
   readonly damaged?: readonly CommittedFile[] | undefined;
+  /** The files of the other branches of `tee`, and of the records that could not be used. */
+  readonly files?: readonly CommittedFile[] | undefined;
 }
 
 /** The rows between the cursor of a text and another. */
@@ -43,7 +46,7 @@ export interface Pending {
 
 /** Two texts are equal only where they say the same. */
 export function printSaved(
-  { state, id, commits, rows, cursor, pending, completed, damaged }: Saved,
+  { state, id, commits, rows, cursor, pending, completed, damaged, files }: Saved,
   owner: CheckpointOwner,
 ): string {
   const members = [
@@ -57,6 +60,7 @@ export function printSaved(
       `"pending": {"rows":${pending.rows},"isLast":${pending.isLast},"cursor":${pending.cursor}}`,
     );
   if (damaged !== undefined) members.push(`"damaged": ${JSON.stringify(damaged)}`);
+  if (files !== undefined) members.push(`"files": ${JSON.stringify(files)}`);
   const body = headOf(state, owner, completed) + members.map(member => `  ${member},\n`).join('');
   return body + checkOf(crc32(body));
 }
@@ -64,13 +68,14 @@ export function printSaved(
 /** @throws StorageError where the text is damaged, or belongs to another run. */
 export function parseSaved(text: string, place: CheckpointPlace, owner: CheckpointOwner): Saved {
   const checked = checkedText(text, place, owner, isSaved);
-  const { state, id, commits, rows, cursor, pending, damaged } = checked;
+  const { state, id, commits, rows, cursor, pending, damaged, files } = checked;
   const json = (value: unknown) => JSON.stringify(value as Json);
   return {
     ...({ state, id, commits, rows } as Pick<Saved, 'state' | 'id' | 'commits' | 'rows'>),
     cursor: json(cursor),
     completed: completedOf(checked),
     ...(damaged !== undefined && { damaged: damaged as readonly CommittedFile[] }),
+    ...(files !== undefined && { files: files as readonly CommittedFile[] }),
     ...(isRecord(pending) && {
       pending: { ...(pending as Omit<Pending, 'cursor'>), cursor: json(pending.cursor) } as Pending,
     }),
@@ -83,11 +88,12 @@ export function cursorOf(json: string): Cursor | undefined {
 }
 
 function isSaved(saved: Record<string, unknown>): boolean {
-  const { state, id, commits, rows, cursor, pending, damaged = [] } = saved;
+  const { state, id, commits, rows, cursor, pending, damaged = [], files = [] } = saved;
+  const isState =
+    state === 'running' || state === 'complete' || ('files' in saved && state === 'finishing');
   return (
-    Array.isArray(damaged) &&
-    damaged.every(isCommittedFile) &&
-    (state === 'running' || state === 'complete') &&
+    [damaged, files].every(list => Array.isArray(list) && list.every(isCommittedFile)) &&
+    isState &&
     typeof id === 'string' &&
     isCount(commits) &&
     isCount(rows) &&

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { optionError } from '../../check.js';
 import { MillraceError, StorageError } from '../../errors.js';
-import type { Cursor } from '../../flow/flow.js';
 import type { OnWait } from '../../wait.js';
 import type { CheckpointOwner, CheckpointPlace } from '../output/checkpoint-text.js';
-import { partsOf, type Taken } from './held-rows.js';
+import { partsOf } from './held-rows.js';
 import { parseSaved, printSaved, type Saved } from './saved-text.js';
 
 /** Identifies what one call of `write` gets. */
@@ -50,12 +49,14 @@ export interface TargetRun {
 
 /** What a commit ends with. */
 export interface CommitEnd {
-  /** The cursor after the rows. */
-  readonly cursor: Cursor | undefined;
   /** Whether all items are written then. */
-  readonly isLast: boolean;
+  readonly state: Saved['state'];
+  /** The cursor after the rows, as JSON; absent where they go on without one. */
+  readonly cursor: string | undefined;
   /** The files of the records that could not be used, on disk. */
-  readonly damaged: Saved['damaged'];
+  readonly damaged?: Saved['damaged'];
+  /** The files of the other branches of `tee`, on disk. */
+  readonly files?: Saved['files'];
 }
 
 const MAX_WAIT_MS = 30_000;
@@ -107,13 +108,9 @@ export class Target<T, Tx> {
     this.#text = found;
   }
 
-  /**
-   * Commits rows and the cursor after them.
-   *
-   * @param end Whether all items are written then, and the files of damaged records.
-   */
-  async commit({ rows, cursor }: Taken<T>, end: Omit<CommitEnd, 'cursor'>): Promise<void> {
-    const next = this.#after(rows.length, { ...end, cursor });
+  /** Commits rows and the cursor after them. */
+  async commit(rows: readonly T[], end: CommitEnd): Promise<void> {
+    const next = this.#after(rows.length, end);
     const text = printSaved(next, this.#run.owner);
     const tokens = `${next.id}-${next.commits}`;
     const parts = () => partsOf(rows, this.#options.rows);
@@ -165,16 +162,17 @@ export class Target<T, Tx> {
     this.#text = text as string;
   }
 
-  #after(rows: number, { cursor, isLast, damaged }: CommitEnd): Saved {
+  #after(rows: number, { state, cursor, damaged, files }: CommitEnd): Saved {
     const { id, commits, rows: before, cursor: last } = this.#saved;
     return {
-      state: isLast ? 'complete' : 'running',
+      state,
       id,
       commits: commits + 1,
       rows: before + rows,
-      cursor: cursor === undefined ? last : JSON.stringify(cursor),
-      completed: isLast ? new Date() : undefined,
+      cursor: cursor ?? last,
+      completed: state === 'complete' ? new Date() : undefined,
       damaged,
+      files,
     };
   }
 

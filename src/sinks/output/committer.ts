@@ -4,31 +4,13 @@ import { StorageError } from '../../errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { syncFolder } from '../../storage/folder.js';
-import { type Lock, recoveryLockPath } from '../../storage/lock.js';
 import { openExisting, regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
-import {
-  type Checkpoint,
-  type CheckpointState,
-  type CommittedFile,
-  temporaryPath,
-  writeCheckpoint,
-} from './checkpoint.js';
-import type { CheckpointOwner } from './checkpoint-text.js';
+import type { Checkpoint, CheckpointState, CommittedFile } from './checkpoint.js';
+import type { CheckpointStore } from './checkpoint-store.js';
 import type { HandOn } from './hand-on.js';
 import { DAMAGED, type FileCounts, PART } from './output-file.js';
 import type { Outputs } from './outputs.js';
-
-/** Where a checkpoint's lock is. */
-export function lockPath(checkpoint: string): string {
-  return `${checkpoint}.lock`;
-}
-
-/** All paths that a checkpoint uses, which no output may have. */
-export function checkpointPaths(checkpoint: string): string[] {
-  const lock = lockPath(checkpoint);
-  return [checkpoint, temporaryPath(checkpoint), lock, recoveryLockPath(lock)];
-}
 
 /** What the committer needs of outputs, whatever their items. */
 type Committed = Pick<
@@ -64,11 +46,9 @@ export interface DamagedMember extends Member {
 }
 
 export interface CommitterOptions {
-  readonly file: string;
-  readonly owner: CheckpointOwner;
+  readonly store: CheckpointStore;
   readonly members: readonly Member[];
   readonly damaged?: DamagedMember | undefined;
-  readonly lock: Lock;
   readonly before: Checkpoint | undefined;
   /** Ends calls of `onFile`. */
   readonly signal?: AbortSignal | undefined;
@@ -81,7 +61,6 @@ export interface CommitterOptions {
  * time, while new items are still being written.
  */
 export class Committer {
-  readonly #fs: FileSystem;
   readonly #options: CommitterOptions;
   readonly #committed: Map<string, CommittedFile>;
   #cursor = 'null';
@@ -95,22 +74,28 @@ export class Committer {
   #last = performance.now();
   #notBefore = this.#last;
 
-  constructor(fs: FileSystem, options: CommitterOptions) {
+  constructor(options: CommitterOptions) {
     const { before } = options;
-    this.#fs = fs;
     this.#options = options;
     this.#written = before !== undefined;
     this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
   }
 
-  /** Whether all members are due. Where one is to commit at every cursor, this waits for the commit before. */
+  /**
+   * Whether all members and the store are due, or the store is full. Where one is to commit at every cursor, and where
+   * the store is full, this waits for the commit before.
+   */
   async due(): Promise<boolean> {
-    if (this.#atEach) await this.#pending;
+    if (this.#atEach || this.#isFull) await this.#pending;
+    if (this.#pending !== undefined) return false;
+    if (this.#isFull) return true;
+    const { members, store } = this.#options;
     const now = performance.now();
+    const sinceMs = now - this.#last;
     return (
-      this.#pending === undefined &&
       now >= this.#notBefore &&
-      this.#options.members.every(member => isDue(member, now - this.#last))
+      sinceMs >= (store.everyMs ?? 0) &&
+      members.every(member => isDue(member, sinceMs))
     );
   }
 
@@ -170,13 +155,20 @@ export class Committer {
     return damaged === undefined ? members : [...members, damaged];
   }
 
+  /** Where a commit ends files, it waits until these have their size. */
+  get #isFull(): boolean {
+    const { members, store } = this.#options;
+    return store.isFull && !members.some(({ outputs }) => outputs.endsFiles);
+  }
+
   get #atEach(): boolean {
     return this.#options.members.some(({ everyMs }) => everyMs === 0);
   }
 
   async #commit(state: CheckpointState): Promise<void> {
     const started = performance.now();
-    const { file: checkpoint, damaged } = this.#options;
+    const { store, damaged } = this.#options;
+    store.begin();
     const settled = damaged?.settled;
     const changed = await settleAndSync(this.#all);
     for (const file of changed) this.#committed.set(file.path, file);
@@ -185,7 +177,7 @@ export class Committer {
         this.#committed.set(file.path, { ...file, settled: settled?.get(file.path) });
     await this.#write(state);
     const durationMs = performance.now() - started;
-    publish('commit', () => ({ checkpoint, files: changed.length, durationMs }));
+    publish('commit', () => ({ checkpoint: store.name, files: changed.length, durationMs }));
     for (const { outputs } of this.#options.members)
       if (outputs.endsFiles) await outputs.nameFiles();
     // On a slow disk or with a large state, commits take a fifth of the time at most.
@@ -226,20 +218,16 @@ export class Committer {
   }
 
   async #write(state: CheckpointState): Promise<void> {
-    const { file, owner, lock } = this.#options;
-    await lock.check();
-    try {
-      await writeCheckpoint(this.#fs, file, {
+    await this.#options.store.replace(
+      {
         state,
-        owner,
         cursor: this.#cursor,
         files: [...this.#committed.values()],
         completed: state === 'complete' ? new Date() : undefined,
-      });
-      this.#written = true;
-    } catch (error) {
-      throw storageError('write the checkpoint', file, error, this.afterFailure());
-    }
+      },
+      this.afterFailure(),
+    );
+    this.#written = true;
   }
 
   /** Advice for the message of a failure: what running again does. */

@@ -12,7 +12,7 @@ import {
 } from '../../check.js';
 import type { FlowStep } from '../../flow/flow.js';
 import { writesZstd } from '../../gzip/compress-block.js';
-import { checkpointPaths } from './committer.js';
+import { checkpointPaths } from './checkpoint-store.js';
 import { checkDamaged } from './damaged-log.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
 import { HAND_ON_OPTIONS, HandOn, type HandOnOptions } from './hand-on.js';

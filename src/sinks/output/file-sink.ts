@@ -34,7 +34,9 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
   const { checkpoint, settings } = plan;
   const sink: Sink<T, Written> = async (input, run = {}) => {
     const { signal: ended, progress } = run;
-    const [written] = await writeTogether<T>(fs, {
+    const {
+      written: [written],
+    } = await writeTogether<T>(fs, {
       sinks: [{ plan, progress }],
       checkpoint,
       damaged: plan.damaged,

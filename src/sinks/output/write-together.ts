@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { LinkedAbort } from '../../abortable.js';
 import { optionError } from '../../check.js';
 import { Engine } from '../../engine/engine.js';
@@ -8,22 +7,15 @@ import { isIncremental } from '../../flow/flow-difference.js';
 import type { Progress } from '../../flow/progress.js';
 import { shownTime } from '../../flow/progress-text.js';
 import type { FileSystem } from '../../storage/file-system.js';
-import { type Lock, takeLock } from '../../storage/lock.js';
 import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
-import {
-  type Checkpoint,
-  type CommittedFile,
-  prepareFolder,
-  readCheckpoint,
-} from './checkpoint.js';
+import type { Checkpoint, CommittedFile } from './checkpoint.js';
+import { CheckpointFile, type CheckpointStore } from './checkpoint-store.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
 import {
   AGAIN,
   adoptFinished,
   Committer,
   checkOutputs,
-  checkpointPaths,
-  lockPath,
   type Member,
   restore,
   settleAndSync,
@@ -42,7 +34,8 @@ export interface TogetherOptions<T> {
     readonly branch?: number | undefined;
     readonly progress: Progress | undefined;
   }[];
-  readonly checkpoint: string | undefined;
+  /** A file, or what opens another store. */
+  readonly checkpoint: string | OpenStore | undefined;
   /** The file of the records that cannot be used. */
   readonly damaged: string | undefined;
   readonly owner: CheckpointOwner;
@@ -55,6 +48,9 @@ export interface TogetherOptions<T> {
   read(session: Session<T>): Promise<Cursor | undefined>;
   readonly progress: Progress | undefined;
 }
+
+/** Opens a store. @param folder The working folder. */
+export type OpenStore = (fs: FileSystem, folder: string) => Promise<CheckpointStore>;
 
 export interface Session<T> {
   /** One for each sink. */
@@ -71,14 +67,24 @@ export interface Session<T> {
   readonly damaged: DamagedLog | undefined;
 }
 
+/** What a run has written. */
+export interface Together {
+  /** What each sink has. */
+  readonly written: readonly Written[];
+  /** Where there is, or was, a file of damaged records: how many it has. */
+  readonly damaged: number | undefined;
+  /** Where the checkpoint said that all is written. */
+  readonly completeSince?: Date | undefined;
+}
+
 /**
  * Runs file sinks: takes the locks, restores the files of the checkpoint, lets `read` write, and gives the
- * files their final names. Resolves to what each sink has written.
+ * files their final names. Resolves to what was written.
  */
 export async function writeTogether<T>(
   fs: FileSystem,
   options: TogetherOptions<T>,
-): Promise<Written[]> {
+): Promise<Together> {
   // Resolved once: the working folder may change or be deleted during the run.
   const folder = workingFolder();
   const here = fileSystemIn(folder, fs);
@@ -91,26 +97,27 @@ export async function writeTogether<T>(
       'is missing: the source is `incremental`, and a checkpoint says where the last run ended',
     );
   if (checkpoint === undefined) return writtenOf(options, await run(here, folder, options));
-  await prepareFolder(here, path.resolve(folder, checkpoint));
-  const lock = await takeLock(lockPath(checkpoint), { fs: here });
+  const store =
+    typeof checkpoint === 'function'
+      ? await checkpoint(here, folder)
+      : await CheckpointFile.open(here, { file: checkpoint, folder, owner: options.owner });
   try {
-    const read = () => readCheckpoint(here, checkpoint, options.owner);
-    let before = await read();
+    let before = await store.read();
     if (before?.state === 'complete' && !goesOn) {
-      if (!hasToHandOn(options, before)) return await complete(here, checkpoint, options, before);
+      if (!hasToHandOn(options, before)) return await complete(here, store, options, before);
       before = { ...(await adoptFinished(here, before)), state: 'finishing' };
     }
     const runFrom = (from: Checkpoint | undefined) =>
-      run(here, folder, options, { file: checkpoint, lock, before: from, goesOn });
+      run(here, folder, options, { store, before: from, goesOn });
     if (before?.state === 'finishing' && goesOn) {
       await runFrom(before);
-      before = await read();
+      before = await store.read();
     }
     if (before !== undefined && goesOn) before = await adoptFinished(here, before);
     const written = writtenOf(options, await runFrom(before));
-    return goesOn ? withAdded(options, written, before?.files ?? []) : written;
+    return goesOn ? withAdded(options, written, { store, before: before?.files ?? [] }) : written;
   } finally {
-    await lock.release();
+    await store.close();
   }
 }
 
@@ -126,33 +133,37 @@ function hasToHandOn<T>({ sinks }: TogetherOptions<T>, { files }: Checkpoint): b
 /** The result of a run whose checkpoint is complete: nothing is asked or opened. */
 async function complete<T>(
   fs: FileSystem,
-  file: string,
+  { name }: CheckpointStore,
   options: TogetherOptions<T>,
   before: Checkpoint,
-): Promise<Written[]> {
-  await checkOutputs(fs, file, before);
+): Promise<Together> {
+  await checkOutputs(fs, name, before);
   const { completed, files } = before;
   options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
-  return writtenOf(options, files).map(written => ({ ...written, completeSince: completed }));
+  const { written, damaged } = writtenOf(options, files);
+  return {
+    written: written.map(one => ({ ...one, completeSince: completed })),
+    damaged,
+    completeSince: completed,
+  };
 }
 
 /** Adds to each result what this run has written. */
 function withAdded<T>(
   { sinks, progress }: TogetherOptions<T>,
-  written: readonly Written[],
-  before: readonly CommittedFile[],
-): Written[] {
-  const all = written.map((result, index) => {
+  together: Together,
+  { store, before }: { readonly store: CheckpointStore; readonly before: readonly CommittedFile[] },
+): Together {
+  const written = together.written.map((result, index) => {
     const own = before.filter(file => file.branch === sinks[index]?.branch);
     return { ...result, added: result.posts - own.reduce((sum, { posts }) => sum + posts, 0) };
   });
-  if (all.every(({ added }) => added === 0)) progress?.tell('nothing new');
-  return all;
+  if (written.every(({ added }) => added === 0) && !store.hasNew) progress?.tell('nothing new');
+  return { ...together, written };
 }
 
 interface Locked {
-  readonly file: string;
-  readonly lock: Lock;
+  readonly store: CheckpointStore;
   readonly before: Checkpoint | undefined;
   /** Whether the next run goes on where this one ends. */
   readonly goesOn: boolean;
@@ -161,7 +172,7 @@ interface Locked {
 async function run<T>(
   fs: FileSystem,
   folder: string,
-  { sinks, owner, signal, read, damaged: damagedFile }: TogetherOptions<T>,
+  { sinks, signal, read, damaged: damagedFile }: TogetherOptions<T>,
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
   const formats = await Promise.all(sinks.map(({ plan }) => plan.format()));
@@ -173,7 +184,7 @@ async function run<T>(
     damaged?.outputs.fail(error);
     broken.abort(error);
   };
-  const reserved = locked === undefined ? [] : checkpointPaths(locked.file);
+  const reserved = locked?.store.paths ?? [];
   const shared = {
     folder,
     commits: locked !== undefined,
@@ -208,8 +219,8 @@ async function run<T>(
     const before = locked?.before;
     if (locked !== undefined) {
       const { signal } = broken;
-      committer = new Committer(fs, { ...locked, owner, members, damaged, fail, signal });
-      if (before !== undefined) await resume(fs, locked.file, before, { members, damaged });
+      committer = new Committer({ ...locked, members, damaged, fail, signal });
+      if (before !== undefined) await resume(fs, locked.store.name, before, { members, damaged });
     }
     const isWritten = before?.state === 'finishing';
     if (before !== undefined && locked?.goesOn === true && !isWritten)
@@ -229,7 +240,7 @@ async function run<T>(
       return await finish(all, broken.signal);
     }
     if (locked?.goesOn !== true) return await committer.finish(undefined);
-    if (end === undefined && !isWritten) throw withoutCursor(locked.file);
+    if (end === undefined && !isWritten) throw withoutCursor(locked.store.name);
     return await committer.finish(JSON.stringify(end ?? null));
   } catch (error) {
     throw writers[0]?.outputs.failure ?? error;
@@ -292,10 +303,11 @@ async function finish(members: readonly Member[], signal: AbortSignal): Promise<
 function writtenOf<T>(
   { sinks, damaged }: TogetherOptions<T>,
   committed: readonly CommittedFile[],
-): Written[] {
+): Together {
   const kept = committed.filter(({ branch }) => branch === DAMAGED);
   const records = kept.reduce((sum, { posts }) => sum + posts, 0);
-  return sinks.map(({ branch }) => {
+  const count = damaged !== undefined || kept.length > 0 ? records : undefined;
+  const written = sinks.map(({ branch }) => {
     const files = committed.filter(file => file.branch === branch);
     return {
       posts: files.reduce((sum, { posts }) => sum + posts, 0),
@@ -306,7 +318,8 @@ function writtenOf<T>(
         bytes,
         ...(handedOn !== undefined && { handedOn }),
       })),
-      ...((damaged !== undefined || kept.length > 0) && { damaged: records }),
+      ...(count !== undefined && { damaged: count }),
     };
   });
+  return { written, damaged: count };
 }

@@ -1,10 +1,10 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { CheckpointFile } from '../../../src/sinks/output/checkpoint-store.js';
 import { Committer, restore } from '../../../src/sinks/output/committer.js';
 import { RecordOutputs } from '../../../src/sinks/output/record-outputs.js';
 import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
-import { takeLock } from '../../../src/storage/lock.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 interface Counted {
@@ -40,12 +40,11 @@ async function open(folder: string) {
     { encode: item => Buffer.from(item) },
   );
   const checkpoint = path.join(folder, 'checkpoint.json');
-  const lock = await takeLock(`${checkpoint}.lock`);
-  const committer = new Committer(nodeFileSystem, {
-    file: checkpoint,
-    lock,
+  const owner = { sink: { step: 'test' }, flow: [] };
+  const store = await CheckpointFile.open(nodeFileSystem, { file: checkpoint, folder, owner });
+  const committer = new Committer({
+    store,
     before: undefined,
-    owner: { sink: { step: 'test' }, flow: [] },
     members: [{ outputs, everyMs: 1, branch: undefined }],
     fail: error => outputs.fail(error),
   });
@@ -81,7 +80,7 @@ async function open(folder: string) {
     committed: async () => JSON.parse(await readFile(checkpoint, 'utf8')) as Counted,
     close: async () => {
       await outputs.close();
-      await lock.release();
+      await store.close();
     },
   };
 }
