@@ -109,7 +109,8 @@ const OPTIONS = {
  * cursor to go on from, and refuses another flow, as the checkpoint of `files` does. After a crash, the
  * same script goes on after the last commit; once it is complete, it opens nothing.
  *
- * Takes any items: posts, or rows made by `map(tables.toRow(columns))`.
+ * Takes any items: posts, or rows made by `map(tables.toRow(columns))`. At the end of a branch of `tee`, which needs
+ * `transaction`, its text is the checkpoint of the branches to files, too.
  *
  * @throws OptionError Immediately, when an option is invalid.
  * @throws StorageError When a commit fails after all tries, when the text belongs to another flow, and when another

@@ -49,13 +49,14 @@ export interface TeeOptions {
    * A file that stores what the branches to files have safely written and the cursor after it, for all of
    * them together: after a crash, the same script gives each of these branches every item exactly once,
    * and none has more than another. The sinks of the branches must have no checkpoint of their own; how
-   * often they commit (`commitIntervalMs`) is decided by the slowest of them.
+   * often they commit (`commitIntervalMs`) is decided by the slowest of them. Not with a branch that ends in `committed`:
+   * what its `save` saves is the checkpoint of all then.
    */
   readonly checkpoint?: string | undefined;
   /**
    * A file of the records that cannot be used, as the option of `files` has it: what stages before `tee` and in the
-   * branches to files report, and the items that these branches cannot write. A stage in a branch to another sink has no
-   * part in it. The sinks of the branches must have no such option of their own.
+   * branches to files and to `committed` report, and the items that cannot be written to files. A stage in a branch to
+   * another sink has no part in it. The sinks of the branches must have no such option of their own.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -86,8 +87,13 @@ type Branches<In, Results extends unknown[]> = {
  * taken exactly the same items of the input. A branch with another sink takes no part: after a crash, it
  * gets the items from the last commit on, of which it may have seen some before.
  *
+ * One branch may end in `committed`. Then there is no `checkpoint`: the transaction that commits rows also saves the
+ * cursor and how much of each file counts, and a run that goes on cuts the files back to that. So files and database have
+ * every item exactly once, and a commit is due as with `checkpoint` (`waitMs`), and at the next cursor from `rows` rows on.
+ *
  * @throws OptionError Immediately, when an argument cannot be a branch, two branches have the same `path`, a
- * branch has a checkpoint of its own, or `checkpoint` is given and no branch writes files.
+ * branch has a checkpoint of its own, `checkpoint` is given and no branch writes files or one ends in `committed`, two
+ * branches end in `committed`, or its target has no `transaction`.
  * @throws StorageError When two branches write one file, and as the sinks do.
  * @example
  * const [raw, table, posts] = await pipeline(
@@ -256,11 +262,13 @@ class Tee {
     return async (fs, folder) => {
       const plan = (committed as CommittedBranchPlan).committed;
       const target = new CommittedBranch(plan, { owner, signal: this.#run.signal, progress });
-      await target.lock(
-        fs,
-        folder,
-        files.map(({ file }) => String(file.plan.settings.path)),
-      );
+      const paths = files.map(({ file }) => String(file.plan.settings.path));
+      try {
+        await target.lock(fs, folder, paths);
+      } catch (error) {
+        await target.close();
+        throw error;
+      }
       this.#target = target;
       return target;
     };

@@ -514,7 +514,7 @@ describe('tee with a branch to committed', () => {
     ]);
     expect(opened).toEqual([0]);
     disk.remove('/a/x');
-    await expect(run()).rejects.toThrow(/\/a\/x is missing, and the checkpoint rows says/);
+    await expect(run()).rejects.toThrow(/\/a\/x is missing, and the checkpoint of rows says/);
   });
 
   it('commits at the next cursor from `rows` rows on, before files are due', async () => {

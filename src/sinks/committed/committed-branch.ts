@@ -104,6 +104,10 @@ export class CommittedBranch<T, Tx> implements CheckpointStore {
     this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };
   }
 
+  get shownName(): string {
+    return `of ${this.name}`;
+  }
+
   get paths(): readonly string[] {
     return this.#lock?.paths ?? [];
   }

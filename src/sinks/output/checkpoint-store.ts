@@ -14,8 +14,9 @@ import type { CheckpointOwner } from './checkpoint-text.js';
 
 /** Where a checkpoint is kept, while no other run has it. */
 export interface CheckpointStore {
-  /** For messages. */
   readonly name: string;
+  /** In messages, after `the checkpoint`. */
+  readonly shownName: string;
   /** All paths that it uses, which no output may have. */
   readonly paths: readonly string[];
   /** The minimum time between two commits, where it has one. */
@@ -80,6 +81,10 @@ export class CheckpointFile implements CheckpointStore {
   ): Promise<CheckpointFile> {
     await prepareFolder(fs, path.resolve(folder, file));
     return new CheckpointFile(fs, file, owner, await takeLock(lockPath(file), { fs }));
+  }
+
+  get shownName(): string {
+    return this.name;
   }
 
   get paths(): readonly string[] {

@@ -133,11 +133,11 @@ function hasToHandOn<T>({ sinks }: TogetherOptions<T>, { files }: Checkpoint): b
 /** The result of a run whose checkpoint is complete: nothing is asked or opened. */
 async function complete<T>(
   fs: FileSystem,
-  { name }: CheckpointStore,
+  { shownName }: CheckpointStore,
   options: TogetherOptions<T>,
   before: Checkpoint,
 ): Promise<Together> {
-  await checkOutputs(fs, name, before);
+  await checkOutputs(fs, shownName, before);
   const { completed, files } = before;
   options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
   const { written, damaged } = writtenOf(options, files);
@@ -220,7 +220,8 @@ async function run<T>(
     if (locked !== undefined) {
       const { signal } = broken;
       committer = new Committer({ ...locked, members, damaged, fail, signal });
-      if (before !== undefined) await resume(fs, locked.store.name, before, { members, damaged });
+      if (before !== undefined)
+        await resume(fs, locked.store.shownName, before, { members, damaged });
     }
     const isWritten = before?.state === 'finishing';
     if (before !== undefined && locked?.goesOn === true && !isWritten)
@@ -240,7 +241,7 @@ async function run<T>(
       return await finish(all, broken.signal);
     }
     if (locked?.goesOn !== true) return await committer.finish(undefined);
-    if (end === undefined && !isWritten) throw withoutCursor(locked.store.name);
+    if (end === undefined && !isWritten) throw withoutCursor(locked.store);
     return await committer.finish(JSON.stringify(end ?? null));
   } catch (error) {
     throw writers[0]?.outputs.failure ?? error;
@@ -254,10 +255,10 @@ async function run<T>(
   }
 }
 
-function withoutCursor(file: string): StorageError {
+function withoutCursor({ name, shownName }: CheckpointStore): StorageError {
   return new StorageError(
-    `The flow has ended with items that no cursor follows, so the next run could not go on after them: the checkpoint ${file} stays as it was. Use operators that forward cursors`,
-    { path: file },
+    `The flow has ended with items that no cursor follows, so the next run could not go on after them: the checkpoint ${shownName} stays as it was. Use operators that forward cursors`,
+    { path: name },
   );
 }
 
