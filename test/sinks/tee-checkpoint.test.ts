@@ -1,12 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { type Batch, Flow, type Operator, operator, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { activities } from '../../src/operators/activities.js';
 import { chunk } from '../../src/operators/chunk.js';
 import { compose } from '../../src/operators/compose.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { filter } from '../../src/operators/filter.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { map } from '../../src/operators/map.js';
 import { mapAsync } from '../../src/operators/map-async.js';
 import { take } from '../../src/operators/take.js';
 import { tap } from '../../src/operators/tap.js';
@@ -21,6 +25,7 @@ import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
+import { documents, keptIn, post } from './damaged.js';
 import { type Ending, StandIn } from './stand-in.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
@@ -647,6 +652,48 @@ describe('tee with a branch to committed', () => {
     }
     expect(target.rows).toEqual(each.slice(0, 7).flat());
     expect(disk.read('/a/x').toString()).toBe(`${each.slice(0, 7).flat().join('\n')}\n`);
+  });
+
+  it('keeps each record that cannot be used once, after power cuts at any moment', async () => {
+    const lines = Array.from({ length: 12 }, (_, n) => [
+      Buffer.from(post(n)),
+      Buffer.from(n % 3 === 0 ? `{"at": ${n}` : post(n + 100)),
+    ]);
+    const posts = lines.flat().filter(line => line.includes('id_str'));
+    const bad = lines.flat().filter(line => !line.includes('id_str'));
+    for (let first = 1; first < 120; first += bySuite(7, 1)) {
+      const disk = new SimulatedDisk();
+      const target = new StandIn<string>();
+      const run = () =>
+        pipeline(
+          documents('one', lines),
+          tee(
+            compose(jsonLines(), activities(), filesOn<Activity>(disk, { path: '/a/x' })),
+            compose(
+              jsonLines(),
+              activities(),
+              map(({ raw }: Activity) => raw.toString()),
+              committedOn<string>(disk, { ...quick, ...target.transactions }),
+            ),
+            { damaged: '/damaged' },
+          ),
+        );
+      let result: unknown;
+      for (let cut = first; result === undefined; cut += 13) {
+        disk.cutAt = cut;
+        result = await run().catch(error => {
+          if (!(error instanceof PowerCut)) throw error;
+          disk.restart(() => 0.5);
+        });
+      }
+      expect(target.rows).toEqual(posts.map(String));
+      expect(disk.read('/a/x').toString()).toBe(posts.map(line => `${line}\n`).join(''));
+      // Each of the two branches reports all.
+      const expected = [...bad, ...bad].map(String).toSorted();
+      expect(keptIn(disk.read('/damaged').toString())).toEqual(expected);
+      const damaged = expected.length;
+      expect(result).toMatchObject([{ damaged }, { rows: posts.length, damaged }]);
+    }
   });
 
   it('refuses a second run while the first writes', async () => {

@@ -19,9 +19,11 @@ import { dedupe } from '../../src/operators/dedupe.js';
 import { filter } from '../../src/operators/filter.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
+import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
+import { committed } from '../../src/sinks/committed.js';
 import { csv } from '../../src/sinks/csv.js';
 import { files } from '../../src/sinks/files.js';
 import { parquet } from '../../src/sinks/parquet.js';
@@ -29,6 +31,7 @@ import { tee } from '../../src/sinks/tee.js';
 import { ofPost, scrubGeo } from '../compliance/event.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { StandIn } from './stand-in.js';
 
 // Threads run the compiled script: build first.
 const DAYS = ['Oct 10', 'Oct 11', 'Oct 12'];
@@ -352,4 +355,46 @@ describe('branches of tee over stored files', () => {
     );
     expect(written).toBe(1_600);
   });
+});
+
+it('rows of a branch to committed are those of the files, from threads, after runs that end', async () => {
+  const folder = await temporaryFolder();
+  const days = Array.from({ length: 6 }, (_, day) =>
+    Array.from({ length: 300 }, (_, n) => post(day * 300 + n, ['a'])),
+  );
+  const stored = await store(folder, days.map(gz));
+  const target = new StandIn<string>();
+  const run = (failAt: number) =>
+    pipeline(
+      localFiles(stored),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      dedupe(),
+      tee(
+        files({ path: path.join(folder, 'out/all.jsonl'), commitIntervalMs: 0, workers: 2 }),
+        compose(
+          map(({ id }: Activity) => {
+            if (Number(id) === failAt) throw new Error('interrupted');
+            return id;
+          }),
+          committed<string>({ rows: 100, waitMs: 0, ...target.transactions }),
+        ),
+      ),
+    );
+  for (const failAt of [250, 900, 1_500]) {
+    await expect(run(failAt)).rejects.toThrow('interrupted');
+    expect(target.rows).toEqual(target.rows.map((_, id) => String(id)));
+    expect(target.rows.length).toBeLessThanOrEqual(failAt);
+  }
+  const [all, { rows }] = await run(-1);
+  expect([all.posts, rows]).toEqual([1_800, 1_800]);
+  expect(target.rows).toEqual(Array.from({ length: 1_800 }, (_, id) => String(id)));
+  const lines = await readFile(path.join(folder, 'out/all.jsonl'), 'utf8');
+  expect(lines).toBe(
+    days
+      .flat()
+      .map(line => `${line}\n`)
+      .join(''),
+  );
 });
