@@ -86,7 +86,7 @@ function encodeChunk(
   // Where the page begins: a row, and its first value.
   let [row, from] = [0, 0];
   while (row < counts.length) {
-    const page = endOfPage(counts, row, from, bytesOf);
+    const page = endOfPage(column, row, from, bytesOf);
     const { to } = page;
     let encoded: Uint8Array;
     if (dictionary === undefined) encoded = plainValues(scalar, column, offsets, from, to);
@@ -155,11 +155,14 @@ function offsetsOf(scalar: ScalarType, { lengths, count }: ColumnValues): Uint32
  * @param bytesOf Of the values between two in the page.
  */
 function endOfPage(
-  counts: Uint32Array,
+  { counts, count }: ColumnValues,
   fromRow: number,
   from: number,
   bytesOf: (from: number, to: number) => number,
 ) {
+  // The last page of a column, and the only one of most.
+  if (bytesOf(from, count) + counts.length - fromRow < PAGE_BYTES)
+    return { to: count, toRow: counts.length };
   let [to, toRow] = [from, fromRow];
   // Nulls take little, but readers hold levels of a page, too.
   while (toRow < counts.length && bytesOf(from, to) + toRow - fromRow < PAGE_BYTES)
@@ -167,7 +170,11 @@ function endOfPage(
   return { to, toRow };
 }
 
-/** Values in the encoding PLAIN. */
+/** Larger ones are dictionaries, and pages with a value as large: their memory is not kept. */
+const MAX_REUSED_BYTES = 2 * PAGE_BYTES;
+const reused = new ByteWriter();
+
+/** Values in the encoding PLAIN, valid until the next call: new memory for each page costs much. */
 function plainValues(
   scalar: ScalarType,
   column: ColumnValues,
@@ -186,7 +193,8 @@ function plainTexts(
   from: number,
   to: number,
 ): Uint8Array {
-  const out = Buffer.allocUnsafeSlow(offsets[to]! - offsets[from]! + LENGTH_BYTES * (to - from));
+  const size = offsets[to]! - offsets[from]! + LENGTH_BYTES * (to - from);
+  const out = size > MAX_REUSED_BYTES ? Buffer.allocUnsafeSlow(size) : reused.reserve(size);
   let at = 0;
   for (let index = from; index < to; index++) {
     const length = lengths[index]!;
@@ -200,7 +208,7 @@ function plainTexts(
     else out.set(data.subarray(start, start + length), at);
     at += length;
   }
-  return out;
+  return out.subarray(0, at);
 }
 
 function packedBits(data: Uint8Array, from: number, to: number): Uint8Array {

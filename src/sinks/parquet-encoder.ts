@@ -1,3 +1,4 @@
+import { releaseMemory } from '../gzip/release-memory.js';
 import { type ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
 import type { ParquetCompression } from '../parquet/page-codec.js';
 import { ParquetFile } from '../parquet/parquet-file.js';
@@ -110,8 +111,12 @@ export class ParquetEncoder implements Encoder<unknown> {
   ): Uint8Array | Promise<Uint8Array> {
     const group = this.#takeGroup();
     const { rows, blocks } = group;
-    const write = (chunks: readonly ColumnChunk[]) =>
-      Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
+    const write = (chunks: readonly ColumnChunk[]) => {
+      const bytes = Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
+      // The main thread makes too little garbage for it to be collected soon.
+      for (const { pieces } of chunks) for (const piece of pieces) releaseMemory(piece);
+      return bytes;
+    };
     if (this.#last === undefined && blocks.every(block => 'parts' in block))
       return write(this.#encodeHere(blocks as readonly RowBlock[]));
     const chunks = this.#encode(group);
