@@ -46,8 +46,8 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
     name: 'cursor ahead of items',
     mistake: 'commits the cursor of a batch before its items are written',
     file: 'sinks/output/file-writer',
-    from: 'const rest = … await fetchItems(…);',
-    to: 'if (cursor !== undefined) await reached(cursor); const rest = … await fetchItems(…);',
+    from: 'const isWritten = rows !== undefined && …;',
+    to: 'if (cursor !== undefined) await reached(cursor); const isWritten = rows !== undefined && …;',
     cells: ['disks files/kill', 'matrix search/kill-9-at-a-disk-call'],
   },
   {
