@@ -209,6 +209,11 @@ class Handle implements OpenFile {
     return { bytesRead, buffer: bytes };
   }
 
+  async readFile(): Promise<Buffer> {
+    await this.#disk.call('read', this.#file);
+    return Buffer.from(this.#node.now);
+  }
+
   async stat(): Promise<{ size: number; mtimeMs: number; isFile(): boolean }> {
     await this.#disk.call('fstat', this.#file);
     return { size: this.#node.now.length, mtimeMs: this.#node.mtimeMs, isFile: () => true };
