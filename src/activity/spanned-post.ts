@@ -1,8 +1,8 @@
 import { isLong, quoteIntegers } from '../json/exact-json.js';
-import { CLOSE_ARRAY, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
+import { CLOSE_ARRAY, CLOSE_OBJECT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
 import { jsonText } from '../json/json-text.js';
-import { MemberSpans, type WantedMembers } from '../json/member-spans.js';
-import { Activity, type Edits } from './activity.js';
+import { DOCUMENT, MemberSpans, type WantedMembers } from '../json/member-spans.js';
+import { Activity, type Edits, type PlaceOfRules } from './activity.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import { type Matches, type MatchingRule, matchesAtEnd } from './matching-rules.js';
 import type { OriginalPost } from './original-post.js';
@@ -27,26 +27,50 @@ const ID = values('id id_str');
 const USER = { ...ID, ...values('screen_name') };
 const ACTOR = values('id preferredUsername');
 const POINT = values('coordinates');
+const REPLIED = values(
+  'in_reply_to_status_id in_reply_to_status_id_str in_reply_to_user_id in_reply_to_user_id_str in_reply_to_screen_name',
+);
+/** Of a post that a quoted one shares or quotes: whether there is one, and what of it would count as the quoted one's. */
+const SHARED_BY_QUOTED = { ...TEXT, quoted_status: {} };
+const SHARED_BY_QUOTED_ACTIVITY = {
+  ...BODY,
+  actor: {},
+  gnip: values('urls'),
+  twitter_quoted_status: {},
+};
 const QUOTED = {
   ...values('quoted_status_id quoted_status_id_str'),
   quoted_status: {
     ...ID,
-    ...values('text full_text'),
-    extended_tweet: values('full_text'),
+    ...TEXT,
+    ...REPLIED,
+    ...values('is_quote_status'),
     user: USER,
+    retweeted_status: SHARED_BY_QUOTED,
+    quoted_status: {},
   },
 };
-const QUOTED_ACTIVITY = { ...ID, ...values('body'), long_object: values('body'), actor: ACTOR };
+const QUOTED_ACTIVITY = {
+  ...ID,
+  ...BODY,
+  ...values('verb'),
+  actor: ACTOR,
+  object: SHARED_BY_QUOTED_ACTIVITY,
+  gnip: values('urls'),
+  inReplyTo: values('link'),
+  twitter_quoted_status: {},
+};
 
-/** The members of posts of either format that the columns read. A test holds it to be complete. */
+/** The members of posts of either format that columns and rules read. Tests hold it to be complete. */
 export const POST_MEMBERS: WantedMembers = {
   ...ID,
   ...TEXT,
   ...BODY,
   ...QUOTED,
   ...values('created_at postedTime verb link lang twitter_lang possibly_sensitive source'),
-  ...values('in_reply_to_status_id in_reply_to_status_id_str in_reply_to_user_id'),
-  ...values('in_reply_to_user_id_str in_reply_to_screen_name'),
+  ...REPLIED,
+  ...values('is_quote_status matching_rules'),
+  scopes: values('followers'),
   ...values('favorite_count retweet_count reply_count quote_count favoritesCount retweetCount'),
   edit_history: values('initial_tweet_id edit_tweet_ids'),
   edit_controls: values('editable_until_ms edits_remaining'),
@@ -90,7 +114,7 @@ export const POST_MEMBERS: WantedMembers = {
     ...values('link name displayName twitter_country_code country_code twitter_place_type'),
     geo: POINT,
   },
-  gnip: { ...values('urls profileLocations'), language: values('value') },
+  gnip: { ...values('urls profileLocations matching_rules'), language: values('value') },
   generator: values('displayName link'),
   inReplyTo: values('link'),
 };
@@ -112,11 +136,23 @@ const HAVE_IDS = new Set([
 /** Its members are getters, which read their values from the bytes. */
 type Members = Readonly<Record<string, unknown>>;
 
+/** One for all readers of a thread; absent where WebAssembly gets no memory. */
+let shared: SpannedPost | undefined;
+
+export function sharedPost(): SpannedPost | undefined {
+  try {
+    shared ??= new SpannedPost();
+  } catch {
+    // Posts are parsed.
+  }
+  return shared;
+}
+
 const EMPTY: readonly unknown[] = [];
 const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
 
 /**
- * The post that was read last, as far as the columns need it: a post as `Activity` and `parsePost` have it, whose
+ * The post that was read last, as far as columns and rules need it: a post as `Activity` and `parsePost` have it, whose
  * members are read from the bytes when they are used. There is one object for all posts, so its values are used before
  * the next post is read.
  */
@@ -131,8 +167,15 @@ export class SpannedPost {
   readonly #postedTime: number;
   readonly #editHistory: number;
   readonly #editControls: number;
+  readonly #matchingRules: number;
+  readonly #gnip: number;
+  readonly #rulesInGnip: number;
   /** The members of objects, by the place of the object. */
   readonly #objects: Members[] = [];
+  /** Arrays and objects that were parsed, by their places, and in which post: rules read them several times. */
+  readonly #parsed: unknown[] = [];
+  readonly #parsedOf: number[] = [];
+  #posts = 0;
   #count = 0;
   #content: Buffer = Buffer.alloc(0);
   #start = 0;
@@ -150,6 +193,9 @@ export class SpannedPost {
     this.#postedTime = place('postedTime');
     this.#editHistory = place('edit_history');
     this.#editControls = place('edit_controls');
+    this.#matchingRules = place('matching_rules');
+    this.#gnip = place('gnip');
+    this.#rulesInGnip = place('gnip.matching_rules');
   }
 
   /** Reads the post between two positions; `false` where it has to be parsed. */
@@ -158,13 +204,14 @@ export class SpannedPost {
     this.#start = start;
     this.#end = end;
     this.#activity = undefined;
+    this.#posts++;
     return this.spans.find(content, start, end);
   }
 
   /** The place of a member among the spans, by its path. */
   placeOf(path: string): number {
     const place = this.#places.get(path);
-    if (place === undefined) throw new Error(`No column reads ${path}`);
+    if (place === undefined) throw new Error(`No column or rule reads ${path}`);
     return place;
   }
 
@@ -210,6 +257,48 @@ export class SpannedPost {
 
   get tags(): readonly string[] {
     return this.#view.tags;
+  }
+
+  /**
+   * Where `withMatchingRules` puts the list of rules: as `Activity` finds it, by the spans. Each wanted key is there once, so
+   * only the format decides which list is read.
+   */
+  get placeOfRules(): PlaceOfRules {
+    const { spans } = this;
+    const isOriginal = spans.startOf(this.#createdAt) !== 0;
+    if (isOriginal === (spans.startOf(this.#postedTime) !== 0)) throw new LeftToParser();
+    const idStart = spans.startOf(this.#id);
+    const isRead = idStart === 0 || spans.bytes[idStart] !== QUOTE;
+    if (spans.startOf(this.#matchingRules) !== 0)
+      return this.#inPlaceOf(this.#matchingRules, '', '', isRead);
+    if (spans.startOf(this.#rulesInGnip) !== 0)
+      return this.#inPlaceOf(this.#rulesInGnip, '', '', true);
+    const member = '"matching_rules":';
+    const gnip = spans.startOf(this.#gnip);
+    if (isOriginal) return this.#atEnd(`,${member}`, '', isRead);
+    if (gnip === 0) return this.#atEnd(`,"gnip":{${member}`, '}', true);
+    if (spans.bytes[gnip] !== OPEN_OBJECT)
+      return this.#inPlaceOf(this.#gnip, `{${member}`, '}', true);
+    const close = spans.endOf(this.#gnip) - 1;
+    let last = close - 1;
+    while (spans.bytes[last]! <= 0x20) last--;
+    const at = close - DOCUMENT;
+    const before = last === gnip ? member : `,${member}`;
+    return { start: at, end: at, before, after: '', isRead: true };
+  }
+
+  #inPlaceOf(place: number, before: string, after: string, isRead: boolean): PlaceOfRules {
+    const { spans } = this;
+    const [start, end] = [spans.startOf(place) - DOCUMENT, spans.endOf(place) - DOCUMENT];
+    return { start, end, before, after, isRead };
+  }
+
+  /** The end of the post, which is not empty. */
+  #atEnd(before: string, after: string, isRead: boolean): PlaceOfRules {
+    let close = this.#end - 1;
+    while (this.#content[close] !== CLOSE_OBJECT) close--;
+    const at = close - this.#start;
+    return { start: at, end: at, before, after, isRead };
   }
 
   get edits(): Edits | undefined {
@@ -293,6 +382,14 @@ export class SpannedPost {
     return typeof twin === 'string' ? twin : String(id);
   }
 
+  #parsedAt(place: number, start: number, end: number): unknown {
+    if (this.#parsedOf[place] !== this.#posts) {
+      this.#parsed[place] = parsed(this.spans.bytes.subarray(start, end));
+      this.#parsedOf[place] = this.#posts;
+    }
+    return this.#parsed[place];
+  }
+
   #value(place: number): unknown {
     const spans = this.spans;
     const start = spans.startOf(place);
@@ -314,9 +411,9 @@ export class SpannedPost {
         throw new LeftToParser();
       case OPEN_ARRAY:
         if (bytes[start + 1] === CLOSE_ARRAY) return EMPTY;
-        return parsed(bytes.subarray(start, end));
+        return this.#parsedAt(place, start, end);
       case OPEN_OBJECT:
-        return parsed(bytes.subarray(start, end));
+        return this.#parsedAt(place, start, end);
       default:
         return numberAt(bytes, start, end);
     }

@@ -1,3 +1,4 @@
+import { sharedPost } from '../activity/spanned-post.js';
 import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
 import { LF } from '../json/json-bytes.js';
 import { BlockCells, type RowBlock, RowBlockBuilder } from '../parquet/row-block.js';
@@ -5,12 +6,7 @@ import { listColumns } from '../tables/columns.js';
 import { CsvCells } from '../tables/csv-cells.js';
 import { csvRow } from '../tables/csv-row.js';
 import type { PostColumnName } from '../tables/post-columns.js';
-import {
-  type PostRowWriter,
-  postRowReader,
-  postRowWriter,
-  sharedPost,
-} from '../tables/post-rows.js';
+import { type PostRowWriter, postRowReader, postRowWriter } from '../tables/post-rows.js';
 import type { InvalidValues } from '../tables/row-reader.js';
 import type { RowBounds } from './row-fields.js';
 

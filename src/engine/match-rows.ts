@@ -17,7 +17,7 @@ export interface RowRules {
  * @param content It is released.
  * @param withTags Whether the tags of posts are read.
  * @returns The content that the fields now are those of.
- * @throws DataError where a post lacks what rules read.
+ * @throws DataError for a post that rules cannot be put into, or that is not JSON as far as it is read.
  */
 export function matchRows(
   content: Buffer,
@@ -79,12 +79,13 @@ class MatchedPosts {
 
   /** Writes the post with its rules, and returns whether these are the rules that are read from it. */
   #write(activity: Activity, found: readonly number[]): boolean {
-    const { raw, placeOfRules } = activity;
-    this.#reserve(this.#matcher.lengthWith(raw, placeOfRules, found) + 1);
-    const end = this.#matcher.write(raw, placeOfRules, found, this.#out, this.#end);
+    const { raw } = activity;
+    const place = this.#matcher.placeOfRules(activity);
+    this.#reserve(this.#matcher.lengthWith(raw, place, found) + 1);
+    const end = this.#matcher.write(raw, place, found, this.#out, this.#end);
     this.#out[end] = LF;
     this.#end = end + 1;
-    return placeOfRules.isRead;
+    return place.isRead;
   }
 
   #tagsOf(found: readonly number[]): number {

@@ -58,7 +58,8 @@ declare const WebAssembly: {
 
 // Places in the memory of the module. Address 0 is none.
 const SPANS = 1024;
-const DOCUMENT = 64 * 1024;
+/** The start of the document that was read last. */
+export const DOCUMENT = 64 * 1024;
 /** Free memory for those who write by `decodeText`. */
 export const FREE = 6 * 64 * 1024;
 export const FREE_END = 14 * 64 * 1024;

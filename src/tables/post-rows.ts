@@ -1,5 +1,5 @@
 import { Activity } from '../activity/activity.js';
-import { SpannedPost } from '../activity/spanned-post.js';
+import { type SpannedPost, sharedPost } from '../activity/spanned-post.js';
 import type { MemberSpans } from '../json/member-spans.js';
 import type { Cells } from './cells.js';
 import type { RowValue } from './column.js';
@@ -27,9 +27,6 @@ export type PostRowReader = (
   end: number,
   tag?: string,
 ) => RowValue[];
-
-/** One for all readers of a thread; absent where WebAssembly gets no memory. */
-let spannedPost: SpannedPost | undefined;
 
 /**
  * Makes rows of posts in their bytes: those of `rowReader`, and its errors, but it does not check the members that no
@@ -92,16 +89,6 @@ function readerOf(name: PostColumnName): (view: PostView) => RowValue {
     if (held === undefined) throw new RangeError(`Does not fit its column: ${name}`);
     return held;
   };
-}
-
-/** Absent where WebAssembly gets no memory. */
-export function sharedPost(): SpannedPost | undefined {
-  try {
-    spannedPost ??= new SpannedPost();
-  } catch {
-    // Posts are parsed.
-  }
-  return spannedPost;
 }
 
 const madeCells = new WeakMap<SpannedPost, PostCells>();

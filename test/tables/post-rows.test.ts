@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { SecondCorpus } from '../../bench/second-corpus.js';
 import { Activity } from '../../src/activity/activity.js';
-import { POST_MEMBERS, type SpannedPost } from '../../src/activity/spanned-post.js';
+import { POST_MEMBERS, type SpannedPost, sharedPost } from '../../src/activity/spanned-post.js';
 import { DataError } from '../../src/errors.js';
 import type { WantedMembers } from '../../src/json/member-spans.js';
 import { BlockCells, RowBlockBuilder } from '../../src/parquet/row-block.js';
@@ -19,12 +19,7 @@ import {
   PostView,
   posts,
 } from '../../src/tables/post-columns.js';
-import {
-  itemWriter,
-  postRowReader,
-  postRowWriter,
-  sharedPost,
-} from '../../src/tables/post-rows.js';
+import { itemWriter, postRowReader, postRowWriter } from '../../src/tables/post-rows.js';
 import { rowReader } from '../../src/tables/row-reader.js';
 import { jsonValue } from '../activity/arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../activity/arbitrary-post.js';

@@ -1,6 +1,7 @@
 import { Activity, type PlaceOfRules } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/fields-of.js';
 import { type MatchingRule, printMatchingRule } from '../../activity/matching-rules.js';
+import { sharedPost } from '../../activity/spanned-post.js';
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
 import { dialectOf, type RuleProduct } from '../post/dialect.js';
 import { type IndexedRules, IndexReader } from './index-reader.js';
@@ -85,6 +86,9 @@ export class SharedMatcher {
   /** What a reader needs of the rules, under the anchors of this moment. */
   #indexed: IndexedRules | undefined;
   #counted = 0;
+  /** The last post, if it was matched without parsing it, and where its rules are put. */
+  #matched: Activity | undefined;
+  #place: PlaceOfRules | undefined;
   readonly #tags: string[] = [];
   /** For each tag, the last post that had it. */
   readonly #tagStamps: Int32Array;
@@ -121,6 +125,7 @@ export class SharedMatcher {
       return use();
     } finally {
       this.#indexed = undefined;
+      this.#matched = undefined;
       releaseAnchors(anchoring, anchors);
       countPosts(anchoring, this.#counted);
       this.#counted = 0;
@@ -128,11 +133,37 @@ export class SharedMatcher {
     }
   }
 
-  /** The numbers of the rules that match, in the order of the list of rules; within `run`. */
+  /**
+   * The numbers of the rules that match, in the order of the list of rules; within `run`. Members that no rule reads are not
+   * checked.
+   */
   match(activity: Activity): readonly number[] {
-    const found = this.#reader.match(fieldsOf(activity), this.#indexed as IndexedRules);
+    const found =
+      this.#matchBytes(activity) ??
+      this.#reader.match(fieldsOf(activity), this.#indexed as IndexedRules);
     if (this.#counted++ % COUNTED === 0) this.#count();
     return found;
+  }
+
+  /** Where the list of rules of a post is put. */
+  placeOfRules(activity: Activity): PlaceOfRules {
+    return this.#matched === activity ? this.#place! : activity.placeOfRules;
+  }
+
+  /** Without parsing the post; `undefined` where that has to be. */
+  #matchBytes(activity: Activity): readonly number[] | undefined {
+    this.#matched = undefined;
+    const post = sharedPost();
+    if (!post?.read(activity.raw, 0, activity.raw.length)) return undefined;
+    try {
+      const found = this.#reader.match(fieldsOf(post), this.#indexed as IndexedRules);
+      this.#place = post.placeOfRules;
+      this.#matched = activity;
+      return found;
+    } catch {
+      // The parser gives the exact error, if there is one.
+      return undefined;
+    }
   }
 
   /** The distinct tags of rules by number, in order. */
@@ -156,9 +187,11 @@ export class SharedMatcher {
   }
 
   /** The same post with other matching rules, as `withMatchingRules` makes it. */
-  withRules({ raw, placeOfRules }: Activity, rules: readonly number[]): Activity {
-    const bytes = Buffer.allocUnsafe(this.lengthWith(raw, placeOfRules, rules));
-    this.write(raw, placeOfRules, rules, bytes, 0);
+  withRules(activity: Activity, rules: readonly number[]): Activity {
+    const { raw } = activity;
+    const place = this.placeOfRules(activity);
+    const bytes = Buffer.allocUnsafe(this.lengthWith(raw, place, rules));
+    this.write(raw, place, rules, bytes, 0);
     return new Activity(bytes);
   }
 
