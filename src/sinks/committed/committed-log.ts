@@ -3,10 +3,11 @@ import type { FileSystem } from '../../storage/file-system.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
 import type { CommittedFile } from '../output/checkpoint.js';
-import { AGAIN, adoptFinished, restore, settleAndSync } from '../output/committer.js';
+import { AGAIN, settleAndSync } from '../output/committer.js';
 import { DamagedLog } from '../output/damaged-log.js';
 import { outputLockPath } from '../output/other-runs.js';
 import { PART } from '../output/output-file.js';
+import { adoptFinished, restore } from '../output/restore-files.js';
 import type { Saved } from './saved-text.js';
 
 export interface CommittedLogOptions {

@@ -11,19 +11,12 @@ import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
 import type { Checkpoint, CommittedFile } from './checkpoint.js';
 import { CheckpointFile, type CheckpointStore } from './checkpoint-store.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
-import {
-  AGAIN,
-  adoptFinished,
-  Committer,
-  checkOutputs,
-  type Member,
-  restore,
-  settleAndSync,
-} from './committer.js';
+import { AGAIN, Committer, type Member, settleAndSync } from './committer.js';
 import { DamagedLog } from './damaged-log.js';
 import { type FileSinkPlan, FileWriter } from './file-writer.js';
 import type { Format } from './format.js';
 import { DAMAGED } from './output-file.js';
+import { adoptFinished, checkOutputs, restore } from './restore-files.js';
 import type { Written } from './written.js';
 
 /** File sinks that run together and commit together. */

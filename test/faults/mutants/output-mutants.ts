@@ -37,7 +37,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'no truncation',
     mistake: 'goes on from a checkpoint without cutting off what was written after it',
-    file: 'sinks/output/committer',
+    file: 'sinks/output/restore-files',
     from: 'await cutBack(…)',
     to: 'await undefined',
     cells: ['calls files/other-order'],

@@ -2,8 +2,9 @@ import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { CheckpointFile } from '../../../src/sinks/output/checkpoint-store.js';
-import { Committer, restore } from '../../../src/sinks/output/committer.js';
+import { Committer } from '../../../src/sinks/output/committer.js';
 import { RecordOutputs } from '../../../src/sinks/output/record-outputs.js';
+import { restore } from '../../../src/sinks/output/restore-files.js';
 import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
