@@ -23,13 +23,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #refuse: (error: unknown) => void = () => {};
   #controller: Dispatcher.DispatchController | undefined;
   #hasBegun = false;
-  #chunks: Buffer[] = [];
-  #waitingBytes = 0;
-  #state: 'open' | 'ended' | 'failed' = 'open';
-  #failure: unknown;
-  /** Whether bytes that have already arrived are dropped. */
-  #dropsBytes = false;
-  readonly #wakeUp = new WakeUp();
+  readonly #body = new ArrivedBody(() => this.#resume());
   #watch: NodeJS.Timeout | undefined;
 
   constructor(account: Account, connection: Connection, { url, signal, permit }: HttpRequest) {
@@ -50,7 +44,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
 
   /** The error that ended the response early; `undefined` for one that goes on or has ended. */
   get failure(): unknown {
-    return this.#failure;
+    return this.#body.failure;
   }
 
   /** Undici calls it when the connection is open, just before it writes the request. */
@@ -72,21 +66,20 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#state !== 'open') return;
+    if (!this.#body.isOpen) return;
     this.receivedBytes += chunk.length;
-    this.#waitingBytes += chunk.length;
-    this.#chunks.push(chunk);
+    this.#body.add(chunk);
     // A paused connection receives nothing, so its silence is not counted.
-    if (this.#waitingBytes >= READ_AHEAD) {
+    if (this.#body.waitingBytes >= READ_AHEAD) {
       controller.pause();
       clearTimeout(this.#watch);
     } else this.#watch?.refresh();
-    this.#wakeUp.wake();
   }
 
   onResponseEnd(): void {
-    if (this.#state !== 'open') return;
-    this.#settle('ended');
+    if (!this.#body.isOpen) return;
+    this.#body.end();
+    this.#stop();
     this.#account.connections.release(this.#connection);
   }
 
@@ -99,26 +92,12 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   /** Can be read once. */
-  async *blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
-    while (true) {
-      if (this.#state === 'failed' && (this.#dropsBytes || this.#chunks.length === 0))
-        throw this.#failure;
-      const chunks = this.#chunks;
-      if (chunks.length > 0) {
-        this.#chunks = [];
-        this.#waitingBytes = 0;
-        if (this.#controller?.paused === true && this.#state === 'open') {
-          this.#watchFor(this.#account.timeouts.silenceMs);
-          this.#controller.resume();
-        }
-        yield chunks;
-      } else if (this.#state === 'ended') return;
-      else await this.#wakeUp.next();
-    }
+  blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
+    return this.#body.blocks();
   }
 
   close(): void {
-    if (this.#state === 'open') this.#fail(new Error('The response was closed'), true);
+    if (this.#body.isOpen) this.#fail(new Error('The response was closed'), true);
   }
 
   get #way(): Way {
@@ -141,19 +120,78 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   #fail(failure: unknown, dropsBytes: boolean): void {
-    if (this.#state !== 'open') return;
-    this.#failure = failure;
-    this.#dropsBytes = dropsBytes;
-    this.#settle('failed');
+    if (!this.#body.isOpen) return;
+    this.#body.fail(failure, dropsBytes);
+    this.#stop();
     this.#account.connections.destroy(this.#connection);
     this.#refuse(failure);
   }
 
-  #settle(state: 'ended' | 'failed'): void {
-    this.#state = state;
+  /** Goes on with a connection that was paused, once its reader has taken all bytes. */
+  #resume(): void {
+    if (this.#controller?.paused !== true || !this.#body.isOpen) return;
+    this.#watchFor(this.#account.timeouts.silenceMs);
+    this.#controller.resume();
+  }
+
+  #stop(): void {
     clearTimeout(this.#watch);
     this.#signal?.removeEventListener('abort', this.#onAbort);
+  }
+}
+
+/** The bytes of a response that have arrived, from undici's events to the reader. */
+class ArrivedBody {
+  failure: unknown;
+  waitingBytes = 0;
+  readonly #onEmpty: () => void;
+  #chunks: Buffer[] = [];
+  #state: 'open' | 'ended' | 'failed' = 'open';
+  /** Whether a failure drops bytes that have already arrived. */
+  #dropsBytes = false;
+  readonly #wakeUp = new WakeUp();
+
+  /** @param onEmpty Called each time that the reader has taken all bytes. */
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty;
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open';
+  }
+
+  add(chunk: Buffer): void {
+    this.waitingBytes += chunk.length;
+    this.#chunks.push(chunk);
     this.#wakeUp.wake();
+  }
+
+  end(): void {
+    this.#state = 'ended';
+    this.#wakeUp.wake();
+  }
+
+  fail(failure: unknown, dropsBytes: boolean): void {
+    this.failure = failure;
+    this.#dropsBytes = dropsBytes;
+    this.#state = 'failed';
+    this.#wakeUp.wake();
+  }
+
+  /** Can be read once. */
+  async *blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
+    while (true) {
+      if (this.#state === 'failed' && (this.#dropsBytes || this.#chunks.length === 0))
+        throw this.failure;
+      const chunks = this.#chunks;
+      if (chunks.length > 0) {
+        this.#chunks = [];
+        this.waitingBytes = 0;
+        this.#onEmpty();
+        yield chunks;
+      } else if (this.#state === 'ended') return;
+      else await this.#wakeUp.next();
+    }
   }
 }
 
