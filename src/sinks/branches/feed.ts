@@ -3,6 +3,7 @@ import { countOf, type EngineBatch } from '../../engine/rows.js';
 import { SharedFile } from '../../engine/shared-file.js';
 import { OptionError } from '../../errors.js';
 import type { Cursor, Run } from '../../flow/flow.js';
+import { WakeUp } from '../../wait.js';
 
 /**
  * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back
@@ -24,7 +25,8 @@ export interface InputCursorOf {
 interface Reader {
   /** The number of the batch that it takes next. */
   position: number;
-  wake: (() => void) | undefined;
+  isWaiting: boolean;
+  readonly wakeUp: WakeUp;
 }
 
 /** A batch, and the file that all branches share, where it has rows of one. */
@@ -60,7 +62,8 @@ export class Feed {
   constructor(input: AsyncIterable<EngineBatch>, branches: readonly number[], onFull: () => void) {
     this.#iterator = input[Symbol.asyncIterator]();
     this.#onFull = onFull;
-    for (const branch of branches) this.#readers.set(branch, { position: 0, wake: undefined });
+    for (const branch of branches)
+      this.#readers.set(branch, { position: 0, isWaiting: false, wakeUp: new WakeUp() });
   }
 
   /** The input of one branch. @param resumes Whether its operators go on from a cursor. */
@@ -89,7 +92,7 @@ export class Feed {
     const reader = this.#readers.get(branch);
     if (reader === undefined) return;
     this.#readers.delete(branch);
-    reader.wake?.();
+    reader.wakeUp.wake();
     this.check();
   }
 
@@ -130,7 +133,7 @@ export class Feed {
     if (!this.#started || this.#reading || this.#ended) return;
     const head = this.#first + this.#batches.length;
     const wanted = [...this.#readers.values()].some(
-      ({ position, wake }) => wake !== undefined && position === head,
+      ({ position, isWaiting }) => isWaiting && position === head,
     );
     if (!wanted) return;
     if (head - this.#slowest < MAX_LEAD) void this.#readNext();
@@ -170,12 +173,11 @@ export class Feed {
         this.#atEnd.add(branch);
         return undefined;
       }
-      const woken = new Promise<void>(resolve => {
-        reader.wake = resolve;
-      });
+      const woken = reader.wakeUp.next();
+      reader.isWaiting = true;
       this.check();
       await abortable(woken, signal);
-      reader.wake = undefined;
+      reader.isWaiting = false;
     }
   }
 
@@ -190,7 +192,7 @@ export class Feed {
       this.#ended = true;
     }
     this.#reading = false;
-    for (const { wake } of this.#readers.values()) wake?.();
+    for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
   }
 
   /** The batch as all branches get it, with a cursor of their own. */

@@ -3,6 +3,7 @@ import type { Cursor } from '../../flow/flow.js';
 import { isRecord } from '../../is-record.js';
 import { isCount, type Json } from '../../json/json.js';
 import type { CheckpointState, CommittedFile } from '../output/checkpoint.js';
+import { isCommittedFile } from '../output/checkpoint.js';
 import {
   type CheckpointOwner,
   type CheckpointPlace,
@@ -11,7 +12,6 @@ import {
   completedOf,
   headOf,
 } from '../output/checkpoint-text.js';
-import { isCommittedFile } from '../output/is-checkpoint.js';
 
 /** What the text says that the caller saves with the rows. */
 export interface Saved {

@@ -1,6 +1,8 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Cursor } from '../../flow/flow.js';
+import { isRecord } from '../../is-record.js';
+import { isCount } from '../../json/json.js';
 import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-system.js';
 import { makeSyncedFolder } from '../../storage/folder.js';
 import { regularStatus } from '../../storage/regular-file.js';
@@ -13,7 +15,6 @@ import {
   completedOf,
   headOf,
 } from './checkpoint-text.js';
-import { isCheckpoint } from './is-checkpoint.js';
 import { DAMAGED, type FileCounts } from './output-file.js';
 
 /**
@@ -139,4 +140,27 @@ function* print({ state, owner, cursor, files, completed }: CheckpointText): Gen
   text += `${files.length === 0 ? '' : '\n  '}],\n`;
   sum = crc32(text, sum);
   yield Buffer.from(text + checkOf(sum));
+}
+
+/** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
+function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
+  return (
+    (state === 'running' || state === 'finishing' || state === 'complete') &&
+    cursor !== undefined &&
+    Array.isArray(files) &&
+    files.every(isCommittedFile)
+  );
+}
+
+/** Whether it is the entry of a file. */
+export function isCommittedFile(file: unknown): boolean {
+  if (!isRecord(file)) return false;
+  const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true, settled = 0 } = file;
+  return (
+    finished === true &&
+    typeof path === 'string' &&
+    path !== '' &&
+    [posts, bytes, lineBytes, settled].every(isCount) &&
+    (branch === DAMAGED || isCount(branch))
+  );
 }

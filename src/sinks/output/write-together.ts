@@ -229,10 +229,8 @@ async function run<T>(
           committer,
           damaged: takesDamaged,
         });
-    if (committer === undefined) {
-      const all = damaged === undefined ? members : [...members, damaged];
-      return await finish(all, broken.signal);
-    }
+    if (committer === undefined)
+      return await finish(damaged === undefined ? members : [...members, damaged], broken.signal);
     if (locked?.goesOn !== true) return await committer.finish(undefined);
     if (end === undefined && !isWritten) throw withoutCursor(locked.store);
     return await committer.finish(JSON.stringify(end ?? null));
@@ -241,11 +239,15 @@ async function run<T>(
   } finally {
     broken.unlink();
     await committer?.idle();
-    // Each holds a lock, which the next run needs, whatever becomes of the others.
-    const closing = [...writers, damaged].map(one => one?.close());
-    await Promise.allSettled(closing);
-    await Promise.all(closing);
+    await closeAll([...writers, damaged]);
   }
+}
+
+/** Each holds a lock, which the next run needs, whatever becomes of the others. */
+async function closeAll(all: readonly ({ close(): Promise<void> } | undefined)[]): Promise<void> {
+  const closing = all.map(one => one?.close());
+  await Promise.allSettled(closing);
+  await Promise.all(closing);
 }
 
 function withoutCursor({ name, shownName }: CheckpointStore): StorageError {
