@@ -145,7 +145,7 @@ function startIn(bytes: Buffer, record: Buffer): number {
 }
 
 const number = new IdNumber();
-/** One for all files of a thread. */
+/** One matcher for all files of a thread: it keeps marks and caches. */
 let shownIds: ShownIds | undefined;
 
 class Posts implements Decoded {

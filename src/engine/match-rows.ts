@@ -16,7 +16,7 @@ export interface RowRules {
  *
  * @param content It is released.
  * @param withTags Whether the tags of posts are read.
- * @returns The content that the fields now are those of.
+ * @returns The new content, which the fields then describe.
  * @throws DataError for a post that rules cannot be put into, or that is not JSON as far as it is read.
  */
 export function matchRows(

@@ -52,7 +52,7 @@ export interface SourceFile {
   /** Where a run goes on after the file. */
   readonly cursor: Cursor;
   readonly decoded?: DecodedFile | undefined;
-  /** The bytes of a file that is not decoded; absent where only the cursor is news. */
+  /** The bytes of a file that is not decoded; absent where only the cursor has changed. */
   readonly blocks?: AsyncIterable<Uint8Array> | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { RowFields } from './row-fields.js';
 
 /** A decoded file with several readers: it is released once all of them have released it. */
 export class SharedFile implements DecodedFile {
-  /** What one reader has parsed, another one need not. */
+  /** What one reader has parsed is not parsed again for another. */
   readonly activities = new Map<number, Activity>();
   readonly #file: DecodedFile;
   #readers = 1;

@@ -31,7 +31,7 @@ const OPTIONS = {
  * before a job is paid for. Posts of whole files are matched against a list of rules by all threads of the sink, which share one
  * index. A matcher of `rules.compileAll` may change while the pipeline runs, and is used on one thread. It has its
  * own `product`: the options `product` and `frequency` are used only for a list of rules. A list reads the members that
- * rules ask for from the bytes of a post: damage in others is no error here.
+ * rules ask for from the bytes of a post, so damage in other members is not reported.
  *
  * @throws OptionError Immediately, when the product refuses a rule.
  * @example

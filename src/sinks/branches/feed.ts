@@ -195,7 +195,7 @@ export class Feed {
     for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
   }
 
-  /** The batch as all branches get it, with a cursor of their own. */
+  /** The batch as all branches get it, with a cursor that is known to come from this input. */
   #shared(batch: EngineBatch): FeedBatch {
     const { rows, origin } = batch;
     const cursor = batch.cursor && this.#inputCursor(batch.cursor);

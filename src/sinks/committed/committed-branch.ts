@@ -46,7 +46,7 @@ interface OpenParts<T> {
   readonly committing: Promise<void>;
 }
 
-/** From this number of times `rows` on, rows are no longer held, but written. */
+/** Of `rows`: with more rows than that in memory, further ones are written into an open transaction. */
 const MAX_HELD = 4;
 
 /**
