@@ -145,7 +145,7 @@ function startIn(bytes: Buffer, record: Buffer): number {
 }
 
 const number = new IdNumber();
-/** One matcher for all files of a thread: it keeps marks and caches. */
+/** Made once for all files of a thread. */
 let shownIds: ShownIds | undefined;
 
 class Posts implements Decoded {

@@ -40,8 +40,8 @@ export interface Decoder {
   expect(files: { readonly count: number; readonly bytes: number }): void;
   /**
    * Decodes a file. Resolves to `undefined` where the stages must process it in blocks. Files are decoded in the
-   * order of the calls, and a thread holds each until it is released. So a file must be delivered without a wait for one
-   * of a later call.
+   * order of the calls, and a thread holds each until it is released. The reader of a file must
+   * therefore not wait for a later one.
    */
   decode(file: StoredFile): Promise<DecodedFile | undefined>;
 }

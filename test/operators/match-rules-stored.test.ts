@@ -32,12 +32,10 @@ import { ofPost, scrubGeo } from '../compliance/event.js';
 import { acceptedRule } from '../rules/arbitrary-rule.js';
 import {
   arbitraryDraft,
-  IDS,
   original,
   PLAIN,
   streams,
-  USERS,
-  WORDS,
+  VOCABULARY,
 } from '../rules/match/arbitrary-matching-post.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -116,8 +114,6 @@ async function store(contents: readonly Buffer[]): Promise<string[]> {
 const gz = (lines: readonly (string | Buffer)[]) =>
   gzipSync(Buffer.concat(lines.map(line => Buffer.concat([Buffer.from(line), Buffer.from('\n')]))));
 
-const vocabulary = { words: WORDS, users: USERS, ids: IDS };
-
 const line = fc
   .tuple(arbitraryDraft(), fc.boolean(), fc.nat(9), fc.integer({ min: 1, max: 30 }))
   .map(([draft, isOriginal, how, id]) => {
@@ -156,7 +152,7 @@ const tag = fc.constantFrom(undefined, null, 'rain', 'snow', 'a/b', '天気', '"
 
 function arbitraryRules() {
   return fc
-    .array(fc.tuple(acceptedRule('historical', vocabulary), tag, fc.boolean()), {
+    .array(fc.tuple(acceptedRule('historical', VOCABULARY), tag, fc.boolean()), {
       minLength: 1,
       maxLength: 40,
     })

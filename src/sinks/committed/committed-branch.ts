@@ -46,7 +46,7 @@ interface OpenParts<T> {
   readonly committing: Promise<void>;
 }
 
-/** Of `rows`: with more rows than that in memory, further ones are written into an open transaction. */
+/** In multiples of `rows`: beyond that many held rows, further ones are written into an open transaction. */
 const MAX_HELD = 4;
 
 /**

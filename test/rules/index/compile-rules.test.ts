@@ -16,15 +16,12 @@ import { unchecked } from '../../unchecked.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
-  IDS,
   original,
   PLAIN,
   streams,
-  USERS,
-  WORDS,
+  VOCABULARY,
 } from '../match/arbitrary-matching-post.js';
 
-const vocabulary = { words: WORDS, users: USERS, ids: IDS };
 const products: readonly RuleProduct[] = ['search', 'historical'];
 
 function post(text: string): Activity {
@@ -36,7 +33,7 @@ describe.each(products)('many rules together, for %s', product => {
     let matched = 0;
     fc.assert(
       fc.property(
-        fc.array(arbitraryRule(vocabulary), { minLength: 1, maxLength: 30 }),
+        fc.array(arbitraryRule(VOCABULARY), { minLength: 1, maxLength: 30 }),
         fc.array(arbitraryDraft(), { minLength: 1, maxLength: 5 }),
         (trees, drafts) => {
           const index = new RuleIndex(dialectOf(product), usualFrequency);
@@ -58,7 +55,7 @@ describe.each(products)('many rules together, for %s', product => {
 
   it('stay correct while rules are added and deleted, and while the index learns rare terms', () => {
     const step = fc.oneof(
-      fc.record({ do: fc.constant('add' as const), rule: acceptedRule(product, vocabulary) }),
+      fc.record({ do: fc.constant('add' as const), rule: acceptedRule(product, VOCABULARY) }),
       fc.record({ do: fc.constant('delete' as const), which: fc.nat() }),
       fc.record({ do: fc.constant('match' as const), draft: arbitraryDraft() }),
     );
@@ -99,7 +96,7 @@ describe.each(products)('many rules together, for %s', product => {
 
 describe('the index', () => {
   it('gives the same matches after thousands of posts have moved its rules to rarer terms', () => {
-    const trees = fc.sample(acceptedRule('historical', vocabulary), { numRuns: 200, seed: 7 });
+    const trees = fc.sample(acceptedRule('historical', VOCABULARY), { numRuns: 200, seed: 7 });
     const drafts = fc.sample(arbitraryDraft(), { numRuns: 300, seed: 7 });
     const matcher = compileRules(
       trees.map(({ text }, i) => ({ value: text, id: String(i + 1) })),

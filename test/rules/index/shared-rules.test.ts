@@ -11,15 +11,12 @@ import { bySuite } from '../../slow-suite.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
-  IDS,
   original,
   PLAIN,
   streams,
-  USERS,
-  WORDS,
+  VOCABULARY,
 } from '../match/arbitrary-matching-post.js';
 
-const vocabulary = { words: WORDS, users: USERS, ids: IDS };
 const products: readonly RuleProduct[] = ['search', 'historical'];
 
 function matchAll(rules: SharedRules, posts: readonly Activity[]): (readonly number[])[] {
@@ -32,7 +29,7 @@ describe('shared rules', () => {
     let matched = 0;
     fc.assert(
       fc.property(
-        fc.array(acceptedRule(product, vocabulary), { minLength: 1, maxLength: 30 }),
+        fc.array(acceptedRule(product, VOCABULARY), { minLength: 1, maxLength: 30 }),
         fc.array(arbitraryDraft(), { minLength: 1, maxLength: 5 }),
         fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
         (accepted, drafts, guesses) => {

@@ -13,16 +13,8 @@ import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { dialectOf, type RuleProduct } from '../../../src/rules/post/dialect.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
-import {
-  arbitraryDraft,
-  IDS,
-  original,
-  streams,
-  USERS,
-  WORDS,
-} from '../match/arbitrary-matching-post.js';
+import { arbitraryDraft, original, streams, VOCABULARY } from '../match/arbitrary-matching-post.js';
 
-const vocabulary = { words: WORDS, users: USERS, ids: IDS };
 const products: readonly RuleProduct[] = ['search', 'historical'];
 
 function selects(plan: TermPlan, terms: ReadonlySet<string>): boolean {
@@ -117,7 +109,7 @@ describe('plans', () => {
     const seen = { selected: 0, exact: 0, matched: 0 };
     fc.assert(
       fc.property(
-        arbitraryRule(vocabulary),
+        arbitraryRule(VOCABULARY),
         arbitraryDraft(),
         fc.boolean(),
         (tree, draft, first) => {

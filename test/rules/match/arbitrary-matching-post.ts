@@ -29,6 +29,8 @@ export const WORDS = [
 
 export const USERS = ['karl', 'anna', '12', '345'] as const;
 export const IDS = ['12', '345', '6789'] as const;
+/** For rules that match some of the posts. */
+export const VOCABULARY = { words: WORDS, users: USERS, ids: IDS };
 
 /** The content of a post, independent of its format. */
 export interface DraftPost {
