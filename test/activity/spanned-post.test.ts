@@ -132,7 +132,7 @@ describe('the fields that rules read from the bytes of a post', () => {
           const keys = Object.keys(isAdded ? (others[0] as Members) : object);
           if (keys.length > 0 && !Array.isArray(object))
             object[keys[member % keys.length] as string] =
-              typeof value === 'number' && value > 10 ? other : value;
+              typeof value === 'number' && value > 10 ? structuredClone(other) : value;
         }
         if (expectSame(Buffer.from(printJson(post as Value)))) read++;
       }),
