@@ -10,6 +10,7 @@ import { samplePosts } from 'millrace/service';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
+import { readSqlite } from './databases/stored-rows.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
 import { bySuite, isSlowSuite, isWholeCheck } from './slow-suite.js';
 import { temporaryFolder } from './temporary-folder.js';
@@ -370,6 +371,20 @@ describe('the examples work as described', () => {
       if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
     },
   );
+
+  it('28-files-and-sqlite: the same posts in files and in the database, each once', async () => {
+    const first = await run('28-files-and-sqlite.ts');
+    const [, posts, files, rows] =
+      /^(\d+) posts in (\d+) files, and (\d+) in /.exec(first.stdout) ?? [];
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    expect([posts, rows]).toEqual(['2000', '2000']);
+    const names = (await readdir(path.join(folder, 'out/both'))).filter(n => n.endsWith('.gz'));
+    expect(names).toHaveLength(Number(files));
+    const lines = await linesIn(...names.map(name => `out/both/${name}`));
+    const { ids } = readSqlite(path.join(folder, 'out/both/posts.sqlite'));
+    expect(lines.map(line => JSON.parse(line).id_str).toSorted()).toEqual(ids.toSorted());
+    expect(await run('28-files-and-sqlite.ts')).toEqual(first);
+  });
 
   it.runIf(isWholeCheck)(
     '22-into-duckdb: every post once, and nothing more to do when it is run again',

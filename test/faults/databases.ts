@@ -1,7 +1,9 @@
-import { cp } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { account } from '../../src/http/account.js';
@@ -22,11 +24,15 @@ const EXAMPLES = {
   sqlite: '15-into-sqlite',
   postgres: '21-into-postgres',
   duckdb: '22-into-duckdb',
+  'files and sqlite': '28-files-and-sqlite',
 } as const;
 type Database = keyof typeof EXAMPLES;
 
 /** Twice what a run without a fault takes, roughly: some kills come too late. */
 const RUN_MS = 1_500;
+
+/** Less than what a run needs. */
+const ROOM_KIB = { sqlite: 500, duckdb: 900, 'files and sqlite': 900 } as const;
 
 const HOLDS =
   'the run goes on by itself, or ends with a StorageError, and the same script completes it; each row is there once';
@@ -38,7 +44,7 @@ interface DatabaseCell extends Cell {
 }
 
 const CELLS: readonly DatabaseCell[] = [
-  ...(['sqlite', 'duckdb'] as const).flatMap((database): DatabaseCell[] => [
+  ...(['sqlite', 'duckdb', 'files and sqlite'] as const).flatMap((database): DatabaseCell[] => [
     { name: `${database}/kill -9`, expects: 'recovers', attempt: killed(database) },
     PostgresServer.canHaveDisk
       ? { name: `${database}/disk full`, expects: 'holds', why: HOLDS, attempt: fullDisk(database) }
@@ -226,8 +232,30 @@ async function contentsOf(
   server?: PostgresServer,
 ): Promise<Contents> {
   if (database === 'sqlite') return readSqlite(path.join(cwd, 'out/posts.sqlite'));
+  if (database === 'files and sqlite') return readFilesAndSqlite(path.join(cwd, 'out/both'));
   if (database === 'duckdb') return readDuckDb(path.join(cwd, 'out/posts.duckdb'));
   return readPostgres(server as PostgresServer);
+}
+
+/**
+ * The rows, which must be the posts of the files: of each file, the bytes that the checkpoint counts. A commit has synced
+ * more than these where its transaction was lost.
+ */
+async function readFilesAndSqlite(folder: string): Promise<Contents> {
+  const contents = readSqlite(path.join(folder, 'posts.sqlite'));
+  const files: readonly { readonly path: string; readonly bytes: number }[] =
+    JSON.parse(contents.saved ?? '{}').files ?? [];
+  const ids: string[] = [];
+  for (const { path: name, bytes } of files) {
+    const file = path.resolve(folder, '../..', name);
+    const stored = await readFile(existsSync(file) ? file : `${file}.part`);
+    const lines = gunzipSync(stored.subarray(0, bytes)).toString().split('\n').slice(0, -1);
+    for (const line of lines) ids.push(JSON.parse(line).id_str);
+  }
+  const inBoth = [ids, contents.ids].map(some => some.toSorted().join());
+  if (inBoth[0] !== inBoth[1])
+    throw new Error(`${ids.length} posts in files, and ${contents.ids.length} in the table`);
+  return contents;
 }
 
 function killed(database: Database): Attempt {
@@ -295,10 +323,10 @@ async function cutInCommit(shared: Shared, { random, folder }: Trial): Promise<C
   return { hits: cutter.cuts, ...shared.mustBeComplete(await readPostgres(server)) };
 }
 
-function fullDisk(database: 'sqlite' | 'duckdb'): Attempt {
+function fullDisk(database: Exclude<Database, 'postgres'>): Attempt {
   return async (shared, { random, folder }) => {
     await using disk = await SmallDisk.mount(24, true);
-    await disk.fill(random.whole(50, database === 'sqlite' ? 500 : 900) << 10);
+    await disk.fill(random.whole(50, ROOM_KIB[database]) << 10);
     const { ended } = shared.start(database, disk);
     const { isHit, errors } = await shared.whileFull({ database, disk, ended, random }, disk);
     await cp(path.join(disk.folder, 'out'), path.join(folder, 'out'), { recursive: true });
