@@ -13,8 +13,9 @@ import type {
   PublisherState,
 } from './publisher-entry.js';
 import { Sender } from './sender.js';
-import { type OpenedStream, subjectNumber } from './stream-settings.js';
+import type { OpenedStream } from './stream-settings.js';
 import { takeOver } from './take-over.js';
+import { subjectNumber } from './topics.js';
 
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
 

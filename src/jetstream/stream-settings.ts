@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib';
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import {
   type Checked,
@@ -12,6 +11,7 @@ import {
 } from '../check.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, isMissing, JetStreamError } from './jet-stream-errors.js';
+import { countSubjects, MAX_SUBJECTS, subjectsOf, topicPrefixes } from './topics.js';
 
 /** What is wrong with the name of a stream, a bucket or a publisher. */
 export function nameProblem(value: unknown): string | undefined {
@@ -55,65 +55,6 @@ function overlap(one: string, other: string): boolean {
     if (word === '>' || against === '>') return true;
     if (word !== against && word !== '*' && against !== '*') return false;
   }
-}
-
-/** The maximum number of subjects of a stream. */
-export const MAX_SUBJECTS = 256;
-
-/** The subjects of a stream, such as `posts.0` to `posts.7`; of several prefixes, those of one after the other. */
-export function subjectsOf(prefix: string | readonly string[], count: number): string[] {
-  const prefixes = typeof prefix === 'string' ? [prefix] : prefix;
-  return prefixes.flatMap(one => Array.from({ length: count }, (_, index) => `${one}.${index}`));
-}
-
-/** The topic of items that belong to none of those that are given. */
-export const OTHER = 'other';
-
-/**
- * The prefixes of the subjects of each topic, such as `posts.en`, and at the end `posts.other`: in one order,
- * whatever the order of the option, as positions are kept by the number of a subject.
- */
-export function topicPrefixes(prefix: string, topics: readonly string[]): string[] {
-  return [...topics.toSorted(), OTHER].map(topic => `${prefix}.${topic}`);
-}
-
-/** What is wrong with the topics of a stream. */
-export function topicsProblem(value: unknown): string | undefined {
-  if (!Array.isArray(value) || value.length === 0 || !value.every(isWord))
-    return 'must be an array of words of letters, digits, `-` and `_`, such as languages';
-  if (value.includes(OTHER)) return `must not have \`${OTHER}\`: it is that of all other items`;
-  return new Set(value).size === value.length ? undefined : 'must not have a topic twice';
-}
-
-function isWord(value: unknown): value is string {
-  return typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
-}
-
-/**
- * How many subjects of this prefix a stream has, with `topics` of each topic; `undefined` where they are not
- * `posts.0` to `posts.N-1`.
- */
-export function countSubjects(
-  prefix: string,
-  subjects: readonly string[],
-  topics?: readonly string[],
-): number | undefined {
-  const ours = new Set(subjects.filter(subject => subject.startsWith(`${prefix}.`)));
-  const prefixes = topics === undefined ? [prefix] : topicPrefixes(prefix, topics);
-  const count = ours.size / prefixes.length;
-  if (count < 1 || !Number.isInteger(count)) return undefined;
-  return subjectsOf(prefixes, count).every(subject => ours.has(subject)) ? count : undefined;
-}
-
-/**
- * The number of the subject that a post goes to: by a checksum of its id, so all posts of an id are on one subject.
- *
- * @param count How many subjects all topics have together.
- * @param topic The number of the post's topic, of `topics`.
- */
-export function subjectNumber(id: string, count: number, topic = 0, topics = 1): number {
-  const each = count / topics;
-  return topic * each + (crc32(id) % each);
 }
 
 /** The settings of a stream that `toJetStream` makes. It is stored in files, and kept until its limits. */

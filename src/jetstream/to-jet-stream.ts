@@ -5,7 +5,6 @@ import {
   func,
   milliseconds,
   type OptionTable,
-  optionError,
   record,
   required,
   whole,
@@ -31,13 +30,12 @@ import {
   type CreateStream,
   type CreateStreamOptions,
   checkCreate,
-  MAX_SUBJECTS,
   nameProblem,
   openStream,
   prefixProblem,
-  topicsProblem,
 } from './stream-settings.js';
 import { shareOfFlow } from './take-over.js';
+import { checkTopics, topicsProblem } from './topics.js';
 
 /** What `toJetStream` has published, the runs before a resume included. */
 export interface PublishedToJetStream {
@@ -178,33 +176,6 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
     },
   };
   return ownSink((input, run = {}) => publish(plan, input, run));
-}
-
-/**
- * The number of an item's topic, by the order of their subjects.
- *
- * @throws OptionError
- */
-function checkTopics<T>(
-  call: string,
-  topics: readonly string[] | undefined,
-  topic: ((item: T) => string | undefined) | undefined,
-  shares = 1,
-): ((item: T) => number) | undefined {
-  if (topics === undefined && topic === undefined) return undefined;
-  if (topics === undefined)
-    throw optionError(call, 'topics', 'is missing: `topic` says of which of them an item is');
-  if (topic === undefined)
-    throw optionError(call, 'topic', 'is missing: it says which of `topics` an item is of');
-  const subjects = (topics.length + 1) * shares;
-  if (subjects > MAX_SUBJECTS)
-    throw optionError(
-      call,
-      'topics',
-      `are ${topics.length} and the others, with ${shares} subjects each: a stream has at most ${MAX_SUBJECTS}. Pass fewer, or fewer \`create.shares\``,
-    );
-  const numbers = new Map(topics.toSorted().map((name, number) => [name, number]));
-  return item => numbers.get(topic(item) ?? '') ?? topics.length;
 }
 
 interface Plan<T> {

@@ -30,6 +30,7 @@ import {
   type QueryPosition,
   startOf,
 } from './query-cursor.js';
+import { type Dates, endOfRun, nextWindow } from './searchable-window.js';
 
 /** The parts of a query that differ between posts and counts. One object for each run. */
 export interface Results<T> {
@@ -86,9 +87,6 @@ interface Start {
   readonly resume: Cursor | undefined;
 }
 
-/** Posts are searchable about 30 seconds after they are posted. */
-const SEARCHABLE_AFTER = MINUTE;
-
 /** The window from the end of the last one to what is searchable now. */
 async function* runNextWindow<T>(
   query: Query,
@@ -125,40 +123,6 @@ async function* runNextWindow<T>(
       if (isBegun || !isTooNew()) throw error;
     }
   }
-}
-
-/** The end of a run that begins now. */
-function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
-  return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));
-}
-
-async function nextWindow(
-  query: Query,
-  last: QueryPosition,
-  cursor: Cursor | undefined,
-  signal: AbortSignal,
-): Promise<Dates> {
-  const { params, product, account, runsEndAt = MINUTE, onGap } = query;
-  const toDate = endOfRun(query);
-  // Both dates are sent, as the pages of a run that goes on need the same request.
-  const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
-  if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
-  const fromDate = String(last.window.toDate);
-  if (product !== '30day') return { fromDate, toDate };
-  // The start of 30day moves with the time that passes until the last page is requested.
-  const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
-  const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
-  if (fromDate >= earliest) return { fromDate, toDate };
-  const gap = { fromDate, toDate: earliest, reason: 'expired' } as const;
-  if (onGap === undefined) {
-    const missing = [`${gap.fromDate} to ${gap.toDate}`];
-    throw new IncompleteError(
-      `The last complete run of this ${query.source} ended at ${fromDate}, and 30day no longer has the minutes from there to ${earliest}. Fetch them with product fullarchive, and pass \`onGap\` so that this goes on after them`,
-      { missing, cursor },
-    );
-  }
-  await answerOf(onGap(gap), signal);
-  return { fromDate: earliest, toDate };
 }
 
 /** A query with the dates of a window that was resolved before. */
@@ -351,12 +315,6 @@ function fixWindow(fixed: EchoedWindow, echoed: EchoedWindow, origin: string): E
     if (fixed[name] !== undefined && echoed[name] !== undefined)
       mustEqual(name, echoed[name], fixed[name], origin);
   return { ...echoed, ...fixed };
-}
-
-/** The dates of a request that has both. */
-export interface Dates {
-  readonly fromDate: string;
-  readonly toDate: string;
 }
 
 /** The requests of a query, newest first: a single one, or one for each slice. */

@@ -239,6 +239,17 @@ describe('an incremental search', () => {
     expect(idsOf(await linesIn(folder))).toEqual(idsOf(await allPosts(searchable())));
   });
 
+  it('ends at what is searchable for the service, where this clock is less than a minute ahead', async () => {
+    service.clock.set(START);
+    const { serviceTime: _, ...others } = addresses;
+    const timing = { ...impatient(), now: () => service.clock.now() + 50 * SECOND };
+    const ahead = account({ ...others, timing, limits: { search: [] } }, {});
+    const ends = new Set<string | undefined>();
+    for await (const { cursor } of search(ahead, NIGHTLY).batches())
+      ends.add(JSON.parse(JSON.stringify(cursor ?? {})).window?.toDate);
+    expect([...ends]).toEqual([searchable()]);
+  });
+
   it('reports minutes that 30day no longer has, and goes on after them', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);

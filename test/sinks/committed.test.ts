@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { Progress } from '../../src/flow/progress.js';
 import { type Committed, type CommittedOptions, committed } from '../../src/sinks/committed.js';
+import type { Wait } from '../../src/wait.js';
 import { places } from './cursors.js';
 import { type Ending, StandIn } from './stand-in.js';
 
@@ -167,6 +169,29 @@ describe('a commit of committed', () => {
       'Could not commit to posts: fails before. See the cause, then run the same again: it goes on after the last commit',
     );
     expect(target.tries).toBe(4);
+  });
+
+  it('waits at most 30 s for a retry, however long `retryWaitMs` is', async () => {
+    const target = new StandIn<number>(['ok', 'fails before']);
+    const stop = new AbortController();
+    const waits: Wait[] = [];
+    const progress = Object.assign(new Progress(), {
+      onWait(wait: Wait) {
+        waits.push(wait);
+        stop.abort(new Error('enough'));
+        return () => {};
+      },
+    });
+    const sink = committed<number, void>({
+      waitMs: 0,
+      retryWaitMs: 600_000,
+      ...target.transactions,
+    });
+    const run = sink(oneBatch([0]), { signal: stop.signal, progress });
+    await expect(run).rejects.toThrow('enough');
+    expect(waits).toEqual([expect.objectContaining({ reason: 'retry', retry: 1 })]);
+    expect(waits[0]?.waitMs).toBeGreaterThanOrEqual(15_000);
+    expect(waits[0]?.waitMs).toBeLessThanOrEqual(30_000);
   });
 
   it.each([

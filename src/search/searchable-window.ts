@@ -1,0 +1,55 @@
+import { answerOf } from '../abortable.js';
+import { IncompleteError } from '../errors.js';
+import type { Cursor } from '../flow/flow.js';
+import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
+import { type Query, SPAN_30DAY } from './query.js';
+import type { QueryPosition } from './query-cursor.js';
+
+/** The dates of a request that has both. */
+export interface Dates {
+  readonly fromDate: string;
+  readonly toDate: string;
+}
+
+/** Posts are searchable about 30 seconds after they are posted. */
+const SEARCHABLE_AFTER = MINUTE;
+
+/** The end of a run that begins now: the newest minute, or the newest whole bucket, that is searchable for certain. */
+export function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
+  return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));
+}
+
+/**
+ * The window of an incremental run: from where the last complete one ended to what is searchable now. Tells `onGap` of
+ * minutes that are too old for the product.
+ *
+ * @throws IncompleteError for such minutes without `onGap`.
+ */
+export async function nextWindow(
+  query: Query,
+  last: QueryPosition,
+  cursor: Cursor | undefined,
+  signal: AbortSignal,
+): Promise<Dates> {
+  const { params, product, account, runsEndAt = MINUTE, onGap } = query;
+  const toDate = endOfRun(query);
+  // Both dates are sent, as the pages of a run that goes on need the same request.
+  const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
+  if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
+  const fromDate = String(last.window.toDate);
+  if (product !== '30day') return { fromDate, toDate };
+  // The start of 30day moves with the time that passes until the last page is requested.
+  const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
+  const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
+  if (fromDate >= earliest) return { fromDate, toDate };
+  const gap = { fromDate, toDate: earliest, reason: 'expired' } as const;
+  if (onGap === undefined) {
+    const missing = [`${gap.fromDate} to ${gap.toDate}`];
+    throw new IncompleteError(
+      `The last complete run of this ${query.source} ended at ${fromDate}, and 30day no longer has the minutes from there to ${earliest}. Fetch them with product fullarchive, and pass \`onGap\` so that this goes on after them`,
+      { missing, cursor },
+    );
+  }
+  await answerOf(onGap(gap), signal);
+  return { fromDate: earliest, toDate };
+}
