@@ -14,7 +14,7 @@ const MAX_PIECE_BYTES = 16 * 1024 * 1024;
 export async function* framed<T>(
   call: string,
   input: Batches<Uint8Array>,
-  start: (origin: string | undefined) => Framer<T> | Promise<Framer<T>>,
+  start: (origin: string | undefined) => Framer<T>,
 ): Batches<T> {
   let framer: Framer<T> | undefined;
   let lastOrigin: string | undefined;
@@ -27,7 +27,7 @@ export async function* framed<T>(
       for (const block of blocks) {
         const bytes = bytesOf(call, block, origin);
         for (let from = 0; from < bytes.length || from === 0; ) {
-          framer ??= await start(origin);
+          framer ??= start(origin);
           const piece = bytes.subarray(from, from + pieceBytes);
           const before = items.length;
           const waiting = framer.push(piece, items);

@@ -4,7 +4,8 @@ import { DataError } from '../errors.js';
 import { GZIP_MAGIC } from '../gzip/compression.js';
 import { inflateDownload } from '../gzip/inflate-download.js';
 import { inflateWhole } from '../gzip/inflate-whole.js';
-import { afterBlankLines, countOf, isSpace, LF } from '../json/json-bytes.js';
+import { excerpt } from '../json/excerpt.js';
+import { LineFramer } from '../json/line-framer.js';
 import { DAY, formatTimestamp, MINUTE } from '../time.js';
 
 /** The contents of a complete and undamaged job file. */
@@ -29,8 +30,8 @@ export async function checkJobFile(
   const content = await inflateWhole(file, maxInflated);
   if (content === undefined) return checkJobFileStream([file], origin);
   const counter = new PostCounter(origin);
-  counter.push(content);
-  counter.end();
+  await counter.push(content);
+  await counter.end();
   return result(file.length, counter);
 }
 
@@ -47,8 +48,8 @@ export async function checkJobFileStream(
       yield chunk;
     }
   };
-  for await (const block of inflateDownload(counted(), origin)) counter.push(block);
-  counter.end();
+  for await (const block of inflateDownload(counted(), origin)) await counter.push(block);
+  await counter.end();
   return result(bytes, counter);
 }
 
@@ -93,7 +94,7 @@ function result(
 }
 
 /** A file without line ends must not fill the memory. */
-const MAX_LINE_BYTES = 64 * 1024 * 1024;
+const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: Number.POSITIVE_INFINITY };
 
 /** Counts the posts of a job file from its inflated bytes, cut anywhere, and finds its `info` line. */
 class PostCounter {
@@ -101,76 +102,49 @@ class PostCounter {
   /** The `info` line, if there was one. */
   info: InfoMessage | undefined;
   readonly #origin: string;
-  /** The start of the current line, from earlier blocks. */
-  #parts: Buffer[] = [];
-  #partBytes = 0;
-  #line = 1;
+  readonly #framer: LineFramer;
 
   constructor(origin: string) {
     this.#origin = origin;
+    this.#framer = new LineFramer('\n', LIMITS, origin, {
+      limitsAreOptions: false,
+      isRetryable: true,
+    });
   }
 
-  push(block: Buffer): void {
-    let start = this.#skipBlankLines(block, 0);
-    for (
-      let end = block.indexOf(LF, start);
-      end !== -1;
-      start = this.#skipBlankLines(block, end + 1), end = block.indexOf(LF, start)
-    ) {
-      this.#endLine(block.subarray(start, end));
-      this.#line++;
-    }
-    if (start === block.length) return;
-    this.#parts.push(block.subarray(start));
-    this.#partBytes += block.length - start;
-    if (this.#partBytes > MAX_LINE_BYTES)
-      throw this.#damaged(`A line is longer than ${MAX_LINE_BYTES} bytes`);
+  async push(block: Buffer): Promise<void> {
+    const lines: Buffer[] = [];
+    await this.#framer.push(block, lines);
+    this.#count(lines);
   }
 
   /** @throws DataError when the `info` line does not fit the file. */
-  end(): void {
-    this.#endLine(Buffer.alloc(0));
+  async end(): Promise<void> {
+    const lines: Buffer[] = [];
+    await this.#framer.end(lines);
+    this.#count(lines);
     const problem = problemOf(this.info, this.posts);
     if (problem !== undefined) throw this.#damaged(problem);
   }
 
-  #skipBlankLines(block: Buffer, start: number): number {
-    if (this.#parts.length > 0 || !isSpace(block[start]!)) return start;
-    const after = afterBlankLines(block, start, LF);
-    this.#line += countOf(LF, block, start, after);
-    return after;
-  }
-
-  #endLine(rest: Buffer): void {
-    let line = rest;
-    if (this.#parts.length > 0) {
-      line = Buffer.concat([...this.#parts, rest]);
-      this.#parts = [];
-      this.#partBytes = 0;
+  #count(lines: readonly Buffer[]): void {
+    for (const line of lines) {
+      const message = this.#messageIn(line);
+      if (message === undefined) this.posts++;
+      else if (message.kind === 'info') this.info = message;
     }
-    let start = 0;
-    let end = line.length;
-    while (start < end && isSpace(line[start]!)) start++;
-    while (end > start && isSpace(line[end - 1]!)) end--;
-    if (start === end) return;
-    if (line[start] !== 0x7b || line[end - 1] !== 0x7d)
-      throw this.#damaged('A line is cut short, or is not a JSON object');
-    const message = this.#messageIn(line.subarray(start, end));
-    if (message === undefined) this.posts++;
-    else if (message.kind === 'info') this.info = message;
   }
 
   #messageIn(line: Buffer) {
     try {
       return parseInStreamMessage(line);
     } catch (cause) {
-      throw this.#damaged('A line is not JSON', cause);
+      throw this.#damaged(`A line is not JSON: ${excerpt(line)}`, cause);
     }
   }
 
   /** Retryable: the damage may have happened in transit. */
   #damaged(message: string, cause?: unknown): DataError {
-    const position = { origin: this.#origin, line: this.#line };
-    return new DataError(message, { cause, position, retryable: true });
+    return new DataError(message, { cause, position: { origin: this.#origin }, retryable: true });
   }
 }

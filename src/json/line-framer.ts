@@ -24,6 +24,8 @@ export interface LineFramerOptions {
   readonly onDamaged?: OnDamaged | undefined;
   /** Whether the user can set the limits: errors then name the option. @default true */
   readonly limitsAreOptions?: boolean | undefined;
+  /** Whether errors are retryable: of bytes that may have been damaged in transit. @default false */
+  readonly isRetryable?: boolean | undefined;
   /**
    * Bytes of a line that is too large to skip before it throws: a stream may send a line without an end.
    * @default no limit
@@ -39,6 +41,7 @@ export class LineFramer implements Framer<Buffer> {
   readonly #origin: string | undefined;
   readonly #onDamaged: OnDamaged | undefined;
   readonly #limitsAreOptions: boolean;
+  readonly #isRetryable: boolean;
   /** Whether the current line is too large, and the rest of it is skipped. */
   #skips = false;
   #skippedBytes = 0;
@@ -57,12 +60,14 @@ export class LineFramer implements Framer<Buffer> {
     {
       onDamaged,
       limitsAreOptions = true,
+      isRetryable = false,
       maxSkippedBytes = Number.POSITIVE_INFINITY,
     }: LineFramerOptions = {},
   ) {
     this.#maxSkippedBytes = maxSkippedBytes;
     this.#onDamaged = onDamaged;
     this.#limitsAreOptions = limitsAreOptions;
+    this.#isRetryable = isRetryable;
     // With CRLF no record contains a CR, so CR alone ends a record and the LF after it is white space.
     this.#end = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
@@ -172,7 +177,7 @@ export class LineFramer implements Framer<Buffer> {
 
   #error(message: string, cause?: unknown): DataError {
     const position = { origin: this.#origin, line: this.#line, byteOffset: this.#lineAt };
-    return new DataError(message, { cause, position });
+    return new DataError(message, { cause, position, retryable: this.#isRetryable });
   }
 }
 

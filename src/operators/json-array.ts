@@ -2,6 +2,7 @@ import { checkValue } from '../check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Json } from '../json/json.js';
+import { JsonArrayFramer } from '../json/json-array-framer.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
@@ -24,9 +25,6 @@ export function jsonArray(key: string, options: RecordLimits = {}): Operator<Uin
   checkValue('jsonArray', 'key', ARRAY_KEY, key);
   const limits = recordLimits('jsonArray', options);
   return ownOperator(input =>
-    framed('jsonArray', input, async origin => {
-      const { JsonArrayFramer } = await import('../json/json-array-framer.js');
-      return new JsonArrayFramer(key, limits, origin);
-    }),
+    framed('jsonArray', input, origin => new JsonArrayFramer(key, limits, origin)),
   );
 }

@@ -11,6 +11,7 @@ import { readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { responseError } from '../http/response-error.js';
 import { excerpt } from '../json/excerpt.js';
+import { JsonArrayFramer } from '../json/json-array-framer.js';
 import { recordLimits } from '../json/record-limits.js';
 import {
   checkRuleId,
@@ -300,7 +301,6 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
   const limits = recordLimits('replayRules');
   request(account.withProgress(run.progress), call, async answer => {
     const body = batchesOf(answer.body, { signal: bound });
-    const { JsonArrayFramer } = await import('../json/json-array-framer.js');
     const start = () => new JsonArrayFramer('rules', limits, answer.url);
     for await (const { items } of framed('replayRules.list', body, start)) {
       const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));

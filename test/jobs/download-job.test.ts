@@ -134,7 +134,7 @@ describe('jobs.download', () => {
     const error = await download().catch(error => error);
     expect(error).toBeInstanceOf(IncompleteError);
     expect(error.cause).toBeInstanceOf(DataError);
-    expect(error.message).toContain('A line is cut short');
+    expect(error.message).toContain('Expected a JSON object on each line');
     expect(error.missing).toEqual([served.files[4]!.segment]);
   });
 

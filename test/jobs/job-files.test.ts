@@ -366,9 +366,9 @@ describe('a permanent fault', () => {
     [
       'a damaged line in some MB',
       LARGE_AND_DAMAGED,
-      /A line is cut short, or is not a JSON object/,
+      /Expected a JSON object on each line: .*, line 1/,
     ],
-    ['a line that has no end', LINE_WITHOUT_END, /A line is longer than 67108864 bytes/],
+    ['a line that has no end', LINE_WITHOUT_END, /A line is larger than 67108864 bytes/],
   ])('(%s) is described in the error', async (_, file, message) => {
     const served = await start({ files: servedFiles(3) });
     served.faults.set(served.files[1]!.segment, () => whole(file));

@@ -8,11 +8,9 @@ import { document } from '../json/json-documents.js';
 
 describe('jsonArray', () => {
   it('gives the same as parsing the whole document, for any chunks', async () => {
-    const cutDocument = document
-      .filter(({ bytes }) => !bytes.includes('__proto__'))
-      .chain(({ bytes, elements }) =>
-        cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
-      );
+    const cutDocument = document.chain(({ bytes, elements }) =>
+      cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
+    );
     await fc.assert(
       fc.asyncProperty(fc.array(cutDocument, { maxLength: 3 }), async documents => {
         const items = await all(
@@ -23,13 +21,13 @@ describe('jsonArray', () => {
     );
   });
 
-  it('takes the first array of that name, and reads the rest of the document', async () => {
-    const twice = '{"a":{"rules":[0]},"rules":[1,{"rules":[2]}],"b":{"rules":[3]},"rules":[4]}';
-    expect(await all(jsonArray('rules')(blocks([Buffer.from(twice)])))).toEqual([
+  it('takes the array of that name at the top level, and reads the rest of the document', async () => {
+    const nested = '{"a":{"rules":[0]},"rules":[1,{"rules":[2]}],"b":{"rules":[3]}}';
+    expect(await all(jsonArray('rules')(blocks([Buffer.from(nested)])))).toEqual([
       1,
       { rules: [2] },
     ]);
-    for (const rest of ['', ',"b":tru', ',"b":1}}', ',}']) {
+    for (const rest of ['', ',"b":tru', ',"b":1}}', ',}', ',"rules":[4]}']) {
       const { error } = await until(
         jsonArray('rules')(blocks([Buffer.from(`{"rules":[1]${rest}`)])),
       );
@@ -71,7 +69,6 @@ describe('jsonArray', () => {
     '{"results":[1,2',
     '{"results":[1,2]',
     '{"results":[tru]}',
-    '{"results":[{"__proto__":{"x":1}}]}',
     '{"results":[1]} x',
     '[1]',
     '',
@@ -86,14 +83,12 @@ describe('jsonArray', () => {
   });
 
   it.each([2, 3, 5, 9])(
-    'accepts a document of exactly maxDepth %i, and refuses deeper ones',
+    'accepts an element of exactly maxDepth %i, and refuses deeper ones',
     async maxDepth => {
-      const nested = (depth: number) => {
-        const inner = depth - 2;
-        return Buffer.from(`{"results":[${'['.repeat(inner)}${']'.repeat(inner)}]}`);
-      };
+      const nested = (depth: number) =>
+        Buffer.from(`{"results":[${'['.repeat(depth)}${']'.repeat(depth)}]}`);
       const read = jsonArray('results', { maxDepth });
-      expect(await all(read(blocks([nested(maxDepth)])))).toHaveLength(maxDepth === 2 ? 0 : 1);
+      expect(await all(read(blocks([nested(maxDepth)])))).toHaveLength(1);
       const { error } = await until(read(blocks([nested(maxDepth + 1)])));
       expect(error).toMatchObject({ message: expect.stringContaining('`maxDepth`') });
     },
@@ -109,7 +104,7 @@ describe('jsonArray', () => {
       `{"results":[{"a":[${'1,'.repeat(60)}1]}]}`,
       `{"a":"${'x'.repeat(101)}`,
       `${' '.repeat(101)}{`,
-      '{"results":[[[[[',
+      '{"results":[[[[[[[',
     ])
       for (const parts of [[Buffer.from(text)], cutAt(Buffer.from(text), [1, 20, 40, 60, 80])]) {
         const { error } = await until(jsonArray('results', limits)(blocks(parts)));
