@@ -1,10 +1,16 @@
+/** Calls a function once the signal fires, at once where it has. Returns what removes the listener. */
+export function onceAborted(signal: AbortSignal, listener: () => void): () => void {
+  if (signal.aborted) listener();
+  else signal.addEventListener('abort', listener, { once: true });
+  return () => signal.removeEventListener('abort', listener);
+}
+
 /** Settles like the promise, or rejects with the signal's reason if it aborts first. Leaves no listener. */
-export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    promise.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve, reject);
+    const unlink = onceAborted(signal, () => reject(signal.reason));
+    promise.finally(unlink).then(resolve, reject);
   });
 }
 
@@ -18,14 +24,12 @@ const ENDING_MS = 250;
 export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined;
-    const onAbort = () => {
+    const unlink = onceAborted(signal, () => {
       timer = setTimeout(() => reject(signal.reason), ENDING_MS);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    });
     const settle = () => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
+      unlink();
     };
     Promise.resolve(promise).finally(settle).then(resolve, reject);
   });
@@ -49,13 +53,8 @@ export class LinkedAbort {
   readonly #links: (() => void)[] = [];
 
   constructor(...signals: readonly (AbortSignal | undefined)[]) {
-    for (const signal of signals) {
-      if (signal === undefined) continue;
-      const onAbort = () => this.#controller.abort(signal.reason);
-      if (signal.aborted) onAbort();
-      else signal.addEventListener('abort', onAbort, { once: true });
-      this.#links.push(() => signal.removeEventListener('abort', onAbort));
-    }
+    for (const signal of signals.filter(one => one !== undefined))
+      this.#links.push(onceAborted(signal, () => this.abort(signal.reason)));
   }
 
   get signal(): AbortSignal {

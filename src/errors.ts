@@ -122,11 +122,9 @@ export class AuthorizationError extends HttpError {
 
   constructor(
     message: string,
-    details: HttpErrorDetails & {
-      readonly failure: AuthorizationFailure;
-      readonly clockSkewMs?: number | undefined;
-      readonly authorId?: string | undefined;
-    },
+    details: HttpErrorDetails &
+      Pick<AuthorizationError, 'failure'> &
+      Partial<Pick<AuthorizationError, 'clockSkewMs' | 'authorId'>>,
   ) {
     super(message, details);
     this.failure = details.failure;
@@ -140,10 +138,7 @@ export class SignInError extends MillraceError {
   readonly code = 'ERR_SIGN_IN';
   readonly failure: 'denied' | 'timeout';
 
-  constructor(
-    message: string,
-    details: MillraceErrorOptions & { readonly failure: 'denied' | 'timeout' },
-  ) {
+  constructor(message: string, details: MillraceErrorOptions & Pick<SignInError, 'failure'>) {
     super(message, details);
     this.failure = details.failure;
   }
@@ -165,11 +160,9 @@ export class ConnectionError extends MillraceError {
 
   constructor(
     message: string,
-    details: MillraceErrorOptions & {
-      readonly failure: ConnectionFailure;
-      readonly url: string;
-      readonly proxy?: string | undefined;
-    },
+    details: MillraceErrorOptions &
+      Pick<ConnectionError, 'failure' | 'url'> &
+      Partial<Pick<ConnectionError, 'proxy'>>,
   ) {
     super(message, { retryable: true, ...details });
     this.failure = details.failure;
@@ -220,11 +213,9 @@ export class IncompleteError extends MillraceError {
 
   constructor(
     message: string,
-    details: MillraceErrorOptions & {
-      readonly missing: readonly string[];
-      readonly cursor?: unknown;
-      readonly reason?: 'budget' | undefined;
-    },
+    details: MillraceErrorOptions &
+      Pick<IncompleteError, 'missing'> &
+      Partial<Pick<IncompleteError, 'cursor' | 'reason'>>,
   ) {
     super(message, details);
     this.missing = details.missing.map(redact);
@@ -248,11 +239,7 @@ export class JobError extends MillraceError {
 
   constructor(
     message: string,
-    details: MillraceErrorOptions & {
-      readonly title?: string | undefined;
-      readonly uuid?: string | undefined;
-      readonly status?: string | undefined;
-    },
+    details: MillraceErrorOptions & Partial<Pick<JobError, 'title' | 'uuid' | 'status'>>,
   ) {
     super(message, details);
     this.title = details.title && redact(details.title);
@@ -275,10 +262,7 @@ export class RulesError extends MillraceError {
   /** One for each rule that was sent, in their order. */
   readonly results: readonly RuleResult[];
 
-  constructor(
-    message: string,
-    details: MillraceErrorOptions & { readonly results: readonly RuleResult[] },
-  ) {
+  constructor(message: string, details: MillraceErrorOptions & Pick<RulesError, 'results'>) {
     super(message, details);
     this.results = details.results.map(result =>
       result.reason === undefined ? result : { ...result, reason: redact(result.reason) },

@@ -1,3 +1,4 @@
+import { onceAborted } from '../abortable.js';
 import { MillraceError } from '../errors.js';
 import { isRecord } from '../is-record.js';
 
@@ -76,12 +77,10 @@ export class FlowRun<
   #start(): AsyncIterator<Batch> {
     const { signal } = this.#pull;
     if (signal !== undefined) {
-      const onAbort = () => {
+      this.#unlink = onceAborted(signal, () => {
         this.#controller.abort(signal.reason);
         if (this.#pending === 0) this.#close(signal.reason);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#unlink = () => signal.removeEventListener('abort', onAbort);
+      });
     }
     return this.#open({ ...this.#pull, signal: this.#controller.signal })[Symbol.asyncIterator]();
   }

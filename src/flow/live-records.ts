@@ -18,7 +18,7 @@ const MAX_SKIPPED_BYTES = 64 * 1024 * 1024;
 
 /** A live gzip response: the chunks that arrive together come as one array. */
 export interface LiveBytes {
-  readonly blocks: AsyncIterable<readonly Buffer[]>;
+  readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
   readonly url: string;
 }
 
@@ -68,12 +68,12 @@ export function liveRecords(
 }
 
 async function* inflated(
-  { blocks, url: origin }: LiveBytes,
+  { rawBlocks, url: origin }: LiveBytes,
   onBytes: ((isHeartbeat: boolean) => void) | undefined,
 ): Batches<Buffer> {
   const file = new GzipDecoder({ plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY, origin });
   try {
-    for await (const chunks of blocks) {
+    for await (const chunks of rawBlocks) {
       let isHeartbeat: boolean | undefined;
       // The service flushes each message, so chunks are small; one decoder call for all of them is faster.
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { abortable, answerOf } from '../abortable.js';
+import { abortable, answerOf, LinkedAbort } from '../abortable.js';
 import { isWatched, publish } from '../diagnostics.js';
 import { drain } from './drain.js';
 import { type Batches, batchesOf, type FlowSink, identityOf } from './flow.js';
@@ -138,11 +138,9 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
     publish('result' in end ? 'runEnd' : 'runError', () => Object.assign(message, summary));
     await answerOf(options.onSummary?.(summary), controller.signal);
   };
-  const controller = new AbortController();
+  const controller = new LinkedAbort(signal);
   const abort = (error: unknown) => controller.abort(error);
   const display = showProgress(progress, options.progress ?? 'off', { abort });
-  const onAbort = () => controller.abort(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
   try {
     // A sink need not look at signals: what it reads ends with the pipeline's.
     const run = { signal: controller.signal, progress };
@@ -158,7 +156,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
     if (!isSummarized) await summarize({ error: failure }).catch(() => {});
     throw failure;
   } finally {
-    signal?.removeEventListener('abort', onAbort);
+    controller.unlink();
     controller.abort();
   }
 }

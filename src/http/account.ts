@@ -14,7 +14,7 @@ import { publish } from '../diagnostics.js';
 import { OptionError } from '../errors.js';
 import { isLoopback } from '../is-loopback.js';
 import { Secret } from '../secret.js';
-import { partOfRate, type Share } from '../share.js';
+import { partOfRate } from '../share.js';
 import { MINUTE } from '../time.js';
 import type { OnWait, Wait } from '../wait.js';
 import { Connections, TIMEOUTS, type Timeouts } from './connections.js';
@@ -24,6 +24,7 @@ import {
   LIMITS,
   type Limits,
   NO_LIMITS,
+  ofEachFamily,
   RATE_LIMITS,
   type Rate,
 } from './rate-limits.js';
@@ -101,14 +102,9 @@ const OPTIONS = {
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known, token: known };
 
 /** What all objects of one `account()` share: see `withProgress`. */
-interface AccountParts {
-  readonly settings: Settings;
-  readonly timeouts: Timeouts;
-  readonly retry: RetryPolicy;
-  readonly timing: Timing;
-  readonly clock: ServiceClock;
-  readonly onRetry: (retrying: Retrying) => unknown;
-  readonly connections: Connections;
+interface AccountParts
+  extends Pick<Account, 'settings' | 'timeouts' | 'retry' | 'timing'>,
+    Pick<Account, 'clock' | 'onRetry' | 'connections'> {
   readonly limits: Limits;
   /** The limits of a local service: at loopback addresses and `insecureOrigins`. */
   readonly localLimits: Limits;
@@ -293,21 +289,12 @@ function limitsOf(settings: Settings, service: Limits): Limits {
     search: [...service.search, ...perMinute(searchesPerMinute)],
     engagement: [...service.engagement, ...perMinute(engagementsPerMinute)],
   };
-  return share === undefined ? all : dividedBy(share, all);
+  if (share === undefined) return all;
+  return ofEachFamily(all, rates => rates.map(rate => partOfRate(rate, share)));
 }
 
 function withoutUndefined(limits: Partial<Limits> = {}): Partial<Limits> {
   return Object.fromEntries(Object.entries(limits).filter(([, rates]) => rates !== undefined));
-}
-
-/** The part of the limits that one of several processes may use. */
-function dividedBy(share: Share, limits: Limits): Limits {
-  return Object.fromEntries(
-    Object.entries(limits).map(([family, rates]) => [
-      family,
-      rates.map(rate => partOfRate(rate, share)),
-    ]),
-  ) as unknown as Limits;
 }
 
 /** The rate that a contract allows. */

@@ -1,24 +1,17 @@
 import { DataError, type HttpError, OptionError } from '../errors.js';
 import { SECOND } from '../time.js';
 import { type Account, checkAccount } from './account.js';
+import type { HttpResponse } from './http-message.js';
 import type { Permit } from './rate-limiter.js';
 import { sendRequest } from './request.js';
 import { realTime } from './timing.js';
 
-/** An open stream of the service: one gzip body without an end. */
-export interface LiveConnection {
-  /** The address without its query, for messages. */
-  readonly url: string;
-  /**
-   * The gzip bytes; each value is all that has arrived. Can be read once. Throws `ConnectionError` when the
-   * stream breaks off, and when nothing, not even a heartbeat, arrives for the account's
-   * `timeouts.silenceMs`. While nobody reads, silence is not counted.
-   */
-  readonly blocks: AsyncIterable<readonly Buffer[]>;
-  readonly receivedBytes: number;
-  /** Closes the connection. */
-  close(): void;
-}
+/**
+ * An open stream of the service: a response whose `rawBlocks` are gzip without an end, and can be read once. They throw
+ * a `ConnectionError` when the stream breaks off, and when nothing, not even a heartbeat, arrives for the account's
+ * `timeouts.silenceMs`. While nobody reads, silence is not counted.
+ */
+export type LiveConnection = Pick<HttpResponse, 'url' | 'rawBlocks' | 'receivedBytes' | 'close'>;
 
 /**
  * Connects to a stream, without a retry: the caller keeps the rates of connections, by `permit`.
@@ -39,21 +32,12 @@ export async function connectLive(
     permit,
   });
   const encoding = response.headers['content-encoding'] ?? 'none';
-  if (!/^(x-)?gzip$/i.test(encoding)) {
-    response.close();
-    throw new DataError(`The stream is not gzip: its content encoding is ${encoding}`, {
-      position: { origin: response.url },
-      retryable: true,
-    });
-  }
-  return {
-    url: response.url,
-    blocks: response.rawBlocks,
-    get receivedBytes() {
-      return response.receivedBytes;
-    },
-    close: () => response.close(),
-  };
+  if (/^(x-)?gzip$/i.test(encoding)) return response;
+  response.close();
+  throw new DataError(`The stream is not gzip: its content encoding is ${encoding}`, {
+    position: { origin: response.url },
+    retryable: true,
+  });
 }
 
 /** Wrong credentials, addresses and methods: connecting again does not help. */

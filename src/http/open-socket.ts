@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, maxHeaderSize, request } from 'node:http';
 import { isIP, connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
-import { LinkedAbort } from '../abortable.js';
+import { LinkedAbort, onceAborted } from '../abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import type { HttpProxy } from './http-proxy.js';
 
@@ -107,8 +107,7 @@ function failure(code: string, message: string): Error {
 
 /** Reads the status of a response and the headers that a refusal is explained by, and nothing behind its head. */
 async function readHead(socket: Socket, signal: AbortSignal): Promise<Head> {
-  const onAbort = () => socket.destroy(signal.reason);
-  signal.addEventListener('abort', onAbort);
+  const unlink = onceAborted(signal, () => socket.destroy(signal.reason));
   try {
     let bytes = Buffer.alloc(0);
     for await (const block of socket.iterator({ destroyOnReturn: false })) {
@@ -126,7 +125,7 @@ async function readHead(socket: Socket, signal: AbortSignal): Promise<Head> {
     }
     throw failure('ECONNRESET', 'The socket was closed');
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    unlink();
   }
 }
 

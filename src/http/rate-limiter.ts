@@ -88,7 +88,6 @@ export class RateLimiter {
       return this.#admit(kind, signal, beginWait);
     });
     this.#last = entered.catch(() => {});
-    if (signal === undefined) return entered;
     const permit = abortable(entered, signal);
     // An abort at the moment of the permit: its request will not be sent.
     permit.catch(() => entered.then(unused => unused.sent()).catch(() => {}));
@@ -113,8 +112,7 @@ export class RateLimiter {
     signal?.throwIfAborted();
     for (let wait = this.#waitFor(kind); wait > 0; wait = this.#waitFor(kind)) {
       if (wait === Number.POSITIVE_INFINITY) {
-        const sent = this.#wakeUp.next();
-        await (signal === undefined ? sent : abortable(sent, signal));
+        await abortable(this.#wakeUp.next(), signal);
         continue;
       }
       const waitMs = Math.ceil(wait);

@@ -52,22 +52,29 @@ export const LIMITS: Limits = {
   engagement: [],
 };
 
+/** Makes something of the rates of each family. */
+export function ofEachFamily<T>(
+  limits: Limits,
+  make: (rates: readonly Rate[]) => T,
+): Record<Family, T> {
+  const families = Object.entries(limits) as [Family, readonly Rate[]][];
+  return Object.fromEntries(families.map(([family, rates]) => [family, make(rates)])) as Record<
+    Family,
+    T
+  >;
+}
+
 /** No rate at all, as a local service with relaxed limits allows. */
-export const NO_LIMITS: Limits = Object.fromEntries(
-  Object.keys(LIMITS).map(family => [family, []]),
-) as unknown as Limits;
+export const NO_LIMITS: Limits = ofEachFamily(LIMITS, () => []);
 
 /** For each family of calls, the rates to keep in place of the service's. */
-export const RATE_LIMITS = Object.fromEntries(
-  Object.keys(LIMITS).map(family => [
-    family,
-    special<readonly Rate[]>(
-      'rates to keep',
-      'a list of rates such as { requests: 10, perMs: 1000 }, of at least 1 request',
-      value => Array.isArray(value) && value.every(isRate),
-    ),
-  ]),
-) as unknown as OptionTable<Partial<Limits>>;
+export const RATE_LIMITS: OptionTable<Partial<Limits>> = ofEachFamily(LIMITS, () =>
+  special<readonly Rate[]>(
+    'rates to keep',
+    'a list of rates such as { requests: 10, perMs: 1000 }, of at least 1 request',
+    value => Array.isArray(value) && value.every(isRate),
+  ),
+);
 
 function isRate(value: unknown): boolean {
   const { requests, perMs } = Object(value) as Partial<Rate>;

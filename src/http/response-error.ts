@@ -1,5 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpError } from '../errors.js';
+import { isRecord } from '../is-record.js';
+import { parsedAs } from '../json/json.js';
 import { redact } from '../secret.js';
 import type { Account } from './account.js';
 import type { HttpRequest, HttpResponse } from './http-message.js';
@@ -80,7 +82,7 @@ export async function readErrorBody(
 
 /** `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }`. */
 function messageOf(text: string): string | undefined {
-  const body = parse(text);
+  const body = parsedAs(text, isRecord);
   const error = memberOf(body, 'error');
   const errors = memberOf(body, 'errors');
   const candidates = [
@@ -111,18 +113,8 @@ export function jobMessage(body: unknown): string | undefined {
   return [message, ...reasons].join(' ');
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function memberOf(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as { readonly [key: string]: unknown })[key]
-    : undefined;
+  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 /** One line without control characters. */

@@ -3,7 +3,24 @@ import { isLoopback } from '../is-loopback.js';
 import { Secret } from '../secret.js';
 import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../share.js';
 
-type Kind = 'url' | 'origins' | 'segment' | 'text' | 'secret' | 'count' | 'share';
+/** The values that each kind of setting takes. */
+interface GivenValues {
+  readonly url: string;
+  readonly origins: readonly string[];
+  readonly segment: string;
+  readonly text: string;
+  readonly secret: string | Secret;
+  readonly count: number;
+  readonly share: Share;
+}
+
+/** What they are after the checks. */
+interface CheckedValues extends Omit<GivenValues, 'url' | 'secret'> {
+  readonly url: URL;
+  readonly secret: Secret;
+}
+
+type Kind = keyof GivenValues;
 
 interface Setting {
   readonly kind: Kind;
@@ -103,36 +120,18 @@ export type UrlSettingName = {
   [Name in SettingName]: (typeof SETTINGS)[Name]['kind'] extends 'url' ? Name : never;
 }[SettingName];
 
-/** The type of value that each kind of setting takes. */
-type Given<K extends Kind> = K extends 'secret'
-  ? string | Secret
-  : K extends 'count'
-    ? number
-    : K extends 'share'
-      ? Share
-      : K extends 'origins'
-        ? readonly string[]
-        : string;
-type Checked<K extends Kind> = K extends 'url'
-  ? URL
-  : K extends 'secret'
-    ? Secret
-    : K extends 'count'
-      ? number
-      : K extends 'share'
-        ? Share
-        : K extends 'origins'
-          ? readonly string[]
-          : string;
-
 /** The settings as options. */
 export type SettingOptions = {
-  readonly [Name in keyof typeof SETTINGS]?: Given<(typeof SETTINGS)[Name]['kind']> | undefined;
+  readonly [Name in keyof typeof SETTINGS]?:
+    | GivenValues[(typeof SETTINGS)[Name]['kind']]
+    | undefined;
 };
 
 /** The settings after the checks. */
 export type Settings = {
-  readonly [Name in keyof typeof SETTINGS]?: Checked<(typeof SETTINGS)[Name]['kind']> | undefined;
+  readonly [Name in keyof typeof SETTINGS]?:
+    | CheckedValues[(typeof SETTINGS)[Name]['kind']]
+    | undefined;
 };
 
 const LIST = Object.entries(SETTINGS) as readonly [SettingName, Setting][];
@@ -159,9 +158,7 @@ export function readSettings(
   options: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
 ): { readonly settings: Settings; readonly problems: readonly Problem[] } {
-  const settings: Record<string, Value> = {
-    rulestream: 'rulestream',
-  };
+  const settings: Record<string, Value> = { rulestream: 'rulestream' };
   const problems: Problem[] = [];
   const insecureOrigins = insecureOriginsOf(options, environment);
   for (const [name, { kind, env, endpoint }] of LIST) {
@@ -182,7 +179,7 @@ export function readSettings(
   return { settings, problems };
 }
 
-type Value = string | number | URL | Secret | Share | readonly string[];
+type Value = CheckedValues[Kind];
 
 /** Those by which the addresses are checked; what is wrong with them is reported with the other settings. */
 function insecureOriginsOf(
@@ -200,7 +197,7 @@ function splitOrigins(text: string): readonly string[] {
     .filter(origin => origin !== '');
 }
 
-function readText(kind: Kind, text: string): string | number | Share | readonly string[] {
+function readText(kind: Kind, text: string): GivenValues[Kind] {
   if (kind === 'count') return Number(text);
   if (kind === 'origins') return splitOrigins(text);
   return kind === 'share' ? (parseShare(text) ?? text) : text;

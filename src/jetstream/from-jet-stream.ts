@@ -1,3 +1,4 @@
+import { onceAborted } from '../abortable.js';
 import type { Activity } from '../activity/activity.js';
 import {
   checkOptions,
@@ -165,8 +166,7 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
     progress,
     cursor: () => undefined,
   });
-  const close = () => void connection.close();
-  signal.addEventListener('abort', close, { once: true });
+  const unlink = onceAborted(signal, () => void connection.close());
   try {
     const stream = await findStream(connection, 'fromJetStream', plan);
     const subjects = subjectsFor(plan, stream);
@@ -181,7 +181,7 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
       yield* mergeBatches(merged, run, cursor => ({ items: [], cursor }));
     }
   } finally {
-    signal.removeEventListener('abort', close);
+    unlink();
     await connection.close();
   }
 }

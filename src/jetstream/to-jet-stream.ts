@@ -1,4 +1,4 @@
-import { answerOf, LinkedAbort } from '../abortable.js';
+import { answerOf, LinkedAbort, onceAborted } from '../abortable.js';
 import {
   checkOptions,
   explained,
@@ -210,8 +210,7 @@ async function publish<T>(
   let publisher: Publisher | undefined;
   let connection: JetStreamConnection | undefined;
   let failure: { readonly error: unknown } | undefined;
-  const close = () => void connection?.close();
-  signal.addEventListener('abort', close, { once: true });
+  const unlink = onceAborted(signal, () => void connection?.close());
   try {
     connection = await JetStreamConnection.open(plan.access, {
       call: 'toJetStream',
@@ -256,7 +255,7 @@ async function publish<T>(
   } catch (error) {
     throw failure === undefined || ended?.aborted === true ? error : failure.error;
   } finally {
-    signal.removeEventListener('abort', close);
+    unlink();
     publisher?.close();
     // Requests that are still made again end here.
     broken.abort();

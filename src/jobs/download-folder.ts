@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { optionError } from '../check.js';
 import { isNodeError, StorageError } from '../errors.js';
-import { isCount, isText, isTexts, listOf, optional, shaped } from '../json/json.js';
+import { isCount, isText, isTexts, listOf, optional, parsedAs, shaped } from '../json/json.js';
 import { isShare, type Share, shareName } from '../share.js';
 import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
@@ -42,11 +42,7 @@ async function writeJob(folder: string, job: Job): Promise<void> {
   const before = await withStorageError('read', file, () => readIfThere(nodeFileSystem, file));
   if (before === undefined) {
     const { uuid, title, fromDate, toDate } = job;
-    const content = `${JSON.stringify({ job: uuid, title, fromDate, toDate }, null, 2)}\n`;
-    await withStorageError('write', file, () =>
-      replaceFile(file, content, { aside: `${file}.part` }),
-    );
-    return;
+    return writeJson(file, { job: uuid, title, fromDate, toDate });
   }
   const [, uuid = 'unknown'] = /"job":\s*"([^"]*)"/.exec(before) ?? [];
   if (uuid !== job.uuid)
@@ -77,9 +73,12 @@ export interface DownloadRecord {
 
 /** Replaces the record of a folder. */
 export async function writeRecord(folder: string, record: DownloadRecord): Promise<void> {
-  const file = path.join(folder, RECORD_NAME);
+  await writeJson(path.join(folder, RECORD_NAME), record);
+}
+
+async function writeJson(file: string, value: object): Promise<void> {
   await withStorageError('write', file, () =>
-    replaceFile(file, `${JSON.stringify(record, null, 1)}\n`, { aside: `${file}.part` }),
+    replaceFile(file, `${JSON.stringify(value, null, 2)}\n`, { aside: `${file}.part` }),
   );
 }
 
@@ -92,21 +91,12 @@ export async function readRecord(folder: string): Promise<DownloadRecord> {
       `No download into the folder ${folder} has ended. Run jobs.download into it`,
       { path: folder },
     );
-  const record = parsed(text);
+  const record = parsedAs(text, isWhole);
   if (record === undefined)
     throw new StorageError(`${file} is damaged. Run jobs.download into the folder again`, {
       path: file,
     });
   return record;
-}
-
-function parsed(text: string): DownloadRecord | undefined {
-  try {
-    const record: unknown = JSON.parse(text);
-    return isWhole(record) ? record : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const isWhole = shaped<DownloadRecord>({

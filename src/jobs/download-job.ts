@@ -132,7 +132,7 @@ async function download(
   } finally {
     await lock.release();
   }
-  const missing = list.files.filter(file => !checked.has(file)).map(file => file.name);
+  const missing = namesOf(list.files.filter(file => !checked.has(file)));
   const verdict = jobVerdict(list, totalsOf([...checked.values()], missing), list.part);
   const lacksFiles = missing.length > 0;
   const error = incompleteJob(verdict, { totals, lacksFiles, cause: lastError });
@@ -209,27 +209,15 @@ function recordOf(
   { job, urlCount, totalBytes, listed, suspectMinutes, share, files }: JobFileList,
   checked: ReadonlyMap<JobFile, CheckedFile>,
 ): DownloadRecord {
-  const { uuid, title, results } = job;
-  const { activityCount } = results;
   return {
-    basis: {
-      job: { uuid, title, results: { activityCount } },
-      urlCount,
-      totalBytes,
-      listed,
-      suspectMinutes,
-    },
+    basis: { job, urlCount, totalBytes, listed, suspectMinutes },
     share: share ?? { index: 1, of: 1 },
-    files: [...checked].map(([{ name, path }, { bytes, posts, suspectMinutes }]) => ({
-      name,
-      path,
-      bytes,
-      posts,
-      suspectMinutes,
-    })),
-    missing: files.filter(file => !checked.has(file)).map(({ name }) => name),
+    files: [...checked].map(([file, found]) => ({ ...file, ...found })),
+    missing: namesOf(files.filter(file => !checked.has(file))),
   };
 }
+
+const namesOf = (files: readonly JobFile[]) => files.map(({ name }) => name);
 
 /** Folders of the files: each is created and synced once. */
 class SyncedFolders {
@@ -237,16 +225,17 @@ class SyncedFolders {
 
   /** Resolves once the folder, and the names that are in it now, survive a power cut. @throws StorageError */
   make(folder: string): Promise<void> {
-    let made = this.#made.get(folder);
-    if (made === undefined) {
-      made = withStorageError('make the folder', folder, async () => {
-        await makeSyncedFolder(folder);
-        await syncFolder(folder);
-      });
-      this.#made.set(folder, made);
-    }
+    const made = this.#made.get(folder) ?? makeWithNames(folder);
+    this.#made.set(folder, made);
     return made;
   }
+}
+
+function makeWithNames(folder: string): Promise<void> {
+  return withStorageError('make the folder', folder, async () => {
+    await makeSyncedFolder(folder);
+    await syncFolder(folder);
+  });
 }
 
 /** The contents of a file in the folder; `undefined` if it does not exist or is not complete. */

@@ -24,7 +24,13 @@ import {
   type JobRequest,
   plainTitle,
 } from './job-request.js';
-import { parseJob, parseJobCsv, parseJobList, parseJobListing } from './parse-job.js';
+import {
+  parseCreatedJob,
+  parseJob,
+  parseJobCsv,
+  parseJobList,
+  parseJobListing,
+} from './parse-job.js';
 
 /** The list of a job over ten years has half a million addresses. */
 const MAX_LISTING_BYTES = 256 * 1024 * 1024;
@@ -76,7 +82,7 @@ export async function createJob(
       async response => {
         const value = await readJson(response);
         throwIfError(value, checked.title);
-        return parseJob(value, response.url);
+        return parseCreatedJob(value, response.url);
       },
     );
   const startedAt = account.timing.elapsed();
@@ -100,7 +106,7 @@ export function getJob(account: Account, job: JobName, options: JobCallOptions =
   const { signal } = checkOptions('jobs.get', CALL_OPTIONS, options);
   const uuid = uuidOf(job);
   return read(account, jobUrl(account, uuid), signal, async response =>
-    withoutRules(parseJob(await readJson(response), response.url, uuid)),
+    parseJob(await readJson(response), response.url, uuid),
   );
 }
 
@@ -118,8 +124,7 @@ export function acceptJob(
   job: JobName,
   options: JobCallOptions = {},
 ): Promise<Job> {
-  checkOptions('jobs.accept', CALL_OPTIONS, options);
-  return decide(account, uuidOf(job), 'accept', options);
+  return decide(account, job, 'accept', options);
 }
 
 /**
@@ -135,8 +140,7 @@ export function rejectJob(
   job: JobName,
   options: JobCallOptions = {},
 ): Promise<Job> {
-  checkOptions('jobs.reject', CALL_OPTIONS, options);
-  return decide(account, uuidOf(job), 'reject', options);
+  return decide(account, job, 'reject', options);
 }
 
 /**
@@ -223,7 +227,7 @@ export async function findJob(
 
 /** @throws JobError when the job has the title of this request, but another window or format. */
 export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
-  const { uuid, status, title, fromDate, toDate, dataFormat = requested.dataFormat } = job;
+  const { fromDate, toDate, dataFormat = requested.dataFormat } = job;
   const differs =
     fromDate !== requested.fromDate || toDate !== requested.toDate
       ? `from ${fromDate} to ${toDate}, not ${requested.fromDate} to ${requested.toDate}`
@@ -231,9 +235,18 @@ export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
         ? `its format is ${dataFormat}, not ${requested.dataFormat}`
         : undefined;
   if (differs === undefined) return;
-  throw new JobError(
-    `There is another job with the title ${JSON.stringify(title)} (${uuid}): ${differs}. Choose another title`,
-    { title, uuid, status },
+  throw anotherJob(job, `: ${differs}. Choose another title`);
+}
+
+/**
+ * The error about a job that has the title of another request.
+ *
+ * @param rest how it differs, and what to do
+ */
+export function anotherJob(job: Job | JobListItem, rest: string, title = job.title): JobError {
+  return new JobError(
+    `There is another job with the title ${JSON.stringify(title)} (${job.uuid})${rest}`,
+    job,
   );
 }
 
@@ -245,22 +258,22 @@ export function jobUrl(account: Account, job: JobName, rest = '.json'): URL {
 /** The address of a job call. */
 function jobsUrl(account: Account, path: string): URL {
   const base = 'historical/{rulestream}/accounts/{account}/publishers/{publisher}';
-  return serviceUrl(account, 'historicalUrl', `${base}/${path}`, {
-    purpose: 'jobs',
-  });
+  return serviceUrl(account, 'historicalUrl', `${base}/${path}`, { purpose: 'jobs' });
 }
 
-async function decide(
+function decide(
   account: Account,
-  uuid: string,
+  name: JobName,
   status: 'accept' | 'reject',
-  { signal }: JobCallOptions,
+  options: JobCallOptions,
 ): Promise<Job> {
+  const { signal } = checkOptions(`jobs.${status}`, CALL_OPTIONS, options);
+  const uuid = uuidOf(name);
   const url = jobUrl(account, uuid);
   const call = put('PUT', url, JSON.stringify({ status }), signal);
   const send = () =>
     request(account, { ...call, family: 'jobReads' }, async response =>
-      withoutRules(parseJob(await readJson(response), response.url, uuid)),
+      parseJob(await readJson(response), response.url, uuid),
     );
   const findResult = async () => {
     const job = await getJob(account, uuid, { signal });
@@ -286,11 +299,11 @@ async function findCreated(
   if (found === undefined) return undefined;
   const job = await getJob(account, found, options);
   checkSameJob(job, requested);
-  const { uuid, status, title, requestedAt = 'an unknown time' } = job;
+  const { requestedAt = 'an unknown time' } = job;
   if (Date.parse(requestedAt) >= account.clock.now() - ageMs - CLOCK_TOLERANCE_MS) return job;
-  throw new JobError(
-    `There is another job with the title ${JSON.stringify(title)} (${uuid}), requested at ${requestedAt}, before this call: its rules are not known. Choose another title, or continue with that job by \`jobs.get\``,
-    { title, uuid, status },
+  throw anotherJob(
+    job,
+    `, requested at ${requestedAt}, before this call: its rules are not known. Choose another title, or continue with that job by \`jobs.get\``,
   );
 }
 
@@ -321,10 +334,6 @@ function throwIfError(value: unknown, title: string): void {
     `The job ${JSON.stringify(title)} was not created: ${jobMessage(value) ?? 'no reason was given'}`,
     { title, status: 'error' },
   );
-}
-
-function withoutRules({ rules: _rules, ...job }: CreatedJob): Job {
-  return job;
 }
 
 /**

@@ -129,7 +129,7 @@ async function deliveredJob(
   if (isDelivered(job)) return job;
   throw new JobError(
     `The job ${JSON.stringify(job.title)} (${job.uuid}) has no files: only a delivered job has, and \`jobs.run\` waits for that. It is ${job.status}${job.statusMessage === '' ? '' : `: ${job.statusMessage}`}`,
-    { title: job.title, uuid: job.uuid, status: job.status },
+    job,
   );
 }
 

@@ -197,8 +197,8 @@ class Download {
         const request = () =>
           requestJobFile(address, run, response => receiveJobFile(response, this.#memory, onBytes));
         // The next file is downloaded while this one is checked.
-        const received = await limit(request);
-        return received.check(decode);
+        const check = await limit(request);
+        return check(decode);
       };
       const stored = await retryJobFile(file, run, attempt).finally(turn.end);
       this.#stored.add(stored);

@@ -1,6 +1,7 @@
 import { IncompleteError } from '../errors.js';
 import { type Share, shareName } from '../share.js';
 import type { CheckedFile } from './check-job-file.js';
+import type { DeliveredJob, JobResults } from './job.js';
 
 /** A total that the service states, and what was delivered. */
 export interface ExpectedAndDelivered {
@@ -56,10 +57,8 @@ export function totalsOf(found: readonly CheckedFile[], missing: readonly string
 
 /** What the service states of a job, and what of it is expected. */
 export interface VerdictBasis {
-  readonly job: {
-    readonly uuid: string;
-    readonly title: string;
-    readonly results: { readonly activityCount?: number | undefined };
+  readonly job: Pick<DeliveredJob, 'uuid' | 'title'> & {
+    readonly results: Pick<JobResults, 'activityCount'>;
   };
   readonly urlCount: number;
   readonly totalBytes: number | undefined;

@@ -95,16 +95,9 @@ export interface CreatedJob extends Job {
 }
 
 /** A job in the list of jobs. */
-export interface JobListItem {
-  readonly uuid: string;
-  readonly title: string;
-  readonly jobURL: string;
-  readonly status: JobStatus | (string & {});
-  readonly publisher?: string | undefined;
-  readonly streamType?: string | undefined;
-  readonly fromDate: string;
-  readonly toDate: string;
-  readonly percentComplete?: number | undefined;
+export interface JobListItem
+  extends Pick<Job, 'uuid' | 'title' | 'jobURL' | 'status' | 'publisher' | 'streamType'>,
+    Pick<Job, 'fromDate' | 'toDate' | 'percentComplete'> {
   readonly expiresAt?: string | undefined;
 }
 

@@ -7,6 +7,7 @@ import { redact } from '../secret.js';
 import {
   type CreatedJob,
   type CreatedRule,
+  type Job,
   type JobCsvFile,
   type JobList,
   type JobListing,
@@ -15,10 +16,16 @@ import {
   uuidIn,
 } from './job.js';
 
+/** A job with what happened to its rules, which only the response to its creation says. */
+export function parseCreatedJob(value: unknown, origin: string): CreatedJob {
+  const rules = new Fields(value, 'a job', origin).object('rules');
+  const job = parseJob(value, origin);
+  return rules === undefined ? job : { ...job, rules: rules.objects('detail').map(parseRule) };
+}
+
 /** @param uuid the requested job, for a response without a `jobURL` */
-export function parseJob(value: unknown, origin: string, uuid?: string): CreatedJob {
+export function parseJob(value: unknown, origin: string, uuid?: string): Job {
   const job = new Fields(value, 'a job', origin);
-  const rules = job.object('rules');
   return {
     ...parseCommon(job, uuid),
     statusMessage: job.text('statusMessage') ?? '',
@@ -30,7 +37,6 @@ export function parseJob(value: unknown, origin: string, uuid?: string): Created
     acceptedBy: job.text('acceptedBy'),
     acceptedAt: job.text('acceptedAt'),
     results: parseResults(job.object('results')),
-    ...(rules === undefined ? {} : { rules: rules.objects('detail').map(parseRule) }),
   };
 }
 

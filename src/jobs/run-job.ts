@@ -3,8 +3,16 @@ import { checkOptions, func, milliseconds, type OptionTable, required, signal } 
 import { HttpError, JobError, OptionError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { SECOND } from '../time.js';
-import type { CreatedJob, DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
-import { acceptJob, checkSameJob, createJob, getJob, listJobs, rejectJob } from './job-calls.js';
+import type { DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
+import {
+  acceptJob,
+  anotherJob,
+  checkSameJob,
+  createJob,
+  getJob,
+  listJobs,
+  rejectJob,
+} from './job-calls.js';
 import {
   type CheckedJobRequest,
   checkJobRequest,
@@ -108,9 +116,9 @@ async function findOrCreate(
   const found = await findExisting(account, requested, signal);
   if (found !== undefined) return found;
   try {
-    return withoutRules(
-      await createJob(account, { ...request, title: requested.title }, { signal }),
-    );
+    const created = await createJob(account, { ...request, title: requested.title }, { signal });
+    const { rules: _, ...job } = created;
+    return job;
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof JobError)) throw error;
     // Another run of the same script may have created it meanwhile: its title has the digest of the rules.
@@ -138,19 +146,12 @@ async function findExisting(
   return job;
 }
 
-function otherRules({ uuid, status, title }: JobListItem, requested: string): JobError {
+function otherRules(job: JobListItem, requested: string): JobError {
   const why =
-    title === requested
+    job.title === requested
       ? 'it was not created by `jobs.run`, so its rules are not known. Choose another title, or continue with that job by `jobs.get`, `jobs.accept` and `jobFiles`'
       : 'it has other rules. Choose another title';
-  return new JobError(
-    `There is another job with the title ${JSON.stringify(requested)} (${uuid}): ${why}`,
-    {
-      title,
-      uuid,
-      status,
-    },
-  );
+  return anotherJob(job, `: ${why}`, requested);
 }
 
 /** Whether the service refused the request, for another reason than the credentials. */
@@ -218,7 +219,7 @@ async function readJob(
     if (!(cause instanceof HttpError) || cause.status !== 404) throw cause;
     throw new JobError(
       `The job ${JSON.stringify(job.title)} (${job.uuid}) no longer exists: it was ${job.status}, and has expired. Jobs are kept for 15 days; run this again to create it again`,
-      { cause, title: job.title, uuid: job.uuid, status: job.status },
+      { ...job, cause },
     );
   }
 }
@@ -236,12 +237,7 @@ function throwIfEnded(job: Job): void {
 }
 
 function ended(job: Job, what: string, advice: string): JobError {
-  const { title, uuid, status } = job;
-  return new JobError(`The job ${JSON.stringify(title)} (${uuid}) ${what}. ${advice}`, {
-    title,
-    uuid,
-    status,
-  });
+  return new JobError(`The job ${JSON.stringify(job.title)} (${job.uuid}) ${what}. ${advice}`, job);
 }
 
 function described(quote: JobQuote): string {
@@ -249,8 +245,4 @@ function described(quote: JobQuote): string {
     quote;
   const cost = costDollars === undefined ? 'no extra cost' : `$${costDollars}`;
   return `${cost}, about ${estimatedActivityCount} posts, ${estimatedFileSizeMb} MB, ${estimatedDurationHours} hours`;
-}
-
-function withoutRules({ rules: _rules, ...job }: CreatedJob): Job {
-  return job;
 }

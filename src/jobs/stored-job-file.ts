@@ -60,22 +60,19 @@ export interface DecodeOnce {
   decode(file: FileBytes, origin: string): Promise<DecodedFile | undefined>;
 }
 
-/** A file that has been received, and must be checked. */
-export interface ReceivedJobFile {
-  /** @throws DataError that is retryable, for a damaged file. */
-  check(decoder?: DecodeOnce): Promise<StoredJobFile>;
-}
+/** Checks a file that was received. @throws DataError that is retryable, for a damaged file. */
+type CheckReceived = (decoder?: DecodeOnce) => Promise<StoredJobFile>;
 
-/** Receives a file into memory or a temporary file. `onBytes` is called for each chunk. */
+/** Receives a file into memory or a temporary file, and returns what checks it. `onBytes` is called for each chunk. */
 export async function receiveJobFile(
   response: HttpResponse,
   memory: JobFileMemory,
   onBytes: (bytes: number) => void,
-): Promise<ReceivedJobFile> {
+): Promise<CheckReceived> {
   const length = Number(response.headers['content-length'] ?? Number.NaN);
   if (!(length <= MAX_FILE_IN_MEMORY && memory.waiting.reserve(length))) {
     const stored = await storeOnDisk(response, onBytes);
-    return { check: async () => stored };
+    return async () => stored;
   }
   try {
     const bytes = Buffer.allocUnsafeSlow(length);
@@ -86,7 +83,7 @@ export async function receiveJobFile(
         at += chunk.copy(bytes, at);
       }
     const file = { bytes: bytes.subarray(0, at) };
-    return { check: decoder => checkInMemory(file, response.url, memory, decoder) };
+    return decoder => checkInMemory(file, response.url, memory, decoder);
   } catch (error) {
     memory.waiting.release(length);
     throw error;

@@ -38,6 +38,16 @@ export function optional(check: (value: unknown) => boolean): (value: unknown) =
   return value => value === undefined || check(value);
 }
 
+/** The value of a JSON text; `undefined` where it is not JSON, or does not pass a check. */
+export function parsedAs<T>(text: string, check: (value: unknown) => value is T): T | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return check(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export function isText(value: unknown): value is string {
   return typeof value === 'string';
 }

@@ -17,7 +17,7 @@ function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): L
     yield [wire.subarray(at)];
     if (failure !== undefined) throw failure;
   }
-  return { url: 'here', blocks: blocks(), receivedBytes: 0, close: () => {} };
+  return { url: 'here', rawBlocks: blocks(), receivedBytes: 0, close: () => {} };
 }
 
 async function recordsOf(connection: LiveConnection) {
@@ -110,7 +110,7 @@ describe('the records of a stream', () => {
       throw new Error('the connection was reset');
     }
     const records = liveRecords(
-      { url: 'here', blocks: blocks() },
+      { url: 'here', rawBlocks: blocks() },
       { onBytes: isHeartbeat => are.push(isHeartbeat) },
     );
     const read = async () => {
@@ -127,7 +127,7 @@ describe('the records of a stream', () => {
       yield [block];
     }
     const records = liveRecords(
-      { url: 'here', blocks: blocks() },
+      { url: 'here', rawBlocks: blocks() },
       { onBytes: isHeartbeat => are.push(isHeartbeat) },
     );
     for await (const _ of records) expect.unreachable();
