@@ -5,7 +5,7 @@ import { leadingIdStart } from '../activity/leading-id.js';
 import { matchesAtEnd } from '../activity/matching-rules.js';
 import type { PostKey } from '../activity/post-keys.js';
 import { ShownIds } from '../activity/shown-ids.js';
-import { GZIP_MAGIC } from '../gzip/compression.js';
+import { compressionOf } from '../gzip/compression.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import { isZstd } from '../gzip/zstd-frames.js';
 import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
@@ -88,7 +88,8 @@ export async function decodeFile(
 }
 
 function contentOf(file: Buffer, { plain, maxBytes }: InflateLimits, inflate: Inflate) {
-  if (file.length === 0 || file[0] === GZIP_MAGIC) return inflate(file, maxBytes);
+  if (file.length === 0 || compressionOf(file) !== 'plain') return inflate(file, maxBytes);
+  // A file of a few bytes may be the start of a zstd frame.
   const passes = plain === 'pass' && isZstd(file) === false && file.length <= maxBytes;
   return passes ? copyOf(file) : undefined;
 }

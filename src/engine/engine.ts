@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { Batch, Batches, Cursor, Pull, Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
 import { errorWithOrigin, withOrigin } from '../flow/with-origin.js';
-import { inflateWhole } from '../gzip/inflate-whole.js';
+import { inflateFile } from '../gzip/inflate-file.js';
 import type { ColumnChunk } from '../parquet/column-chunk.js';
 import { decodeFile, type Fields, type Inflate } from './decode-file.js';
 import { type DecodedFile, FileHere } from './decoded-file.js';
@@ -208,7 +208,7 @@ async function decodeHere(
 }
 
 const inflateHere: Inflate = (file, maxBytes) =>
-  inflateWhole(file, Math.min(maxBytes, MAX_CONTENT_BYTES));
+  inflateFile(file, Math.min(maxBytes, MAX_CONTENT_BYTES));
 
 /** The bytes of a file as batches, the last one with the cursor. */
 export async function* bytesOfFile({

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { inflateWholeSync } from '../gzip/inflate-whole.js';
+import { inflateFileSync } from '../gzip/inflate-file.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { encodeChunks } from '../parquet/column-chunk.js';
 import type { RowBlock } from '../parquet/row-block.js';
@@ -99,7 +99,7 @@ async function execute(command: ThreadCommand): Promise<void> {
 
 async function decode({ file, task }: ThreadCommand & { kind: 'decode' }): Promise<void> {
   const content = contentOf(task);
-  const decoded = content && (await decodeFile(content, task, fields, inflateWholeSync));
+  const decoded = content && (await decodeFile(content, task, fields, inflateFileSync));
   const input = typeof task.file === 'string' ? undefined : task.file;
   const moved = input === undefined ? [] : [input.buffer as ArrayBuffer];
   if (decoded === undefined) {

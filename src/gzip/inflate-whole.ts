@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import zlib, { type Zlib } from 'node:zlib';
 
 /** Maximum size, as it is stored and inflated, of a file that is inflated in one call. */
-const LARGEST_FILE = 8 * 1024 * 1024;
-const LARGEST_CONTENT = 64 * 1024 * 1024;
+export const LARGEST_FILE = 8 * 1024 * 1024;
+export const LARGEST_CONTENT = 64 * 1024 * 1024;
 /** A gzip header and trailer around empty data. */
 const SMALLEST_FILE = 20;
 const SMALLEST_CHUNK = 64 * 1024;

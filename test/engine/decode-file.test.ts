@@ -5,7 +5,8 @@ import type { Activity } from '../../src/activity/activity.js';
 import { decodeFile } from '../../src/engine/decode-file.js';
 import type { RowFields } from '../../src/engine/row-fields.js';
 import { Flow } from '../../src/flow/flow.js';
-import { inflateWhole, inflateWholeSync } from '../../src/gzip/inflate-whole.js';
+import { compressBlockSync, writesZstd } from '../../src/gzip/compress-block.js';
+import { inflateFile, inflateFileSync } from '../../src/gzip/inflate-file.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -58,8 +59,8 @@ async function decode(
   limits = LIMITS,
 ): Promise<Seen[] | undefined> {
   const decoding = { gunzip: { ...GUNZIP, plain }, limits };
-  const decoded = await decodeFile(file, decoding, FIELDS, inflateWholeSync);
-  const inPool = await decodeFile(file, decoding, FIELDS, inflateWhole);
+  const decoded = await decodeFile(file, decoding, FIELDS, inflateFileSync);
+  const inPool = await decodeFile(file, decoding, FIELDS, inflateFile);
   expect(inPool?.bytes).toEqual(decoded?.bytes);
   if (decoded === undefined) return undefined;
   const { bytes, fields: c } = decoded;
@@ -149,9 +150,11 @@ const text = fc
   )
   .map(([lines, start, last]) => `${start}${lines.flat().join('')}${last}`);
 
+const zstd = (content: Buffer) => Buffer.from(compressBlockSync(content, { kind: 'zstd' }));
+
 /** Ways to store and damage a file. */
 const stored = fc
-  .tuple(text, fc.nat(12), fc.nat(), fc.nat(2_000))
+  .tuple(text, fc.nat(writesZstd ? 14 : 12), fc.nat(), fc.nat(2_000))
   .map(([content, way, at, cut]) => {
     const bytes = Buffer.from(content);
     const gz = gzipSync(bytes);
@@ -175,6 +178,10 @@ const stored = fc
       }
       case 5:
         return bytes;
+      case 13:
+        return Buffer.concat([zstd(bytes.subarray(0, middle)), zstd(bytes.subarray(middle))]);
+      case 14:
+        return zstd(bytes).subarray(0, cut);
       default:
         return gz;
     }
@@ -219,7 +226,7 @@ it('a file of very many tiny records is left to the main thread, which has them 
       gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
       { gunzip: GUNZIP, limits: LIMITS },
       { id: true, tags: false, keys: [] },
-      inflateWholeSync,
+      inflateFileSync,
     );
   expect((await decoded(100_000))?.fields.count).toBe(100_000);
   expect(await decoded(300_000)).toBeUndefined();
@@ -232,7 +239,7 @@ it('a file with bytes behind its gzip is left to the stages, which name them', a
       bytes,
       { gunzip: GUNZIP, limits: LIMITS },
       { id: true, tags: false, keys: [] },
-      inflateWholeSync,
+      inflateFileSync,
     );
   expect((await decoded(file))?.fields.count).toBe(1);
   expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();

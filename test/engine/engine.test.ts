@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { Routed } from '../../src/activity/routed.js';
@@ -9,6 +9,8 @@ import { FileInThread } from '../../src/engine/decoded-file.js';
 import { MillraceError, StorageError } from '../../src/errors.js';
 import { batchesOf, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { compressBlockSync, writesZstd } from '../../src/gzip/compress-block.js';
+import { inflateFileSync } from '../../src/gzip/inflate-file.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
@@ -42,7 +44,8 @@ async function contentsOf(folder: string): Promise<Record<string, string>> {
   for (const name of names) {
     const bytes = await readFile(path.join(folder, name));
     // Members end at other places where threads make them.
-    contents[name] = (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('latin1');
+    const content = /\.(gz|zst)$/.test(name) ? inflateFileSync(bytes, 1e9) : bytes;
+    contents[name] = (content as Buffer).toString('latin1');
   }
   return contents;
 }
@@ -87,7 +90,7 @@ async function run(
     }),
     { signal },
   ).then(
-    ({ posts, bytes }) => (template.endsWith('.gz') ? { posts } : { posts, bytes }),
+    ({ posts, bytes }) => (/\.(gz|zst)$/.test(template) ? { posts } : { posts, bytes }),
     (error: unknown) => {
       if (!(error instanceof MillraceError)) throw error;
       return { error: error.message.replaceAll(out, 'OUT'), code: error.code };
@@ -198,6 +201,25 @@ describe('stored files that threads decode and write', () => {
     const expected = await run(paths, path.join(folder, 'main'), 0);
     expect(Object.keys(expected.files ?? {})).toHaveLength(151);
     expect(await run(paths, path.join(folder, 'threads'), 3)).toEqual(expected);
+  });
+
+  it.skipIf(!writesZstd)('are zstd: read and written by threads (from Node 22.15 on)', async () => {
+    const folder = await temporaryFolder();
+    const zstd = (lines: readonly string[]) =>
+      Buffer.from(compressBlockSync(Buffer.from(`${lines.join('\n')}\n`), { kind: 'zstd' }));
+    const paths = await store(folder, [
+      zstd([post(1, ['rain', 'snow']), post(2, ['rain'])]),
+      Buffer.concat([zstd([post(2, ['rain'])]), zstd([post(3, ['snow'])])]),
+    ]);
+    const encodes = vi.spyOn(FileInThread.prototype, 'encode');
+    const options = { template: '{tag}.jsonl.zst', checkpoint: true };
+    const expected = await run(paths, path.join(folder, 'main'), 0, options);
+    encodes.mockClear();
+    expect(await run(paths, path.join(folder, 'threads'), 2, options)).toEqual(expected);
+    expect(Object.keys(expected.files ?? {})).toEqual(['rain.jsonl.zst', 'snow.jsonl.zst']);
+    expect(encodes).toHaveBeenCalledTimes(2);
+    const rain = await readFile(path.join(folder, 'threads', 'rain.jsonl.zst'));
+    expect(String(inflateFileSync(rain, 1e6)).split('\n')).toHaveLength(3);
   });
 
   it('fill numbered files in order where threads cannot write some of the inputs', async () => {

@@ -40,6 +40,25 @@ function createZstdDecompress(): Transform {
   });
 }
 
+/** Decodes the first frame alone, as Node does. */
+function zstdDecompressSync(frame: Buffer, { maxOutputLength }: { maxOutputLength: number }) {
+  const content = Buffer.from(decompressZstd(frame));
+  if (content.length > maxOutputLength) throw new RangeError('ERR_BUFFER_TOO_LARGE');
+  return content;
+}
+
+function zstdDecompress(
+  frame: Buffer,
+  options: { maxOutputLength: number },
+  done: (error: unknown, content?: Buffer) => void,
+): void {
+  try {
+    done(null, zstdDecompressSync(frame, options));
+  } catch (error) {
+    done(error);
+  }
+}
+
 function zstdCompressSync(block: Buffer): Buffer {
   return Buffer.concat([START, ...blocksOf(block), headerOf(0, true)]);
 }
@@ -65,6 +84,8 @@ export function zlibWithZstd(zlib: typeof import('node:zlib')): object {
     createZstdDecompress,
     zstdCompress,
     zstdCompressSync,
+    zstdDecompress,
+    zstdDecompressSync,
     constants,
   };
 }
