@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
 import { type Corpus, secondCorpus, storedCorpus } from './corpus.js';
 import { median } from './measure.js';
 import type { Places, Sample, Study, Work } from './question.js';
@@ -20,6 +21,15 @@ const WRITERS: readonly Writer[] = [
   { name: '*limit: two threads that only inflate*', module: 'tables/inflate' },
   { name: '*limit: two threads that only inflate and deflate, level 6*', module: 'tables/deflate' },
   { name: 'JSON lines, gzip', module: 'tables/json-lines', query: 'json-lines' },
+  ...('zstdCompress' in zlib
+    ? [
+        {
+          name: '*limit: two threads that only inflate and write zstd*',
+          module: 'tables/compress-zstd',
+        },
+        { name: 'JSON lines, zstd', module: 'tables/json-lines-zstd', query: 'json-lines' },
+      ]
+    : []),
   { name: 'CSV, all columns', module: 'tables/csv', query: 'csv' },
   { name: 'CSV, twelve columns', module: 'tables/csv-twelve', query: 'csv' },
   { name: 'Parquet, all columns, snappy', module: 'tables/parquet', query: 'parquet' },

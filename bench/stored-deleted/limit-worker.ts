@@ -1,12 +1,20 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { gzipSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
 import { inflatedFile } from '../inflated-file.js';
+
+/** Node has zstd from 22.15; the types of Node 20 lack it. */
+const { zstdCompressSync } = zlib as unknown as {
+  zstdCompressSync: (content: Buffer) => Buffer;
+};
 
 const { files, out } = workerData as { files: readonly string[]; out: string };
 const target = openSync(out, 'w');
 for (const file of files) {
-  const gzip = gzipSync(inflatedFile(file), { level: 6 });
-  for (let at = 0; at < gzip.length; ) at += writeSync(target, gzip, at);
+  const content = inflatedFile(file);
+  const compressed = out.endsWith('.zst')
+    ? zstdCompressSync(content)
+    : zlib.gzipSync(content, { level: 6 });
+  for (let at = 0; at < compressed.length; ) at += writeSync(target, compressed, at);
 }
 closeSync(target);

@@ -1,11 +1,19 @@
 import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 
-/** Two threads that only inflate whole files, compress them at level 6 and write the bytes. */
-export async function run({ files: [, ...stored], out }: Work): Promise<void> {
+export function run({ files: [, ...stored], out }: Work): Promise<void> {
+  return compressed(stored, out, 'jsonl.gz');
+}
+
+/** Two threads that only inflate whole files, compress them, as gzip at level 6 or as zstd, and write the bytes. */
+export async function compressed(
+  files: readonly string[],
+  out: string,
+  ending: 'jsonl.gz' | 'jsonl.zst',
+): Promise<void> {
   const halves = [0, 1].map(half => ({
-    files: stored.filter((_, index) => index % 2 === half),
-    out: `${out}/${half}.jsonl.gz`,
+    files: files.filter((_, index) => index % 2 === half),
+    out: `${out}/${half}.${ending}`,
   }));
   await inWorkers(new URL('./limit-worker.js', import.meta.url), halves);
 }

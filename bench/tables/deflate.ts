@@ -1,7 +1,7 @@
 import type { Work } from '../question.js';
-import { run as deflated } from '../stored-deleted/limit.js';
+import { compressed } from '../stored-deleted/limit.js';
 
 /** Two threads that only inflate the files and compress them again. */
-export function run(work: Work): Promise<void> {
-  return deflated({ ...work, files: ['', ...work.files] });
+export function run({ files, out }: Work): Promise<void> {
+  return compressed(files, out, 'jsonl.gz');
 }

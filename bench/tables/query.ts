@@ -8,7 +8,7 @@ const { out } = JSON.parse(await text(process.stdin)) as Work;
 
 const source =
   writer === 'json-lines'
-    ? `(SELECT lang, "user".followers_count AS author_followers FROM read_json('${out}/posts.jsonl.gz',
+    ? `(SELECT lang, "user".followers_count AS author_followers FROM read_json('${out}/posts.jsonl.*',
         format = 'newline_delimited', maximum_object_size = 16777216,
         columns = {lang: 'VARCHAR', "user": 'STRUCT(followers_count INTEGER)'}))`
     : `'${out}/posts.${writer.startsWith('csv') ? 'csv' : 'parquet'}'`;
