@@ -114,7 +114,8 @@ function countRestored(id: unknown, twin: unknown): number {
   return typeof twin === 'string' ? 1 : Number.NaN;
 }
 
-function exactId(id: unknown, twin: unknown): unknown {
+/** An id with all of its digits, by the text beside it. */
+export function exactId(id: unknown, twin: unknown): unknown {
   if (typeof id !== 'number' && typeof id !== 'string') return id;
   return typeof twin === 'string' ? twin : String(id);
 }

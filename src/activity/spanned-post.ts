@@ -1,13 +1,13 @@
-import { isLong, quoteIntegers } from '../json/exact-json.js';
 import { CLOSE_ARRAY, CLOSE_OBJECT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
-import { jsonText } from '../json/json-text.js';
 import { DOCUMENT, MemberSpans, type WantedMembers } from '../json/member-spans.js';
 import { Activity, type Edits, type PlaceOfRules } from './activity.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import { type Matches, type MatchingRule, matchesAtEnd } from './matching-rules.js';
+import { isDigit, LeftToParser, memberValue } from './member-value.js';
 import type { OriginalPost } from './original-post.js';
-import { parsePost } from './parse-post.js';
+import { exactId, parsePost } from './parse-post.js';
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';
+import { LISTS, SpannedList } from './spanned-list.js';
 
 const ENTITIES = values('hashtags symbols user_mentions urls media');
 const MEDIA = values('media');
@@ -172,7 +172,9 @@ export class SpannedPost {
   readonly #rulesInGnip: number;
   /** The members of objects, by the place of the object. */
   readonly #objects: Members[] = [];
-  /** Arrays and objects that were parsed, by their places, and in which post: rules read them several times. */
+  /** What reads the elements of a list, by its place. */
+  readonly #lists: (SpannedList | undefined)[] = [];
+  /** Arrays and objects that were read, by their places, and in which post: rules read them several times. */
   readonly #parsed: unknown[] = [];
   readonly #parsedOf: number[] = [];
   #posts = 0;
@@ -186,6 +188,9 @@ export class SpannedPost {
   constructor() {
     this.spans = new MemberSpans(POST_MEMBERS);
     this.#root = this.#objectOf(POST_MEMBERS, '', true);
+    const lists = new Map(LISTS.map(list => [list.key, new SpannedList(this.spans, list)]));
+    for (const [path, place] of this.#places)
+      this.#lists[place] = lists.get(path.slice(path.lastIndexOf('.') + 1));
     const place = (key: string) => this.#places.get(key)!;
     this.#id = place('id');
     this.#idString = place('id_str');
@@ -376,47 +381,28 @@ export class SpannedPost {
 
   /** As `parsePost` restores it. */
   #exactId(place: number, twinPlace: number): unknown {
-    const id = this.#value(place);
-    if (typeof id !== 'number' && typeof id !== 'string') return id;
-    const twin = this.#value(twinPlace);
-    return typeof twin === 'string' ? twin : String(id);
+    return exactId(this.#value(place), this.#value(twinPlace));
+  }
+
+  #value(place: number): unknown {
+    const { spans } = this;
+    const start = spans.startOf(place);
+    const { bytes } = spans;
+    if (bytes[start] === OPEN_ARRAY || bytes[start] === OPEN_OBJECT)
+      return this.#parsedAt(place, start, spans.endOf(place));
+    return memberValue(bytes, start, spans.positions[2 * place + 1]!);
   }
 
   #parsedAt(place: number, start: number, end: number): unknown {
     if (this.#parsedOf[place] !== this.#posts) {
-      this.#parsed[place] = parsed(this.spans.bytes.subarray(start, end));
+      const { bytes } = this.spans;
+      const isEmpty = bytes[start + 1] === CLOSE_ARRAY;
+      this.#parsed[place] = isEmpty
+        ? EMPTY
+        : (this.#lists[place]?.read(start, end) ?? parsed(bytes.subarray(start, end)));
       this.#parsedOf[place] = this.#posts;
     }
     return this.#parsed[place];
-  }
-
-  #value(place: number): unknown {
-    const spans = this.spans;
-    const start = spans.startOf(place);
-    if (start === 0) return undefined;
-    const end = spans.endOf(place);
-    const { bytes } = spans;
-    switch (bytes[start]) {
-      case QUOTE:
-        if (spans.hasEscapes(place)) return JSON.parse(jsonText(bytes.subarray(start, end)));
-        return bytes.toString(spans.isBeyondAscii(place) ? 'utf8' : 'latin1', start + 1, end - 1);
-      case 0x6e: // n
-        if (end - start === 4 && bytes.toString('latin1', start, end) === 'null') return null;
-        throw new LeftToParser();
-      case 0x66: // f
-        if (bytes.toString('latin1', start, end) === 'false') return false;
-        throw new LeftToParser();
-      case 0x74: // t
-        if (bytes.toString('latin1', start, end) === 'true') return true;
-        throw new LeftToParser();
-      case OPEN_ARRAY:
-        if (bytes[start + 1] === CLOSE_ARRAY) return EMPTY;
-        return this.#parsedAt(place, start, end);
-      case OPEN_OBJECT:
-        return this.#parsedAt(place, start, end);
-      default:
-        return numberAt(bytes, start, end);
-    }
   }
 }
 
@@ -426,21 +412,6 @@ function parsed(value: Buffer): unknown {
   return post.matching_rules;
 }
 
-function numberAt(bytes: Buffer, start: number, end: number): unknown {
-  let number = 0;
-  let at = start;
-  for (; at < end && isDigit(bytes[at]!); at++) number = number * 10 + bytes[at]! - 0x30;
-  if (at === end && end - start < 16 && (bytes[start] !== 0x30 || end - start === 1)) return number;
-  return JSON.parse(quoteIntegers(bytes.toString('latin1', start, end), isLong));
-}
-
 function isListOfStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every(element => typeof element === 'string');
 }
-
-function isDigit(byte: number): boolean {
-  return byte >= 0x30 && byte <= 0x39;
-}
-
-/** The post has something that only the parser reads. */
-class LeftToParser extends Error {}

@@ -69,7 +69,7 @@ const KEY_BYTES = 24;
 const HASH_FACTOR = 0x9e3779b97f4a7c15n;
 
 /** In the end of a string: whether it has characters beyond ASCII, and escapes. */
-const BEYOND_ASCII = 0x80000000;
+export const BEYOND_ASCII = 0x80000000;
 export const ESCAPES = 0x40000000;
 export const POSITION = 0x3fffffff;
 
@@ -126,10 +126,6 @@ export class MemberSpans {
   }
 
   /** Of a string. */
-  isBeyondAscii(member: number): boolean {
-    return (this.positions[2 * member + 1]! & BEYOND_ASCII) !== 0;
-  }
-
   hasEscapes(member: number): boolean {
     return (this.positions[2 * member + 1]! & ESCAPES) !== 0;
   }

@@ -3,7 +3,7 @@ import { compileClause } from '../match/compile-rule.js';
 import type { PostTest } from '../operators/operator.js';
 import type { Dialect } from '../post/dialect.js';
 import type { Lexicon } from './lexicon.js';
-import { PostScan } from './post-scan.js';
+import { hasBit, PostScan } from './post-scan.js';
 import { clauseAt, MATCHES, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
@@ -51,17 +51,17 @@ export class IndexReader {
   match(fields: PostFields, rules: IndexedRules): number[] {
     const { scan } = this;
     scan.read(fields);
-    const { stamps, stamp } = scan;
+    const { bits } = scan;
     const candidates = this.#findCandidates(rules);
     const { blocks } = rules;
     this.#blocks = blocks;
     const found: number[] = [];
     for (let i = 0; i < candidates; i++) {
       const block = this.#candidates[i] as number;
-      if (this.#matches(block, stamps, stamp)) found.push(blocks[block + BLOCK_RULE] as number);
+      if (this.#matches(block, bits)) found.push(blocks[block + BLOCK_RULE] as number);
     }
     for (const block of rules.unanchored)
-      if (this.#matches(block, stamps, stamp)) found.push(blocks[block + BLOCK_RULE] as number);
+      if (this.#matches(block, bits)) found.push(blocks[block + BLOCK_RULE] as number);
     return ascending(found);
   }
 
@@ -75,7 +75,7 @@ export class IndexReader {
    * times. They are tested afterwards: this loop only touches each, so the processor can fetch several in parallel.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
-    const { present, count, stamps, stamp } = this.scan;
+    const { present, count, bits } = this.scan;
     let candidates = 0;
     let fetched = 0;
     for (let i = 0; i < count; i++) {
@@ -87,13 +87,13 @@ export class IndexReader {
         this.#growCandidates(end - start);
       const list = this.#candidates;
       for (let at = start; at < end; at += 2) {
-        const second = postings[at + 1] as number;
-        if (second !== -1 && stamps[second] !== stamp) continue;
-        const block = postings[at] as number;
-        fetched |= blocks[block] as number;
-        list[candidates++] = block;
+        // Without a branch, which could not be predicted.
+        list[candidates] = postings[at] as number;
+        candidates += hasBit(bits, postings[at + 1] as number);
       }
     }
+    const list = this.#candidates;
+    for (let i = 0; i < candidates; i++) fetched |= blocks[list[i] as number] as number;
     this.fetched = fetched;
     return candidates;
   }
@@ -104,7 +104,7 @@ export class IndexReader {
     this.#candidates = grown;
   }
 
-  #matches(block: number, stamps: Int32Array, stamp: number): boolean {
+  #matches(block: number, bits: Int32Array): boolean {
     const blocks = this.#blocks;
     const start = block + BLOCK_HEADER;
     let next = 0;
@@ -112,7 +112,7 @@ export class IndexReader {
       const question = blocks[start + 2 * next] as number;
       const yes =
         question >= 0
-          ? stamps[question] === stamp
+          ? hasBit(bits, question) === 1
           : runTest(blocks, start + ~question, this.scan, this.#compiledAt);
       const jump = blocks[start + 2 * next + 1] as number;
       next = yes ? nextIfYes(jump) : nextIfNo(jump);

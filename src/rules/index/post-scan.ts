@@ -11,6 +11,9 @@ export const TOUCHING = 0;
 export const ONE_BLANK = 1;
 export const APART = 2;
 
+/** The first integer of `bits`: the bit of -1. */
+const ALWAYS = 1;
+
 /**
  * The current post as numbers of the lexicon: the terms that it has, and its words in
  * order. Only terms of `postTerms` that rules use are included.
@@ -22,9 +25,11 @@ export class PostScan {
   readonly #kinds: ReturnType<typeof kindsOf>;
   readonly #pair = new Uint16Array(64);
   #post: RulePost | undefined;
-  /** The stamp of the last post that had each term. */
-  #stamps = new Int32Array(1024);
-  #stamp = 0;
+  /**
+   * A bit for each term, whether the post has it: of all terms, they fit into the processor's first cache. The bit of a
+   * term is at its number plus one, so that that of -1 is there, and always set.
+   */
+  bits: Int32Array = new Int32Array(64).fill(ALWAYS, 0, 1);
   /** The distinct terms of the post: the first `count`. */
   present: Int32Array = new Int32Array(1024);
   count = 0;
@@ -46,19 +51,6 @@ export class PostScan {
   /** The post itself, for tests that need more than terms and sequences. */
   get post(): RulePost {
     return this.#post as RulePost;
-  }
-
-  has(term: number): boolean {
-    return this.#stamps[term] === this.#stamp;
-  }
-
-  /** The stamps, and the stamp of this post, for tight loops. */
-  get stamps(): Int32Array {
-    return this.#stamps;
-  }
-
-  get stamp(): number {
-    return this.#stamp;
   }
 
   read(fields: PostFields): void {
@@ -91,17 +83,11 @@ export class PostScan {
   }
 
   #begin(): void {
+    const { bits, present, count } = this;
+    for (let at = 0; at < count; at++) bits[((present[at] as number) + 1) >> 5] = 0;
     const { capacity } = this.#lexicon;
-    if (this.#stamps.length < capacity) {
-      const grown = new Int32Array(2 * capacity);
-      grown.set(this.#stamps);
-      this.#stamps = grown;
-    }
-    if (this.#stamp === 0x7fffffff) {
-      this.#stamps.fill(0);
-      this.#stamp = 0;
-    }
-    this.#stamp++;
+    if (32 * bits.length <= capacity) this.bits = new Int32Array(capacity >> 4);
+    this.bits[0] = ALWAYS;
     this.count = 0;
     this.sequenceEnd = 0;
   }
@@ -205,8 +191,8 @@ export class PostScan {
 
   /** Adds a term of the post; ignores -1. */
   #mark(term: number): void {
-    if (term === -1 || this.#stamps[term] === this.#stamp) return;
-    this.#stamps[term] = this.#stamp;
+    if (hasBit(this.bits, term) !== 0) return;
+    (this.bits[(term + 1) >> 5] as number) |= 1 << ((term + 1) & 31);
     if (this.count === this.present.length) this.present = doubled(this.present);
     this.present[this.count++] = term;
   }
@@ -219,6 +205,11 @@ export class PostScan {
     this.gaps = new Uint8Array(this.sequence.length);
     this.gaps.set(gaps);
   }
+}
+
+/** 1 where the bit of a term is set, and for -1; 0 elsewhere. */
+export function hasBit(bits: Int32Array, term: number): number {
+  return ((bits[(term + 1) >> 5] as number) >>> ((term + 1) & 31)) & 1;
 }
 
 function doubled(list: Int32Array): Int32Array {
