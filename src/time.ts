@@ -42,6 +42,27 @@ export function formatTimestamp(ms: number): string {
   );
 }
 
+/** A window as the service writes it. */
+export interface Dates {
+  /** First minute, inclusive: `YYYYMMDDHHMM`, UTC. */
+  readonly fromDate: string;
+  /** Last minute, exclusive. */
+  readonly toDate: string;
+}
+
+/** A window as the service writes it, in whole minutes. */
+export function datesOf({ from, to }: Window): Dates {
+  return { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
+}
+
+/** The window of two dates; `NaN` for what is not a date, and then `from < to` is false. */
+export function windowOf({ fromDate, toDate }: Dates): Window {
+  return {
+    from: parseTimestamp(fromDate) ?? Number.NaN,
+    to: parseTimestamp(toDate) ?? Number.NaN,
+  };
+}
+
 /** The service's second-precision instant with an explicit offset, as in `sent`. */
 export function formatSent(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}+00:00`;

@@ -13,7 +13,7 @@ import { mergeRanges, subtractRanges } from '../replay/minute-ranges.js';
 import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
-import { floorTo, formatTimestamp, MINUTE, parseTimestamp, SECOND, type Window } from '../time.js';
+import { type Dates, datesOf, floorTo, MINUTE, SECOND, type Window, windowOf } from '../time.js';
 import { WakeUp } from '../wait.js';
 import { maintainConnection } from './maintain-connection.js';
 
@@ -196,7 +196,7 @@ function cursorOf(
     stream: { toJSON: () => streamOf(urls) },
     ...service,
     until: { toJSON: () => new Date(until).toISOString() },
-    gaps: { toJSON: () => gaps.map(datesOf) },
+    gaps: { toJSON: () => gaps.map(gap => ({ ...datesOf(gap) })) },
   };
 }
 
@@ -213,24 +213,15 @@ function parseCursor({ urls, service: now }: ComplianceRun, cursor: Cursor): Con
     );
   const at = Date.parse(String(until));
   if (Number.isNaN(at) || !areRanges(gaps)) throw cursorError('is damaged');
-  const windows = gaps.map(({ fromDate, toDate }) => ({
-    from: parseTimestamp(fromDate) ?? Number.NaN,
-    to: parseTimestamp(toDate) ?? Number.NaN,
-  }));
+  const windows = gaps.map(windowOf);
   if (windows.some(({ from, to }) => !(from < to))) throw cursorError('is damaged');
   return { until: at, gaps: windows };
 }
 
-const areRanges = listOf(
-  shaped<{ fromDate: string; toDate: string }>({ fromDate: isText, toDate: isText }),
-);
+const areRanges = listOf(shaped<Dates>({ fromDate: isText, toDate: isText }));
 
 function streamOf(urls: readonly URL[]): string {
   return urls.map(({ pathname, search }) => pathname + search).join(' ');
-}
-
-function datesOf({ from, to }: Window): { fromDate: string; toDate: string } {
-  return { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
 }
 
 /** A gap is widened by this much on both sides, as an event may arrive this long after its own time. */

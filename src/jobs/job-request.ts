@@ -11,15 +11,7 @@ import {
   text,
 } from '../check.js';
 import { ruleErrors, textRuleProblem } from '../rules/language/render-problem.js';
-import {
-  DAY,
-  FIRST_POST,
-  floorTo,
-  formatTimestamp,
-  MINUTE,
-  parseDate,
-  type Timestamp,
-} from '../time.js';
+import { DAY, datesOf, FIRST_POST, floorTo, MINUTE, parseDate, type Timestamp } from '../time.js';
 
 /** A rule of a job, with a tag that marks the posts that it matches. */
 export interface JobRule {
@@ -178,7 +170,7 @@ export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
 function jobWindow(call: string, { fromDate, toDate }: JobDates) {
   const from = parseDate(fromDate) ?? Number.NaN;
   const to = parseDate(toDate) ?? Number.NaN;
-  const sent = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
+  const sent = datesOf({ from, to });
   if (!(from < to))
     throw optionError(
       call,

@@ -1,4 +1,4 @@
-import { floorTo, formatTimestamp, MINUTE, type Window } from '../time.js';
+import { datesOf, floorTo, MINUTE, type Window } from '../time.js';
 
 /** The parts of a window that none of `others` covers, in order. */
 export function subtractRanges(window: Window, others: readonly Window[]): Window[] {
@@ -40,6 +40,7 @@ export function mergeRanges<T extends Window>(
 }
 
 /** A window as text for messages. */
-export function shownRange({ from, to }: Window): string {
-  return `${formatTimestamp(from)} to ${formatTimestamp(to)}`;
+export function shownRange(window: Window): string {
+  const { fromDate, toDate } = datesOf(window);
+  return `${fromDate} to ${toDate}`;
 }

@@ -5,7 +5,16 @@ import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
 import { isRecord } from '../is-record.js';
 import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/json.js';
-import { floorTo, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
+import {
+  type Dates,
+  datesOf,
+  floorTo,
+  formatTimestamp,
+  MINUTE,
+  parseTimestamp,
+  type Window,
+  windowOf,
+} from '../time.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 
 /** The request that a cursor belongs to. */
@@ -29,18 +38,8 @@ export function replayCursor(
     source: 'replay',
     request,
     ...(until !== undefined && { until: formatTimestamp(until) }),
-    open: state.open.map(({ from, to, mismatches, failures, partial }) => ({
-      fromDate: formatTimestamp(from),
-      toDate: formatTimestamp(to),
-      mismatches,
-      failures,
-      partial,
-    })),
-    gaps: state.gaps.map(({ from, to, reason }) => ({
-      fromDate: formatTimestamp(from),
-      toDate: formatTimestamp(to),
-      reason,
-    })),
+    open: state.open.map(withDates),
+    gaps: state.gaps.map(withDates),
     chunkMinutes: state.chunk / MINUTE,
     connects: state.connects.map(at => new Date(at).toISOString()),
     ids: seen.state(),
@@ -64,14 +63,8 @@ export function parseReplayCursor(
   const until = request.incremental === true ? parseTimestamp(String(json.until)) : undefined;
   const isDated = until !== undefined || request.incremental !== true;
   if (!isStored(json) || !isDated) throw cursorError('is damaged');
-  const open = json.open.map(({ fromDate, toDate, ...rest }) => ({
-    ...windowOf(fromDate, toDate),
-    ...rest,
-  }));
-  const gaps = json.gaps.map(({ fromDate, toDate, reason }) => ({
-    ...windowOf(fromDate, toDate),
-    reason,
-  }));
+  const open = json.open.map(withWindow);
+  const gaps = json.gaps.map(withWindow);
   if ([...open, ...gaps].some(({ from, to }) => from >= to)) throw cursorError('is damaged');
   const connects = json.connects.map(at => Date.parse(at));
   return {
@@ -81,16 +74,18 @@ export function parseReplayCursor(
   };
 }
 
-/** Dates of whole minutes, as a cursor has them. */
-interface StoredRange {
-  readonly fromDate: string;
-  readonly toDate: string;
+function withDates<T extends Window>({ from, to, ...rest }: T) {
+  return { ...datesOf({ from, to }), ...rest };
+}
+
+function withWindow<T extends Dates>({ fromDate, toDate, ...rest }: T) {
+  return { ...windowOf({ fromDate, toDate }), ...rest };
 }
 
 /** The state as a cursor has it. */
 interface Stored {
-  readonly open: readonly (StoredRange & Omit<OpenRange, 'from' | 'to'>)[];
-  readonly gaps: readonly (StoredRange & Pick<ReplayGap, 'reason'>)[];
+  readonly open: readonly (Dates & Omit<OpenRange, 'from' | 'to'>)[];
+  readonly gaps: readonly (Dates & Pick<ReplayGap, 'reason'>)[];
   readonly chunkMinutes: number;
   readonly connects: readonly string[];
 }
@@ -114,10 +109,6 @@ const isStored = shaped<Stored>({
 
 function isMinute(date: unknown): boolean {
   return isText(date) && parseTimestamp(date) !== undefined;
-}
-
-function windowOf(fromDate: string, toDate: string): Window {
-  return { from: parseTimestamp(fromDate) ?? Number.NaN, to: parseTimestamp(toDate) ?? Number.NaN };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
-import { floorTo, formatTimestamp, MINUTE, type Window } from '../time.js';
+import { type Dates, datesOf, floorTo, MINUTE, type Window } from '../time.js';
 import { replayFolder } from './connect-log.js';
 import { shownRange } from './minute-ranges.js';
 import { GaveUp, replayConnections } from './replay-connections.js';
@@ -15,11 +15,7 @@ import type { ReplayTimings } from './replay-timings.js';
 import type { ReplayWait } from './replay-wait.js';
 
 /** Minutes that could not be delivered. */
-export interface Gap {
-  /** First minute, inclusive: `YYYYMMDDHHMM`, UTC. */
-  readonly fromDate: string;
-  /** Last minute, exclusive. */
-  readonly toDate: string;
+export interface Gap extends Dates {
   /**
    * `expired`: older than five days before it was confirmed; a historical job may still have it.
    * `failed`: the service failed to deliver it repeatedly. `unverified`: delivered, but never with the
@@ -210,10 +206,8 @@ async function reportGaps<T>(
       `The replay is over, but the service could not deliver all of it. Missing: ${gaps.map(shownGap).join(', ')}. Pass \`onGap\` to handle this`,
       { missing: gaps.map(shownGap), cursor },
     );
-  for (const { from, to, reason } of gaps) {
-    const gap = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to), reason };
-    await answerOf(job.onGap(gap), signal);
-  }
+  for (const { reason, ...gap } of gaps)
+    await answerOf(job.onGap({ ...datesOf(gap), reason }), signal);
 }
 
 function shownGap(gap: Window & { readonly reason: string }): string {

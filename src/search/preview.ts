@@ -24,11 +24,8 @@ export interface Preview {
 }
 
 /** What one query of a search would take. */
-interface QueryPreview {
+interface QueryPreview extends Omit<Preview, 'queries'> {
   readonly query: string;
-  readonly posts: number;
-  readonly pages: number;
-  readonly requests: number;
 }
 
 /** How a preview is ended. */
@@ -60,7 +57,7 @@ export async function preview(
   const { queries, share } =
     isRecord(options) && 'rules' in options
       ? prepareRules(account, options as SearchRulesOptions)
-      : inList(prepareQuery(account, options as SearchOptions));
+      : prepareQuery(account, options as SearchOptions);
   const previews: QueryPreview[] = [];
   for (const query of queries) {
     const part = share === undefined ? query : shareOfQuery(query, share);
@@ -74,10 +71,6 @@ export async function preview(
     requests: sum('requests'),
     queries: previews,
   };
-}
-
-function inList({ query, share }: ReturnType<typeof prepareQuery>) {
-  return { queries: [query], share };
 }
 
 /** @param part The query over the part of the window that this process has; `undefined` for none. */

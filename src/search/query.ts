@@ -13,7 +13,15 @@ import type { Cursor } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { serviceUrl } from '../http/service-url.js';
 import { ruleErrors } from '../rules/language/render-problem.js';
-import { DAY, FIRST_POST, formatTimestamp, MINUTE, parseDate, type Timestamp } from '../time.js';
+import {
+  DAY,
+  type Dates,
+  FIRST_POST,
+  formatTimestamp,
+  MINUTE,
+  parseDate,
+  type Timestamp,
+} from '../time.js';
 import type { Spending } from './budget.js';
 
 /** The search products: the last 30 days, or everything since 2006. */
@@ -64,11 +72,7 @@ export interface QueryOptions {
 }
 
 /** Minutes that an incremental search or count of `30day` came too late for. `fullarchive` has them. */
-export interface QueryGap {
-  /** First minute, inclusive: `YYYYMMDDHHMM`, UTC. */
-  readonly fromDate: string;
-  /** Last minute, exclusive. */
-  readonly toDate: string;
+export interface QueryGap extends Dates {
   readonly reason: 'expired';
 }
 

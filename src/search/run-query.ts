@@ -5,14 +5,18 @@ import { DataError, IncompleteError, MillraceError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { partOf } from '../share.js';
 import {
   DAY,
+  type Dates,
+  datesOf,
   FIRST_POST,
   floorTo,
   formatTimestamp,
   MINUTE,
   parseTimestamp,
   type Window,
+  windowOf,
 } from '../time.js';
 import {
   type EchoedWindow,
@@ -30,7 +34,7 @@ import {
   type QueryPosition,
   startOf,
 } from './query-cursor.js';
-import { type Dates, endOfRun, nextWindow } from './searchable-window.js';
+import { endOfRun, nextWindow } from './searchable-window.js';
 
 /** The parts of a query that differ between posts and counts. One object for each run. */
 export interface Results<T> {
@@ -144,7 +148,7 @@ async function* runWindow<T>(
   if (position.slice >= requests.length) throw cursorError('is damaged');
   let isInCallback = false;
   try {
-    if (requests.length > 1) position = { ...position, window: windowOf(requests) };
+    if (requests.length > 1) position = { ...position, window: wholeWindow(requests) };
     const parse = results.parse.bind(results);
     for await (const page of slicePages(query, requests, position, parse, run.signal)) {
       for (const { record, error } of page.damaged) {
@@ -337,7 +341,7 @@ export async function requestsOf(
 }
 
 /** The window that all slices cover together. */
-export function windowOf(slices: readonly Params[]): EchoedWindow {
+export function wholeWindow(slices: readonly Params[]): EchoedWindow {
   return { fromDate: String(slices.at(-1)?.fromDate), toDate: String(slices[0]?.toDate) };
 }
 
@@ -371,14 +375,9 @@ function dateOf(date: Params[string] | undefined): number | undefined {
  * Splits a window into `count` windows of whole minutes with about the same length, newest first.
  * Ends are exclusive and starts inclusive, so they neither overlap nor leave a gap.
  */
-export function sliceDates({ fromDate, toDate }: Dates, count: number): Dates[] {
-  const window: Window = { from: parseTimestamp(fromDate)!, to: parseTimestamp(toDate)! };
-  const minutes = Math.round((window.to - window.from) / MINUTE);
-  const slices = Math.max(1, Math.min(count, minutes));
-  const edge = (i: number): string =>
-    formatTimestamp(window.from + Math.floor((minutes * i) / slices) * MINUTE);
-  return Array.from({ length: slices }, (_, i) => ({
-    fromDate: edge(slices - i - 1),
-    toDate: edge(slices - i),
-  }));
+export function sliceDates(dates: Dates, count: number): Dates[] {
+  const window = windowOf(dates);
+  const of = Math.max(1, Math.min(count, Math.round((window.to - window.from) / MINUTE)));
+  const parts = Array.from({ length: of }, (_, i) => partOf(window, { index: of - i, of }));
+  return parts.filter(part => part !== undefined).map(datesOf);
 }

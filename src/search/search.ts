@@ -23,7 +23,7 @@ import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compil
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/pack-rules.js';
 import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
-import { formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
+import { datesOf, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
 import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
@@ -159,16 +159,16 @@ export function search(
 }
 
 function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
-  const { query, budget, share, onDamaged, bounds } = prepareQuery(account, options);
+  const { queries, budget, share, onDamaged, bounds } = prepareQuery(account, options);
+  const [query] = queries;
   const step = { step: 'search', ...bounds, ...query.identity };
   const part = share === undefined ? query : shareOfQuery(query, share);
   return new OwnFlow(
     run =>
-      reportingDamaged(run, onDamaged, report =>
-        part === undefined
-          ? none()
-          : runQuery(spendingOf(part, budget), () => new PostResults(report), run),
-      ),
+      reportingDamaged(run, onDamaged, report => {
+        const [query] = spendingOf(part === undefined ? [] : [part], budget);
+        return query === undefined ? none() : runQuery(query, () => new PostResults(report), run);
+      }),
     undefined,
     [share === undefined ? step : { ...step, share: shareName(share) }],
   );
@@ -194,7 +194,7 @@ export function prepareQuery(account: Account, options: SearchOptions) {
   const query = checkQuery('search', account, checked, ownParams, { limit, pages, slices });
   // Before what follows from them, as the first difference is the one that is reported.
   const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
-  return { query, budget, share, onDamaged, bounds };
+  return { queries: [query] as const, budget, share, onDamaged, bounds };
 }
 
 function searchRules(account: Account, options: SearchRulesOptions): Flow<Activity> {
@@ -257,13 +257,9 @@ const RULES_HAVE_NO = {
 };
 
 /** Queries of one run, which spend one budget. */
-function spendingOf(query: Query, budget: Budget): Query;
-function spendingOf(queries: readonly Query[], budget: Budget): Query[];
-function spendingOf(given: Query | readonly Query[], budget: Budget): Query | Query[] {
-  const queries = Array.isArray(given) ? given : [given];
+function spendingOf(queries: readonly Query[], budget: Budget): Query[] {
   const spending = new Spending(budget, Number(queries[0]?.params.maxResults));
-  const all = queries.map(query => ({ ...query, spending }));
-  return Array.isArray(given) ? all : all[0];
+  return queries.map(query => ({ ...query, spending }));
 }
 
 /** Refuses what leaves some of the window to another run. */
@@ -293,7 +289,7 @@ export function shareOfQuery(query: Query, share: Share): Query | undefined {
     );
   const part = partOf({ from, to }, share);
   if (part === undefined) return undefined;
-  const dates = { fromDate: formatTimestamp(part.from), toDate: formatTimestamp(part.to) };
+  const dates = datesOf(part);
   const params = { ...query.params, ...dates };
   const identity = { ...query.identity, ...dates, share: shareName(share) };
   return { ...query, params, identity };

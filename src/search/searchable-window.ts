@@ -1,15 +1,9 @@
 import { answerOf } from '../abortable.js';
 import { IncompleteError } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
+import { DAY, type Dates, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import { type Query, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
-
-/** The dates of a request that has both. */
-export interface Dates {
-  readonly fromDate: string;
-  readonly toDate: string;
-}
 
 /** Posts are searchable about 30 seconds after they are posted. */
 const SEARCHABLE_AFTER = MINUTE;
