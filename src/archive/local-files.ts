@@ -284,9 +284,7 @@ async function filesAt(
     for (const file of await Promise.all(some)) if (file !== undefined) regular.push(file);
   }
   if (regular.length === 0 && !incremental)
-    throw new StorageError(`No file in ${root} matches; see the option \`match\``, {
-      path: root,
-    });
+    throw new StorageError(`No file in ${root} matches; see the option \`match\``, { path: root });
   return regular.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

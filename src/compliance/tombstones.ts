@@ -16,9 +16,7 @@ export interface TombstonesOptions {
 }
 
 const FOLDER = required(text('the folder that holds the tombstones'));
-const OPTIONS = {
-  readOnly: flag('only look up', false),
-} satisfies OptionTable<TombstonesOptions>;
+const OPTIONS = { readOnly: flag('only look up', false) } satisfies OptionTable<TombstonesOptions>;
 
 const POST = 0x70;
 const USER = 0x75;

@@ -90,9 +90,7 @@ const CREATE_OPTIONS = {
     max: MAX_SUBJECTS,
     default: 8,
   }),
-  duplicateWindowMs: milliseconds('how long the servers drop repeated messages', {
-    min: 1000,
-  }),
+  duplicateWindowMs: milliseconds('how long the servers drop repeated messages', { min: 1000 }),
   discard: oneOf('what happens at maxBytes', ['new', 'old'], 'new'),
 } satisfies OptionTable<CreateStreamOptions>;
 

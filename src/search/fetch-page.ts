@@ -172,9 +172,7 @@ function dateOf(
   if (typeof value !== 'string' || parseTimestamp(value) === undefined)
     throw new DataError(
       `The response echoes a ${name} that is not a date: ${JSON.stringify(value)}`,
-      {
-        position: { origin },
-      },
+      { position: { origin } },
     );
   return { [name]: value };
 }

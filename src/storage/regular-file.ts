@@ -34,9 +34,7 @@ export async function openToRead(file: string): Promise<FileHandle> {
     if ((await handle.stat()).isFile()) return handle;
     throw new StorageError(
       `${file} is not a regular file: a pipe, a device or a folder has that name`,
-      {
-        path: file,
-      },
+      { path: file },
     );
   } catch (error) {
     await handle.close();
