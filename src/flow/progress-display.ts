@@ -57,7 +57,7 @@ export function showProgress(
     case 'lines':
       return lines(progress, stream);
     case 'json':
-      return lines(progress, stream, new ProgressJson(progress));
+      return lines(progress, stream, jsonOf(progress));
     case 'bar':
     case 'auto':
       return stream.isTTY === true && process.env.TERM !== 'dumb'
@@ -104,7 +104,7 @@ function calls(
 function lines(
   progress: Progress,
   stream: Writable,
-  text: Pick<ProgressText, 'running' | 'done' | 'failed'> = new ProgressText(progress),
+  text: RunText = new ProgressText(progress),
 ): Display {
   stream.on('error', ignore);
   const isNews = waitNews(progress);
@@ -135,45 +135,29 @@ function waitNews(progress: Progress): () => boolean {
   };
 }
 
+type RunText = Pick<ProgressText, 'running' | 'done' | 'failed'>;
+
 /** The counts of a run as JSON. */
-class ProgressJson {
-  readonly #progress: Progress;
-  readonly #started = performance.now();
-
-  constructor(progress: Progress) {
-    this.#progress = progress;
-  }
-
-  running(): string {
-    return this.#line('running');
-  }
-
-  done(): string {
-    return this.#line('complete');
-  }
-
-  failed(): string {
-    return this.#line('failed');
-  }
-
-  #line(state: 'running' | 'complete' | 'failed'): string {
-    const { dropped, reached, wait, branches: _, ...counts } = this.#progress.counts();
-    const waiting = wait && {
-      reason: wait.reason,
-      setting: wait.setting,
-      until: wait.until,
-      waitMs: wait.waitMs,
-    };
+function jsonOf(progress: Progress): RunText {
+  const started = performance.now();
+  const line = (state: 'running' | 'complete' | 'failed') => {
+    const { dropped, reached, wait, branches: _, ...counts } = progress.counts();
+    const { error: __, retry: ___, ...waiting } = wait ?? {};
     return JSON.stringify({
       time: new Date(),
       state,
-      durationMs: Math.round(performance.now() - this.#started),
+      durationMs: Math.round(performance.now() - started),
       ...counts,
       dropped: Object.fromEntries(dropped),
       reached: reached === undefined ? undefined : new Date(reached),
-      wait: waiting,
+      wait: wait && waiting,
     });
-  }
+  };
+  return {
+    running: () => line('running'),
+    done: () => line('complete'),
+    failed: () => line('failed'),
+  };
 }
 
 function bar(progress: Progress, stream: Terminal): Display {

@@ -34,33 +34,3 @@ function closedPort(): MessagePort {
   port2.close();
   return port1;
 }
-
-/** Memory that several readers use in parts. It is released when all of them, and its owner, are done. */
-export class SharedMemory {
-  readonly #memory: Uint8Array;
-  /** Readers, and the owner. */
-  #users = 1;
-
-  constructor(memory: Uint8Array) {
-    this.#memory = memory;
-  }
-
-  /** Adds a reader, and returns the `release` that it calls when done. */
-  share(): () => void {
-    this.#users++;
-    let released = false;
-    return () => {
-      if (!released) this.#leave();
-      released = true;
-    };
-  }
-
-  /** The owner is done with the memory. Called once. */
-  close(): void {
-    this.#leave();
-  }
-
-  #leave(): void {
-    if (--this.#users === 0) releaseMemory(this.#memory);
-  }
-}

@@ -39,13 +39,10 @@ export class LineFramer implements Framer<Buffer> {
   readonly #maxBytes: number;
   readonly #maxDepth: number;
   readonly #origin: string | undefined;
-  readonly #onDamaged: OnDamaged | undefined;
-  readonly #limitsAreOptions: boolean;
-  readonly #isRetryable: boolean;
+  readonly #options: LineFramerOptions;
   /** Whether the current line is too large, and the rest of it is skipped. */
   #skips = false;
   #skippedBytes = 0;
-  readonly #maxSkippedBytes: number;
   /** The part of the current line in earlier blocks. */
   readonly #carried = new CarryOver();
   #line = 1;
@@ -57,17 +54,9 @@ export class LineFramer implements Framer<Buffer> {
     separator: Separator,
     { maxBytes, maxDepth }: CheckedLimits,
     origin: string | undefined,
-    {
-      onDamaged,
-      limitsAreOptions = true,
-      isRetryable = false,
-      maxSkippedBytes = Number.POSITIVE_INFINITY,
-    }: LineFramerOptions = {},
+    options: LineFramerOptions = {},
   ) {
-    this.#maxSkippedBytes = maxSkippedBytes;
-    this.#onDamaged = onDamaged;
-    this.#limitsAreOptions = limitsAreOptions;
-    this.#isRetryable = isRetryable;
+    this.#options = options;
     // With CRLF no record contains a CR, so CR alone ends a record and the LF after it is white space.
     this.#end = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
@@ -106,7 +95,7 @@ export class LineFramer implements Framer<Buffer> {
 
   #skip(bytes: number): void {
     this.#skippedBytes += bytes;
-    if (this.#skippedBytes > this.#maxSkippedBytes)
+    if (this.#skippedBytes > (this.#options.maxSkippedBytes ?? Number.POSITIVE_INFINITY))
       throw this.#error(`A line has no end within ${this.#maxBytes + this.#skippedBytes} bytes`);
   }
 
@@ -159,8 +148,9 @@ export class LineFramer implements Framer<Buffer> {
 
   /** Passes on a copy: the memory of the block may be released. */
   async #damaged(record: Buffer, error: DataError, more: { truncated?: true } = {}): Promise<void> {
-    if (this.#onDamaged === undefined) throw error;
-    await this.#onDamaged({ raw: Buffer.from(record), ...error.position, ...more }, error);
+    const { onDamaged } = this.#options;
+    if (onDamaged === undefined) throw error;
+    await onDamaged({ raw: Buffer.from(record), ...error.position, ...more }, error);
   }
 
   #tooLong(record: Buffer): Promise<void> {
@@ -168,7 +158,7 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   #option(name: string): string {
-    return this.#limitsAreOptions ? ` (\`${name}\`)` : '';
+    return this.#options.limitsAreOptions === false ? '' : ` (\`${name}\`)`;
   }
 
   #tooLarge(): DataError {
@@ -177,7 +167,8 @@ export class LineFramer implements Framer<Buffer> {
 
   #error(message: string, cause?: unknown): DataError {
     const position = { origin: this.#origin, line: this.#line, byteOffset: this.#lineAt };
-    return new DataError(message, { cause, position, retryable: this.#isRetryable });
+    const { isRetryable: retryable = false } = this.#options;
+    return new DataError(message, { cause, position, retryable });
   }
 }
 

@@ -84,7 +84,7 @@ export async function* replayConnections(
   let refusals = 0;
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
-  const waits = new WaitReporter(account, onWait, signal);
+  const waits = new WaitReporter({ account, onWait, signal });
   const estimate = () => {
     const leftMs = machine.leftMs(timing.now(), clock.now(), pace.perMs);
     if (progress !== undefined)

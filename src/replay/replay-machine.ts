@@ -33,6 +33,12 @@ export interface ReplayState {
   readonly connects: readonly number[];
 }
 
+/** The state at the start of a window; without one, there is nothing to do. */
+export function stateOf(window: Window | undefined, { firstChunkMs }: ReplayTimings): ReplayState {
+  const open = window && { ...window, mismatches: 0, failures: 0, partial: false };
+  return { open: open ? [open] : [], gaps: [], chunk: firstChunkMs, connects: [] };
+}
+
 /** What to do next. */
 export type ReplayAction =
   | { readonly do: 'done' }
@@ -91,8 +97,7 @@ const MAX_MARGIN = HOUR;
  */
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
-  readonly #rates: readonly Rate[];
-  readonly #maxRangeBytes: number;
+  readonly #options: MachineOptions;
   /** Bytes for each millisecond of the last range that a final message confirmed. */
   #bytesPerMs = 0;
   #open: readonly OpenRange[];
@@ -104,19 +109,16 @@ export class ReplayMachine {
   #youngMargin = 0;
   #oldMargin = 0;
 
-  constructor(
-    start: Window | ReplayState,
-    { timings = TIMINGS, rates, maxRangeBytes = Number.POSITIVE_INFINITY }: MachineOptions,
-  ) {
+  constructor(start: Window | ReplayState, options: MachineOptions) {
+    const { timings = TIMINGS } = options;
+    this.#options = options;
     this.#timings = timings;
     this.#retry = new ReplayRetry(timings);
-    this.#rates = rates;
-    this.#maxRangeBytes = maxRangeBytes;
-    const fresh = { mismatches: 0, failures: 0, partial: false };
-    this.#open = 'open' in start ? start.open : [{ from: start.from, to: start.to, ...fresh }];
-    this.#gaps = 'open' in start ? start.gaps : [];
-    this.#chunk = 'open' in start ? start.chunk : timings.firstChunkMs;
-    this.#connects = 'open' in start ? start.connects : [];
+    const state = 'open' in start ? start : stateOf(start, timings);
+    this.#open = state.open;
+    this.#gaps = state.gaps;
+    this.#chunk = state.chunk;
+    this.#connects = state.connects;
   }
 
   get state(): ReplayState {
@@ -138,7 +140,7 @@ export class ReplayMachine {
       return { do: 'wait', ms: range - serviceNow, why: 'too recent' };
     const retryMs = this.#retry.waitMs(now);
     if (retryMs > 0) return { do: 'wait', ms: retryMs, why: 'after a failure' };
-    const free = nextConnectAt(this.#connects, this.#rates, now);
+    const free = nextConnectAt(this.#connects, this.#options.rates, now);
     if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
     return { do: 'connect', range: typeof range === 'number' ? this.#firstRange() : range };
   }
@@ -150,7 +152,7 @@ export class ReplayMachine {
 
   /** Must be called for each connection, after its time was stored durably. */
   connecting(now: number): void {
-    this.#connects = [...recentConnects(this.#connects, this.#rates, now), now];
+    this.#connects = [...recentConnects(this.#connects, this.#options.rates, now), now];
   }
 
   /**
@@ -240,11 +242,7 @@ export class ReplayMachine {
    * @param pace milliseconds that a connection takes for each millisecond of its range
    */
   leftMs(now: number, serviceNow: number, pace: number): number | undefined {
-    const plan = new ReplayMachine(this.state, {
-      timings: this.#timings,
-      rates: this.#rates,
-      maxRangeBytes: this.#maxRangeBytes,
-    });
+    const plan = new ReplayMachine(this.state, this.#options);
     plan.#youngMargin = this.#youngMargin;
     plan.#oldMargin = this.#oldMargin;
     let ms = this.#retry.waitMs(now);
@@ -266,7 +264,8 @@ export class ReplayMachine {
   /** Shortens the next range where it would hold more bytes than may be on disk. */
   #keepWithinDisk(): void {
     const { minChunkMs } = this.#timings;
-    const longest = floorTo(MINUTE, this.#maxRangeBytes / this.#bytesPerMs);
+    const { maxRangeBytes = Number.POSITIVE_INFINITY } = this.#options;
+    const longest = floorTo(MINUTE, maxRangeBytes / this.#bytesPerMs);
     if (longest < this.#chunk) this.#chunk = Math.max(minChunkMs, longest);
   }
 

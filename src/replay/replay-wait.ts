@@ -37,6 +37,12 @@ export function refuseFarAhead(call: string, { to }: Window, serviceNow: number)
 
 type WaitAction = Extract<ReplayAction, { do: 'wait' }>;
 
+interface WaitReporterOptions {
+  readonly account: Account;
+  readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
+  readonly signal: AbortSignal;
+}
+
 interface CurrentWait {
   readonly why: WaitAction['why'];
   /** When it ends, by the service's clock. */
@@ -46,19 +52,11 @@ interface CurrentWait {
 
 /** Reports each wait once, although it is made in several steps, and a timer may end a little early. */
 export class WaitReporter {
-  readonly #account: Account;
-  readonly #onWait: ((wait: ReplayWait) => unknown) | undefined;
-  readonly #signal: AbortSignal;
+  readonly #of: WaitReporterOptions;
   #current: CurrentWait | undefined;
 
-  constructor(
-    account: Account,
-    onWait: ((wait: ReplayWait) => unknown) | undefined,
-    signal: AbortSignal,
-  ) {
-    this.#account = account;
-    this.#onWait = onWait;
-    this.#signal = signal;
+  constructor(of: WaitReporterOptions) {
+    this.#of = of;
   }
 
   /** `error` and `failures` are those of the connection before; `leftMs` is asked when the wait begins. */
@@ -68,11 +66,12 @@ export class WaitReporter {
     error: MillraceError | undefined,
     failures: number,
   ): Promise<void> {
-    const until = this.#account.clock.now() + ms;
+    const { account, onWait, signal } = this.#of;
+    const until = account.clock.now() + ms;
     const { why: before, until: untilBefore = 0 } = this.#current ?? {};
     if (before === why && Math.abs(untilBefore - until) < SECOND) return;
     this.end();
-    const end = this.#account.beginWait(
+    const end = account.beginWait(
       why === 'after a failure'
         ? { reason: 'retry', waitMs: ms, error, retry: failures }
         : {
@@ -84,7 +83,7 @@ export class WaitReporter {
     this.#current = { why, until, end };
     if (why === 'after a failure') return;
     const wait = { reason: why, until: new Date(until), waitMs: ms, leftMs: leftMs() };
-    await answerOf(this.#onWait?.(wait), this.#signal);
+    await answerOf(onWait?.(wait), signal);
   }
 
   end(): void {

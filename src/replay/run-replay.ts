@@ -9,7 +9,7 @@ import { replayFolder } from './connect-log.js';
 import { shownRange } from './minute-ranges.js';
 import { GaveUp, replayConnections } from './replay-connections.js';
 import { parseReplayCursor, type ReplayIdentity, replayCursor, SeenIds } from './replay-cursor.js';
-import { ReplayMachine, type ReplayState } from './replay-machine.js';
+import { ReplayMachine, type ReplayState, stateOf } from './replay-machine.js';
 import type { ReplaySpool } from './replay-spool.js';
 import type { ReplayTimings } from './replay-timings.js';
 import type { ReplayWait } from './replay-wait.js';
@@ -61,11 +61,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { rates } = account.rateLimiter('replay', job.url);
   const until = job.incremental === true ? endOfRun(job, start?.until ?? window.from) : undefined;
   const state = until === undefined ? (start?.state ?? window) : nextState(job, start, until);
-  const machine = new ReplayMachine(state, {
-    timings,
-    rates,
-    maxRangeBytes: job.maxDisk,
-  });
+  const machine = new ReplayMachine(state, { timings, rates, maxRangeBytes: job.maxDisk });
   const seen = new SeenIds();
   if (start !== undefined) seen.restore(start.ids);
   const whole = minutesIn('open' in state ? state.open : [state]);
@@ -155,15 +151,9 @@ function nextState<T>(
   before: ReturnType<typeof parseReplayCursor> | undefined,
   until: number,
 ): ReplayState {
-  const fresh = { mismatches: 0, failures: 0, partial: false };
-  const next = { from: before?.until ?? window.from, to: until, ...fresh };
-  const { open, ...state } = before?.state ?? {
-    open: [],
-    gaps: [],
-    chunk: timings.firstChunkMs,
-    connects: [],
-  };
-  return { ...state, open: next.from < next.to ? [...open, next] : open };
+  const next = { from: before?.until ?? window.from, to: until };
+  const more = stateOf(next.from < next.to ? next : undefined, timings);
+  return before ? { ...before.state, open: [...before.state.open, ...more.open] } : more;
 }
 
 /** The error of a replay whose connections confirmed no minute. */

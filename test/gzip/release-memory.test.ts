@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { releaseMemory, SharedMemory } from '../../src/gzip/release-memory.js';
+import { releaseMemory } from '../../src/gzip/release-memory.js';
 import { compiled } from '../compiled.js';
 
 const { header } = process.report.getReport() as {
@@ -45,32 +44,4 @@ describe('releaseMemory', () => {
       expect(faults).toBeLessThan(pages / 4);
     },
   );
-});
-
-describe('shared memory', () => {
-  it('is released once, when its owner and all readers are done, in any order', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 0, max: 10 }).chain(readers =>
-          fc.record({
-            readers: fc.constant(readers),
-            // The order of releases, with repetitions; the last number is the owner.
-            callers: fc.array(fc.integer({ min: 0, max: readers }), { maxLength: 40 }),
-          }),
-        ),
-        ({ readers, callers }) => {
-          const memory = Buffer.allocUnsafeSlow(1000);
-          const shared = new SharedMemory(memory);
-          const releases = Array.from({ length: readers }, () => shared.share());
-          const done = new Set<number>();
-          for (const caller of callers) {
-            if (caller < readers) releases[caller]!();
-            else if (!done.has(readers)) shared.close();
-            done.add(caller);
-            expect(memory.length).toBe(done.size === readers + 1 ? 0 : 1000);
-          }
-        },
-      ),
-    );
-  });
 });
