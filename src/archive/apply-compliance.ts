@@ -14,13 +14,12 @@ import {
 import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
-import { StorageError } from '../errors.js';
 import { compressionOf } from '../gzip/compression.js';
 import { hasZstd, lacksZstd } from '../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { syncFolder } from '../storage/folder.js';
 import { firstBytes } from '../storage/regular-file.js';
-import { withStorageError } from '../storage/storage-error.js';
+import { withAnyStorageError, withStorageError } from '../storage/storage-error.js';
 import { isCheckpointFile, STORED_POSTS } from '../storage/stored-files.js';
 import { rewriteFile } from './rewrite-file.js';
 
@@ -157,26 +156,18 @@ async function refuseZstd(file: string): Promise<void> {
     throw lacksZstd(file, '. No file was changed');
 }
 
-async function reading<T>(file: string, action: Promise<T>): Promise<T> {
-  try {
-    return await action;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StorageError(`Cannot read ${file}: ${reason}`, { path: file, cause });
-  }
+function reading<T>(file: string, action: Promise<T>): Promise<T> {
+  return withAnyStorageError('read', file, () => action);
 }
 
 /** Regular files only: a link may point anywhere. */
-async function filesIn(folder: string): Promise<string[]> {
-  try {
+function filesIn(folder: string): Promise<string[]> {
+  return withAnyStorageError('read', folder, async () => {
     if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     return entries
       .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
       .map(entry => path.relative(folder, path.join(entry.parentPath, entry.name)))
       .sort();
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StorageError(`Cannot read ${folder}: ${reason}`, { path: folder, cause });
-  }
+  });
 }

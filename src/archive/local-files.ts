@@ -20,6 +20,7 @@ import { isRecord } from '../is-record.js';
 import { isCount } from '../json/json.js';
 import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
 import { openToRead } from '../storage/regular-file.js';
+import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
 
 /** Larger files are read in blocks. */
@@ -351,16 +352,12 @@ async function* blocksOf(
     }
     checkSize(path, bytes, size);
   } catch (error) {
-    throw unreadable(path, error);
+    throw anyStorageError('read', path, error);
   }
 }
 
-async function failing<T>(path: string, action: Promise<T>): Promise<T> {
-  try {
-    return await action;
-  } catch (error) {
-    throw unreadable(path, error);
-  }
+function failing<T>(path: string, action: Promise<T>): Promise<T> {
+  return withAnyStorageError('read', path, () => action);
 }
 
 /** A file that another process cuts at the end of a line looks complete. */
@@ -370,13 +367,6 @@ function checkSize(path: string, bytes: number, listed: number): void {
       `${path} has ${bytes} of the ${listed} bytes that it had when it was listed: another process has cut or replaced it. Run again once nothing writes to it`,
       { path, retryable: true },
     );
-}
-
-function unreadable(path: string, cause: unknown): StorageError {
-  if (cause instanceof StorageError) return cause;
-  const code = (cause as NodeJS.ErrnoException).code;
-  const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? String(cause)})`;
-  return new StorageError(`${path} ${reason}`, { cause, path });
 }
 
 function bytesOf(files: readonly LocalFile[]): number {

@@ -1,6 +1,6 @@
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
-import { isCount, isText, listOf, optional, shaped } from '../json/json.js';
+import { isCount, isText, listOf, optional, parsedAs, shaped } from '../json/json.js';
 import type { ProcessIdentity } from '../storage/process-identity.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
@@ -164,13 +164,8 @@ export async function writeEntry(
 
 /** @throws JetStreamError where the entry is damaged. */
 export function entryState(key: string, entry: KvEntry): PublisherState {
-  let state: unknown;
-  try {
-    state = entry.json();
-  } catch {
-    // The error below reports it.
-  }
-  if (isWhole(state)) return state;
+  const state = parsedAs(entry.string(), isWhole);
+  if (state !== undefined) return state;
   throw new JetStreamError(
     `toJetStream: the entry of the publisher ${key} in the bucket ${entry.bucket} is damaged or of another version. Delete it with \`nats kv del ${entry.bucket} ${key}\` to publish everything again`,
     { failure: 'publisher' },

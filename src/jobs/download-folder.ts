@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { optionError } from '../check.js';
-import { isNodeError, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
 import { isCount, isText, isTexts, listOf, optional, parsedAs, shaped } from '../json/json.js';
 import { isShare, type Share, shareName } from '../share.js';
-import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
+import { ifThere, nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
 import { type Lock, takeLock } from '../storage/lock.js';
 import { replaceFile } from '../storage/replace-file.js';
@@ -186,12 +186,6 @@ function problemOf(
 }
 
 async function isThere(file: string, bytes: number): Promise<boolean> {
-  return withStorageError('read', file, async () => {
-    try {
-      return (await stat(file)).size === bytes;
-    } catch (error) {
-      if (isNodeError(error, 'ENOENT')) return false;
-      throw error;
-    }
-  });
+  const found = await withStorageError('read', file, () => ifThere(stat(file)));
+  return found?.size === bytes;
 }

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { lstat, open, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { isNodeError, StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
+import { ifThere } from '../storage/file-system.js';
 import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
@@ -73,19 +74,11 @@ export class ConnectLog {
 
   async #text(): Promise<string> {
     return this.#withError('read', async () => {
-      try {
-        const text = await readFile(this.#file, 'latin1');
-        if (text.length > MAX_FILE_BYTES) await this.#shorten(text);
-        return text;
-      } catch (error) {
-        if (isNodeError(error, 'ENOENT')) return '';
-        throw error;
-      }
+      const text = (await ifThere(readFile(this.#file, 'latin1'))) ?? '';
+      if (text.length > MAX_FILE_BYTES)
+        await replaceFile(this.#file, text.split('\n').slice(-100).join('\n'), { mode: 0o600 });
+      return text;
     });
-  }
-
-  async #shorten(text: string): Promise<void> {
-    await replaceFile(this.#file, text.split('\n').slice(-100).join('\n'), { mode: 0o600 });
   }
 
   #withError<T>(doing: 'read' | 'store', work: () => Promise<T>): Promise<T> {

@@ -47,29 +47,25 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   }
 }
 
+/** What a call on a file resolves to; `undefined` where the file does not exist. */
+export async function ifThere<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isNodeError(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
 /** The status of that name; of the link itself where it is a symbolic link. */
-export async function statusOf(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
-  try {
-    return await fs.lstat(file);
-  } catch (error) {
-    if (isNodeError(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+export function statusOf(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
+  return ifThere(fs.lstat(file));
 }
 
-export async function readIfThere(fs: FileSystem, file: string): Promise<string | undefined> {
-  try {
-    return await fs.readFile(file, 'utf8');
-  } catch (error) {
-    if (isNodeError(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+export function readIfThere(fs: FileSystem, file: string): Promise<string | undefined> {
+  return ifThere(fs.readFile(file, 'utf8'));
 }
 
-export async function unlinkIfThere(fs: FileSystem, file: string): Promise<void> {
-  try {
-    await fs.unlink(file);
-  } catch (error) {
-    if (!isNodeError(error, 'ENOENT')) throw error;
-  }
+export function unlinkIfThere(fs: FileSystem, file: string): Promise<void> {
+  return ifThere(fs.unlink(file));
 }

@@ -11,10 +11,13 @@ import {
   text,
   whole,
 } from '../check.js';
-import { isNodeError, SignInError, StorageError } from '../errors.js';
+import { SignInError, StorageError } from '../errors.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { isLoopback } from '../is-loopback.js';
+import { isRecord } from '../is-record.js';
+import { parsedAs } from '../json/json.js';
 import { Secret } from '../secret.js';
+import { ifThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
@@ -148,21 +151,17 @@ const OTHERS = 0o077;
  */
 export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
   const text = await withStorageError('read the tokens of `store` in', file, async () => {
-    try {
-      const found = await stat(file);
-      if (!found.isFile())
-        throw unusableFile(file, 'is not a file', 'choose another path for `store`');
-      // Windows does not have these permission bits.
-      if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
-        throw new StorageError(
-          `The tokens in ${file} are open to others on this machine: run chmod 600 on it, or delete it and sign in again`,
-          { path: file },
-        );
-      return await readFile(file, 'utf8');
-    } catch (error) {
-      if (isNodeError(error, 'ENOENT')) return undefined;
-      throw error;
-    }
+    const found = await ifThere(stat(file));
+    if (found === undefined) return undefined;
+    if (!found.isFile())
+      throw unusableFile(file, 'is not a file', 'choose another path for `store`');
+    // Windows does not have these permission bits.
+    if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
+      throw new StorageError(
+        `The tokens in ${file} are open to others on this machine: run chmod 600 on it, or delete it and sign in again`,
+        { path: file },
+      );
+    return ifThere(readFile(file, 'utf8'));
   });
   return text === undefined ? undefined : parse(text, file, owner);
 }
@@ -197,7 +196,7 @@ export async function prepareTokenFile(file: string): Promise<void> {
 }
 
 function parse(text: string, file: string, owner: TokenOwner): AccessToken {
-  const kept = parseObject(text);
+  const kept = parsedAs(text, isRecord);
   const get = (name: string): string => {
     const value = kept?.[name];
     if (typeof value !== 'string' || value === '') throw unusableFile(file, 'holds no tokens');
@@ -223,15 +222,6 @@ function addressWithoutPort(address: string): string {
   if (url === undefined || !isLoopback(url.hostname)) return address;
   url.port = '';
   return url.href;
-}
-
-function parseObject(text: string): { readonly [name: string]: unknown } | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function unusableFile(

@@ -190,7 +190,7 @@ describe('localFiles', () => {
     await expect(contents(localFiles(missing))).rejects.toMatchObject({
       code: 'ERR_STORAGE',
       path: missing,
-      message: `${missing} does not exist`,
+      message: `Could not read ${missing}: ENOENT: no such file or directory, stat '${missing}'. It does not exist: check the path.`,
     });
     await expect(contents(localFiles([join(folder, 'a.json'), missing]))).rejects.toThrow(
       StorageError,
@@ -214,7 +214,7 @@ describe('localFiles', () => {
         if (seen.length === 1) await rm(join(folder, 'j.json'));
       }
     };
-    await expect(act()).rejects.toThrow(`${join(folder, 'j.json')} does not exist`);
+    await expect(act()).rejects.toThrow(`Could not read ${join(folder, 'j.json')}: ENOENT`);
     expect(seen).toEqual(names.slice(0, -1));
   });
 

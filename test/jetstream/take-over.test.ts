@@ -31,7 +31,7 @@ class Bucket {
       const revision = this.#values.length - (isOlder ? 1 : 0);
       if (revision === 0) return null;
       const text = this.#values[revision - 1] as string;
-      return { operation: 'PUT', revision, bucket: 'b', json: () => JSON.parse(text) };
+      return { operation: 'PUT', revision, bucket: 'b', string: () => text };
     },
   });
 
