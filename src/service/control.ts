@@ -42,9 +42,7 @@ export interface ControlledService {
   whyNotReady(): Promise<string | undefined>;
 }
 
-interface ControlParts
-  extends Pick<ServiceContext, 'clock' | 'faults' | 'settled'>,
-    ControlledService {}
+type ControlParts = ControlledService & Pick<ServiceContext, 'clock' | 'faults' | 'settled'>;
 
 /**
  * The control path, by which a test controls a service in another process. GET shows, POST changes,
@@ -75,7 +73,7 @@ const showClock: Handler<ControlParts> = (_, { clock }) =>
 
 const moveClock: Handler<ControlParts> = async (incoming, parts) => {
   const change = await readObject(incoming);
-  checked(() => parts.clock.change(change));
+  await checked(() => parts.clock.change(change));
   await parts.settled(MAX_SETTLE_MS);
   return showClock(incoming, parts);
 };
@@ -87,10 +85,8 @@ const resetClock: Handler<ControlParts> = (incoming, parts) => {
 
 const plantFault: Handler<ControlParts> = async (incoming, { faults }) => {
   const fault = (await readObject(incoming)) as unknown as Fault;
-  return jsonResponse(
-    201,
-    checked(() => faults.plant(fault)),
-  );
+  const planted = await checked(() => faults.plant(fault));
+  return jsonResponse(201, planted);
 };
 
 const clearFault: Handler<ControlParts> = ({ path }, { faults }) => {
@@ -103,7 +99,7 @@ const listPosts: Handler<ControlParts> = (_, { posts }) => postsResponse(200, po
 
 const addPosts: Handler<ControlParts> = async ({ request }, { posts }) => {
   const body = await readBody(request, MAX_POSTS_BYTES);
-  const added = checked(() => posts.add(splitPosts(body)));
+  const added = await checked(() => posts.add(splitPosts(body)));
   if (added.length === 0 && !body.includes('['))
     throw new HttpProblem(
       422,
@@ -152,25 +148,23 @@ const reset: Handler<ControlParts> = async ({ request }, { state }) => {
   const [stray] = Object.keys(rest);
   if (stray !== undefined || !Array.isArray(parts))
     throw new HttpProblem(400, 'Expected no body, or {"parts":["faults","clock"]}');
-  return jsonResponse(200, { reset: await checkedAsync(() => state.reset(parts)) });
+  return jsonResponse(200, { reset: await checked(() => state.reset(parts)) });
 };
 
 const restore: Handler<ControlParts> = async ({ request }, { state }) => {
   const snapshot = parseJsonObject(await readBody(request, MAX_SNAPSHOT_BYTES));
-  await checkedAsync(() => state.restore(snapshot));
+  await checked(() => state.restore(snapshot));
   return jsonResponse(200, { restored: true });
 };
 
 const listRequests: Handler<ControlParts> = async ({ url, signal }, { journal }) => {
   const { status, after, count, timeoutMs, ...texts } = Object.fromEntries(url.searchParams);
-  const filter = {
-    ...texts,
-    ...numbersOf({ status, after }),
-  } as JournalFilter;
-  if (count === undefined && timeoutMs === undefined)
-    return jsonResponse(200, { requests: checked(() => journal.entries(filter)) });
+  const filter = { ...texts, ...numbersOf({ status, after }) } as JournalFilter;
+  const isWaiting = count !== undefined || timeoutMs !== undefined;
   const wait = { ...filter, ...numbersOf({ count, timeoutMs }) };
-  const requests = await checkedAsync(() => journal.waitFor(wait, signal));
+  const requests = await checked(() =>
+    isWaiting ? journal.waitFor(wait, signal) : journal.entries(filter),
+  );
   return jsonResponse(200, { requests });
 };
 
@@ -185,7 +179,7 @@ function numbersOf(texts: Readonly<Record<string, string | undefined>>): object 
 const injectEvent: Handler<ControlParts> = async ({ request }, { compliance }) => {
   // Kept as text, because ids may not fit numbers.
   const event = (await readBody(request, MAX_BODY_BYTES)).toString();
-  checked(() => compliance.inject(event));
+  await checked(() => compliance.inject(event));
   return jsonResponse(201, {});
 };
 
@@ -228,28 +222,14 @@ async function revoke(oauth: OAuthProvider, grants: readonly UserGrant[]): Promi
   return revoked;
 }
 
-/** @throws HttpProblem 422 for what is not valid. */
-function checked<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    throw problemOf(error);
-  }
-}
-
 /** @throws HttpProblem 422 for what is not valid, 408 for what did not come in time. */
-async function checkedAsync<Result>(work: () => Promise<Result>): Promise<Result> {
+async function checked<Result>(work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    throw problemOf(error);
+    if (error instanceof OptionError) throw new HttpProblem(422, error.message);
+    throw error instanceof IncompleteError ? new HttpProblem(408, error.message) : error;
   }
-}
-
-function problemOf(error: unknown): unknown {
-  if (error instanceof OptionError) return new HttpProblem(422, error.message);
-  if (error instanceof IncompleteError) return new HttpProblem(408, error.message);
-  return error;
 }
 
 /**

@@ -43,9 +43,10 @@ export type {
 } from './http/fault-kinds.js';
 export { HttpProblem } from './http/http-problem.js';
 export type { Faults } from './http/planted-faults.js';
+export type { JournalEntry } from './http/request-log.js';
 export type { Endpoint } from './http/router.js';
 export type { Limits, LimitsOption, Rate } from './http/service-limits.js';
-export type { JournalEntry, JournalFilter, JournalWait } from './journal.js';
+export type { JournalFilter, JournalWait } from './journal.js';
 export type { NewAuthor, NewPost } from './posts/new-post.js';
 export type { Posts } from './posts/posts.js';
 export type { GivenPost } from './posts/read-given.js';

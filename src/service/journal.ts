@@ -1,37 +1,7 @@
 import { checkOptions, milliseconds, oneOf, text, whole } from '../check.js';
 import { IncompleteError } from '../errors.js';
-import type { LoggedRequest, RequestLog } from './http/request-log.js';
+import type { JournalEntry, LoggedRequest, RequestLog } from './http/request-log.js';
 import { ENDPOINTS, type Endpoint } from './http/router.js';
-
-/** A request that a service has had, and its response. Absent members are not known yet, or there is nothing to say. */
-export interface JournalEntry {
-  /** Numbered in order of arrival. */
-  readonly number: number;
-  /** By the service's clock. */
-  readonly at: Date;
-  /** The family of the address; absent if it has none. */
-  readonly endpoint?: Endpoint | undefined;
-  readonly method: string;
-  readonly path: string;
-  /** Decoded. Signatures and tokens are `…`. */
-  readonly query: Readonly<Record<string, string>>;
-  /** A JSON body, as text: ids in it may not fit numbers. */
-  readonly body?: string | undefined;
-  /** Requests of the same number came over the same connection. */
-  readonly connection: number;
-  /** Absent until there is a response. */
-  readonly status?: number | undefined;
-  /** Posts that were sent, by families that send posts. */
-  readonly posts?: number | undefined;
-  /** Bytes that were sent, headers included. */
-  readonly bytes?: number | undefined;
-  /** Milliseconds of real time until the response was sent; absent until then. */
-  readonly durationMs?: number | undefined;
-  /** The kinds of planted faults that hit it. */
-  readonly fault?: string | undefined;
-  /** Whether the connection ended before the response did. */
-  readonly cut?: boolean | undefined;
-}
 
 /** Which requests of the journal. By default all but those of the control path. */
 export interface JournalFilter {
@@ -90,12 +60,9 @@ export class Journal {
    */
   async waitFor(wait: JournalWait, signal?: AbortSignal): Promise<readonly JournalEntry[]> {
     const call = 'service.waitForRequests';
-    const { count, timeoutMs, ...filter } = checkOptions<JournalWait, typeof WAIT>(
-      call,
-      WAIT,
-      wait,
-    );
-    const ended = () => this.#matching(filter).filter(({ tookMs }) => tookMs !== undefined);
+    const checked = checkOptions<JournalWait, typeof WAIT>(call, WAIT, wait);
+    const { count, timeoutMs, ...filter } = checked;
+    const ended = () => this.#matching(filter).filter(({ durationMs }) => durationMs !== undefined);
     const end = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
     if (await this.#log.until(() => ended().length >= count, end)) return ended().map(entryOf);
     signal?.throwIfAborted();
@@ -106,25 +73,15 @@ export class Journal {
     );
   }
 
-  #matching({
-    endpoint,
-    path,
-    method,
-    status,
-    after = 0,
-  }: JournalFilter): readonly LoggedRequest[] {
-    return this.#log.requests
-      .filter(
-        request =>
-          (endpoint === undefined
-            ? request.endpoint !== 'control'
-            : request.endpoint === endpoint) &&
-          (path === undefined || request.address.includes(path)) &&
-          (method === undefined || request.method === method.toUpperCase()) &&
-          (status === undefined || request.status === status) &&
-          request.number > after,
-      )
-      .toReversed();
+  #matching(filter: JournalFilter): readonly LoggedRequest[] {
+    const { endpoint, path = '', method, status, after = 0 } = filter;
+    const isAsked = (request: LoggedRequest) =>
+      (endpoint === undefined ? request.endpoint !== 'control' : request.endpoint === endpoint) &&
+      request.address.includes(path) &&
+      (method === undefined || request.method === method.toUpperCase()) &&
+      (status === undefined || request.status === status) &&
+      request.number > after;
+    return this.#log.requests.filter(isAsked).toReversed();
   }
 
   /** What came instead, for a message. */
@@ -139,24 +96,12 @@ export class Journal {
   }
 }
 
-function entryOf(request: LoggedRequest): JournalEntry {
-  const { number, at, endpoint, method, address, connection } = request;
-  const { body, status, posts, bytes, tookMs, fault, isCut } = request;
-  const url = new URL(address === '' ? '/' : address, 'http://localhost');
+function entryOf({ at, address, quotas, error, ...rest }: LoggedRequest): JournalEntry {
+  const { pathname, searchParams } = new URL(address === '' ? '/' : address, 'http://localhost');
   return {
-    number,
+    ...rest,
     at: new Date(at),
-    endpoint,
-    method,
-    path: url.pathname,
-    query: Object.fromEntries(url.searchParams),
-    body,
-    connection,
-    status,
-    posts,
-    bytes,
-    durationMs: tookMs,
-    fault,
-    cut: isCut,
+    path: pathname,
+    query: Object.fromEntries(searchParams),
   };
 }

@@ -21,10 +21,10 @@ import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
 import { Quotas } from './http/quotas.js';
 import { RequestListener } from './http/request-listener.js';
-import { RequestLog } from './http/request-log.js';
+import { type JournalEntry, RequestLog } from './http/request-log.js';
 import type { Route } from './http/router.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
-import { Journal, type JournalEntry, type JournalFilter, type JournalWait } from './journal.js';
+import { Journal, type JournalFilter, type JournalWait } from './journal.js';
 import { Posts } from './posts/posts.js';
 import { JoinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { ReplayLog } from './replay/replay-log.js';
@@ -124,10 +124,10 @@ export class Service extends Server {
       posts: this.posts,
       compliance: this.compliance,
       rules: this.#rules,
-      oauth: this.oauth,
-      usage: this.#usage,
-      quotas,
-      requests,
+      grants: this.oauth,
+      usage: { replace: () => this.#usage.reset() },
+      limits: { replace: () => quotas.reset() },
+      requests: { replace: () => requests.clear() },
     });
     const listener = new RequestListener(this.#routes(context), context);
     this.#stopping = () => listener.stop();
@@ -161,13 +161,8 @@ export class Service extends Server {
     }
     // Not enumerable: addresses are printed, compared and spread.
     const value = () => this.stop();
-    return Object.defineProperty(
-      this.addresses() as Addresses & AsyncDisposable,
-      Symbol.asyncDispose,
-      {
-        value,
-      },
-    );
+    const addresses = this.addresses() as Addresses & AsyncDisposable;
+    return Object.defineProperty(addresses, Symbol.asyncDispose, { value });
   }
 
   /** The URLs of the service, and the credentials that it accepts. */

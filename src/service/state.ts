@@ -2,18 +2,11 @@ import { createHash } from 'node:crypto';
 import { oneOf } from '../check.js';
 import { OptionError } from '../errors.js';
 import { isRecord } from '../is-record.js';
-import type { Clock } from './clock.js';
-import type { Compliance } from './compliance/compliance-events.js';
-import type { Faults } from './http/planted-faults.js';
-import type { Quotas } from './http/quotas.js';
-import type { RequestLog } from './http/request-log.js';
-import type { JobEndpoints } from './jobs/job-endpoints.js';
-import type { Posts } from './posts/posts.js';
-import type { StreamRules } from './replay/stream-rules.js';
-import type { UsageMeter } from './usage/usage-meter.js';
-import type { OAuthProvider } from './users/oauth-provider.js';
 
-/** The parts of a service's state, which `service.reset` sets back to those of its start. */
+/**
+ * The parts of a service's state, which `service.reset` sets back to those of its start, in this order: jobs first, so that
+ * a moved clock does not advance them.
+ */
 export const STATE_PARTS = [
   'jobs',
   'clock',
@@ -49,39 +42,12 @@ interface Part {
   replace(kept?: unknown): void | Promise<void>;
 }
 
-interface Holders {
-  readonly jobs: JobEndpoints;
-  readonly clock: Clock;
-  readonly faults: Faults;
-  readonly posts: Posts;
-  readonly compliance: Compliance;
-  readonly rules: StreamRules;
-  readonly oauth: OAuthProvider;
-  readonly usage: UsageMeter;
-  readonly quotas: Quotas;
-  readonly requests: RequestLog;
-}
-
 /** Resets, saves and restores the state of a service, part by part. */
 export class ServiceState {
-  /** In the order of a reset: jobs first, so that a moved clock does not advance them. */
-  readonly #parts: { readonly [Name in StatePart]: Part };
+  readonly #parts: Readonly<Record<StatePart, Part>>;
 
-  constructor(holders: Holders) {
-    const { jobs, clock, faults, posts, compliance, rules, oauth, usage, quotas, requests } =
-      holders;
-    this.#parts = {
-      jobs,
-      clock,
-      faults,
-      posts,
-      compliance,
-      rules,
-      grants: oauth,
-      usage: { replace: () => usage.reset() },
-      limits: { replace: () => quotas.reset() },
-      requests: { replace: () => requests.clear() },
-    };
+  constructor(parts: Readonly<Record<StatePart, Part>>) {
+    this.#parts = parts;
   }
 
   /** @throws OptionError for the name of no part; StorageError. */

@@ -101,7 +101,7 @@ const LOG_COLUMNS: readonly Column<LoggedRequest>[] = [
   numberColumn('Posts', ({ posts }) => posts !== undefined && numberOf(posts)),
   numberColumn('Size', ({ bytes }) => bytes !== undefined && sizeOf(bytes), ''),
   column('When', ({ at }) => compactInstant(at), ''),
-  numberColumn('Took', ({ tookMs }) => tookMs !== undefined && durationOf(tookMs), ''),
+  numberColumn('Took', ({ durationMs }) => durationMs !== undefined && durationOf(durationMs), ''),
 ];
 
 /** The rule of a search, where it cannot be read in the address. */
@@ -118,17 +118,17 @@ function statusClassOf({ status }: LoggedRequest): string {
   return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`;
 }
 
-function answerOf({ status, tookMs, isCut, fault, endpoint }: LoggedRequest): Html {
+function answerOf({ status, durationMs, cut, fault, endpoint }: LoggedRequest): Html {
   const words = `${status} ${STATUS_CODES[status ?? 0] ?? ''}`.trim();
   const state =
     status === undefined
-      ? isCut
+      ? cut
         ? stateOf('no answer', 'bad')
         : stateOf('waiting', 'busy')
-      : isCut
+      : cut
         ? stateOf(`${words}, hung up`, isStream(endpoint) ? 'idle' : 'warn')
         : stateOf(
-            tookMs === undefined ? `${words}, sending` : words,
+            durationMs === undefined ? `${words}, sending` : words,
             status < 400 ? 'good' : status < 500 ? 'warn' : 'bad',
           );
   return html`${state}${fault !== undefined && html` <small class="once">fault: ${fault}</small>`}`;

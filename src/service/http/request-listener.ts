@@ -80,8 +80,8 @@ export class RequestListener {
     // Only the `close` event shows whether the whole response was sent.
     response.on('close', () =>
       update({
-        isCut: !response.writableFinished,
-        tookMs: performance.now() - began,
+        cut: !response.writableFinished,
+        durationMs: performance.now() - began,
         bytes: bytes(),
       }),
     );

@@ -4,41 +4,56 @@ import { getOrMake } from '../get-or-make.js';
 import type { Quota } from './quotas.js';
 import type { Endpoint } from './router.js';
 
-/** The data of a request that become known with its response. */
-export interface Outcome {
-  /** The kinds of planted faults that hit it. */
-  readonly fault?: string | undefined;
+/** A request that a service has had, and its response. Absent members are not known yet, or there is nothing to say. */
+export interface JournalEntry {
+  /** Numbered in order of arrival. */
+  readonly number: number;
+  /** By the service's clock. */
+  readonly at: Date;
+  /** The family of the address; absent if it has none. */
+  readonly endpoint?: Endpoint | undefined;
+  readonly method: string;
+  readonly path: string;
+  /** Decoded. Signatures and tokens are `…`. */
+  readonly query: Readonly<Record<string, string>>;
+  /** A JSON body, as text: ids in it may not fit numbers. */
+  readonly body?: string | undefined;
+  /** Requests of the same number came over the same connection. */
+  readonly connection: number;
   /** Absent until there is a response. */
   readonly status?: number | undefined;
+  /** Posts that were sent, by families that send posts. */
+  readonly posts?: number | undefined;
+  /** Bytes that were sent, headers included. */
+  readonly bytes?: number | undefined;
+  /** Milliseconds of real time until the response was sent; absent until then. */
+  readonly durationMs?: number | undefined;
+  /** The kinds of planted faults that hit it. */
+  readonly fault?: string | undefined;
+  /** Whether the connection ended before the response did. */
+  readonly cut?: boolean | undefined;
+}
+
+/** What becomes known of a request with its response. */
+export interface Outcome
+  extends Pick<
+    JournalEntry,
+    'fault' | 'status' | 'durationMs' | 'cut' | 'body' | 'bytes' | 'posts'
+  > {
   /** The remaining quotas of the rates that count it. */
   readonly quotas?: readonly Quota[] | undefined;
-  /** Milliseconds of real time until the response was sent; absent until then. */
-  readonly tookMs?: number | undefined;
-  /** Whether the connection ended before the response did. */
-  readonly isCut?: boolean | undefined;
-  /** A JSON body of the request, without forms, which may have passwords. */
-  readonly body?: string | undefined;
   /** The body of an error, up to its first 4 KB. */
   readonly error?: string | undefined;
-  /** Bytes sent so far, headers included. */
-  readonly bytes?: number | undefined;
-  /** Posts sent so far, in families that send posts. */
-  readonly posts?: number | undefined;
 }
 
 /** A request and its response, for the console and for tests. Contains no credentials. */
-export interface LoggedRequest extends Outcome {
-  /** Numbered in order of arrival. */
-  readonly number: number;
+export interface LoggedRequest
+  extends Outcome,
+    Pick<JournalEntry, 'number' | 'endpoint' | 'method' | 'connection'> {
   /** By the service's clock, epoch milliseconds. */
   readonly at: number;
-  readonly method: string;
   /** Path and query, without secrets. */
   readonly address: string;
-  /** Absent for an address that has no endpoint. */
-  readonly endpoint: Endpoint | undefined;
-  /** Numbered in order of arrival. Requests of the same number came over the same connection. */
-  readonly connection: number;
 }
 
 const MAX_REQUESTS = 500;

@@ -33,7 +33,7 @@ describe('the log of requests', () => {
     stream({ status: 200 });
     stream({ posts: 3 });
     stream({ posts: 10, bytes: 5 });
-    stream({ isCut: true, tookMs: 1 });
+    stream({ cut: true, durationMs: 1 });
     log.begin({ ...asked('/compliance'), endpoint: 'compliance' })({ status: 429 });
     log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 201 });
     log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 400 });
