@@ -4,8 +4,9 @@ import { matchedTerms } from '../../rules/match/matched-terms.js';
 import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import {
-  createSearchResolver,
   type Product,
+  resolveRequest,
+  SEARCH_PRODUCTS,
   type SearchRequest,
 } from '../search/check-search-request.js';
 import { findPage, searchParameters } from '../search/search-page.js';
@@ -91,10 +92,7 @@ function queryForm({ product, query, from, to }: Asked): Html {
     html`<div class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="datetime-local" value="${value}"><span class="hint">${hint}</span></div>`;
   return html`<form action="${EXPLORE}" data-check>
 <div class="field"><label for="query">Query</label><textarea id="query" name="query" rows="2" spellcheck="false" autocapitalize="none" aria-describedby="problems" required>${query}</textarea></div>
-<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${[
-    '30day',
-    'fullarchive',
-  ].map(
+<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${SEARCH_PRODUCTS.map(
     name => html`<option${name === product && html` selected`}>${name}</option>`,
   )}</select></div>
 ${date('from', 'From', from, 'in UTC; by default 30 days before the end')}${date('to', 'To', to, 'in UTC; by default now')}</div>
@@ -121,7 +119,7 @@ async function resultOf(
   const late = AbortSignal.timeout(SEARCH_MS);
   try {
     const parameters = searchParameters(context);
-    const request = createSearchResolver(context)(product, { ...given, next }, parameters);
+    const request = resolveRequest(product, { ...given, next }, parameters, context);
     const found = await findPage(request, context, AbortSignal.any([signal, late])).catch(error => {
       if (!late.aborted || signal.aborted) throw error;
       return undefined;

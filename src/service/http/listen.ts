@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -22,13 +23,8 @@ export async function listen(
   option: string,
 ): Promise<void> {
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
+    server.listen(port, host);
+    await once(server, 'listening');
   } catch (error) {
     throw hostError(host, error) ?? portError(port, option, error);
   }
@@ -59,18 +55,15 @@ function outerAddress(): string {
 
 /** Ends every connection. */
 export async function closeServer(server: Server): Promise<void> {
-  const closed = server.listening
-    ? new Promise<void>(resolve => server.close(() => resolve()))
-    : undefined;
+  const closed = server.listening ? once(server.close(), 'close') : undefined;
   server.closeAllConnections();
   await closed;
 }
 
+const UNKNOWN_HOST = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'];
+
 function hostError(host: string, cause: unknown): OptionError | undefined {
-  const isUnknown = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].some(code =>
-    isNodeError(cause, code),
-  );
-  if (!isUnknown) return undefined;
+  if (!UNKNOWN_HOST.some(code => isNodeError(cause, code))) return undefined;
   const problem = `Cannot listen on ${host}, which is no address of this machine; 0.0.0.0 is all of its addresses`;
   return new OptionError('host', problem, { cause });
 }

@@ -1,70 +1,67 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
-import type { HttpResponse, RequestContext, Route } from '../http/router.js';
+import { type Handler, type RequestContext, type Route, routesOf } from '../http/router.js';
 import { DATA_PATTERN, dataPath } from './data-urls.js';
 import type { JobAccess } from './job-routes.js';
 
 /** Data files under signed URLs, at the second origin or, with a token, at that of the service. The URL alone grants access, until it expires. */
-export function dataRoutes(endpoints: JobAccess): readonly Route[] {
-  const { context, urls } = endpoints;
-  const { clock, settings } = context;
+export function dataRoutes(access: JobAccess): readonly Route[] {
+  const family = { endpoint: 'job-files', errorBody: messageErrorBody } as const;
+  return routesOf(family, { [DATA_PATTERN]: { GET: sendFile } }, () => access);
+}
 
-  const find = (url: URL, { snapshot = '', y, m, d, h, minute }: RequestContext['path']) => {
-    const runner = endpoints.jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
-    const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
-    const file = runner?.files.find(listed => listed.segment === segment);
-    // Before `dataPath`, which throws for an invalid date.
-    if (runner === undefined || file === undefined || runner.expired) throw notFound();
-    // Every segment of the path must match, not only those that find the file.
-    const expected = dataPath(runner.job, segment, settings.publisher, settings.account);
-    if (expected !== url.pathname) throw notFound();
-    return { job: runner.job, file };
-  };
-
-  return [
-    {
-      endpoint: 'job-files',
-      methods: ['GET'],
-      pattern: DATA_PATTERN,
-      errorBody: messageErrorBody,
-      async handle({ request, url, path, countPosts }): Promise<HttpResponse> {
-        // The signature authorizes. HTTP Basic, which clients send to all job endpoints, is ignored.
-        if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
-          throw new HttpProblem(
-            400,
-            'Only one way of authorization: the URL is signed; the Authorization header may only be HTTP Basic',
-          );
-        const expiry = urls.expiryOf(url);
-        if (expiry === undefined) throw new HttpProblem(403, 'Forbidden: the signature is wrong');
-        if (clock.now() >= expiry) throw new HttpProblem(403, 'Forbidden: the URL has expired');
-        const { job, file } = find(url, path);
-        const onDisk = await endpoints.jobs.dataFile(job, file.segment);
-        const { size } = await stat(onDisk).catch(() => {
-          throw notFound();
-        });
-        const etag = `"${file.md5}"`;
-        const range = rangeOf(request.headers, size, etag);
-        const { start, end } = range ?? { start: 0, end: size - 1 };
-        if (range === undefined && request.method !== 'HEAD') countPosts(file.posts);
-        return {
-          status: range === undefined ? 200 : 206,
-          headers: {
-            'Content-Type': 'application/gzip',
-            'Accept-Ranges': 'bytes',
-            ETag: etag,
-            ...(range && { 'Content-Range': `bytes ${start}-${end}/${size}` }),
-          },
-          body: [],
-          stored: {
-            bytes: end - start + 1,
-            // Of an empty file, the last byte is before the first, which is not a range.
-            open: () => createReadStream(onDisk, { start, end: Math.max(start, end) }),
-          },
-        };
-      },
+const sendFile: Handler<JobAccess> = async ({ request, url, path, countPosts }, access) => {
+  const { context, urls, jobs } = access;
+  // The signature authorizes. HTTP Basic, which clients send to all job endpoints, is ignored.
+  if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
+    throw new HttpProblem(
+      400,
+      'Only one way of authorization: the URL is signed; the Authorization header may only be HTTP Basic',
+    );
+  const expiry = urls.expiryOf(url);
+  if (expiry === undefined) throw new HttpProblem(403, 'Forbidden: the signature is wrong');
+  if (context.clock.now() >= expiry) throw new HttpProblem(403, 'Forbidden: the URL has expired');
+  const { job, file } = find(url, path, access);
+  const onDisk = await jobs.dataFile(job, file.segment);
+  const { size } = await stat(onDisk).catch(() => {
+    throw notFound();
+  });
+  const etag = `"${file.md5}"`;
+  const range = rangeOf(request.headers, size, etag);
+  const { start, end } = range ?? { start: 0, end: size - 1 };
+  if (range === undefined && request.method !== 'HEAD') countPosts(file.posts);
+  return {
+    status: range === undefined ? 200 : 206,
+    headers: {
+      'Content-Type': 'application/gzip',
+      'Accept-Ranges': 'bytes',
+      ETag: etag,
+      ...(range && { 'Content-Range': `bytes ${start}-${end}/${size}` }),
     },
-  ];
+    body: [],
+    stored: {
+      bytes: end - start + 1,
+      // Of an empty file, the last byte is before the first, which is not a range.
+      open: () => createReadStream(onDisk, { start, end: Math.max(start, end) }),
+    },
+  };
+};
+
+/** The file of a URL. Every segment of the path must match, not only those that find the file. */
+function find(
+  url: URL,
+  { snapshot = '', y, m, d, h, minute }: RequestContext['path'],
+  { context, jobs }: JobAccess,
+) {
+  const runner = jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
+  const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
+  const file = runner?.files.find(listed => listed.segment === segment);
+  // Before `dataPath`, which throws for an invalid date.
+  if (runner === undefined || file === undefined || runner.expired) throw notFound();
+  const { publisher, account } = context.settings;
+  if (dataPath(runner.job, segment, publisher, account) !== url.pathname) throw notFound();
+  return { job: runner.job, file };
 }
 
 function notFound(): HttpProblem {

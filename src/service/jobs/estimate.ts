@@ -1,9 +1,10 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { HOUR, MINUTE, type Window } from '../../time.js';
+import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import { type JobRule, jobDays, type Quote } from './job-record.js';
+import type { Settings } from '../service-options.js';
+import { type Job, jobDays, type Quote } from './job-record.js';
 import { compileJobRules } from './job-rules.js';
 
 export interface EstimateOptions {
@@ -30,14 +31,13 @@ const MIN_SAMPLE_MINUTES = 10;
 /** Bytes of posts that are compressed to measure the compression ratio. */
 const PROBE_BYTES = 512 * 1024;
 
-/** Counts the matches of rules in minutes spread evenly over a window. */
+/** Counts the matches of a job's rules in minutes spread evenly over its window. */
 export async function estimate(
-  window: Window,
-  rules: readonly JobRule[],
+  job: Pick<Job, 'from' | 'to' | 'rules'>,
   { archive, signal, onProgress }: EstimateOptions,
 ): Promise<Estimate> {
-  const matcher = await compileJobRules(rules, signal);
-  const minutes = (window.to - window.from) / MINUTE;
+  const matcher = await compileJobRules(job.rules, signal);
+  const minutes = (job.to - job.from) / MINUTE;
   const sample = sampleOf(minutes);
   const probe: Uint8Array[] = [];
   let probeBytes = 0;
@@ -47,7 +47,7 @@ export async function estimate(
   const startedAt = performance.now();
   const work = new EventLoopYield(signal);
   for (const minute of sample) {
-    const from = window.from + minute * MINUTE;
+    const from = job.from + minute * MINUTE;
     for await (const segment of archive.scan({ from, to: from + MINUTE }, { signal }))
       for (const { activity } of segment.posts) {
         if (matcher.match(activity).length === 0) continue;
@@ -85,29 +85,24 @@ function sampleOf(minutes: number): readonly number[] {
   return [...new Set(sample)];
 }
 
-export interface QuoteTerms {
-  /** The smallest number of activities that a quote states. */
-  readonly minActivities: number;
-  /** Price of a job day; undefined for an account whose subscription includes the cost. */
-  readonly dollarsPerDay: number | undefined;
-  /** The shortest time, in milliseconds, that an accepted job takes. */
-  readonly runMs: number;
-  readonly expiresAt: number;
-}
+/** What a quote takes from the settings of the service. */
+export type QuoteTerms = Pick<Settings, 'limits' | 'jobDollarsPerDay' | 'jobDwellMs'>;
 
-/** The quote that the customer sees, made from an estimate. */
+/** The quote that the customer sees at an instant, made from an estimate. */
 export function quoteOf(
   window: Window,
   { posts, bytes, readMs }: Estimate,
-  { minActivities, dollarsPerDay, runMs, expiresAt }: QuoteTerms,
+  { limits, jobDollarsPerDay, jobDwellMs }: QuoteTerms,
+  now: number,
 ): Quote {
+  const runMs = jobDwellMs.running + jobDwellMs.completed;
   const hours = Number.isFinite(runMs) ? (runMs + readMs) / HOUR : 0;
   return {
-    ...(dollarsPerDay === undefined ? {} : { costDollars: jobDays(window) * dollarsPerDay }),
-    estimatedActivityCount: Math.max(minActivities, orderOfMagnitude(posts)),
+    ...(jobDollarsPerDay !== undefined && { costDollars: jobDays(window) * jobDollarsPerDay }),
+    estimatedActivityCount: Math.max(limits.jobEstimateMin, orderOfMagnitude(posts)),
     estimatedDurationHours: Math.ceil(hours * 10) / 10,
     estimatedFileSizeMb: megabytes(bytes),
-    expiresAt,
+    expiresAt: floorTo(SECOND, now + limits.jobRetentionMs),
   };
 }
 

@@ -1,4 +1,4 @@
-import { floorTo, parseTimestamp, SECOND } from '../../time.js';
+import { parseTimestamp } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { estimate, quoteOf } from './estimate.js';
@@ -34,6 +34,9 @@ export class JobRunner {
   #deciding = false;
   #semaphore: Semaphore | undefined;
   #wakeDecided: (() => void) | undefined;
+  readonly #onProgress = (fraction: number) => {
+    this.#progress = fraction;
+  };
 
   constructor(job: Job, files: DataFile[], dependencies: JobDependencies) {
     this.#job = job;
@@ -148,23 +151,14 @@ export class JobRunner {
 
   async #estimate(): Promise<JobChange> {
     const { context, signal } = this.#dependencies;
-    const { limits, jobDollarsPerDay } = context.settings;
     const { job } = this;
     return this.#work('estimating', async archive => {
-      const window = { from: job.from, to: job.to };
-      const onProgress = (fraction: number) => {
-        this.#progress = fraction;
-      };
-      const estimated = await estimate(window, job.rules, { archive, signal, onProgress });
+      const onProgress = this.#onProgress;
+      const estimated = await estimate(job, { archive, signal, onProgress });
       return since => ({
         status: 'quoted',
         since,
-        quote: quoteOf(window, estimated, {
-          minActivities: limits.jobEstimateMin,
-          dollarsPerDay: jobDollarsPerDay,
-          runMs: this.#dwell.running + this.#dwell.completed,
-          expiresAt: floorTo(SECOND, since + limits.jobRetentionMs),
-        }),
+        quote: quoteOf(job, estimated, context.settings, since),
       });
     });
   }
@@ -180,9 +174,7 @@ export class JobRunner {
         signal,
         infoLine: context.settings.jobInfoLine,
         onWritten: ids => context.usage.delivered('historical', ids),
-        onProgress: fraction => {
-          this.#progress = fraction;
-        },
+        onProgress: this.#onProgress,
       });
       const suspect = context.faults.matchJob('suspect-minutes', job.title);
       const suspectMinutes = suspect?.minutes

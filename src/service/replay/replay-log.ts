@@ -64,25 +64,18 @@ export function endingOf({ unprocessed, minutesFailed }: ReplayEnd): string {
 /** The last message of a replay, in one of its three shapes. */
 export function infoMessage(end: ReplayEnd): Buffer {
   const { sent, activityCount, minutesFailed, unprocessed } = end;
-  const message = endingOf(end);
-  const common = { sent: formatSent(sent), activity_count: activityCount };
-  const info =
-    unprocessed !== undefined
-      ? {
-          message,
-          sent: common.sent,
-          unprocessed_range: {
-            fromDate: formatSent(unprocessed.from),
-            toDate: formatSent(unprocessed.to),
-          },
-          activity_count: activityCount,
-        }
-      : minutesFailed.length > 0
-        ? {
-            message,
-            ...common,
-            minutes_failed: minutesFailed.map(formatSent),
-          }
-        : { message, ...common };
+  const info = {
+    message: endingOf(end),
+    sent: formatSent(sent),
+    unprocessed_range: unprocessed && {
+      fromDate: formatSent(unprocessed.from),
+      toDate: formatSent(unprocessed.to),
+    },
+    activity_count: activityCount,
+    minutes_failed:
+      unprocessed === undefined && minutesFailed.length > 0
+        ? minutesFailed.map(formatSent)
+        : undefined,
+  };
   return Buffer.from(JSON.stringify({ info }));
 }

@@ -3,7 +3,7 @@ import { LANGUAGES, languageAt, type SampleLanguage } from './languages.js';
 import { Random, type Seed } from './random.js';
 import { shortCode, snowflake, USER_SNOWFLAKES } from './sample-ids.js';
 import { PLACES, type SamplePlace } from './sample-places.js';
-import { words } from './sample-vocabulary.js';
+import vocabulary from './vocabulary.json' with { type: 'json' };
 
 /** An author of posts. Only the counts change over time. */
 export interface SampleAuthor {
@@ -39,6 +39,7 @@ export const AUTHORS = 40_000;
 const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
 const SALT = -7;
+const { handles } = vocabulary;
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
 /** The index of the language for each percent of authors. */
@@ -157,20 +158,13 @@ function joinedAt(index: number): number {
   return Math.floor(FIRST_POST + (LAST_JOINED - FIRST_POST) * progress) - 60_000;
 }
 
-const HANDLES = words(
-  'luna mika otto nora theo ines hana kofi remy sana juno vera milo aya finn rosa enzo lila omar yuki tess bo ivo zara kai maya',
-);
-const HANDLE_TAILS = words(
-  'writes reads bakes runs fc art photo codes news music sings talks plays maps tv lab pix daily on_air jp mx br xx _',
-);
-
 /**
  * At most 15 Latin letters, digits and `_`. Different for each author, because it ends in the
  * author's number.
  */
 function handleOf(random: Random, index: number): string {
-  const head = random.pick(HANDLES);
-  const tail = random.pick(HANDLE_TAILS);
+  const head = random.pick(handles.first);
+  const tail = random.pick(handles.last);
   const joint = random.chance(40) ? '_' : '';
   const letters = random.chance(25) ? `${capital(head)}${capital(tail)}` : `${head}${joint}${tail}`;
   return letters.slice(0, 15 - String(index).length) + index;

@@ -1,21 +1,14 @@
-// The parts of posts other than sentences. Append only: the posts of a seed depend on the order.
+import vocabulary from './vocabulary.json' with { type: 'json' };
 
-/** A list of words, written with spaces between them. */
-export function words(text: string): readonly string[] {
-  return text.split(' ');
-}
+// The parts of posts other than sentences. Only ever append to a list: the posts of a seed depend on the order.
 
-export const EMOJI = words(
-  '😂 ❤️ 🔥 😭 🙏 ☕ ⚽ 🎶 🎉 😍 👍 👀 🤔 💯 ✨ 🌧️ 🐱 🐶 🍕 🚀 😅 💙 🥳 🎬 ✈️ 💼 🧘 🤖 💸 😴 ' +
-    '👩‍💻 👨‍🍳 👩‍🚀 👨‍👩‍👧‍👦 🏳️‍🌈 🧑‍🎓 ❤️‍🔥 👏🏽 💪🏿 🙌🏻 🇧🇷 🇯🇵 🇫🇷 🇲🇽 🤷‍♀️ 🧔🏾‍♂️ 1️⃣ 🫶',
-);
+const { sites, sections, heads, subjects, tails, names } = vocabulary;
 
-export const CASHTAGS = words('ACME HRBR NWND LMNA QRTZ VLMR TIDE FJRD');
-
+export const EMOJI: readonly string[] = vocabulary.emoji;
+export const CASHTAGS: readonly string[] = vocabulary.cashtags;
 /** Tags without a topic, in Latin letters in every language. */
-export const COMMON_TAGS = words(
-  'MondayMotivation ThrowbackThursday FridayFeeling NowPlaying BreakingNews Travel photooftheday WorldCup ClimateAction OpenData 100DaysOfCode BookClub',
-);
+export const COMMON_TAGS: readonly string[] = vocabulary.commonTags;
+export const SUBJECTS: readonly string[] = subjects;
 
 export interface SampleSource {
   readonly name: string;
@@ -23,14 +16,7 @@ export interface SampleSource {
 }
 
 /** The applications that posts come from, the most common first. */
-export const SOURCES: readonly SampleSource[] = [
-  { name: 'Twitter for iPhone', link: 'http://twitter.com/download/iphone' },
-  { name: 'Twitter for Android', link: 'http://twitter.com/download/android' },
-  { name: 'Twitter Web Client', link: 'http://twitter.com' },
-  { name: 'Twitter for iPad', link: 'http://twitter.com/#!/download/ipad' },
-  { name: 'Harbor Deck', link: 'https://deck.harbor.example' },
-  { name: 'Northwind Scheduler', link: 'https://scheduler.northwind.example/about' },
-];
+export const SOURCES: readonly SampleSource[] = vocabulary.sources;
 
 /** A linked page. */
 export interface SampleLink {
@@ -44,45 +30,13 @@ export interface SampleLink {
 
 export const LINKS = 4096;
 
-const SITES = [
-  'dailyharbor.example|Daily Harbor',
-  'northwindpost.example|Northwind Post',
-  'kitchenlamp.example|Kitchen Lamp',
-  'secondhalf.example|Second Half',
-  'slowtrains.example|Slow Trains',
-  'bitgarden.example|Bit Garden',
-  'papermoon.example|Paper Moon',
-  'elmercado.example|El Mercado Diario',
-  'laterrasse.example|La Terrasse',
-  'asahigaoka.example|Asahigaoka Times',
-  'cityledger.example|City Ledger',
-  'youwatch.example|YouWatch',
-];
-const SECTIONS = words('news food sport culture travel tech money health video opinion');
-const HEADS = words('Why How Where Inside Review Guide Watch Explained Before Beyond');
-export const SUBJECTS = words(
-  'coffee football music weather cinema bread trains deadlines sleep robots rent cats harbors gardens rivers markets festivals bicycles libraries mountains',
-);
-const TAILS = [
-  'matters again',
-  'changed overnight',
-  'is not what it was',
-  'in five minutes',
-  'for beginners',
-  'this winter',
-  'after the storm',
-  'on a budget',
-  'in the city',
-  'without tears',
-];
-
 /** Link `index` of `LINKS`: all sample archives link the same pages. */
 export function sampleLink(index: number): SampleLink {
-  const [host, site] = (SITES[index % SITES.length] as string).split('|') as [string, string];
-  const section = SECTIONS[(index >>> 2) % SECTIONS.length] as string;
-  const subject = SUBJECTS[(index * 7 + (index >>> 5)) % SUBJECTS.length] as string;
-  const tail = TAILS[(index >>> 3) % TAILS.length] as string;
-  const head = HEADS[(index >>> 4) % HEADS.length] as string;
+  const { host, name: site } = around(sites, index);
+  const section = around(sections, index >>> 2);
+  const subject = around(subjects, index * 7 + (index >>> 5));
+  const tail = around(tails, index >>> 3);
+  const head = around(heads, index >>> 4);
   const path = `${section}/${head.toLowerCase()}-${subject}-${tail.replaceAll(' ', '-')}-${1000 + index}`;
   const shown = `${host}/${path}`;
   return {
@@ -92,6 +46,10 @@ export function sampleLink(index: number): SampleLink {
     title: `${head} ${subject} ${tail} | ${site}`,
     description: `${head} ${subject} ${tail}: ${site} asked around, counted twice and wrote down what people said about ${subject}.`,
   };
+}
+
+function around<T>(list: readonly T[], index: number): T {
+  return list[index % list.length] as T;
 }
 
 /** Ten letters and digits, different for each number below 62^5. */
@@ -108,19 +66,8 @@ export function linkCode(index: number): string {
 /** The number of invented names. Small indices are the famous ones. */
 export const NAMES = 32_768;
 
-const FIRST = words(
-  'Vel Nor Tam Ker Lu Sha Bri Dor Ell Fen Gal Hal Ir Jun Kal Mor Nev Or Pel Quin Ros Sel Tor Ul Ven Wil Xan Yar Zel Ash Bel Cor',
-);
-const MIDDLE = words(
-  'a e i o u ai an ar el en er il in ir ol on or ul un ash eth ind ost und ara eri ola umi ino ane ode ula',
-);
-const LAST = words(
-  'mora nia tek dale vik ris ton lia wen ford mar gate lin sted bora nell zon rath via quist ban dor fell ghan hil jo kan lume moor nax pol ry',
-);
-
 /** An invented name of a band, a town or a product: a word that occurs in no other part of a post. */
 export function sampleName(index: number): string {
-  const first = FIRST[index & 31] as string;
-  const middle = MIDDLE[(index >>> 5) & 31] as string;
-  return first + middle + (LAST[(index >>> 10) & 31] as string);
+  const { first, middle, last } = names;
+  return around(first, index) + around(middle, index >>> 5) + around(last, index >>> 10);
 }

@@ -5,20 +5,25 @@ import type { Window } from '../../time.js';
 import { DAY, floorTo, formatTimestamp, MINUTE } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
-import { checkRate, rateExceeded } from '../http/quotas.js';
 import { readDate } from '../http/read-date.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
 import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
+
+/** What the handlers of search and counts use, of a request that passed the checks that both share. */
+export interface SearchParts {
+  readonly context: ServiceContext;
+  readonly product: Product;
+  readonly given: Given;
+}
 
 /** Parameters that only one of the two endpoints has. */
 export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
   /** Returns the values with their defaults, as JSON, and adds problems to `problems`. */
-  read(given: Readonly<Record<string, unknown>>, problems: string[]): Parameters;
+  read(given: Given, problems: string[]): Parameters;
 }
 
 /** A request for posts or for counts, checked and resolved. */
@@ -36,14 +41,12 @@ export interface SearchRequest<Parameters> {
   nextAfter(last: SortKey): string;
 }
 
-export type SearchRequestReader = <Parameters>(
-  incoming: RequestContext,
-  parameters: EndpointParameters<Parameters>,
-) => Promise<SearchRequest<Parameters>>;
-
 /** The two products of search. */
-export type Product = '30day' | 'fullarchive';
-const PRODUCTS: readonly Product[] = ['30day', 'fullarchive'];
+export const SEARCH_PRODUCTS = ['30day', 'fullarchive'] as const;
+export type Product = (typeof SEARCH_PRODUCTS)[number];
+
+/** The parameters of a request, by name. */
+export type Given = Readonly<Record<string, unknown>>;
 
 const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 
@@ -51,86 +54,66 @@ const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Reads requests for posts and for counts, which share their rates. The order of checks:
- * 1. the credentials: 401;
- * 2. product, account and label: 404;
- * 3. the rates: 429;
- * 4. the body is a JSON object: 413, 415, 400;
- * 5. the parameters, all at once: 422;
- * 6. `next` belongs to this request: 422.
+ * The parameters of a GET or a POST as they were sent.
+ *
+ * @throws HttpProblem 413, 415 or 400 for a body that is not a JSON object; 422 for a parameter in the wrong place.
  */
-export function createSearchRequestReader(context: ServiceContext): SearchRequestReader {
-  const { settings, quotas } = context;
-  const resolve = createSearchResolver(context);
-  const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
-
-  return async (incoming, parameters) => {
-    const { account, label } = settings;
-    checkAccess(incoming, settings, { product: PRODUCTS, account, label });
-    checkRate(windows, rateExceeded('over data and counts requests'));
-    const given = incoming.method === 'GET' ? fromQuery(incoming.url) : await fromBody(incoming);
-    return resolve(incoming.path.product as Product, given, parameters);
-  };
+export function readGiven(incoming: RequestContext): Given | Promise<Given> {
+  return incoming.method === 'GET' ? fromQuery(incoming.url) : fromBody(incoming);
 }
 
-export type SearchResolver = <Parameters>(
+/**
+ * Checks the parameters of a request for posts or for counts, and resolves its dates.
+ *
+ * @throws HttpProblem 422 with all problems of the parameters, or for a `next` of another request.
+ */
+export function resolveRequest<Parameters>(
   product: Product,
-  given: Readonly<Record<string, unknown>>,
-  parameters: EndpointParameters<Parameters>,
-) => SearchRequest<Parameters>;
-
-/** Checks the parameters of a request and resolves its dates. What it returns throws HttpProblem 422. */
-export function createSearchResolver({ settings, clock }: ServiceContext): SearchResolver {
+  given: Given,
+  { endpoint, names, read }: EndpointParameters<Parameters>,
+  { settings, clock }: ServiceContext,
+): SearchRequest<Parameters> {
   const { limits, account, label } = settings;
   const tokens = createNextTokens(settings.seed);
+  const problems: string[] = [];
+  for (const name of Object.keys(given))
+    if (!SHARED_NAMES.includes(name) && !names.includes(name))
+      problems.push(`Invalid parameter '${name}'. This endpoint has no parameter of this name.`);
+  const query = textOf('query', given, problems);
+  const next = textOf('next', given, problems);
+  const fromDate = textOf('fromDate', given, problems);
+  const toDate = textOf('toDate', given, problems);
+  const parameters = read(given, problems);
+  const token = next === undefined ? undefined : tokens.decode(next);
+  if (next !== undefined && token === undefined)
+    problems.push(
+      "Invalid value for parameter 'next'. It must be copied unmodified from the previous response.",
+    );
+  const asOf = token?.asOf ?? clock.now();
+  const window = searchWindow({ fromDate, toDate }, product, asOf, limits, problems);
+  const tree = readQuery(query, limits, problems);
+  if (problems.length > 0 || query === undefined || tree === undefined)
+    throw unprocessable(problems);
 
-  return (product, given, { endpoint, names, read }) => {
-    const problems: string[] = [];
-    for (const name of Object.keys(given))
-      if (!SHARED_NAMES.includes(name) && !names.includes(name))
-        problems.push(`Invalid parameter '${name}'. This endpoint has no parameter of this name.`);
-    const query = textOf('query', given, problems);
-    const next = textOf('next', given, problems);
-    const fromDate = textOf('fromDate', given, problems);
-    const toDate = textOf('toDate', given, problems);
-    const parameters = read(given, problems);
-    const token = next === undefined ? undefined : tokens.decode(next);
-    if (next !== undefined && token === undefined)
-      problems.push(
-        "Invalid value for parameter 'next'. It must be copied unmodified from the previous response.",
-      );
-    const asOf = token?.asOf ?? clock.now();
-    const dates = searchWindow({ fromDate, toDate }, product, asOf, limits);
-    problems.push(...dates.problems);
-    const tree = readQuery(query, limits, problems);
-    if (problems.length > 0 || query === undefined || tree === undefined)
-      throw unprocessable(problems);
-
-    const { window } = dates;
-    const request = requestDigest([endpoint, product, account, label, query, parameters]);
-    if (token !== undefined) {
-      if (token.window.from !== window.from || token.window.to !== window.to)
-        throw unprocessable([`${NEXT_MISUSED} Here 'fromDate' or 'toDate' differs.`]);
-      if (token.request !== request) throw unprocessable([NEXT_MISUSED]);
-    }
-    return {
-      query,
-      tree,
-      parameters,
-      window,
-      asOf,
-      after: token?.after,
-      nextAfter: last => tokens.encode({ asOf, window, after: last, request }),
-    };
+  const request = requestDigest([endpoint, product, account, label, query, parameters]);
+  if (token !== undefined) {
+    if (token.window.from !== window.from || token.window.to !== window.to)
+      throw unprocessable([`${NEXT_MISUSED} Here 'fromDate' or 'toDate' differs.`]);
+    if (token.request !== request) throw unprocessable([NEXT_MISUSED]);
+  }
+  return {
+    query,
+    tree,
+    parameters,
+    window,
+    asOf,
+    after: token?.after,
+    nextAfter: last => tokens.encode({ asOf, window, after: last, request }),
   };
 }
 
 /** The value of a parameter that is a string. */
-export function textOf(
-  name: string,
-  given: Readonly<Record<string, unknown>>,
-  problems: string[],
-): string | undefined {
+export function textOf(name: string, given: Given, problems: string[]): string | undefined {
   const value = given[name];
   if (value === undefined || typeof value === 'string') return value;
   problems.push(`Invalid value for parameter '${name}'. It must be a string.`);
@@ -177,7 +160,7 @@ function phrasesIn(node: RuleNode): number {
   return node.kind === 'phrase' || node.kind === 'proximity' ? 1 : 0;
 }
 
-function fromQuery(url: URL): Record<string, unknown> {
+function fromQuery(url: URL): Given {
   const given: Record<string, unknown> = Object.create(null);
   for (const [name, value] of url.searchParams) {
     if (name in given)
@@ -187,7 +170,7 @@ function fromQuery(url: URL): Record<string, unknown> {
   return given;
 }
 
-async function fromBody({ request, url }: RequestContext): Promise<Record<string, unknown>> {
+async function fromBody({ request, url }: RequestContext): Promise<Given> {
   const body = parseJsonObject(await readBody(request, MAX_BODY_BYTES));
   if (body === undefined) throw new HttpProblem(400, withPrefix('Invalid json, could not parse.'));
   const [stray] = url.searchParams.keys();
@@ -202,41 +185,38 @@ async function fromBody({ request, url }: RequestContext): Promise<Record<string
   );
 }
 
-interface SearchDates {
-  readonly fromDate: string | undefined;
-  readonly toDate: string | undefined;
-}
-
 /**
- * The window of the dates of a request at an instant, or their problems. Without
- * `toDate` it ends at that instant, without `fromDate` it starts 30 days before its end.
+ * The window of the dates of a request at an instant. Without `toDate` it ends at that instant, without `fromDate` it
+ * starts 30 days before its end.
  */
 function searchWindow(
-  { fromDate, toDate }: SearchDates,
+  dates: { readonly fromDate: string | undefined; readonly toDate: string | undefined },
   product: Product,
   asOf: number,
   limits: Limits,
-): { readonly window: Window; readonly problems: readonly string[] } {
-  const problems: string[] = [];
+  problems: string[],
+): Window {
+  const before = problems.length;
   const earliest =
     product === '30day' ? floorTo(MINUTE, asOf - limits.thirtyDaySpanMs) : limits.searchEarliest;
-
   const bounds = {
     earliest,
     tooEarly: `The product ${product} begins at ${formatTimestamp(earliest)}.`,
     latest: asOf,
     tooLate: "Can't ask for activities from the future.",
   };
-  const given = (name: string, text: string | undefined) =>
-    text === undefined ? undefined : readDate(text, `query parameter '${name}'`, bounds, problems);
-
-  const from = given('fromDate', fromDate);
+  const given = (name: keyof typeof dates) => {
+    const text = dates[name];
+    const what = `query parameter '${name}'`;
+    return text === undefined ? undefined : readDate(text, what, bounds, problems);
+  };
+  const from = given('fromDate');
   // To the second: only the echo of the window is floored to the minute.
-  const to = given('toDate', toDate) ?? asOf;
-  if (problems.length === 0 && from !== undefined && from >= to)
+  const to = given('toDate') ?? asOf;
+  if (problems.length === before && from !== undefined && from >= to)
     problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");
   const thirtyDaysBefore = Math.max(floorTo(MINUTE, to - 30 * DAY), earliest);
-  return { window: { from: from ?? thirtyDaysBefore, to }, problems };
+  return { from: from ?? thirtyDaysBefore, to };
 }
 
 /**

@@ -3,7 +3,11 @@ import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../
 import type { ArchiveQuery, CountedBucket } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { type HttpResponse, jsonResponse, type RequestContext } from '../http/router.js';
-import type { EndpointParameters, SearchRequestReader } from './check-search-request.js';
+import {
+  type EndpointParameters,
+  resolveRequest,
+  type SearchParts,
+} from './check-search-request.js';
 
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;
 type Bucket = keyof typeof BUCKETS;
@@ -11,10 +15,9 @@ type Bucket = keyof typeof BUCKETS;
 /** One page of counts. */
 export async function countsPage(
   incoming: RequestContext,
-  context: ServiceContext,
-  read: SearchRequestReader,
+  { context, product, given }: SearchParts,
 ): Promise<HttpResponse> {
-  const request = await read(incoming, PARAMETERS);
+  const request = resolveRequest(product, given, PARAMETERS, context);
   const { tree, window, parameters, asOf, after, nextAfter } = request;
   const { limits, countsOrder, countsTimeoutMs } = context.settings;
   const page: PageRequest = {

@@ -7,9 +7,9 @@ import type { ServiceContext } from '../context.js';
 import type { HttpResponse, RequestContext } from '../http/router.js';
 import {
   type EndpointParameters,
-  type Product,
+  resolveRequest,
+  type SearchParts,
   type SearchRequest,
-  type SearchRequestReader,
   textOf,
 } from './check-search-request.js';
 
@@ -21,19 +21,16 @@ interface DataParameters {
 /** One page of posts. */
 export async function searchPage(
   incoming: RequestContext,
-  context: ServiceContext,
-  read: SearchRequestReader,
+  { context, product, given }: SearchParts,
 ): Promise<HttpResponse> {
-  const request = await read(incoming, searchParameters(context));
+  const request = resolveRequest(product, given, searchParameters(context), context);
   const { window, parameters } = request;
   const { posts, next } = await findPage(request, context, incoming.signal);
   const rule = matchingRule(request);
   if (incoming.request.method !== 'HEAD') {
     incoming.countPosts(posts.length);
-    context.usage.delivered(
-      incoming.path.product as Product,
-      posts.map(({ id }) => id),
-    );
+    const ids = posts.map(({ id }) => id);
+    context.usage.delivered(product, ids);
   }
   const body: Uint8Array[] = [];
   // Posts are sent byte for byte as stored, except for their matching rules.

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { quoteOf } from '../../../src/service/jobs/estimate.js';
 import type { Job } from '../../../src/service/jobs/job-record.js';
+import { settingsOf } from '../../../src/service/service-options.js';
 import { parseTimestamp } from '../../../src/time.js';
 
 const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
@@ -20,7 +21,7 @@ const JOB: Job = {
 };
 
 describe('the estimated count', () => {
-  const terms = { minActivities: 100, dollarsPerDay: undefined, runMs: 0, expiresAt: 0 };
+  const settings = settingsOf({});
   it.each([
     [0, 100],
     [99, 100],
@@ -30,7 +31,12 @@ describe('the estimated count', () => {
     [123_456, 100_000],
     [1e9, 1e9],
   ])('of %d is %d', (posts, count) => {
-    const { estimatedActivityCount } = quoteOf(JOB, { posts, bytes: 0, readMs: 0 }, terms);
+    const { estimatedActivityCount } = quoteOf(
+      JOB,
+      { posts, bytes: 0, readMs: 0 },
+      settings,
+      JOB.since,
+    );
     expect(estimatedActivityCount).toBe(count);
   });
 });

@@ -129,7 +129,7 @@ async function makeIndex(
       original: await PostSorter.create(aside),
       activity_streams: await PostSorter.create(aside),
     };
-    sorters.push(sorterOf.original, sorterOf.activity_streams);
+    sorters.push(...Object.values(sorterOf));
     const indexed = await readFiles(folder, files, aside, sorterOf);
     const formats = {
       original: await writeBlocks(sorterOf.original, aside, 'original'),
