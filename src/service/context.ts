@@ -1,12 +1,18 @@
 import type { Format } from '../activity/activity.js';
 import type { Archive } from './archive/archive.js';
 import type { Clock } from './clock.js';
+import type { Compliance } from './compliance/compliance-events.js';
 import type { OpenStream } from './http/open-stream.js';
 import type { Faults } from './http/planted-faults.js';
 import type { Quotas } from './http/quotas.js';
 import type { RequestLog } from './http/request-log.js';
-import type { ProductName } from './products.js';
+import type { Posts } from './posts/posts.js';
+import type { ReplayLog } from './replay/replay-log.js';
+import type { StreamRules } from './replay/stream-rules.js';
 import type { Settings } from './service-options.js';
+import type { UsageMeter } from './usage/usage-meter.js';
+import type { OAuthProvider } from './users/oauth-provider.js';
+import type { SignedRequests } from './users/signed-requests.js';
 
 /** The objects that the endpoints of all families use. */
 export interface ServiceContext {
@@ -16,11 +22,21 @@ export interface ServiceContext {
   /** The rate limits. */
   readonly quotas: Quotas;
   /** Counts delivered posts and requests. */
-  readonly usage: UsageCounter;
+  readonly usage: UsageMeter;
   /** The last requests, for the console. */
   readonly requests: RequestLog;
   /** The connections to streams. */
   readonly streams: Set<OpenStream>;
+  /** The exact posts of a test. */
+  readonly posts: Posts;
+  readonly compliance: Compliance;
+  /** The rules of the replay stream. */
+  readonly rules: StreamRules;
+  /** The last replays, for the console. */
+  readonly replays: ReplayLog;
+  /** Applications, users and grants. */
+  readonly oauth: OAuthProvider;
+  readonly signed: SignedRequests;
   /**
    * The archive, without posts that compliance events hide. Opened on first use. By default in the
    * archive's own format.
@@ -30,12 +46,4 @@ export interface ServiceContext {
   archive(format?: Format): Promise<Archive>;
   /** Waits until everything due by the clock is done, at most `maxMs` milliseconds of real time. */
   settled(maxMs?: number): Promise<void>;
-}
-
-/** Counts the deliveries of all families for the usage report. */
-export interface UsageCounter {
-  /** Counts posts that were sent or written, by id; each once a day and product. */
-  delivered(product: ProductName, ids: readonly string[]): void;
-  /** Counts one request for search or counts. */
-  requested(product: ProductName): void;
 }

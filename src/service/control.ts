@@ -1,6 +1,5 @@
 import type { Activity } from '../activity/activity.js';
 import { IncompleteError, OptionError } from '../errors.js';
-import type { Compliance } from './compliance/compliance-events.js';
 import type { ServiceContext } from './context.js';
 import { isBearer, isLoopbackHost } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';
@@ -16,7 +15,6 @@ import {
   routesOf,
 } from './http/router.js';
 import type { Journal, JournalFilter } from './journal.js';
-import type { Posts } from './posts/posts.js';
 import { splitPosts } from './posts/read-given.js';
 import type { ServiceState } from './state.js';
 import type { OAuthProvider, UserGrant } from './users/oauth-provider.js';
@@ -34,26 +32,24 @@ const MAX_SETTLE_MS = 2_000;
 
 /** What the control path does with a service: the same as its methods. */
 export interface ControlledService {
-  readonly posts: Posts;
-  readonly compliance: Compliance;
-  readonly oauth: OAuthProvider;
   readonly journal: Journal;
   readonly state: ServiceState;
   whyNotReady(): Promise<string | undefined>;
 }
 
-type ControlParts = ControlledService & Pick<ServiceContext, 'clock' | 'faults' | 'settled'>;
+type ControlParts = ServiceContext & ControlledService;
 
 /**
  * The control path, by which a test controls a service in another process. GET shows, POST changes,
  * DELETE clears. Without a token it only accepts requests from this machine.
  */
 export function controlRoutes(
-  { clock, faults, settled, settings: { token } }: ServiceContext,
+  context: ServiceContext,
   service: ControlledService,
 ): readonly Route[] {
   const family = { endpoint: 'control', errorBody: searchErrorBody } as const;
-  const parts = { clock, faults, settled, ...service };
+  const { token } = context.settings;
+  const parts = { ...context, ...service };
   return [
     ...routesOf(family, HEALTH, incoming => {
       if (token === undefined) checkIsLocal(incoming);

@@ -14,7 +14,7 @@ import { Compliance } from './compliance/compliance-events.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
 import type { ServiceContext } from './context.js';
-import { type ControlledService, controlRoutes } from './control.js';
+import { controlRoutes } from './control.js';
 import { type FirstSearch, firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
@@ -61,11 +61,9 @@ export class Service extends Server {
   /** Applications, users and grants. */
   readonly oauth: OAuthProvider;
   readonly #settings: Settings;
+  readonly #context: ServiceContext;
   readonly #stopping: () => void;
   readonly #jobs: JobEndpoints;
-  readonly #rules: StreamRules;
-  readonly #signed: SignedRequests;
-  readonly #usage: UsageMeter;
   readonly #state: ServiceState;
   readonly #journal: Journal;
   #archive: Promise<Archive> | undefined;
@@ -93,43 +91,48 @@ export class Service extends Server {
       clock: this.clock,
       compliance: this.compliance,
     });
-    const requests = new RequestLog(() => this.clock.now());
-    const quotas = new Quotas(settings.limits, this.clock);
-    this.#journal = new Journal(requests);
-    this.#usage = new UsageMeter({
-      clock: this.clock,
-      stateFolder: settings.stateFolder,
-      historyMonths: settings.limits.usageHistoryMonths,
-      onError: settings.onError,
-    });
-    const context: ServiceContext = {
+    const { clock, faults, posts, compliance } = this;
+    const requests = new RequestLog(() => clock.now());
+    const quotas = new Quotas(settings.limits, clock);
+    const archive = (format?: Format) => this.#visible(format);
+    const { stateFolder, limits, onError } = settings;
+    const historyMonths = limits.usageHistoryMonths;
+    const usage = new UsageMeter({ clock, stateFolder, historyMonths, onError });
+    const rules = new StreamRules(stateFolder, clock);
+    const oauth = new OAuthProvider({ settings, clock, quotas, archive });
+    this.oauth = oauth;
+    this.#context = {
       settings,
-      clock: this.clock,
-      faults: this.faults,
+      clock,
+      faults,
       quotas,
-      usage: this.#usage,
+      usage,
       requests,
       streams: new Set(),
+      posts,
+      compliance,
+      rules,
+      replays: new ReplayLog(() => clock.now()),
+      oauth,
+      signed: new SignedRequests(oauth, clock, settings),
+      archive,
       settled: maxMs => this.#jobs.jobs.settled(maxMs),
-      archive: format => this.#visible(format),
     };
-    this.#jobs = new JobEndpoints(context, () => this.#url());
-    this.#rules = new StreamRules(settings.stateFolder, this.clock);
-    this.oauth = new OAuthProvider(context);
-    this.#signed = new SignedRequests(this.oauth, context);
+    this.#jobs = new JobEndpoints(this.#context, () => this.#url());
+    this.#journal = new Journal(requests);
     this.#state = new ServiceState({
       jobs: this.#jobs,
-      clock: this.clock,
-      faults: this.faults,
-      posts: this.posts,
-      compliance: this.compliance,
-      rules: this.#rules,
-      grants: this.oauth,
-      usage: { replace: () => this.#usage.reset() },
+      clock,
+      faults,
+      posts,
+      compliance,
+      rules,
+      grants: oauth,
+      usage: { replace: () => usage.reset() },
       limits: { replace: () => quotas.reset() },
       requests: { replace: () => requests.clear() },
     });
-    const listener = new RequestListener(this.#routes(context), context);
+    const listener = new RequestListener(this.#routes(), this.#context);
     this.#stopping = () => listener.stop();
     this.on('request', (request, response) => listener.handle(request, response));
   }
@@ -148,12 +151,13 @@ export class Service extends Server {
     checkValue('service.start', 'port', PORT, port);
     if (this.listening)
       throw new OptionError('port', `The service already listens at ${this.#url()}`);
+    const { usage, rules, signed } = this.#context;
     try {
       await this.#open();
       await this.#jobs.open();
-      this.#usage.open();
-      await this.#rules.open();
-      await this.#signed.open();
+      usage.open();
+      await rules.open();
+      await signed.open();
       await listen(this, { host: this.#settings.host, port }, 'port');
     } catch (error) {
       await this.#close();
@@ -264,34 +268,30 @@ export class Service extends Server {
     return addressesAt(url, this.#settings, () => this.clock.now());
   }
 
-  #routes(context: ServiceContext): readonly Route[] {
-    const { compliance } = this;
-    const replays = new ReplayLog(() => this.clock.now());
-    /** One token for each open replay of `rulestream`. */
-    const connected = new Set<object>();
+  #routes(): readonly Route[] {
+    const context = this.#context;
+    const control = {
+      journal: this.#journal,
+      state: this.#state,
+      whyNotReady: () => this.#whyNotReady(),
+    };
     return [
       ...searchRoutes(context),
       ...this.#jobs.routes,
-      ...replayRoutes(context, { rules: this.#rules, compliance, connected, log: replays }),
-      ...rulesRoutes(context, this.#rules, () => connected.size),
-      ...complianceRoutes(context, compliance),
-      ...usageRoutes(context, this.#usage),
-      ...oauthRoutes(context, this.oauth, this.#signed),
-      ...engagementRoutes(context, this.oauth, this.#signed),
+      ...replayRoutes(context),
+      ...rulesRoutes(context),
+      ...complianceRoutes(context),
+      ...usageRoutes(context),
+      ...oauthRoutes(context),
+      ...engagementRoutes(context),
       ...pageRoutes({
         context,
         jobs: this.#jobs,
-        replays,
-        compliance,
-        usage: this.#usage,
-        oauth: this.oauth,
         addresses: origin => this.#addressesAt(origin),
         firstCommand: origin => this.firstCommand(origin),
         firstSearch: () => this.#firstSearch(),
-        rules: this.#rules,
-        ruleConnections: () => connected.size,
       }),
-      ...(context.settings.control ? controlRoutes(context, this.#controlled()) : []),
+      ...(context.settings.control ? controlRoutes(context, control) : []),
     ];
   }
 
@@ -325,12 +325,6 @@ export class Service extends Server {
   /** Stops it: `await using service = createService();`. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-  }
-
-  #controlled(): ControlledService {
-    const { posts, compliance, oauth } = this;
-    const whyNotReady = () => this.#whyNotReady();
-    return { posts, compliance, oauth, journal: this.#journal, state: this.#state, whyNotReady };
   }
 
   async #visible(format?: Format): Promise<Archive> {
@@ -369,10 +363,11 @@ export class Service extends Server {
   }
 
   async #close(): Promise<void> {
+    const { usage, rules, signed } = this.#context;
     await this.compliance.close();
-    await this.#rules.close();
-    await this.#signed.close();
-    await this.#usage.close();
+    await rules.close();
+    await signed.close();
+    await usage.close();
     await this.#jobs.close();
     const archives = [this.#archive, this.#other];
     this.#archive = undefined;

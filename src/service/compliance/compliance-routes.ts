@@ -2,11 +2,9 @@ import { MINUTE } from '../../time.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
-import type { LiveResponse } from '../http/live-response.js';
-import { checkGzip, streamConnection } from '../http/live-response.js';
+import { checkGzip, type LiveResponse, streamConnection } from '../http/live-response.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
-import type { Compliance } from './compliance-events.js';
 import { type ComplianceEvent, PARTITIONS } from './generated-events.js';
 
 /** The documented path, and the one that older clients use. */
@@ -15,11 +13,6 @@ const PATTERNS = [
   '/stream/compliance/accounts/:account/publishers/:publisher/:label.json',
 ];
 
-interface ComplianceParts {
-  readonly context: ServiceContext;
-  readonly compliance: Compliance;
-}
-
 /**
  * The compliance stream. The order of checks:
  * 1. the credentials: 401;
@@ -27,10 +20,7 @@ interface ComplianceParts {
  * 3. the rate of connection requests, including failed ones: 429;
  * 4. gzip, then the partition: 406.
  */
-export function complianceRoutes(
-  context: ServiceContext,
-  compliance: Compliance,
-): readonly Route[] {
+export function complianceRoutes(context: ServiceContext): readonly Route[] {
   const { settings, quotas } = context;
   const { account, publisher, complianceLabel: label } = settings;
   const connects = [quotas.window('complianceConnectRate')];
@@ -39,13 +29,13 @@ export function complianceRoutes(
     checkAccess(incoming, settings, { account, publisher, label });
     checkRate(connects, connectionsExceeded);
     checkGzip(incoming);
-    return { context, compliance };
+    return context;
   });
 }
 
-const connect: Handler<ComplianceParts> = (incoming, { context, compliance }) => {
+const connect: Handler<ServiceContext> = (incoming, context) => {
   const { url } = incoming;
-  const { clock, faults, settings } = context;
+  const { clock, compliance, faults, settings } = context;
   const partition = requestedPartition(url.searchParams);
   const feed = async (live: LiveResponse, signal: AbortSignal) => {
     const send = (event: ComplianceEvent) => {

@@ -30,12 +30,12 @@ export const compliancePages: readonly ConsolePage[] = [
     section: 'compliance',
     isLive: true,
     async show({ parts, incoming: { url, signal } }) {
-      const { compliance, context } = parts;
+      const { context } = parts;
       const requested = url.searchParams.get('last') ?? '';
       const span = Object.hasOwn(SPANS, requested) ? (requested as keyof typeof SPANS) : '1h';
       const [words, ms] = SPANS[span];
       const now = context.clock.now();
-      const events = await compliance.within({ from: now - ms, to: now + 1 }, signal);
+      const events = await context.compliance.within({ from: now - ms, to: now + 1 }, signal);
       const { suffix, list } = listPage(url, events.toReversed(), {
         caption: newestFirst(events, 'event'),
         columns: COLUMNS,

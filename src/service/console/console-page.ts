@@ -1,12 +1,8 @@
-import type { Compliance } from '../compliance/compliance-events.js';
 import type { ServiceContext } from '../context.js';
 import type { FirstSearch } from '../first-search.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-endpoints.js';
-import type { ReplayLog } from '../replay/replay-log.js';
-import type { StreamRules } from '../replay/stream-rules.js';
-import type { UsageMeter } from '../usage/usage-meter.js';
 import { type HtmlValue, html } from './html/html.js';
 import type { Menu } from './html/page.js';
 import { csrfField, type Message, type MessageAt } from './html/page-parts.js';
@@ -15,17 +11,11 @@ import { csrfField, type Message, type MessageAt } from './html/page-parts.js';
 export interface ConsoleParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
-  readonly replays: ReplayLog;
-  readonly compliance: Compliance;
-  readonly usage: UsageMeter;
   addresses(): Addresses;
   /** A command that finds posts; undefined for an empty archive. */
   firstCommand(): Promise<string | undefined>;
   /** The search of that command. */
   firstSearch(): Promise<FirstSearch | undefined>;
-  readonly rules: StreamRules;
-  /** The number of replays that use the rules. */
-  ruleConnections(): number;
 }
 
 /** The entries of the menu. */

@@ -9,7 +9,6 @@ import {
   type RouteTable,
   routesOf,
 } from '../http/router.js';
-import type { OAuthProvider } from '../users/oauth-provider.js';
 import { compliancePages } from './compliance-pages.js';
 import { type ConsolePage, type ConsoleParts, menuOf } from './console-page.js';
 import { explorePages } from './explore-pages.js';
@@ -42,7 +41,6 @@ import { usagePages } from './usage-pages.js';
 import { userRoutes } from './user/user-routes.js';
 
 export interface PageParts extends Omit<ConsoleParts, 'addresses' | 'firstCommand'> {
-  readonly oauth: OAuthProvider;
   /** As the pages show them to a client that has used this origin. */
   addresses(origin?: string): Addresses;
   firstCommand(origin?: string): Promise<string | undefined>;
@@ -64,7 +62,7 @@ export function pageRoutes(parts: PageParts): readonly Route[] {
   const family = { endpoint: 'pages', errorBody: searchErrorBody } as const;
   return [
     ...routesOf(family, ASSETS, () => undefined),
-    ...userRoutes(parts.oauth, settings),
+    ...userRoutes(parts.context),
     ...routesOf({ ...family, errorPage, isLogged: true }, SIGN_INS, enter),
     ...routesOf({ ...family, errorPage }, CONSOLE, enter),
   ];

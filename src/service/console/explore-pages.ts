@@ -161,7 +161,7 @@ const COUNT_MS = 2_000;
 /** The counts of the window, in as many buckets as a chart shows. */
 async function chartOf(
   { tree, window, asOf }: SearchRequest<unknown>,
-  { context, compliance }: ConsoleParts,
+  { context }: ConsoleParts,
   signal: AbortSignal,
 ): Promise<Html> {
   const { from } = window;
@@ -184,6 +184,6 @@ async function chartOf(
   const sum = buckets.reduce((all, { count }) => all + count, 0);
   const total = countOf(sum, 'post');
   return html`<section class="card" aria-labelledby="counts"><h2 id="counts">${total}</h2>
-<p class="quiet">${windowOf({ from, to: reached })}${!compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${reached < to && `: counting the rest takes longer than ${COUNT_MS / 1000} s`}</p>
+<p class="quiet">${windowOf({ from, to: reached })}${!context.compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${reached < to && `: counting the rest takes longer than ${COUNT_MS / 1000} s`}</p>
 ${sum > 0 && barChart({ summary: `${total} over time`, bars })}</section>`;
 }

@@ -87,14 +87,15 @@ function applicationOf(key: string, secret: string): Html {
   return html`<code class="address">${key}</code><br><code class="address">${secret}</code>`;
 }
 
-function goingOn({ context, jobs, replays: log }: ConsoleParts): Html {
+function goingOn({ context, jobs }: ConsoleParts): Html {
   const quoted = jobs.jobs.list().filter(({ job }) => job.status === 'quoted').length;
   const faults = context.faults.list().length;
-  const replays = log.replays.filter(({ endedAt }) => endedAt === undefined).length;
+  const { replays: all } = context.replays;
+  const replays = all.filter(({ endedAt }) => endedAt === undefined).length;
   return html`<ul class="row">
 <li><a href="/console/jobs">${stateOf(quoted === 0 ? 'no job waits for you' : `${countOf(quoted, 'job')} to accept or reject`, quoted === 0 ? 'idle' : 'warn')}</a></li>
 <li><a href="/console/streams">${stateOf(`${countOf(replays, 'replay')} under way`, replays === 0 ? 'idle' : 'busy')}</a></li>
-<li><a href="/console/streams">${lastReplay(log.replays)}</a></li>
+<li><a href="/console/streams">${lastReplay(all)}</a></li>
 <li><a href="/console/faults">${stateOf(faults === 0 ? 'no faults planted' : `${countOf(faults, 'fault')} planted`, faults === 0 ? 'good' : 'warn')}</a></li>
 </ul>`;
 }

@@ -19,7 +19,7 @@ export const ruleTestPages: readonly ConsolePage[] = [
     pattern: RULE_TEST,
     section: 'explore',
     async show(visit) {
-      const { rules } = visit.parts;
+      const { rules } = visit.parts.context;
       await rules.open();
       const values = rules.all().slice(0, MAX_OFFERED);
       return shown(visit, {
@@ -106,11 +106,11 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
 }
 
 /** The post of a text. Fields are completed as those of exact posts are. */
-function activityOf(text: string, { context: { clock }, compliance }: ConsoleParts): Activity {
+function activityOf(text: string, { context }: ConsoleParts): Activity {
   const json = /^\s*[{[]/.test(text) ? text : JSON.stringify({ text: text.trim() });
   const [given] = readGiven(json);
   if (given?.kind === 'exact') return given.activity;
-  const [completed] = new Posts([], 'original', { clock, compliance }).add(json);
+  const [completed] = new Posts([], 'original', context).add(json);
   if (completed === undefined) throw new OptionError('post', 'There is no post');
   return completed;
 }

@@ -6,7 +6,6 @@ import { MINUTE, parseTimestamp, type Window } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { OpenStream } from '../http/open-stream.js';
 import { endingOf, type LoggedReplay, type ReplayEnd } from '../replay/replay-log.js';
-import { checkIdle } from '../replay/rules-routes.js';
 import type { StreamRule } from '../replay/stream-rules.js';
 import { commandList, emptyPage } from './command-list.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
@@ -48,14 +47,14 @@ export const streamPages: readonly ConsolePage[] = [
     section: 'streams',
     isLive: true,
     async show({ parts, incoming: { url } }) {
-      const { replays } = parts.replays;
-      const { streams } = parts.context;
-      await parts.rules.open();
+      const { streams, rules } = parts.context;
+      const { replays } = parts.context.replays;
+      await rules.open();
       const caption = newestFirst(replays, 'replay');
       const { suffix, list } = listPage(url, replays, { caption, columns: COLUMNS });
       return {
         title: `Streams${suffix}`,
-        lead: html`What flows now, and the replays since the service started. The stream has <a href="${STREAM_RULES}">${countOf(parts.rules.size, 'rule')}</a>.`,
+        lead: html`What flows now, and the replays since the service started. The stream has <a href="${STREAM_RULES}">${countOf(rules.size, 'rule')}</a>.`,
         body: html`<div class="stack" id="flows" data-live>${[...streams].map(flowCard)}${streams.size === 0 && html`<p class="card empty">Nothing is connected.</p>`}</div>
 <div id="replays" data-live>${
           replays.length === 0
@@ -165,8 +164,8 @@ async function shown(
   given?: URLSearchParams,
 ): Promise<PageContent> {
   const { parts, csrf, messageAt, incoming } = visit;
-  await parts.rules.open();
-  const rules = parts.rules.all().toReversed();
+  await parts.context.rules.open();
+  const rules = parts.context.rules.all().toReversed();
   const { suffix, list } = listPage(incoming.url, rules, {
     caption: `${countOf(rules.length, 'rule')}, newest first`,
     columns: [
@@ -197,10 +196,10 @@ async function change(
   visit: PageRequest,
   form: URLSearchParams,
 ): Promise<FormRedirect | PageContent> {
-  const { rules, ruleConnections } = visit.parts;
+  const { rules } = visit.parts.context;
   await rules.open();
   try {
-    checkIdle(ruleConnections());
+    rules.checkIdle();
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
     return said({ tone: 'bad', text: error.message });

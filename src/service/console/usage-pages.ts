@@ -24,17 +24,11 @@ export const usagePages: readonly ConsolePage[] = [
     pattern: '/console/usage',
     section: 'usage',
     async show({ parts }) {
-      const { context, usage } = parts;
+      const { context } = parts;
       const now = context.clock.now();
       const [months, days] = await Promise.all([
-        usageReport(context, usage, {
-          bucket: 'month',
-          from: monthsLater(startOfMonth(now), -11),
-        }),
-        usageReport(context, usage, {
-          bucket: 'day',
-          from: floorTo(DAY, now) - (DAYS - 1) * DAY,
-        }),
+        usageReport(context, { bucket: 'month', from: monthsLater(startOfMonth(now), -11) }),
+        usageReport(context, { bucket: 'day', from: floorTo(DAY, now) - (DAYS - 1) * DAY }),
       ]);
       const [publisher] = months.publishers;
       const { status } = months.account;

@@ -1,16 +1,14 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
-import type { Compliance } from '../compliance/compliance-events.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
-import type { LiveResponse } from '../http/live-response.js';
-import { checkGzip, streamConnection } from '../http/live-response.js';
+import { checkGzip, type LiveResponse, streamConnection } from '../http/live-response.js';
 import type { Faults } from '../http/planted-faults.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { readDate } from '../http/read-date.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
-import type { ReplayEnd, ReplayLog } from './replay-log.js';
+import type { ReplayEnd } from './replay-log.js';
 import {
   type PostStream,
   type ReplayFaults,
@@ -18,7 +16,6 @@ import {
   replay,
   replayedPosts,
 } from './send-replay.js';
-import type { StreamRules } from './stream-rules.js';
 
 type StreamType = PostStream | 'compliance';
 
@@ -32,14 +29,6 @@ const TYPES: Readonly<Record<string, StreamType>> = {
   compliance: 'compliance',
 };
 
-export interface ReplayParts {
-  readonly rules: StreamRules;
-  readonly compliance: Compliance;
-  /** One token for each open replay of `rulestream`. */
-  readonly connected: Set<object>;
-  readonly log: ReplayLog;
-}
-
 /**
  * Replay of all streams. The order of checks:
  * 1. the credentials: 401;
@@ -47,8 +36,8 @@ export interface ReplayParts {
  * 3. the rate of connection requests, including failed ones: 429;
  * 4. gzip, the dates, and for `rulestream` that there are rules: 406.
  */
-export function replayRoutes(context: ServiceContext, parts: ReplayParts): readonly Route[] {
-  const { settings, quotas } = context;
+export function replayRoutes(context: ServiceContext): readonly Route[] {
+  const { settings, quotas, rules } = context;
   const { account, publisher, streamLabel: label } = settings;
   const connects = [quotas.window('replayConnectRate')];
   const pattern = '/replay/:type/accounts/:account/publishers/:publisher/:label.json';
@@ -62,33 +51,33 @@ export function replayRoutes(context: ServiceContext, parts: ReplayParts): reado
     checkRate(connects, connectionsExceeded);
     checkGzip(incoming);
     const window = replayWindow(url.searchParams, context.clock.now(), settings.limits);
-    await parts.rules.open();
-    if (type === 'rulestream' && parts.rules.size === 0)
+    await rules.open();
+    if (type === 'rulestream' && rules.size === 0)
       throw new HttpProblem(
         406,
         'There are no rules for this stream. Add rules before connecting.',
       );
-    return { ...parts, context, type, window };
+    return { context, type, window };
   });
 }
 
 /** A replay whose request was accepted. */
-interface AcceptedReplay extends ReplayParts {
+interface AcceptedReplay {
   readonly context: ServiceContext;
   readonly type: StreamType;
   readonly window: Window;
 }
 
 const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
-  const { context, type, window, connected, log } = accepted;
-  const { settings, clock, usage } = context;
+  const { context, type, window } = accepted;
+  const { settings, clock, usage, rules } = context;
   const { url, signal } = incoming;
   const token = {};
-  if (type === 'rulestream') connected.add(token);
-  const release = () => connected.delete(token);
+  if (type === 'rulestream') rules.connected.add(token);
+  const release = () => rules.connected.delete(token);
   signal.addEventListener('abort', release);
   const feed = async (live: LiveResponse, stop: AbortSignal) => {
-    const logEnd = log.begin(type, window);
+    const logEnd = context.replays.begin(type, window);
     let end: ReplayEnd | undefined;
     try {
       end = await replay(live, source(accepted, stop), {
@@ -115,11 +104,12 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
 };
 
 async function* source(
-  { context, type, window, rules, compliance }: AcceptedReplay,
+  { context, type, window }: AcceptedReplay,
   signal: AbortSignal,
 ): ReplayItems {
+  const { archive, compliance, rules } = context;
   if (type === 'compliance') yield* compliance.replayed(window, signal);
-  else yield* replayedPosts(await context.archive(), window, type, rules.all(), signal);
+  else yield* replayedPosts(await archive(), window, type, rules.all(), signal);
 }
 
 function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayFaults {

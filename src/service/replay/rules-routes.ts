@@ -1,5 +1,4 @@
 import { parseExact } from '../../json/exact-json.js';
-import type { Clock } from '../clock.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
@@ -18,18 +17,14 @@ import {
   summaryText,
 } from '../http/rule-outcomes.js';
 import type { Limits } from '../http/service-limits.js';
-import type { MissingRule, RequestedRules, StreamRule, StreamRules } from './stream-rules.js';
+import type { MissingRule, RequestedRules, StreamRule } from './stream-rules.js';
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
 /** `rulestream` is a placeholder for the product's name, `powertrack`; `-replay` is optional. */
 const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack'];
 
-interface RuleParts {
-  readonly rules: StreamRules;
-  readonly clock: Clock;
+interface RuleParts extends Pick<ServiceContext, 'rules' | 'clock'> {
   readonly limits: Limits;
-  /** The number of open replays of the stream. */
-  connections(): number;
   /** Counts a request; `isChange` for one that adds, deletes or lists. */
   checkRates(isChange: boolean): void;
 }
@@ -41,14 +36,8 @@ interface RuleParts {
  * 3. `_method`: 400; the rate: 429;
  * 4. for add and delete, that no replay is connected: 406;
  * 5. the body: 413, 415, 400; the rules themselves: 422.
- *
- * @param connections The number of open replays of the stream.
  */
-export function rulesRoutes(
-  { settings, clock, quotas }: ServiceContext,
-  rules: StreamRules,
-  connections: () => number,
-): readonly Route[] {
+export function rulesRoutes({ settings, clock, quotas, rules }: ServiceContext): readonly Route[] {
   const { limits, account, publisher, streamLabel: label } = settings;
   const all = quotas.window('ruleReadRate');
   const changes = quotas.window('ruleChangeRate');
@@ -57,7 +46,7 @@ export function rulesRoutes(
   return routesOf({ endpoint: 'rules', errorBody: messageErrorBody }, TABLE, async incoming => {
     checkAccess(incoming, settings, { product: PRODUCTS, account, publisher, label });
     await rules.open();
-    return { rules, clock, limits, connections, checkRates };
+    return { rules, clock, limits, checkRates };
   });
 }
 
@@ -71,25 +60,24 @@ const list: Handler<RuleParts> = (_, { rules, clock, checkRates }) => {
   return { status: 200, body: rulesBody(rules.all(), clock.now()) };
 };
 
-const add: Handler<RuleParts> = async ({ request }, parts) => {
-  const { rules, clock, limits } = parts;
-  parts.checkRates(true);
-  checkIdle(parts.connections());
+const add: Handler<RuleParts> = async ({ request }, { rules, clock, limits, checkRates }) => {
+  checkRates(true);
+  rules.checkIdle();
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
   const invalid = rejected(await checkRules(requested, 'replay'));
   if (invalid !== undefined) return { status: 422, body: addedBody(invalid, clock.now()) };
   // Again, because a replay may have connected during the check.
-  checkIdle(parts.connections());
+  rules.checkIdle();
   return { status: 201, body: addedBody(await rules.add(requested), clock.now()) };
 };
 
-const remove: Handler<RuleParts> = async ({ request }, parts) => {
-  parts.checkRates(true);
-  checkIdle(parts.connections());
-  const requested = readDeletion(await readBody(request, parts.limits.ruleReadBytes));
-  checkIdle(parts.connections());
-  const { deleted, missing } = await parts.rules.delete(requested);
-  return { status: 200, body: deletedBody(deleted, missing, parts.clock.now()) };
+const remove: Handler<RuleParts> = async ({ request }, { rules, clock, limits, checkRates }) => {
+  checkRates(true);
+  rules.checkIdle();
+  const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
+  rules.checkIdle();
+  const { deleted, missing } = await rules.delete(requested);
+  return { status: 200, body: deletedBody(deleted, missing, clock.now()) };
 };
 
 const getMany: Handler<RuleParts> = async ({ request }, { rules, clock, limits, checkRates }) => {
@@ -125,17 +113,6 @@ const TABLE: RouteTable<RuleParts> = {
   [`${BASE}/validation.json`]: { POST: validate },
   [`${BASE}.json`]: { GET: list, POST: change, DELETE: remove },
 };
-
-/** Rules cannot change while a replay uses them. @throws HttpProblem 406 */
-export function checkIdle(count: number): void {
-  if (count === 0) return;
-  const active = count === 1 ? 'is 1 active connection' : `are ${count} active connections`;
-  throw new HttpProblem(
-    406,
-    'Rules cannot be added or deleted while a replay is connected to this stream. ' +
-      `There ${active}.`,
-  );
-}
 
 /** The body of an add or a validation: `{"rules":[{"value","tag"?}]}`. */
 function readRules(body: Uint8Array): readonly RequestedRule[] {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { ID_EPOCH } from '../archive/find-posts.js';
 import type { Clock } from '../clock.js';
+import { HttpProblem } from '../http/http-problem.js';
 import type { RequestedRule, RuleOutcome } from '../http/rule-outcomes.js';
 import { StoredMap } from '../stored-map.js';
 
@@ -24,6 +25,8 @@ export interface MissingRule {
 
 /** The rules of the replay stream: unique values, in order of creation. */
 export class StreamRules extends StoredMap<StreamRule, StoredRules> {
+  /** A token for each open replay of the rules. */
+  readonly connected = new Set<object>();
   readonly #clock: Clock;
   #lastId = MIN_ID;
 
@@ -32,6 +35,17 @@ export class StreamRules extends StoredMap<StreamRule, StoredRules> {
     const file = stateFolder && join(stateFolder, 'stream-rules', 'rules.json');
     super(file, 'the rules of the stream');
     this.#clock = clock;
+  }
+
+  /** Rules cannot change while a replay uses them. @throws HttpProblem 406 */
+  checkIdle(): void {
+    const { size } = this.connected;
+    if (size === 0) return;
+    const active = size === 1 ? 'is 1 active connection' : `are ${size} active connections`;
+    throw new HttpProblem(
+      406,
+      `Rules cannot be added or deleted while a replay is connected to this stream. There ${active}.`,
+    );
   }
 
   /** Adds valid rules. A rule whose value exists is left unchanged. */

@@ -1,7 +1,6 @@
 import { DAY, floorTo, formatTimestamp, type Window } from '../../time.js';
 import type { ServiceContext } from '../context.js';
-import { PRODUCT_NAMES, PRODUCTS, type ProductName } from '../products.js';
-import type { UsageMeter } from './usage-meter.js';
+import { PRODUCT_NAMES, PRODUCTS } from '../products.js';
 import {
   bucketsOf,
   monthsLater,
@@ -21,19 +20,18 @@ export interface UsageItem {
   readonly toDate: string;
 }
 
-export interface ProductUsage {
-  readonly name: ProductName;
-  readonly type: string;
-  readonly used: readonly UsageItem[];
-  readonly projected: UsageItem;
-  readonly thresholds?: readonly { readonly requests: number; readonly type: 'cap' }[];
-}
-
-export interface PublisherUsage {
+interface Usage {
   readonly name: string;
   readonly type: string;
   readonly used: readonly UsageItem[];
   readonly projected: UsageItem;
+}
+
+export interface ProductUsage extends Usage {
+  readonly thresholds?: readonly { readonly requests: number; readonly type: 'cap' }[];
+}
+
+export interface PublisherUsage extends Usage {
   readonly products: readonly ProductUsage[];
   readonly thresholds: readonly { readonly activities: number; readonly type: 'alert' | 'cap' }[];
 }
@@ -52,11 +50,10 @@ export interface UsageReport {
  *
  * @throws StorageError if the stored usage cannot be read.
  * @example
- * const report = await usageReport(context, meter, { bucket: 'day' });
+ * const report = await usageReport(context, { bucket: 'day' });
  */
 export async function usageReport(
-  { settings, clock }: Pick<ServiceContext, 'settings' | 'clock'>,
-  meter: UsageMeter,
+  { settings, clock, usage }: ServiceContext,
   query: UsageQuery = {},
 ): Promise<UsageReport> {
   const now = clock.now();
@@ -75,7 +72,7 @@ export async function usageReport(
   if (period.from < oldest) return { ...head, publishers: [] };
 
   const window = { from: Math.min(period.from, month.from), to: Math.max(period.to, month.to) };
-  const days = await meter.days(window);
+  const days = await usage.days(window);
   const active = PRODUCT_NAMES.filter(name =>
     days.some(({ day, product }) => product === name && isWithin(period, day)),
   );

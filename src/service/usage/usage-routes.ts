@@ -3,14 +3,8 @@ import { checkAccess } from '../http/check-access.js';
 import { messageErrorBody } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
-import type { UsageMeter } from './usage-meter.js';
 import { readUsageQuery } from './usage-period.js';
 import { usageReport } from './usage-report.js';
-
-interface UsageParts {
-  readonly context: ServiceContext;
-  readonly meter: UsageMeter;
-}
 
 /**
  * Usage. The order of checks:
@@ -19,16 +13,16 @@ interface UsageParts {
  * 3. the rate: 429;
  * 4. the parameters: 400.
  */
-export function usageRoutes(context: ServiceContext, meter: UsageMeter): readonly Route[] {
+export function usageRoutes(context: ServiceContext): readonly Route[] {
   const { settings, quotas } = context;
   const reports = [quotas.window('usageRate')];
   const family = { endpoint: 'usage', errorBody: messageErrorBody } as const;
   return routesOf(family, { '/accounts/:account/usage.json': { GET: report } }, incoming => {
     checkAccess(incoming, settings, { account: settings.account });
     checkRate(reports, rateExceeded('for usage'));
-    return { context, meter };
+    return context;
   });
 }
 
-const report: Handler<UsageParts> = async ({ url }, { context, meter }) =>
-  jsonResponse(200, await usageReport(context, meter, readUsageQuery(url.searchParams)));
+const report: Handler<ServiceContext> = async ({ url }, context) =>
+  jsonResponse(200, await usageReport(context, readUsageQuery(url.searchParams)));

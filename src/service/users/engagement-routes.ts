@@ -7,9 +7,7 @@ import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
 import { engagementsOf, engagementTotals } from './engagement-totals.js';
-import type { OAuthProvider } from './oauth-provider.js';
 import { readEngagementRequest } from './read-engagement-request.js';
-import type { SignedRequests } from './signed-requests.js';
 
 const MAX_BODY_BYTES = 256 * 1024;
 
@@ -23,30 +21,25 @@ const MAX_BODY_BYTES = 256 * 1024;
  *    so is every post if the user has revoked the token. If any post is left, the response is 200 with
  *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400.
  */
-export function engagementRoutes(
-  context: ServiceContext,
-  provider: OAuthProvider,
-  signed: SignedRequests,
-): readonly Route[] {
+export function engagementRoutes(context: ServiceContext): readonly Route[] {
   const rate = context.quotas.window('engagementRate');
   const family = { endpoint: 'engagement', errorBody: errorsErrorBody } as const;
   return routesOf(family, { '/insights/engagement/totals': { POST: totals } }, async () => {
-    await signed.open();
-    return { context, provider, signed, rate };
+    await context.signed.open();
+    return { context, rate };
   });
 }
 
 interface EngagementParts {
   readonly context: ServiceContext;
-  readonly provider: OAuthProvider;
-  readonly signed: SignedRequests;
   readonly rate: RateWindow;
 }
 
-const totals: Handler<EngagementParts> = async (incoming, { context, provider, signed, rate }) => {
+const totals: Handler<EngagementParts> = async (incoming, { context, rate }) => {
+  const { oauth, signed } = context;
   const { application, token, body } = await signed.check(incoming, {
     maxBodyBytes: MAX_BODY_BYTES,
-    tokenSecret: (token, of) => provider.grantWith(token, of)?.secret,
+    tokenSecret: (token, of) => oauth.grantWith(token, of)?.secret,
     tokenUnknown: 'Access token not found',
   });
   if (!application.approved) throw new HttpProblem(403, 'Your application id is not authorized.');
@@ -54,7 +47,7 @@ const totals: Handler<EngagementParts> = async (incoming, { context, provider, s
   if (!/^application\/json *(;|$)/i.test(incoming.request.headers['content-type'] ?? ''))
     throw new HttpProblem(415, 'Unsupported Media Type: the Content-Type must be application/json');
   const request = readEngagementRequest(body, context.settings.limits);
-  const grant = provider.grantWith(String(token), application);
+  const grant = oauth.grantWith(String(token), application);
   const userId = grant?.revoked ? undefined : grant?.user.id;
   const { posts, ...rest } = await lookUp(request.ids, userId, context, incoming.signal);
   const headers = perMinute(rate);

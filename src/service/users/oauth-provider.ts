@@ -1,20 +1,20 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import type { Archive } from '../archive/archive.js';
 import { findAuthor, newestPost } from '../archive/find-posts.js';
 import type { Clock } from '../clock.js';
-import type { ServiceContext } from '../context.js';
 import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { checkRate, type RateWindow, rateExceeded } from '../http/quotas.js';
-import type { Application } from './applications.js';
+import { checkRate, type Quotas, type RateWindow, rateExceeded } from '../http/quotas.js';
+import type { Settings } from '../service-options.js';
 import {
+  type Application,
   isRegistered,
   OUT_OF_BAND,
   type RegisteredApplication,
   registeredApplications,
   withQuery,
 } from './applications.js';
-import type { Grant } from './grants.js';
-import { Grants, type User } from './grants.js';
+import { type Grant, Grants, type User } from './grants.js';
 
 /** A sign-in that waits for the user's decision. */
 export interface PendingSignIn {
@@ -36,7 +36,12 @@ export interface UserGrant {
   readonly grantedAt: number;
 }
 
-type ProviderContext = Pick<ServiceContext, 'settings' | 'clock' | 'quotas' | 'archive'>;
+interface ProviderContext {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly quotas: Quotas;
+  archive(): Promise<Archive>;
+}
 
 /**
  * The applications, the users, who are the authors of the archive, and the grants of users to

@@ -2,14 +2,10 @@ import type { ServiceContext } from '../context.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
 import { type Handler, type HttpResponse, type Route, routesOf } from '../http/router.js';
-import type { OAuthProvider } from './oauth-provider.js';
-import type { SignedRequests } from './signed-requests.js';
 
 const MAX_BODY_BYTES = 16 * 1024;
 
-interface SignInParts {
-  readonly provider: OAuthProvider;
-  readonly signed: SignedRequests;
+interface SignInParts extends Pick<ServiceContext, 'oauth' | 'signed'> {
   readonly requestTokens: RateWindow;
   readonly accessTokens: RateWindow;
 }
@@ -21,11 +17,7 @@ interface SignInParts {
  * 3. the parameters of the step: 400;
  * 4. the callback: 403; the verifier: 401.
  */
-export function oauthRoutes(
-  { quotas }: ServiceContext,
-  provider: OAuthProvider,
-  signed: SignedRequests,
-): readonly Route[] {
+export function oauthRoutes({ quotas, oauth, signed }: ServiceContext): readonly Route[] {
   const requestTokens = quotas.window('requestTokenRate');
   const accessTokens = quotas.window('accessTokenRate');
   const table = {
@@ -34,18 +26,18 @@ export function oauthRoutes(
   };
   return routesOf({ endpoint: 'oauth', errorBody: errorsErrorBody }, table, async () => {
     await signed.open();
-    return { provider, signed, requestTokens, accessTokens };
+    return { oauth, signed, requestTokens, accessTokens };
   });
 }
 
 const requestToken: Handler<SignInParts> = async (incoming, parts) => {
-  const { provider, signed, requestTokens } = parts;
+  const { oauth, signed, requestTokens } = parts;
   const { application, parameters } = await signed.check(incoming, {
     maxBodyBytes: MAX_BODY_BYTES,
   });
   checkRate([requestTokens], requestsExceeded);
   const callback = required('oauth_callback', parameters);
-  const { token, secret } = provider.issue(application, callback);
+  const { token, secret } = oauth.issue(application, callback);
   return formAnswer({
     oauth_token: token,
     oauth_token_secret: secret,
@@ -54,15 +46,15 @@ const requestToken: Handler<SignInParts> = async (incoming, parts) => {
 };
 
 const accessToken: Handler<SignInParts> = async (incoming, parts) => {
-  const { provider, signed, accessTokens } = parts;
+  const { oauth, signed, accessTokens } = parts;
   const { token = '', parameters } = await signed.check(incoming, {
     maxBodyBytes: MAX_BODY_BYTES,
-    tokenSecret: (token, application) => provider.requestSecret(token, application),
+    tokenSecret: (token, application) => oauth.requestSecret(token, application),
     tokenUnknown: 'Request token not found',
   });
   checkRate([accessTokens], requestsExceeded);
   const verifier = required('oauth_verifier', parameters);
-  const { user, ...grant } = provider.exchange(token, verifier);
+  const { user, ...grant } = oauth.exchange(token, verifier);
   return formAnswer({
     oauth_token: grant.token,
     oauth_token_secret: grant.secret,

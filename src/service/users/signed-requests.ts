@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { SECOND } from '../../time.js';
 import type { Clock } from '../clock.js';
-import type { ServiceContext } from '../context.js';
 import { isSameSecret, originOf } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { readBody } from '../http/request-body.js';
 import type { RequestContext } from '../http/router.js';
+import type { Settings } from '../service-options.js';
 import type { Application } from './applications.js';
 import { NonceFile, Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
@@ -48,7 +48,7 @@ const REQUIRED = [
  * 8. the nonce, which only a request with a valid signature uses up.
  */
 export class SignedRequests {
-  readonly #settings: ServiceContext['settings'];
+  readonly #settings: Settings;
   readonly #provider: OAuthProvider;
   readonly #clock: Clock;
   readonly #withinMs: number;
@@ -56,7 +56,7 @@ export class SignedRequests {
   readonly #file: NonceFile;
   #opened: Promise<void> | undefined;
 
-  constructor(provider: OAuthProvider, { clock, settings }: ServiceContext) {
+  constructor(provider: OAuthProvider, clock: Clock, settings: Settings) {
     this.#settings = settings;
     this.#provider = provider;
     this.#clock = clock;

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { ServiceContext } from '../../context.js';
 import { checkHost } from '../../http/check-access.js';
 import { errorsErrorBody, HttpProblem } from '../../http/http-problem.js';
 import {
@@ -9,7 +10,6 @@ import {
   type RouteTable,
   routesOf,
 } from '../../http/router.js';
-import type { Settings } from '../../service-options.js';
 import type { User } from '../../users/grants.js';
 import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js';
 import { html, isolated } from '../html/html.js';
@@ -38,10 +38,7 @@ interface UserParts {
  * The pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and their grants.
  * `authenticate` skips the question if the application already has a grant; `authorize` always asks.
  */
-export function userRoutes(
-  oauth: OAuthProvider,
-  settings: Pick<Settings, 'token'>,
-): readonly Route[] {
+export function userRoutes({ oauth, settings }: ServiceContext): readonly Route[] {
   const sessions = new Sessions<User>('millrace-user', '/oauth');
   const family = {
     endpoint: 'oauth',
