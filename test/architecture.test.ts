@@ -138,7 +138,13 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-options', 'service/posts/read-given'],
   ],
-  'service/context': [...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
+  // Types alone: what the service has made of its families, for the handlers of all of them.
+  'service/context': [
+    ...[...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
+    ...['service/compliance/compliance-events', 'service/posts/posts', 'service/usage/usage-meter'],
+    ...['service/replay/replay-log', 'service/replay/stream-rules'],
+    ...['service/users/oauth-provider', 'service/users/signed-requests'],
+  ],
   'service/http': SERVICE_BASE,
   'service/archive': SERVICE_BASE,
   // Compliance events hide posts.

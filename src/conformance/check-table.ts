@@ -185,12 +185,17 @@ function hourBeforeUnlessDated({ now }: CheckInput, parameters: Parameters): Par
     : hourBefore(now, parameters);
 }
 
-/** The two refusals that all endpoints with HTTP Basic share. */
-function unauthorized(name: string, endpoint: Check['endpoint'], rest?: string): readonly Check[] {
-  const rule = 'Without the email and password of a console login, a request is 401.';
-  const check = { endpoint, rule, status: 401, expects: [...ERROR_BODY, ASKS_FOR_BASIC] } as const;
-  const path = rest === undefined ? {} : { rest };
-  return [{ ...check, ...path, name: `${name} without login`, login: 'none' }];
+/** The refusal that all endpoints with HTTP Basic share. */
+function unauthorized(name: string, endpoint: Check['endpoint'], rest = ''): Check {
+  return {
+    name: `${name} without login`,
+    endpoint,
+    rule: 'Without the email and password of a console login, a request is 401.',
+    login: 'none',
+    rest,
+    status: 401,
+    expects: [...ERROR_BODY, ASKS_FOR_BASIC],
+  };
 }
 
 /**
@@ -199,7 +204,7 @@ function unauthorized(name: string, endpoint: Check['endpoint'], rest?: string):
  */
 export const CHECKS: readonly Check[] = [
   // Search: login
-  ...unauthorized('search', 'posts'),
+  unauthorized('search', 'posts'),
   {
     name: 'search with a wrong password',
     endpoint: 'posts',
@@ -348,7 +353,7 @@ export const CHECKS: readonly Check[] = [
     status: 404,
   },
   // Counts
-  ...unauthorized('counts', 'counts'),
+  unauthorized('counts', 'counts'),
   {
     name: 'counts by hour',
     endpoint: 'counts',
@@ -412,7 +417,7 @@ export const CHECKS: readonly Check[] = [
     expects: [buckets('day'), TOTALS, ...SPANS_31_DAYS],
   },
   // Jobs
-  ...unauthorized('the list of jobs', 'jobs', '.json'),
+  unauthorized('the list of jobs', 'jobs', '.json'),
   {
     name: 'the list of jobs',
     endpoint: 'jobs',
@@ -434,7 +439,7 @@ export const CHECKS: readonly Check[] = [
     status: 404,
   },
   // Rules of the replay stream
-  ...unauthorized('the list of rules', 'rules', '.json'),
+  unauthorized('the list of rules', 'rules', '.json'),
   {
     name: 'the list of rules',
     endpoint: 'rules',
@@ -472,7 +477,7 @@ export const CHECKS: readonly Check[] = [
     expects: [...ERROR_BODY, message(/rule_ids/, 'a text with rule_ids')],
   },
   // Streams, of which none is opened
-  ...unauthorized('a replay', 'replay'),
+  unauthorized('a replay', 'replay'),
   {
     name: 'a replay without gzip',
     endpoint: 'replay',
@@ -496,7 +501,7 @@ export const CHECKS: readonly Check[] = [
     status: 406,
     expects: [...ERROR_BODY, message(/toDate/, 'a text with toDate')],
   },
-  ...unauthorized('the compliance stream', 'compliance'),
+  unauthorized('the compliance stream', 'compliance'),
   {
     name: 'the compliance stream without gzip',
     endpoint: 'compliance',
@@ -507,7 +512,7 @@ export const CHECKS: readonly Check[] = [
     expects: ERROR_BODY,
   },
   // Usage
-  ...unauthorized('usage', 'usage'),
+  unauthorized('usage', 'usage'),
   {
     name: 'usage',
     endpoint: 'usage',

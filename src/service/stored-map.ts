@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import pLimit from 'p-limit';
-import { isNodeError } from '../errors.js';
+import { nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
@@ -107,9 +106,9 @@ export abstract class StoredMap<Value, Kept> {
   async #load(): Promise<void> {
     if (this.#file === undefined) return;
     try {
-      this.set(this.restore(JSON.parse(await readFile(this.#file, 'utf8')) as Kept));
+      const text = await readIfThere(nodeFileSystem, this.#file);
+      if (text !== undefined) this.set(this.restore(JSON.parse(text) as Kept));
     } catch (cause) {
-      if (isNodeError(cause, 'ENOENT')) return;
       throw anyStorageError(`read ${this.#what} from`, this.#file, cause, {
         otherwise: 'Remove it if it is damaged',
       });

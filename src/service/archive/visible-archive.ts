@@ -4,7 +4,6 @@ import type {
   Archive,
   ArchivedPost,
   ArchiveQuery,
-  CountsOptions,
   CountsResult,
   ScannedSegment,
   ScanOptions,
@@ -59,25 +58,16 @@ export class VisibleArchive implements Archive {
     const visible: ArchivedPost[] = [];
     let cursor = after;
     for (;;) {
-      const missing = limit - visible.length;
-      const { posts, more } = await this.#archive.search(rule, window, {
-        limit: missing,
-        after: cursor,
-        signal,
-      });
+      const missing = { limit: limit - visible.length, after: cursor, signal };
+      const { posts, more } = await this.#archive.search(rule, window, missing);
       visible.push(...this.#visible(posts, asOf));
       if (!more || visible.length === limit) return { posts: visible, more };
       cursor = posts.at(-1);
     }
   }
 
-  counts(
-    rule: ArchiveQuery,
-    window: Window,
-    bucketMs: number,
-    options?: CountsOptions,
-  ): Promise<CountsResult> {
-    return this.#archive.counts(rule, window, bucketMs, options);
+  counts(...asked: Parameters<Archive['counts']>): Promise<CountsResult> {
+    return this.#archive.counts(...asked);
   }
 
   async *scan(window: Window, options?: ScanOptions): AsyncGenerator<ScannedSegment> {

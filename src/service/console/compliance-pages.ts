@@ -5,15 +5,7 @@ import { commandList } from './command-list.js';
 import type { ConsolePage } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { breakable, choices } from './html/page-parts.js';
-import {
-  besideColumn,
-  type Column,
-  column,
-  headerColumn,
-  listPage,
-  newestFirst,
-  withParameters,
-} from './html/table.js';
+import { type Column, column, listPage, newestFirst, withParameters } from './html/table.js';
 import { compactInstant } from './html/units.js';
 
 const SPANS = {
@@ -58,15 +50,15 @@ ${events.length === 0 ? none(words, context.settings.complianceRate === 0) : lis
 ];
 
 const COLUMNS: readonly Column<ComplianceEvent>[] = [
-  headerColumn(
+  column.header(
     'Kind',
     ({ json, partition }) =>
       html`<span class="word">${shortened(subjectOf(json).kind)}</span> <span class="second">partition ${partition}</span>`,
   ),
-  column('Post', ({ json }) => idShown(subjectOf(json).post), 'post'),
-  column('User', ({ json }) => idShown(subjectOf(json).user), 'user'),
-  besideColumn('When', ({ at }) => compactInstant(at)),
-  column(
+  column.text('Post', ({ json }) => idShown(subjectOf(json).post), 'post'),
+  column.text('User', ({ json }) => idShown(subjectOf(json).user), 'user'),
+  column.beside('When', ({ at }) => compactInstant(at)),
+  column.text(
     'Message',
     ({ json }) =>
       html`<details><summary>JSON</summary><code class="long">${breakable(json)}</code></details>`,

@@ -14,7 +14,7 @@ import type { ConsolePage, ConsoleParts } from './console-page.js';
 import { curlOf, nodeCommand, pathOf } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html } from './html/html.js';
-import { choices, command, messageBox } from './html/page-parts.js';
+import { choices, command, messageBox, options } from './html/page-parts.js';
 import { withParameters } from './html/table.js';
 import { countOf, instantText, windowOf } from './html/units.js';
 import { postView } from './post-view.js';
@@ -92,9 +92,7 @@ function queryForm({ product, query, from, to }: Asked): Html {
     html`<div class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="datetime-local" value="${value}"><span class="hint">${hint}</span></div>`;
   return html`<form action="${EXPLORE}" data-check>
 <div class="field"><label for="query">Query</label><textarea id="query" name="query" rows="2" spellcheck="false" autocapitalize="none" aria-describedby="problems" required>${query}</textarea></div>
-<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${SEARCH_PRODUCTS.map(
-    name => html`<option${name === product && html` selected`}>${name}</option>`,
-  )}</select></div>
+<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${options(SEARCH_PRODUCTS, product)}</select></div>
 ${date('from', 'From', from, 'in UTC; by default 30 days before the end')}${date('to', 'To', to, 'in UTC; by default now')}</div>
 <div class="row"><button class="main">Search</button></div></form>`;
 }

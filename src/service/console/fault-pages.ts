@@ -6,8 +6,8 @@ import { HttpProblem } from '../http/http-problem.js';
 import { type ClockProblem, clockForms } from './clock-forms.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
-import { choices, csrfField, messageBox } from './html/page-parts.js';
-import { type Column, column, headerColumn, listPage, newestFirst } from './html/table.js';
+import { choices, csrfField, messageBox, options } from './html/page-parts.js';
+import { type Column, column, listPage, newestFirst } from './html/table.js';
 import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
 
 const HERE = '/console/faults';
@@ -154,13 +154,13 @@ const rowId = (id: number): string => `fault-${id}`;
 /** @param csrf Undefined where faults are only shown. */
 function faultColumns(csrf: string | undefined): readonly Column<PlantedFault>[] {
   return [
-    headerColumn('Kind', ({ kind }) => html`<span class="word">${kind}</span>`),
-    column('Hits', fault => html`<span class="word">${hitsOf(fault)}</span>`, ''),
-    column('Where', whereOf, 'on'),
-    column('What', whatOf, ''),
+    column.header('Kind', ({ kind }) => html`<span class="word">${kind}</span>`),
+    column.text('Hits', fault => html`<span class="word">${hitsOf(fault)}</span>`, ''),
+    column.text('Where', whereOf, 'on'),
+    column.text('What', whatOf, ''),
     ...(csrf === undefined
       ? []
-      : [column<PlantedFault>('Change', ({ id }) => clearForm(csrf, id), '')]),
+      : [column.text<PlantedFault>('Change', ({ id }) => clearForm(csrf, id), '')]),
   ];
 }
 
@@ -269,9 +269,7 @@ function controlOf(
   isRequired: boolean,
 ): Html {
   if (input.kind === 'choice')
-    return html`<select${common}>${!isRequired && html`<option value="">any or usual</option>`}${input.values.map(
-      one => html`<option${one === value && html` selected`}>${one}</option>`,
-    )}</select>`;
+    return html`<select${common}>${!isRequired && html`<option value="">any or usual</option>`}${options(input.values, value)}</select>`;
   if (input.kind === 'number') {
     const { min, max } = input;
     return html`<input type="number" step="1"${common} value="${value}"${min !== undefined && html` min="${min}"`}${

@@ -11,15 +11,7 @@ import { commandList, emptyPage } from './command-list.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
 import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
-import {
-  type Column,
-  column,
-  headerColumn,
-  listPage,
-  newestFirst,
-  numberColumn,
-  pageOf,
-} from './html/table.js';
+import { type Column, column, listPage, newestFirst, pageOf } from './html/table.js';
 import {
   countOf,
   durationOf,
@@ -97,13 +89,13 @@ function filesCard({ job, files }: JobRunner, url: URL): Html {
   const { list } = listPage(url, files, {
     caption: countOf(files.length, 'file'),
     columns: [
-      headerColumn(
+      column.header(
         'Ten minutes from',
         ({ segment }) =>
           html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}/${formatTimestamp(segment)}">${minuteOf(segment)}</a>`,
       ),
-      numberColumn('Posts', ({ posts }) => numberOf(posts)),
-      numberColumn('Size', ({ bytes }) => sizeOf(bytes)),
+      column.number('Posts', ({ posts }) => numberOf(posts)),
+      column.number('Size', ({ bytes }) => sizeOf(bytes)),
     ],
     parameter: 'files',
   });
@@ -198,16 +190,16 @@ const TONES: Readonly<Record<JobStatus, Tone>> = {
 /** @param page The address of the list, to which its forms go. */
 function jobColumns(csrf: string, page: string): readonly Column<JobRunner>[] {
   return [
-    headerColumn(
+    column.header(
       'Job',
       ({
         job,
       }) => html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>
 <small>${windowOf(job)}, ${countOf(job.rules.length, 'rule')}</small>`,
     ),
-    column('State', progressOf, ''),
-    column('Result', resultOf, ''),
-    column(
+    column.text('State', progressOf, ''),
+    column.text('Result', resultOf, ''),
+    column.text(
       'Decision',
       ({ job: { status, uuid, title } }) =>
         status === 'quoted' &&

@@ -9,17 +9,7 @@ import type { ConsolePage } from './console-page.js';
 import { curlOf } from './endpoint-list.js';
 import { type Html, html } from './html/html.js';
 import { breakable, choices, command, stateOf } from './html/page-parts.js';
-import {
-  besideColumn,
-  type Column,
-  column,
-  headerColumn,
-  listPage,
-  newestFirst,
-  numberColumn,
-  table,
-  withParameters,
-} from './html/table.js';
+import { type Column, column, listPage, newestFirst, table, withParameters } from './html/table.js';
 import { compactInstant, durationOf, numberOf, sizeOf } from './html/units.js';
 import { jsonView } from './post-view.js';
 
@@ -83,8 +73,8 @@ ${
 ];
 
 const QUOTA_COLUMNS: readonly Column<Quota>[] = [
-  headerColumn('What', ({ label }) => label),
-  besideColumn(
+  column.header('What', ({ label }) => label),
+  column.beside(
     'Left',
     ({ left, rate }) =>
       html`<meter min="0" max="${rate.requests}" low="${rate.requests * 0.25}" optimum="${rate.requests}" value="${left}" aria-hidden="true"></meter> ${numberOf(left)} of ${rateOf(rate)}`,
@@ -92,16 +82,16 @@ const QUOTA_COLUMNS: readonly Column<Quota>[] = [
 ];
 
 const LOG_COLUMNS: readonly Column<LoggedRequest>[] = [
-  headerColumn(
+  column.header(
     'Request',
     request =>
       html`<span class="method">${request.method}</span> <code>${breakable(shownAddress(request.address))}</code>${queryOf(request) && html`<small><bdi>${queryOf(request)}</bdi></small>`}`,
   ),
-  column('Answer', answerOf, ''),
-  numberColumn('Posts', ({ posts }) => posts !== undefined && numberOf(posts)),
-  numberColumn('Size', ({ bytes }) => bytes !== undefined && sizeOf(bytes), ''),
-  column('When', ({ at }) => compactInstant(at), ''),
-  numberColumn('Took', ({ durationMs }) => durationMs !== undefined && durationOf(durationMs), ''),
+  column.text('Answer', answerOf, ''),
+  column.number('Posts', ({ posts }) => posts !== undefined && numberOf(posts)),
+  column.number('Size', ({ bytes }) => bytes !== undefined && sizeOf(bytes), ''),
+  column.text('When', ({ at }) => compactInstant(at), ''),
+  column.number('Took', ({ durationMs }) => durationMs !== undefined && durationOf(durationMs), ''),
 ];
 
 /** The rule of a search, where it cannot be read in the address. */

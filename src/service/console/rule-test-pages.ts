@@ -8,7 +8,7 @@ import { readGiven } from '../posts/read-given.js';
 import type { ConsolePage, ConsoleParts, PageContent, PageRequest } from './console-page.js';
 import { RULE_TEST, tabs } from './explore-pages.js';
 import { type Html, html } from './html/html.js';
-import { csrfField, messageBox, stateOf } from './html/page-parts.js';
+import { csrfField, messageBox, options, stateOf } from './html/page-parts.js';
 import { countOf } from './html/units.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
@@ -67,9 +67,7 @@ function shown(
     body: html`${tabs(RULE_TEST)}<section class="card" aria-label="Test"><form method="post" action="${RULE_TEST}">${csrfField(csrf)}
 ${area('post', 'Post', post, 'Its JSON in either format, some fields of one, or only its text', problem)}
 ${area('rules', 'Rules', rules, 'One a line')}
-<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${RULE_PRODUCTS.map(
-      name => html`<option${name === product && html` selected`}>${name}</option>`,
-    )}</select></div></div>
+<div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${options(RULE_PRODUCTS, product)}</select></div></div>
 <div class="row"><button class="main">Test</button></div></form></section>${result}`,
   };
 }

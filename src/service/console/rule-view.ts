@@ -2,7 +2,7 @@ import { applySuggestions } from '../../rules/language/apply-suggestions.js';
 import type { Problem } from '../../rules/language/problem.js';
 import { renderProblem } from '../../rules/language/render-problem.js';
 import { type Html, html, isolated } from './html/html.js';
-import { type Column, column, headerColumn } from './html/table.js';
+import { type Column, column } from './html/table.js';
 
 /**
  * The problems of a rule, each with a caret below it.
@@ -42,7 +42,7 @@ export const RULE_COLUMNS: readonly Column<{
   readonly tag: string | null;
   readonly id: bigint | string;
 }>[] = [
-  headerColumn('Rule', ({ value }) => html`<code class="long">${isolated(value)}</code>`),
-  column('Tag', ({ tag }) => tag !== null && html`<span class="word">${isolated(tag)}</span>`),
-  column('Id', ({ id }) => html`<code class="word">${id}</code>`),
+  column.header('Rule', ({ value }) => html`<code class="long">${isolated(value)}</code>`),
+  column.text('Tag', ({ tag }) => tag !== null && html`<span class="word">${isolated(tag)}</span>`),
+  column.text('Id', ({ id }) => html`<code class="word">${id}</code>`),
 ];

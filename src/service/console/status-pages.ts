@@ -6,7 +6,7 @@ import type { ConsolePage } from './console-page.js';
 import { whatOf } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
 import { stateOf, type Tone } from './html/page-parts.js';
-import { besideColumn, type Column, column, headerColumn, table } from './html/table.js';
+import { type Column, column, table } from './html/table.js';
 import { countOf } from './html/units.js';
 
 const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
@@ -60,9 +60,9 @@ interface FamilyState {
 }
 
 const COLUMNS: readonly Column<FamilyState>[] = [
-  headerColumn('Family', ({ name }) => name),
-  besideColumn('State', ({ planted }) => stateOfFamily(planted)),
-  column('Planted faults', ({ planted }) => planted.map(faultLine), ''),
+  column.header('Family', ({ name }) => name),
+  column.beside('State', ({ planted }) => stateOfFamily(planted)),
+  column.text('Planted faults', ({ planted }) => planted.map(faultLine), ''),
 ];
 
 /** The families that a fault names, by itself or by its kind; undefined if it can affect any request. */

@@ -18,14 +18,7 @@ import {
   stateOf,
   type Tone,
 } from './html/page-parts.js';
-import {
-  type Column,
-  column,
-  headerColumn,
-  listPage,
-  newestFirst,
-  numberColumn,
-} from './html/table.js';
+import { type Column, column, listPage, newestFirst } from './html/table.js';
 import {
   compactInstant,
   countOf,
@@ -101,18 +94,18 @@ function lineOf(message: Uint8Array): Html {
 }
 
 const COLUMNS: readonly Column<LoggedReplay>[] = [
-  headerColumn(
+  column.header(
     'Replay',
     ({ streamType, window }) => html`${streamType} <small>${windowOf(window)}</small>`,
   ),
-  column(
+  column.text(
     'Last message',
     replay => html`${stateOf(...outcomeOf(replay))}${replay.end && missingOf(replay.end)}`,
     '',
   ),
-  numberColumn('Activities', ({ end }) => end && numberOf(end.activityCount)),
-  column('Started', ({ startedAt }) => compactInstant(startedAt), ''),
-  numberColumn(
+  column.number('Activities', ({ end }) => end && numberOf(end.activityCount)),
+  column.text('Started', ({ startedAt }) => compactInstant(startedAt), ''),
+  column.number(
     'Took',
     ({ startedAt, endedAt }) => endedAt !== undefined && durationOf(endedAt - startedAt),
     'took',
@@ -170,7 +163,7 @@ async function shown(
     caption: `${countOf(rules.length, 'rule')}, newest first`,
     columns: [
       ...RULE_COLUMNS,
-      column<StreamRule>(
+      column.text<StreamRule>(
         'Change',
         ({ id, value }) =>
           html`<form method="post" action="${STREAM_RULES}">${csrfField(csrf)}<input type="hidden" name="id" value="${id}"><button class="plain" name="action" value="delete">Delete<span class="unseen"> ${value}</span></button></form>`,

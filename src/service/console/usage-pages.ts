@@ -11,7 +11,7 @@ import type { ConsolePage } from './console-page.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { facts, stateOf } from './html/page-parts.js';
-import { type Column, headerColumn, numberColumn, table } from './html/table.js';
+import { type Column, column, table } from './html/table.js';
 import { countOf, numberOf } from './html/units.js';
 
 const DAYS = 31;
@@ -109,18 +109,18 @@ function numbersOf(label: string, used: readonly UsageItem[], length: number): H
   return html`<details><summary>The numbers<span class="unseen"> by ${label.toLowerCase()}</span></summary>${table(
     `Activities, newest first`,
     [
-      headerColumn<UsageItem>(label, ({ fromDate }) => dayName(fromDate, length)),
-      numberColumn<UsageItem>('Used', ({ activities }) => numberOf(activities)),
+      column.header<UsageItem>(label, ({ fromDate }) => dayName(fromDate, length)),
+      column.number<UsageItem>('Used', ({ activities }) => numberOf(activities)),
     ],
     used.toReversed(),
   )}</details>`;
 }
 
 const PRODUCT_COLUMNS: readonly Column<ProductUsage>[] = [
-  headerColumn('Product', ({ name }) => name),
-  numberColumn('Activities', ({ used }) => numberOf(used.at(-1)?.activities ?? 0)),
-  numberColumn('Projected', ({ projected }) => numberOf(projected.activities)),
-  numberColumn('Requests', requestsOf),
+  column.header('Product', ({ name }) => name),
+  column.number('Activities', ({ used }) => numberOf(used.at(-1)?.activities ?? 0)),
+  column.number('Projected', ({ projected }) => numberOf(projected.activities)),
+  column.number('Requests', requestsOf),
 ];
 
 function requestsOf({ used, projected, thresholds = [] }: ProductUsage): string | undefined {

@@ -28,63 +28,61 @@ type FieldInput =
   | { readonly kind: 'text' | 'minutes' | 'check' }
   | { readonly kind: 'choice'; readonly values: readonly string[] };
 
+/** An option as a field of a form. */
+const field = <Described extends object>(
+  described: Described,
+  input: FieldInput,
+  hint?: string,
+) => ({
+  ...described,
+  input,
+  hint,
+});
+
 interface Bounds {
   readonly min?: number;
   readonly max?: number;
   readonly hint?: string;
 }
 
-const number = (label: string, { min = 0, max, hint }: Bounds = {}) => ({
-  ...whole(label, max === undefined ? { min } : { min, max }),
-  input: { kind: 'number' as const, min, ...(max === undefined ? {} : { max }) },
-  hint,
-});
-const difference = (label: string) => ({
-  ...whole(label, { min: Number.MIN_SAFE_INTEGER }),
-  input: { kind: 'number' as const },
-});
-const duration = (label: string, hint?: string) => ({
-  ...milliseconds(label, { min: 0 }),
-  input: { kind: 'number' as const, min: 0 },
-  hint,
-});
-const words = (label: string, hint?: string) => ({
-  ...text(label),
-  input: { kind: 'text' as const },
-  hint,
-});
-const choice = <const T extends string>(label: string, values: readonly T[]) => ({
-  ...oneOf<T>(label, values),
-  input: { kind: 'choice' as const, values },
-});
-
-const check = (label: string) => ({ ...flag(label), input: { kind: 'check' as const } });
+const number = (label: string, { hint, ...bounds }: Bounds = {}) =>
+  field(whole(label, { min: 0, ...bounds }), { kind: 'number', min: 0, ...bounds }, hint);
+const difference = (label: string) =>
+  field(whole(label, { min: Number.MIN_SAFE_INTEGER }), { kind: 'number' });
+const duration = (label: string, hint?: string) =>
+  field(milliseconds(label, { min: 0 }), { kind: 'number', min: 0 }, hint);
+const words = (label: string, hint?: string) => field(text(label), { kind: 'text' }, hint);
+const choice = <const T extends string>(label: string, values: readonly T[]) =>
+  field(oneOf<T>(label, values), { kind: 'choice', values });
+const check = (label: string) => field(flag(label), { kind: 'check' });
 const needed = <Field extends object>(field: Field) =>
   ({ ...field, isRequired: true }) as Omit<Field, 'isRequired'> & { readonly isRequired: true };
 
 const isMinute = (value: unknown): boolean =>
   typeof value === 'string' && parseTimestamp(value) !== undefined;
 
-const minutes = needed({
-  ...special<readonly string[]>(
-    'Minutes',
-    'minutes as YYYYMMDDHHMM',
-    value => Array.isArray(value) && value.length > 0 && value.every(isMinute),
+const minutes = needed(
+  field(
+    special<readonly string[]>(
+      'Minutes',
+      'minutes as YYYYMMDDHHMM',
+      value => Array.isArray(value) && value.length > 0 && value.every(isMinute),
+    ),
+    { kind: 'minutes' },
+    'YYYYMMDDHHMM, with spaces between',
   ),
-  input: { kind: 'minutes' as const },
-  hint: 'YYYYMMDDHHMM, with spaces between',
-});
+);
 
 const hits = {
-  times: {
-    ...special<number | 'always'>(
+  times: field(
+    special<number | 'always'>(
       'How often',
       "a whole number of at least 1, or 'always'",
       value => value === 'always' || (Number.isSafeInteger(value) && (value as number) > 0),
     ),
-    input: { kind: 'text' as const },
-    hint: 'A number, or “always”; 1 when empty',
-  },
+    { kind: 'text' },
+    'A number, or “always”; 1 when empty',
+  ),
   skip: number('After how many that pass'),
 };
 const aim = {
@@ -211,11 +209,13 @@ export const FAULT_TABLE = {
     target: 'stream',
     effect: 'A replay fails to complete from a minute on.',
     fields: {
-      fromDate: needed({
-        ...special<string>('From', 'a minute as YYYYMMDDHHMM', isMinute),
-        input: { kind: 'text' as const },
-        hint: 'YYYYMMDDHHMM',
-      }),
+      fromDate: needed(
+        field(
+          special<string>('From', 'a minute as YYYYMMDDHHMM', isMinute),
+          { kind: 'text' },
+          'YYYYMMDDHHMM',
+        ),
+      ),
       deliver: choice('Of that minute is delivered', ['none', 'part']),
       ...streamAim,
     },

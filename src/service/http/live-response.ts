@@ -1,10 +1,9 @@
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
-import { formatSent } from '../../time.js';
 import { WakeUp } from '../../wait.js';
 import type { ServiceContext } from '../context.js';
 import type { ContentCutFault } from './fault-kinds.js';
-import { HttpProblem } from './http-problem.js';
+import { HttpProblem, messageErrorBody } from './http-problem.js';
 import { type Flow, MessageRate, type OpenStream } from './open-stream.js';
 import type { RequestContext } from './router.js';
 import { acceptsGzip, StreamCutError } from './send-response.js';
@@ -250,7 +249,7 @@ export async function* streamConnection(
 ): AsyncGenerator<Buffer> {
   const { account, heartbeatMs, streamBacklogBytes: backlogBytes } = settings;
   const endpoint = url.pathname.startsWith('/replay/') ? 'replay' : 'compliance';
-  const stopping = new AbortController();
+  const ended = new AbortController();
   const cut = faults.matchStream('content-cut', endpoint, url.pathname + url.search);
   const wire = new LiveResponse({
     heartbeatMs,
@@ -258,17 +257,12 @@ export async function* streamConnection(
     signal,
     cut,
     onCut: () => cut && faults.tookEffect(cut),
-    farewell: () =>
-      Buffer.from(
-        JSON.stringify({
-          error: {
-            message:
-              `Force closing connection to ${account}/${label} because it reached the maximum ` +
-              `allowed backup (buffer size is ${backlogBytes}).`,
-            sent: formatSent(clock.now()),
-          },
-        }),
-      ),
+    farewell() {
+      const message =
+        `Force closing connection to ${account}/${label} because it reached the maximum ` +
+        `allowed backup (buffer size is ${backlogBytes}).`;
+      return Buffer.from(JSON.stringify(messageErrorBody(message, clock.now(), 'GET')));
+    },
     onOverflow() {
       const reset = setTimeout(() => request.socket.resetAndDestroy(), GRACE_MS).unref();
       signal.addEventListener('abort', () => clearTimeout(reset));
@@ -283,15 +277,14 @@ export async function* streamConnection(
     },
   };
   streams.add(open);
-  const leave = () => stopping.abort(signal.reason);
-  signal.addEventListener('abort', leave);
-  const feeding = feed(wire, stopping.signal).catch(error => wire.fail(error));
+  const feeding = feed(wire, AbortSignal.any([signal, ended.signal])).catch(error =>
+    wire.fail(error),
+  );
   try {
     yield* wire;
   } finally {
     streams.delete(open);
-    stopping.abort(new Error('The stream has ended'));
-    signal.removeEventListener('abort', leave);
+    ended.abort(new Error('The stream has ended'));
     await feeding;
   }
 }

@@ -146,25 +146,22 @@ async function sendWithFault(
   let isDone = false;
   for await (const chunk of wire) {
     signal.throwIfAborted();
-    if (fault.kind === 'flip') {
-      const at = offset - sent;
-      if (at >= 0 && at < chunk.length) {
-        tookEffect();
-        await write(response, withFlippedBit(chunk, at));
-      } else await write(response, chunk);
-    } else {
-      const at = isDone ? -1 : positionIn(chunk, offset - sent, fault);
-      if (at === -1) await write(response, chunk);
-      else {
-        isDone = true;
-        tookEffect();
-        await write(response, chunk.subarray(0, at));
-        if (fault.kind === 'cut') return cut(response, fault.end);
-        await stall(signal, fault.forMs);
-        await write(response, chunk.subarray(at));
-      }
-    }
+    const at = isDone ? -1 : positionIn(chunk, offset - sent, fault);
     sent += chunk.length;
+    if (at === -1) {
+      await write(response, chunk);
+      continue;
+    }
+    isDone = true;
+    tookEffect();
+    if (fault.kind === 'flip') {
+      await write(response, withFlippedBit(chunk, at));
+      continue;
+    }
+    await write(response, chunk.subarray(0, at));
+    if (fault.kind === 'cut') return cut(response, fault.end);
+    await stall(signal, fault.forMs);
+    await write(response, chunk.subarray(at));
   }
   // The body is shorter than the fault's offset: the fault happens at its end.
   if (!isDone && fault.kind !== 'flip') {

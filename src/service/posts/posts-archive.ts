@@ -15,9 +15,8 @@ import type {
 } from '../archive/archive.js';
 import type { Block, BlockStore } from '../archive/block.js';
 import { BlockArchive } from '../archive/block-archive.js';
-import { DocumentSet } from '../archive/document-set.js';
+import { type DocumentSet, TermDocuments } from '../archive/document-set.js';
 import { queryOfId } from '../archive/find-posts.js';
-import { getOrMake } from '../get-or-make.js';
 import type { PostInFormat, Posts } from './posts.js';
 
 /** An archive of exact posts. None is served before its time. */
@@ -89,7 +88,7 @@ class PostBlock implements BlockStore {
 
 class MemoryBlock implements Block {
   readonly #posts: readonly PostInFormat[];
-  #documents: ReadonlyMap<string, readonly number[]> | undefined;
+  #terms: TermDocuments | undefined;
 
   /** @param posts Newest first. */
   constructor(posts: readonly PostInFormat[]) {
@@ -117,20 +116,18 @@ class MemoryBlock implements Block {
   }
 
   postings(term: string): DocumentSet {
-    this.#documents ??= this.#index();
-    const found = new DocumentSet(this.count);
-    for (const document of this.#documents.get(term) ?? []) found.add(document);
-    return found;
+    this.#terms ??= this.#index();
+    return this.#terms.of(term);
   }
 
   async load(documents: readonly number[]): Promise<readonly ArchivedPost['activity'][]> {
     return documents.map(document => (this.#posts[document] as PostInFormat).activity);
   }
 
-  #index(): ReadonlyMap<string, readonly number[]> {
-    const documents = new Map<string, number[]>();
+  #index(): TermDocuments {
+    const documents = new TermDocuments(this.count);
     for (const [document, { terms }] of this.#posts.entries())
-      for (const term of terms) getOrMake(documents, term, () => []).push(document);
+      for (const term of terms) documents.add(term, document);
     return documents;
   }
 }

@@ -71,28 +71,30 @@ export function splitPosts(body: Buffer): readonly Buffer[] {
 
 function readOne(given: unknown, at: string): ReadPost {
   if (given instanceof Activity) return exactPost(given, at);
-  if (typeof given === 'string' || given instanceof Uint8Array) {
-    // A line of an archive is one post.
-    const json = Buffer.from(given as string)
-      .toString()
-      .replaceAll(/[\r\n]+/g, ' ')
-      .trim();
-    let value: unknown;
-    try {
-      value = parseExact(json);
-    } catch (cause) {
-      throw refused(at, (cause as Error).message, cause);
-    }
-    if (!isRecord(value)) throw refused(at, 'Expected a JSON object');
-    return isExactPost(value)
-      ? exactPost(new Activity(Buffer.from(json)), at)
-      : fieldsOf(value, at);
+  const json =
+    typeof given === 'string' || given instanceof Uint8Array ? oneLine(given) : undefined;
+  const post = json === undefined ? given : parsed(json, at);
+  if (!isRecord(post))
+    throw refused(at, `Expected a post: its JSON, an object or an Activity, got ${typeof post}`);
+  return isExactPost(post)
+    ? exactPost(new Activity(Buffer.from(json ?? exactJson(post, at))), at)
+    : fieldsOf(post, at);
+}
+
+/** A line of an archive is one post. */
+function oneLine(json: string | Uint8Array): string {
+  return Buffer.from(json as string)
+    .toString()
+    .replaceAll(/[\r\n]+/g, ' ')
+    .trim();
+}
+
+function parsed(json: string, at: string): unknown {
+  try {
+    return parseExact(json);
+  } catch (cause) {
+    throw refused(at, (cause as Error).message, cause);
   }
-  if (!isRecord(given))
-    throw refused(at, `Expected a post: its JSON, an object or an Activity, got ${typeof given}`);
-  return isExactPost(given)
-    ? exactPost(new Activity(Buffer.from(exactJson(given, at))), at)
-    : fieldsOf(given, at);
 }
 
 /** Whether it has the time of a post of one of the formats. */

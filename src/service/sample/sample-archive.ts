@@ -13,10 +13,9 @@ import {
 import type { Archive } from '../archive/archive.js';
 import type { Block, BlockStore } from '../archive/block.js';
 import { BlockArchive, firstWhere } from '../archive/block-archive.js';
-import { DocumentSet } from '../archive/document-set.js';
+import { DocumentSet, TermDocuments } from '../archive/document-set.js';
 import { WeightedCache } from '../archive/weighted-cache.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import { getOrMake } from '../get-or-make.js';
 import { seedOf } from './random.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
@@ -123,7 +122,7 @@ class SampleBlock implements Block {
   /** The number of posts before each minute. */
   readonly #before: Int32Array;
   #index: TermIndex | undefined;
-  #reactions: SampleReactions | undefined;
+  #reactions: TermDocuments | undefined;
 
   constructor(from: number, to: number, drafts: SampleDrafts, terms: SampleTerms, format: Format) {
     this.#drafts = drafts;
@@ -145,15 +144,13 @@ class SampleBlock implements Block {
   }
 
   idAt(document: number): string {
-    return idOf(this.#drafts.head(...this.#positionOf(document)));
+    return idOf(this.#headAt(document));
   }
 
   postings(term: string): DocumentSet {
     if (isReactionTerm(term)) {
-      this.#reactions ??= new SampleReactions(this.count, document =>
-        this.#drafts.head(...this.#positionOf(document)),
-      );
-      return this.#reactions.postings(term);
+      this.#reactions ??= this.#findReactions();
+      return this.#reactions.of(term);
     }
     this.#index ??= this.#makeIndex();
     const found = new DocumentSet(this.count);
@@ -190,6 +187,26 @@ class SampleBlock implements Block {
     return { starts, numbers: new Int32Array(numbers) };
   }
 
+  /**
+   * The documents by the post that they share or reply to. The head of a post has it, so no text is generated: a search of
+   * 30 days for the shares of one post takes 0.2 s, instead of 1 s with `SampleTerms`. Engagement totals need such a search
+   * for each post.
+   */
+  #findReactions(): TermDocuments {
+    const reactions = new TermDocuments(this.count);
+    for (let document = 0; document < this.count; document++) {
+      const { kind, target } = this.#headAt(document);
+      const prefix = PREFIXES[kind];
+      if (target !== undefined && prefix !== undefined)
+        reactions.add(prefix + idOf(target), document);
+    }
+    return reactions;
+  }
+
+  #headAt(document: number): SampleHead {
+    return this.#drafts.head(...this.#positionOf(document));
+  }
+
   #draftAt(document: number): SampleDraft {
     return this.#drafts.draft(...this.#positionOf(document));
   }
@@ -218,31 +235,4 @@ const PREFIXES: Readonly<Record<string, string>> = {
 /** Whether a term names a shared or replied-to post. */
 function isReactionTerm(term: string): boolean {
   return Object.values(PREFIXES).some(prefix => term.startsWith(prefix));
-}
-
-/**
- * The documents of a block by the post that they share or reply to. The head of a post has it, so no
- * text is generated: a search of 30 days for the shares of one post takes 0.2 s, instead of 1 s
- * with `SampleTerms`. Engagement totals need such a search for each post.
- */
-class SampleReactions {
-  readonly #count: number;
-  readonly #documents = new Map<string, number[]>();
-
-  constructor(count: number, headAt: (document: number) => SampleHead) {
-    this.#count = count;
-    for (let document = 0; document < count; document++) {
-      const { kind, target } = headAt(document);
-      const prefix = PREFIXES[kind];
-      if (target === undefined || prefix === undefined) continue;
-      const term = prefix + idOf(target);
-      getOrMake(this.#documents, term, () => []).push(document);
-    }
-  }
-
-  postings(term: string): DocumentSet {
-    const found = new DocumentSet(this.#count);
-    for (const document of this.#documents.get(term) ?? []) found.add(document);
-    return found;
-  }
 }

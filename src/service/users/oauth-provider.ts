@@ -109,12 +109,11 @@ export class OAuthProvider {
    * @throws HttpProblem 401 if the request token is unknown, expired or decided.
    */
   async approve(requestToken: string, user: User): Promise<Approval> {
-    const request = this.#requests.pending(requestToken);
-    const verifier = await this.#requests.approve(requestToken, () =>
-      this.#grants.grant(user, String(request?.application.key), this.#context.clock.now()),
+    const request = this.#undecided(requestToken);
+    const { application, callback } = request;
+    const verifier = await this.#requests.approve(request, () =>
+      this.#grants.grant(user, application.key, this.#context.clock.now()),
     );
-    if (request === undefined || verifier === undefined) throw tokenGone();
-    const { callback } = request;
     if (callback === OUT_OF_BAND) return { pin: verifier };
     const parameters = { oauth_token: requestToken, oauth_verifier: verifier };
     return { redirect: withQuery(callback, parameters) };
@@ -127,12 +126,16 @@ export class OAuthProvider {
    * @throws HttpProblem 401 as `approve`.
    */
   deny(requestToken: string): string | undefined {
-    const request = this.#requests.pending(requestToken);
-    if (request === undefined) throw tokenGone();
+    const { callback } = this.#undecided(requestToken);
     this.#requests.delete(requestToken);
-    return request.callback === OUT_OF_BAND
-      ? undefined
-      : withQuery(request.callback, { denied: requestToken });
+    return callback === OUT_OF_BAND ? undefined : withQuery(callback, { denied: requestToken });
+  }
+
+  /** @throws HttpProblem 401 */
+  #undecided(requestToken: string): Entry {
+    const request = this.#requests.pending(requestToken);
+    if (request !== undefined) return request;
+    throw new HttpProblem(401, 'The request token is unknown, has expired or was used');
   }
 
   /** The grants of a user, or of all users. */
@@ -218,10 +221,6 @@ export class OAuthProvider {
   }
 }
 
-function tokenGone(): HttpProblem {
-  return new HttpProblem(401, 'The request token is unknown, has expired or was used');
-}
-
 /** A request token: issued in step 1 of a sign-in, exchanged in step 3. */
 interface RequestToken {
   readonly token: string;
@@ -273,23 +272,19 @@ class RequestTokens {
   }
 
   /** Approved or not, unless expired. */
-  find(token: string): RequestToken | undefined {
+  find(token: string): Entry | undefined {
     const entry = this.#entries.get(token);
     return entry !== undefined && entry.expiresAt > this.#clock.now() ? entry : undefined;
   }
 
   /** A token without a decision. */
-  pending(token: string): RequestToken | undefined {
-    const entry = this.#entries.get(token);
-    return entry?.approved === undefined && entry?.isBeingApproved !== true
-      ? this.find(token)
-      : undefined;
+  pending(token: string): Entry | undefined {
+    const entry = this.find(token);
+    return entry?.approved || entry?.isBeingApproved ? undefined : entry;
   }
 
-  /** Approves a pending token and returns its verifier; undefined if it is not pending. */
-  async approve(token: string, grant: () => Promise<Grant>): Promise<string | undefined> {
-    const entry = this.pending(token) as Entry | undefined;
-    if (entry === undefined) return undefined;
+  /** Approves a pending token and returns its verifier. */
+  async approve(entry: Entry, grant: () => Promise<Grant>): Promise<string> {
     entry.isBeingApproved = true;
     try {
       const isPin = entry.callback === OUT_OF_BAND;
@@ -313,7 +308,7 @@ class RequestTokens {
 
   /** The grant, once. A token also ends after several wrong verifiers. */
   exchange(token: string, verifier: string): Grant | 'pending' | undefined {
-    const entry = this.find(token) as Entry | undefined;
+    const entry = this.find(token);
     if (entry === undefined) return undefined;
     if (entry.approved === undefined) return 'pending';
     if (isSameSecret(entry.approved.verifier, verifier)) {

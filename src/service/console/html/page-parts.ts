@@ -40,6 +40,13 @@ export function secretField(id: string, label: string, problem: string | undefin
 ${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}`;
 }
 
+/** The options of a `select`. */
+export function options(values: readonly string[], current: string): readonly Html[] {
+  return values.map(
+    value => html`<option${value === current && html` selected`}>${value}</option>`,
+  );
+}
+
 /** Code in which a line can end after the separators of addresses and JSON, and not within a flag. */
 export function breakable(code: string): Html {
   return new Html(

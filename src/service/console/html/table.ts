@@ -13,24 +13,24 @@ export interface Column<Row> {
 
 type Cell<Row> = Column<Row>['cell'];
 
-/** The column that names the row. A phone shows it first. */
-export function headerColumn<Row>(label: string, cell: Cell<Row>): Column<Row> {
-  return { kind: 'header', label, cell, phoneLabel: label };
-}
-
-/** A phone shows it in the same line as the header. */
-export function besideColumn<Row>(label: string, cell: Cell<Row>): Column<Row> {
-  return { kind: 'beside', label, cell, phoneLabel: '' };
-}
-
-/** Aligned to the right. */
-export function numberColumn<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
-  return { kind: 'number', label, cell, phoneLabel };
-}
-
-export function column<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
-  return { kind: 'text', label, cell, phoneLabel };
-}
+/** Makes the columns of a table. The label on a phone is that of the column, unless another is given. */
+export const column = {
+  /** Names the row. A phone shows it first. */
+  header<Row>(label: string, cell: Cell<Row>): Column<Row> {
+    return { kind: 'header', label, cell, phoneLabel: label };
+  },
+  /** A phone shows it in the same line as the header. */
+  beside<Row>(label: string, cell: Cell<Row>): Column<Row> {
+    return { kind: 'beside', label, cell, phoneLabel: '' };
+  },
+  /** Aligned to the right. */
+  number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+    return { kind: 'number', label, cell, phoneLabel };
+  },
+  text<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+    return { kind: 'text', label, cell, phoneLabel };
+  },
+};
 
 export interface TableOptions<Row> {
   /** The id of a row, to which a link can lead, and under which its message is shown. */
@@ -56,7 +56,7 @@ export function table<Row>(
     const details = detailsOf && html`${detailsOf(row)}`;
     const below = (content: Html) =>
       html`<tr role="row" class="said"><td role="cell" colspan="${columns.length}">${content}</td></tr>`;
-    return html`<tr role="row"${id !== undefined && html` id="${id}"`}>${columns.map(column => cellOf(column, row))}</tr>
+    return html`<tr role="row"${id !== undefined && html` id="${id}"`}>${columns.map(one => cellOf(one, row))}</tr>
 ${message && below(message)}${details?.text && below(html`<details><summary>Details</summary><div class="stack">${details}</div></details>`)}`;
   };
   return html`<table role="table">
