@@ -1,7 +1,6 @@
 import type { Activity } from '../activity/activity.js';
 import { StorageError } from '../errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
-import type { RowBlock } from '../parquet/row-block.js';
 import type { Decoded } from './decode-file.js';
 import type { EncodedBlock } from './encode-rows.js';
 import type { ThreadCommand, ThreadReply, WriteRange } from './messages.js';
@@ -67,12 +66,6 @@ export interface RowWriting {
     ends: readonly number[],
     encoding: number,
   ): Promise<readonly EncodedBlock[] | undefined>;
-  /** The same, as blocks of columns. */
-  columns(
-    posts: RowList,
-    ends: readonly number[],
-    encoding: number,
-  ): Promise<readonly RowBlock[] | undefined>;
 }
 
 /** A file that was decoded on this thread. */
@@ -169,13 +162,17 @@ export class FileInThread implements DecodedFile, RowWriting {
   }
 
   async encode(posts: RowList, ends: readonly number[], encoding: number) {
-    const reply = await this.#askToEncode(posts, ends, encoding);
+    const { rows, tags, tagNames } = posts;
+    const reply = await this.#ask({
+      kind: 'encode',
+      encoding,
+      file: this.#number,
+      rows,
+      tags,
+      tagNames,
+      ends,
+    });
     return reply.kind === 'encoded' ? reply.blocks : undefined;
-  }
-
-  async columns(posts: RowList, ends: readonly number[], encoding: number) {
-    const reply = await this.#askToEncode(posts, ends, encoding);
-    return reply.kind === 'columns' ? reply.blocks : undefined;
   }
 
   content(): Promise<Buffer> {
@@ -215,10 +212,6 @@ export class FileInThread implements DecodedFile, RowWriting {
     if (this.#content !== undefined || !this.#isHeld) return;
     if (!this.#thread.failed) this.#thread.tell({ kind: 'free', file: this.#number });
     this.#leave();
-  }
-
-  #askToEncode({ rows, tags, tagNames }: RowList, ends: readonly number[], encoding: number) {
-    return this.#ask({ kind: 'encode', encoding, file: this.#number, rows, tags, tagNames, ends });
   }
 
   async #take(): Promise<Buffer> {

@@ -11,9 +11,9 @@ import type { InvalidValues } from '../tables/row-reader.js';
 import type { RowBounds } from './row-fields.js';
 
 /** How a sink writes posts, as a thread can do it too. */
-export type RowEncoding =
-  /** The bytes of each post, and a line feed. */
-  | { readonly kind: 'lines' }
+export type RowEncoding = (
+  | /** The bytes of each post, and a line feed. */
+  { readonly kind: 'lines' }
   | {
       readonly kind: 'csv';
       readonly columns: readonly PostColumnName[];
@@ -25,13 +25,11 @@ export type RowEncoding =
       readonly kind: 'parquet';
       readonly columns: readonly PostColumnName[];
       readonly invalidValues: InvalidValues;
-    };
-
-/** How rows become the bytes of a file. */
-export interface Encoding {
-  readonly rows: RowEncoding;
+    }
+) & {
+  /** How blocks of lines are compressed. */
   readonly compression?: Compression | undefined;
-}
+};
 
 /** Posts of a file that are encoded, and where they are in its content. */
 export interface EncodedRows {
@@ -43,9 +41,9 @@ export interface EncodedRows {
   readonly tagNames?: readonly string[] | undefined;
 }
 
-/** Rows as they are written, and their size before compression. */
-export interface EncodedBlock {
-  readonly bytes: Uint8Array;
+/** Rows as bytes of a file, in one part, or as a block of columns. */
+export interface EncodedBlock extends RowBlock {
+  /** Size of its lines before compression; 0 for columns. */
   readonly lineBytes: number;
 }
 
@@ -53,13 +51,15 @@ export interface EncodedBlock {
 export type EncodeRows = (posts: EncodedRows, from: number, to: number) => EncodedBlock;
 
 /** @throws From what it returns: DataError, for a value that does not fit its column. */
-export function rowsEncoder({ rows, compression }: Encoding): EncodeRows {
-  if (rows.kind === 'parquet') throw new Error('Blocks of columns have an encoder of their own');
-  const encode = rows.kind === 'lines' ? linesOf : csvEncoder(rows);
+export function rowsEncoder(encoding: RowEncoding): EncodeRows {
+  if (encoding.kind === 'parquet') return columnsEncoder(encoding);
+  const { compression } = encoding;
+  const encode = encoding.kind === 'lines' ? linesOf : csvEncoder(encoding);
   return (posts, from, to) => {
     const lines = encode(posts, from, to);
     const bytes = compression === undefined ? lines : compressBlockSync(lines, compression);
-    return { bytes, lineBytes: lines.length };
+    // A copy has no more memory than it needs, and none of the content.
+    return { rows: to - from, parts: [new Uint8Array(bytes)], lineBytes: lines.length };
   };
 }
 
@@ -115,11 +115,10 @@ function csvEncoder({
   };
 }
 
-/** Makes blocks of columns of rows, as `rowsEncoder` makes lines. */
-export function blockEncoder({
+function columnsEncoder({
   columns,
   invalidValues,
-}: RowEncoding & { readonly kind: 'parquet' }) {
+}: RowEncoding & { readonly kind: 'parquet' }): EncodeRows {
   const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
   const post = sharedPost();
   const read = postRowReader('parquet', columns, invalidValues);
@@ -130,10 +129,10 @@ export function blockEncoder({
           post,
           out: new BlockCells(builder, post.spans),
         });
-  return (posts: EncodedRows, from: number, to: number): RowBlock => {
+  return (posts, from, to) => {
     builder.clear();
     for (let index = from; index < to; index++) withRow(write, posts, index);
-    return builder.take();
+    return { ...builder.take(), lineBytes: 0 };
   };
 }
 

@@ -6,7 +6,7 @@ import { inflateFile } from '../gzip/inflate-file.js';
 import type { ColumnChunk } from '../parquet/column-chunk.js';
 import { decodeFile, type Fields, type Inflate } from './decode-file.js';
 import { type DecodedFile, FileHere } from './decoded-file.js';
-import type { Encoding } from './encode-rows.js';
+import type { RowEncoding } from './encode-rows.js';
 import type { ChunkTask } from './messages.js';
 import type { Decoder, Plan, PostEngine, SourceFile, StartedStep, StoredFile } from './plan.js';
 import { allRows, asItems, type EngineBatch, itemsOf, someRows } from './rows.js';
@@ -37,7 +37,7 @@ export interface PlanReader {
   /** The fields that it needs. */
   readonly fields?: Partial<Fields> | undefined;
   /** How it encodes the rows, where it does. */
-  readonly encoding?: Encoding | undefined;
+  readonly encoding?: RowEncoding | undefined;
 }
 
 /**
@@ -49,7 +49,7 @@ export interface PlanReader {
 export class Engine implements PostEngine {
   readonly #options: EngineOptions;
   readonly #readers: PlanReader[] = [];
-  readonly #encodings: Encoding[] = [];
+  readonly #encodings: RowEncoding[] = [];
   #steps: Plan['steps'] = [];
   #threads: Threads | undefined;
 

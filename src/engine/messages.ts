@@ -1,16 +1,15 @@
 import type { ColumnChunk } from '../parquet/column-chunk.js';
 import type { ParquetCompression } from '../parquet/page-codec.js';
-import type { RowBlock } from '../parquet/row-block.js';
 import type { ColumnType } from '../tables/column.js';
 import type { Decoding, Fields } from './decode-file.js';
-import type { EncodedBlock, Encoding } from './encode-rows.js';
+import type { EncodedBlock, RowEncoding } from './encode-rows.js';
 import type { RowFieldsData } from './row-fields.js';
 
 /** What a worker is started with. */
 export interface WorkerStart {
   readonly fields: Fields;
   /** How rows are encoded, where they are; a command names one by its index. */
-  readonly encodings?: readonly Encoding[];
+  readonly encodings?: readonly RowEncoding[];
 }
 
 /** A file to decode, by its path or its bytes. */
@@ -99,11 +98,6 @@ export type ThreadReply =
       readonly kind: 'encoded';
       readonly file: number;
       readonly blocks: readonly EncodedBlock[] | undefined;
-    }
-  | {
-      readonly kind: 'columns';
-      readonly file: number;
-      readonly blocks: readonly RowBlock[] | undefined;
     }
   | { readonly kind: 'chunks'; readonly chunks: readonly ColumnChunk[] }
   | {

@@ -143,7 +143,7 @@ export class Threads {
       // Row groups are encoded after the last file, too.
       const isLast = this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY);
       const { encodings = [] } = this.#workerStart;
-      if (isLast && encodings.every(({ rows }) => rows.kind !== 'parquet')) this.#endIdle();
+      if (isLast && encodings.every(({ kind }) => kind !== 'parquet')) this.#endIdle();
     };
     try {
       const reply = await this.#ask(thread, file, input.file);

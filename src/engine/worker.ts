@@ -2,9 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { inflateFileSync } from '../gzip/inflate-file.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { encodeChunks } from '../parquet/column-chunk.js';
-import type { RowBlock } from '../parquet/row-block.js';
 import { decodeFile, MAX_FILE_BYTES } from './decode-file.js';
-import { blockEncoder, type EncodeRows, type Encoding, rowsEncoder } from './encode-rows.js';
+import { rowsEncoder } from './encode-rows.js';
 import { FileReader } from './file-reader.js';
 import type {
   DecodeTask,
@@ -26,7 +25,7 @@ interface HeldFile {
 
 const port = parentPort!;
 const { fields, encodings = [] } = workerData as WorkerStart;
-const encoders = encodings.map(encodersOf);
+const encoders = encodings.map(rowsEncoder);
 const held = new Map<number, HeldFile>();
 const reader = new FileReader(MAX_FILE_BYTES);
 const writer = new RowWriter();
@@ -146,52 +145,16 @@ function encode({
   tagNames,
   ends,
 }: ThreadCommand & { kind: 'encode' }): void {
-  const { encodeRows, encodeBlock } = encoders[encoding]!;
+  const encodeRows = encoders[encoding]!;
   const { bytes: content, bounds } = held.get(file)!;
   const posts = { content, bounds, rows, tags, tagNames };
-  if (encodeBlock !== undefined) {
-    encodeColumns(file, (from, to) => encodeBlock(posts, from, to), ends);
-    return;
-  }
   try {
-    const blocks = ends.map((to, index) => {
-      const { bytes, lineBytes } = encodeRows!(posts, ends[index - 1] ?? 0, to);
-      // A copy has no more memory than it needs, and none of the content.
-      return { bytes: new Uint8Array(bytes), lineBytes };
-    });
-    reply(
-      { kind: 'encoded', file, blocks },
-      blocks.map(({ bytes }) => bytes.buffer),
-    );
+    const blocks = ends.map((to, index) => encodeRows(posts, ends[index - 1] ?? 0, to));
+    const memory = blocks.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer));
+    reply({ kind: 'encoded', file, blocks }, memory);
   } catch {
     reply({ kind: 'encoded', file, blocks: undefined });
   }
-}
-
-function encodeColumns(
-  file: number,
-  encode: (from: number, to: number) => RowBlock,
-  ends: readonly number[],
-): void {
-  try {
-    const blocks = ends.map((to, index) => encode(ends[index - 1] ?? 0, to));
-    const memory = blocks.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer));
-    reply({ kind: 'columns', file, blocks }, memory);
-  } catch {
-    reply({ kind: 'columns', file, blocks: undefined });
-  }
-}
-
-interface Encoders {
-  readonly encodeRows?: EncodeRows;
-  readonly encodeBlock?: ReturnType<typeof blockEncoder>;
-}
-
-function encodersOf(encoding: Encoding): Encoders {
-  const { rows } = encoding;
-  return rows.kind === 'parquet'
-    ? { encodeBlock: blockEncoder(rows) }
-    : { encodeRows: rowsEncoder(encoding) };
 }
 
 function reply(message: ThreadReply, transfer: ArrayBuffer[] = []): void {

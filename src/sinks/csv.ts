@@ -10,6 +10,7 @@ import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
+import { linesFormat } from './output/lines.js';
 import type { Written } from './output/written.js';
 
 /** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
@@ -82,11 +83,12 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     return Buffer.from(csvRow(read(item, origin), escapesFormulas));
   };
   const plan = planOf<unknown>('csv', checked, {
-    format: () => ({
-      header: Buffer.from(bom ? `\ufeff${names}` : names),
-      encode,
-      rows: postColumns && { kind: 'csv', columns: postColumns, invalidValues, escapesFormulas },
-    }),
+    format: () =>
+      linesFormat({
+        encode,
+        header: Buffer.from(bom ? `\ufeff${names}` : names),
+        rows: postColumns && { kind: 'csv', columns: postColumns, invalidValues, escapesFormulas },
+      }),
     settings: { columns: settingsOf(list), formulas, bom },
     takesFunctions: hasOwnColumns(list),
   });

@@ -4,6 +4,7 @@ import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { lineOf, type ToLine } from './line.js';
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
+import { linesFormat } from './output/lines.js';
 import type { Written } from './output/written.js';
 
 /**
@@ -47,10 +48,11 @@ export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
   const { line, ...checked } = checkOptions('files', OPTIONS, options);
   const plan = planOf<T>('files', checked, {
-    format: () => ({
-      encode: (item, origin) => lineOf(item, line, origin),
-      rows: line === undefined ? { kind: 'lines' } : undefined,
-    }),
+    format: () =>
+      linesFormat({
+        encode: (item, origin) => lineOf(item, line, origin),
+        rows: line === undefined ? { kind: 'lines' } : undefined,
+      }),
     settings: { line: line !== undefined },
     takesFunctions: line !== undefined,
   });

@@ -12,7 +12,7 @@ import {
 import type { CheckedColumns } from '../tables/columns.js';
 import { itemWriter } from '../tables/post-rows.js';
 import { type InvalidValues, rowReader } from '../tables/row-reader.js';
-import type { EncodeInThread, Encoder } from './output/format.js';
+import type { EncodeInThread, Encoder, FileEntry } from './output/format.js';
 
 /** What all files of a run have in common. */
 export interface ParquetFormat {
@@ -25,6 +25,16 @@ export interface ParquetFormat {
 
 /** Adds the row of an item. */
 type RowAdder = (rows: RowBlockBuilder, item: unknown, origin: string | undefined) => void;
+
+/** An item whose cells the encoder reads: how many bytes they take is not known before. */
+export interface ItemToAdd extends FileEntry {
+  readonly item: unknown;
+  readonly origin: string | undefined;
+}
+
+export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd {
+  return { item, origin, byteLength: 0 };
+}
 
 /** @throws From what it returns: DataError, as `rowReader`. */
 export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
@@ -49,7 +59,7 @@ export const ROW_GROUP_ROWS = 100_000;
  * Builds a Parquet file: rows are held until their row group is complete, then encoded column by column, in other
  * threads where there are some.
  */
-export class ParquetEncoder implements Encoder<unknown> {
+export class ParquetEncoder implements Encoder<ItemToAdd> {
   readonly #format: ParquetFormat;
   readonly #inThread: EncodeInThread | undefined;
   readonly #file: ParquetFile;
@@ -74,7 +84,7 @@ export class ParquetEncoder implements Encoder<unknown> {
     return this.#builtBytes + this.#rows.bytes;
   }
 
-  add(item: unknown, origin: string | undefined): void {
+  add({ item, origin }: ItemToAdd): void {
     this.#format.addRow(this.#rows, item, origin);
   }
 

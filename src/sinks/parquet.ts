@@ -15,7 +15,7 @@ import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/t
 import { fileSinkOn } from './output/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
 import type { Written } from './output/written.js';
-import { ParquetEncoder, ROW_GROUP_ROWS, rowAdder } from './parquet-encoder.js';
+import { itemToAdd, ParquetEncoder, ROW_GROUP_ROWS, rowAdder } from './parquet-encoder.js';
 
 /**
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
@@ -111,10 +111,13 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
   };
   const plan = planOf<unknown>('parquet', checked, {
     format: () => ({
-      encoder: inThread => new ParquetEncoder(format, inThread),
-      maxHeldBytes,
-      committedBytes: DEFAULT_FILE_BYTES,
-      committedItems: rowGroup,
+      encode: itemToAdd,
+      encoder: ({ inThread }) => new ParquetEncoder(format, inThread),
+      wholeFiles: {
+        maxHeldBytes,
+        committedBytes: DEFAULT_FILE_BYTES,
+        committedItems: rowGroup,
+      },
       rows: postColumns && { kind: 'parquet', columns: postColumns, invalidValues },
     }),
     settings: { columns: settingsOf(list) },

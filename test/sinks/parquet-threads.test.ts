@@ -109,7 +109,7 @@ const DAMAGES: Readonly<Record<string, (text: string) => Buffer>> = {
 describe('stored posts that threads write as Parquet', () => {
   it('come out as without threads: the bytes of files, their row groups, and errors', async () => {
     const folder = await temporaryFolder();
-    const columns = vi.spyOn(FileInThread.prototype, 'columns');
+    const columns = vi.spyOn(FileInThread.prototype, 'encode');
     const chunks = vi.spyOn(Threads.prototype, 'encodeChunks');
     let runs = 0;
     await fc.assert(

@@ -60,7 +60,7 @@ class Sum {
   #items: number[] = [];
   full = false;
 
-  add(item: number) {
+  add({ item }: { readonly item: number; readonly byteLength: number }) {
     this.#items.push(item);
   }
 
@@ -95,10 +95,9 @@ function sumsOn(
       }),
       {
         format: () => ({
+          encode: item => ({ item, byteLength: 0 }),
           encoder: () => new Sum(),
-          maxHeldBytes: 1_000,
-          committedBytes: 1 << 20,
-          committedItems: 1_000,
+          wholeFiles: { maxHeldBytes: 1_000, committedBytes: 1 << 20, committedItems: 1_000 },
         }),
         settings: {},
         takesFunctions: false,

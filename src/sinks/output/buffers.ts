@@ -10,25 +10,38 @@ export class Buffers {
   readonly #limit: number;
   #held = 0;
   readonly #spare: Buffer[] = [];
+  /** The memory that was taken and not given back. */
+  readonly #taken = new WeakSet<ArrayBufferLike>();
   #waiting: (() => void)[] = [];
 
   constructor(limit = LIMIT) {
     this.#limit = limit;
   }
 
+  /** Memory to collect items in, which is not counted yet. */
   take(size: number): Buffer {
-    this.#held += size;
-    return (
-      (size === MAX_BUFFER_BYTES ? this.#spare.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
-    );
+    const spare = size === MAX_BUFFER_BYTES ? this.#spare.pop() : undefined;
+    const buffer = spare ?? Buffer.allocUnsafeSlow(size);
+    this.#taken.add(buffer.buffer);
+    return buffer;
   }
 
-  give(buffer: Buffer): void {
-    if (buffer.length === MAX_BUFFER_BYTES && this.#spare.length < SPARE) this.#spare.push(buffer);
-    this.hold(-buffer.length);
+  /** The memory that a block takes until it is written: all of what it was collected in. */
+  memoryOf({ buffer, byteLength }: Uint8Array): number {
+    return this.#taken.has(buffer) ? buffer.byteLength : byteLength;
   }
 
-  /** Counts memory of other kinds. */
+  /** Takes back the memory of a block that is written. */
+  give(block: Uint8Array): void {
+    const bytes = this.memoryOf(block);
+    const { buffer } = block;
+    const isTaken = this.#taken.delete(buffer);
+    if (isTaken && bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
+      this.#spare.push(Buffer.from(buffer as ArrayBuffer));
+    this.hold(-bytes);
+  }
+
+  /** Counts memory, in bytes; what is free again is negative. */
   hold(bytes: number): void {
     this.#held += bytes;
     if (bytes < 0 && this.#held <= this.half) this.release();

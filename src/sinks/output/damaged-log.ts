@@ -12,10 +12,9 @@ import type { FileSystem } from '../../storage/file-system.js';
 import { storageError } from '../../storage/storage-error.js';
 import { isTagged, LINE_FEED, lineOf } from '../line.js';
 import type { CommittedFile } from './checkpoint.js';
+import { linesFormat } from './lines.js';
 import { DAMAGED, PART } from './output-file.js';
-import type { OutputsOptions } from './outputs.js';
-import type { RecordFile } from './record-file.js';
-import { RecordOutputs } from './record-outputs.js';
+import { Outputs, type OutputsOptions } from './outputs.js';
 
 /** Where a record is in the log. */
 interface Place {
@@ -38,7 +37,7 @@ const FLUSH_AFTER_MS = 1_000;
  * and the log leaves them out.
  */
 export class DamagedLog implements DamagedRecords {
-  readonly outputs: RecordOutputs<Uint8Array>;
+  readonly outputs: Outputs<Uint8Array>;
   readonly branch = DAMAGED;
   /** It never makes a commit due. */
   readonly everyMs = undefined;
@@ -56,11 +55,11 @@ export class DamagedLog implements DamagedRecords {
     this.#fs = fs;
     this.#path = path;
     const files = { compression: undefined, maxOpen: 1, maxOutputs: Number.POSITIVE_INFINITY };
-    this.outputs = new RecordOutputs(
+    this.outputs = new Outputs<Uint8Array>(
       fs,
       // What is kept does not count as written.
       { ...shared, ...files, maxBytes: undefined, only: path, progress: undefined },
-      { encode: line => line },
+      linesFormat({ encode: line => line }),
     );
   }
 
@@ -155,8 +154,8 @@ export class DamagedLog implements DamagedRecords {
   #append(line: DamagedLine): Place {
     this.outputs.throwFailure();
     const output = this.outputs.open(this.#path);
-    const { path, lineBytes: byte }: RecordFile<Uint8Array> = output.fileFor(0);
-    output.addRecord(Buffer.from(JSON.stringify(line)));
+    const { path, size: byte } = output.fileFor(0);
+    output.add(Buffer.from(JSON.stringify(line)), undefined);
     this.#flushing ??= setTimeout(() => {
       this.#flushing = undefined;
       this.outputs.flush();

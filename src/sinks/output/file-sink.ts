@@ -3,10 +3,11 @@
  * (format.ts), and passes a plan to `fileSinkOn`; files.ts is the shortest example. The core does the rest:
  * paths, numbered files, compression, memory, limits of open files, locks, the checkpoint.
  *
- * - Items that are records, appended one by one: `{ encode, header }`. `encode` returns the bytes of an item
- *   without a line feed at the end; the header begins each new file, and never a continued one.
- * - Files that are built as a whole: `{ encoder, maxHeldBytes }`. Each file gets an encoder: `add` takes an
- *   item, `flush` returns the next bytes, `end` the last. With a checkpoint, each commit ends all files.
+ * A format makes an `Encoder` for each file: `encode` says what it takes for an item, `add` takes that, `flush` returns
+ * the next bytes, `end` the last. For files of lines there is one already: `linesFormat({ encode, header })` (lines.ts),
+ * where `encode` returns the line of an item, without a line feed, and each new file begins with the header. A format whose
+ * files have an end, and cannot be continued, says so by `wholeFiles`: with a checkpoint, each commit ends all open files.
+ * By `rows`, threads encode the posts of stored files that they hold (row-writer.ts).
  *
  * A plan has a function that returns the format: where a format needs a large library, the function loads it.
  * The options that all such sinks have are in file-sink-options.ts, where `planOf` makes a plan of them.

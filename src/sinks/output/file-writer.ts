@@ -9,15 +9,12 @@ import type { Progress } from '../../flow/progress.js';
 import type { Compression } from '../../gzip/compress-block.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import type { DamagedLog } from './damaged-log.js';
-import { EncodedOutputs } from './encoded-outputs.js';
-import { type Format, isEncoded } from './format.js';
+import type { Format } from './format.js';
 import type { HandOn } from './hand-on.js';
-import type { Output, Outputs } from './outputs.js';
+import { type Output, Outputs } from './outputs.js';
 import type { PathField, PathTemplate } from './path-template.js';
-import { RecordOutputs } from './record-outputs.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
-import { RowColumns } from './row-columns.js';
-import { RowLines } from './row-lines.js';
+import { RowWriter } from './row-writer.js';
 
 /** A sink that writes files: its options, checked, and its format. */
 export interface FileSinkPlan<T> {
@@ -31,7 +28,7 @@ export interface FileSinkPlan<T> {
   readonly checkpoint: string | undefined;
   /** The minimum time between two commits. Absent where files are committed only when they are full. */
   readonly commitIntervalMs: number | undefined;
-  /** How blocks of records are compressed, each by itself. */
+  /** How blocks of lines are compressed, each by itself. */
   readonly compression: Compression | undefined;
   readonly maxBytes: number | undefined;
   readonly maxOpen: number;
@@ -77,35 +74,33 @@ const FLUSH_EVERY_MS = 1_000;
 export class FileWriter<T> {
   readonly outputs: Outputs<T>;
   readonly #plan: FileSinkPlan<T>;
-  readonly #format: Format<T>;
   readonly #engine: Engine;
-  readonly #rows: RowLines<T> | RowColumns<T> | undefined;
+  readonly #rows: RowWriter<T> | undefined;
   readonly #shared: Pick<Shared, 'damaged' | 'progress'>;
 
   constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, shared: Shared) {
+    const { engine, commits } = shared;
+    const { path, maxOpen } = plan;
+    const limit = commits ? format.wholeFiles?.committedBytes : undefined;
+    const maxBytes = plan.maxBytes ?? limit;
     this.#plan = plan;
-    this.#format = format;
     this.#shared = shared;
-    this.#engine = shared.engine;
-    const { path, maxOpen, compression } = plan;
-    const options = { ...plan, ...shared, only: onlyOutput(plan) };
-    if (isEncoded(format)) {
-      const maxBytes = plan.maxBytes ?? (shared.commits ? format.committedBytes : undefined);
-      const rows = rowEncodingOf(plan, format, maxBytes);
-      const number = this.#engine.add(readerOf(plan, format, rows));
-      const outputs = new EncodedOutputs(fs, { ...options, maxBytes }, format, this.#engine);
-      this.outputs = outputs;
-      if (rows !== undefined && typeof path !== 'function')
-        this.#rows = new RowColumns(outputs, path, format, number);
-      return;
-    }
-    const outputs = new RecordOutputs(fs, options, format);
-    this.outputs = outputs;
-    const rows = rowEncodingOf(plan, format, plan.maxBytes);
-    const encoding = rows && { rows, compression };
-    const encodingNumber = this.#engine.add(readerOf(plan, format, rows));
+    this.#engine = engine;
+    this.outputs = new Outputs(
+      fs,
+      {
+        ...plan,
+        ...shared,
+        maxBytes,
+        only: onlyOutput(plan),
+        encodeInThread: file => task => engine.encodeChunks(task, file),
+      },
+      format,
+    );
+    const encoding = rowEncodingOf(plan, format, maxBytes);
+    const encodingNumber = engine.add(readerOf(plan, format, encoding));
     if (encoding !== undefined && typeof path !== 'function')
-      this.#rows = new RowLines(outputs, { path, maxOpen, format, encoding, encodingNumber });
+      this.#rows = new RowWriter(this.outputs, { path, maxOpen, format, encoding, encodingNumber });
   }
 
   /** Whether it takes rows of a flow with this plan. */
@@ -133,7 +128,7 @@ export class FileWriter<T> {
     let end = pull.resume;
     // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
     const watched =
-      compression === undefined && !isEncoded(this.#format)
+      compression === undefined && !outputs.endsFiles
         ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
         : undefined;
     try {
@@ -203,30 +198,31 @@ const LARGE_FILE_BYTES = 16 << 20;
 
 /** How threads encode posts, where the path of each can be told by numbers, and each output gets many lines of a file. */
 function rowEncodingOf<T>(
-  { path }: FileSinkPlan<T>,
-  format: Format<T>,
+  { path, compression }: FileSinkPlan<T>,
+  { rows, wholeFiles }: Format<T>,
   maxBytes = Number.POSITIVE_INFINITY,
 ): RowEncoding | undefined {
-  const { rows } = format;
   if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
     return undefined;
-  // A file that an encoder builds ends once it has its size, and may have some more.
-  const least = isEncoded(format) ? LARGE_FILE_BYTES : Number.POSITIVE_INFINITY;
-  return maxBytes >= least || rows?.kind === 'lines' ? rows : undefined;
+  // A file that has an end ends once it has its size, and may have some more.
+  const least = wholeFiles === undefined ? Number.POSITIVE_INFINITY : LARGE_FILE_BYTES;
+  return rows !== undefined && (maxBytes >= least || rows.kind === 'lines')
+    ? { ...rows, compression }
+    : undefined;
 }
 
 function readerOf<T>(
-  { path, workers, compression }: FileSinkPlan<T>,
-  format: Format<T>,
-  rows: RowEncoding | undefined,
+  { path, workers }: FileSinkPlan<T>,
+  { wholeFiles }: Format<T>,
+  encoding: RowEncoding | undefined,
 ): PlanReader {
   const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
   return {
     workers,
     // Posts that are encoded here come to the main thread anyway.
-    isHere: rows === undefined && isEncoded(format),
-    encoding: rows && { rows, compression },
-    fields: { keys: rows === undefined ? [] : keys },
+    isHere: encoding === undefined && wholeFiles !== undefined,
+    encoding,
+    fields: { keys: encoding === undefined ? [] : keys },
   };
 }
 

@@ -1,67 +1,73 @@
-import type { RowEncoding } from '../../engine/encode-rows.js';
+import type { EncodedBlock, RowEncoding } from '../../engine/encode-rows.js';
 import type { ChunkTask } from '../../engine/messages.js';
 import type { ColumnChunk } from '../../parquet/column-chunk.js';
-import type { RowBlock } from '../../parquet/row-block.js';
+import type { Buffers } from './buffers.js';
 
-/**
- * How the items of a sink become the bytes of its files: records that are appended one by one, or files
- * that an encoder builds.
- */
-export type Format<T> = RecordFormat<T> | EncodedFormat<T>;
-
-/**
- * Each item becomes one record, such as a line: a file can be cut after any record and continued.
- * It is written in blocks, which may be compressed.
- */
-export interface RecordFormat<T> {
-  /** The bytes of an item, without the line feed that is written after them. */
-  encode(item: T, origin: string | undefined): Uint8Array;
-  /** What each new file begins with, without its line feed; it counts in `maxBytes`, not as an item. */
-  readonly header?: Uint8Array | undefined;
+/** How the items of a sink become the bytes of its files. */
+export interface Format<T, Entry extends FileEntry = FileEntry> {
+  /**
+   * What the encoder of a file takes for an item.
+   *
+   * @throws DataError for an item that does not fit, which the encoder may throw, too.
+   */
+  encode(item: T, origin: string | undefined): Entry;
+  /** Begins to encode a file. */
+  encoder(file: FileToEncode): Encoder<Entry>;
+  /** Set where a file cannot be continued, as it has an end: a commit then ends all open files, and lists only such. */
+  readonly wholeFiles?: WholeFiles | undefined;
   /** How a thread does the same for posts, where it can. */
   readonly rows?: RowEncoding | undefined;
 }
 
-/**
- * Each file has an encoder with state, and cannot be continued after a crash. With a checkpoint, a commit
- * ends all open files, so the checkpoint lists only finished files, which have their final names.
- */
-export interface EncodedFormat<T> {
-  /** @param inThread Encodes columns in another thread; gives nothing where there is none. */
-  encoder(inThread?: EncodeInThread): Encoder<T>;
+/** What a file takes for an item. */
+export interface FileEntry {
+  /** How many bytes it takes in the file, without the line feed after it; 0 where that is not known before it is encoded. */
+  readonly byteLength: number;
+}
+
+export interface WholeFiles {
   /** Memory of all encoders of a run together; beyond it the largest are flushed. */
   readonly maxHeldBytes: number;
   /** With a checkpoint, a file ends at this size where `maxBytes` is not given: a crash costs the files under way. */
   readonly committedBytes: number;
   /** With a checkpoint, files are committed once those that still get items have this number of them on average. */
   readonly committedItems: number;
-  /** How a thread makes blocks of posts, where it can: then encoders have `addBlock`. */
-  readonly rows?: RowEncoding | undefined;
+}
+
+/** What an encoder gets. */
+export interface FileToEncode {
+  /** Whether the file has nothing yet. */
+  readonly isNew: boolean;
+  /** Memory that is used again once the bytes in it are written. */
+  readonly buffers: Buffers;
+  /** Encodes columns in another thread; gives nothing where there is none. */
+  readonly inThread?: EncodeInThread | undefined;
 }
 
 /** Encodes columns of a row group. */
 export type EncodeInThread = (task: ChunkTask) => Promise<readonly ColumnChunk[]> | undefined;
 
-/** Builds one file. */
-export interface Encoder<T> {
-  /** Takes an item. */
-  add(item: T, origin: string | undefined): void;
-  /** Takes rows of a block that a thread makes. A block that fails makes `flush` and `end` fail. */
-  addBlock?(rows: number, block: Promise<RowBlock>): void;
+/** Encodes one file. */
+export interface Encoder<Entry> {
+  /** Takes what `encode` has made of an item. */
+  add(entry: Entry): void;
+  /**
+   * Takes rows of a block that a thread makes. A block that fails makes `flush` and `end` fail. Absent where blocks are
+   * bytes of the file as they are.
+   */
+  addBlock?(rows: number, block: Promise<EncodedBlock>): void;
   /** How many rows `addBlock` may take before it is time to `flush`. */
   readonly room?: number;
   /** The same after a `flush`. */
   readonly maxRoom?: number;
-  /** Estimated memory of the items added since the last `flush`, in bytes, without blocks. */
+  /** Memory of what was added since the last `flush`, in bytes, without blocks; an estimate will do. */
   readonly heldBytes: number;
+  /** How many bytes of the file the next `flush` gives, where that is not `heldBytes`. */
+  readonly size?: number;
   /** Whether it is time to `flush`, as when a row group is complete. */
   readonly full: boolean;
-  /** The next bytes of the file: all that was added since the last call. */
+  /** The next bytes of the file: all that was added since the last call. Their memory is no longer the encoder's. */
   flush(): Uint8Array | Promise<Uint8Array>;
   /** The last bytes of the file, including all that was added since the last `flush`. */
   end(): Uint8Array | Promise<Uint8Array>;
-}
-
-export function isEncoded<T>(format: Format<T>): format is EncodedFormat<T> {
-  return 'encoder' in format;
 }

@@ -22,9 +22,9 @@ export interface PartFilesOptions {
   afterFailure(): string;
 }
 
-/** A range of a file whose records another thread writes. */
-export interface FileRange<F extends OutputFile = OutputFile> {
-  readonly file: F;
+/** A range of a file whose lines another thread writes. */
+export interface FileRange {
+  readonly file: OutputFile;
   readonly position: number;
   readonly bytes: number;
   readonly posts: number;

@@ -161,7 +161,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'last post of a range lost',
     mistake: 'lets a worker thread leave out the last post of each range that it writes',
-    file: 'sinks/output/row-lines',
+    file: 'sinks/output/row-writer',
     from: 'to: ends[index]!',
     to: 'to: Math.max(ends[index - 1] ?? 0, ends[index]! - 1)',
     cells: ['matrix job-files-threads/reset'],
@@ -169,7 +169,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'freed before written',
     mistake: 'lets a worker thread free a file whose posts are still to be written',
-    file: 'sinks/output/row-lines',
+    file: 'sinks/output/row-writer',
     from: 'this.#writeRanges(…).then(() => file.release())',
     to: '(file.release(), this.#writeRanges(…))',
     cells: ['matrix stored-files-threads/starved-of-CPU'],

@@ -12,7 +12,8 @@ import {
   type FileSinkOptions,
   planOf,
 } from '../../../src/sinks/output/file-sink-options.js';
-import type { Encoder, Format } from '../../../src/sinks/output/format.js';
+import type { Encoder, FileEntry, Format } from '../../../src/sinks/output/format.js';
+import { linesFormat } from '../../../src/sinks/output/lines.js';
 import type { Written } from '../../../src/sinks/output/written.js';
 import { bySuite } from '../../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
@@ -48,17 +49,21 @@ function sinkOn(
   return fileSinkOn(disk, plan);
 }
 
-const ROWS: Format<string> = {
+const ROWS: Format<string> = linesFormat({
   encode: item => Buffer.from(item),
   header: Buffer.from('name'),
-};
+});
+
+interface ItemToGroup extends FileEntry {
+  readonly item: string;
+}
 
 /** `<1,2><3>2`: groups of up to two items, and the number of groups at the end. */
-class Groups implements Encoder<string> {
+class Groups implements Encoder<ItemToGroup> {
   #items: string[] = [];
   #groups = 0;
 
-  add(item: string): void {
+  add({ item }: ItemToGroup): void {
     this.#items.push(item);
   }
   get heldBytes(): number {
@@ -77,11 +82,12 @@ class Groups implements Encoder<string> {
   }
 }
 
-const GROUPS: Format<string> = {
+const WHOLE_FILES = { maxHeldBytes: 50, committedBytes: 1 << 20, committedItems: 1_000 };
+
+const GROUPS: Format<string, ItemToGroup> = {
+  encode: item => ({ item, byteLength: 0 }),
   encoder: () => new Groups(),
-  maxHeldBytes: 50,
-  committedBytes: 1 << 20,
-  committedItems: 1_000,
+  wholeFiles: WHOLE_FILES,
 };
 
 function contentOf(disk: SimulatedDisk): Record<string, string> {
@@ -147,7 +153,7 @@ describe('a format with a header', () => {
   });
 });
 
-describe('a format with an encoder', () => {
+describe('a format whose files have an end', () => {
   it('builds each file as a whole', async () => {
     const disk = new SimulatedDisk();
     const { posts } = await run(sinkOn(disk, GROUPS, { checkpoint: undefined }));
@@ -157,7 +163,7 @@ describe('a format with an encoder', () => {
 
   it('flushes the largest encoders where they hold too much', async () => {
     const disk = new SimulatedDisk();
-    const held = { ...GROUPS, maxHeldBytes: 10 };
+    const held = { ...GROUPS, wholeFiles: { ...WHOLE_FILES, maxHeldBytes: 10 } };
     await run(sinkOn(disk, held, { checkpoint: undefined }));
     // Without the limit: <a21,a30><a60,a72><a90,a111>3.
     expect(contentOf(disk)['/out/a']).toBe('<a21,a30><a60><a72,a90><a111>4');

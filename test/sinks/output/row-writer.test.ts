@@ -1,21 +1,22 @@
 import { expect, it } from 'vitest';
+import { linesFormat } from '../../../src/sinks/output/lines.js';
 import { parsePathTemplate } from '../../../src/sinks/output/path-template.js';
-import { RowLines } from '../../../src/sinks/output/row-lines.js';
+import { RowWriter } from '../../../src/sinks/output/row-writer.js';
 import { unchecked } from '../../unchecked.js';
 
 const optionsOf = (template: string) =>
   ({
     path: parsePathTemplate('files', template),
     maxOpen: 10,
-    format: { encode: () => new Uint8Array() },
-    encoding: { rows: { kind: 'lines' } },
+    format: linesFormat({ encode: () => new Uint8Array() }),
+    encoding: { kind: 'lines' },
     encodingNumber: 0,
   }) as const;
 
 it('posts with more combinations of tags and keys than 32 bits are left to the main thread', async () => {
   const opened: string[] = [];
   const outputs = unchecked({ open: (path: string) => opened.push(path) });
-  const lines = new RowLines(outputs, optionsOf('{author}/{tag}'));
+  const lines = new RowWriter(outputs, optionsOf('{author}/{tag}'));
   const names = Array.from({ length: 70_000 }, (_, index) => String(index));
   // The last 32 bits of these two combinations are the same: 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
@@ -50,7 +51,7 @@ it('posts whose keys differ and fill one path are one range of its file', async 
     open: (path: string) => ({ fileFor: () => fileAt(path) }),
     writeRanges: async (ranges: typeof written) => void written.push(...ranges),
   });
-  const lines = new RowLines(outputs, optionsOf('{author}{lang}'));
+  const lines = new RowWriter(outputs, optionsOf('{author}{lang}'));
   const keySets = [
     ['a', 'bc'],
     ['ab', 'c'],

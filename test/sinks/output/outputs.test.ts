@@ -3,7 +3,8 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { CheckpointFile } from '../../../src/sinks/output/checkpoint-store.js';
 import { Committer } from '../../../src/sinks/output/committer.js';
-import { RecordOutputs } from '../../../src/sinks/output/record-outputs.js';
+import { linesFormat } from '../../../src/sinks/output/lines.js';
+import { Outputs } from '../../../src/sinks/output/outputs.js';
 import { restore } from '../../../src/sinks/output/restore-files.js';
 import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
@@ -23,7 +24,7 @@ function signal(): { readonly given: Promise<void>; give(): void } {
 }
 
 async function open(folder: string) {
-  const outputs = new RecordOutputs<string>(
+  const outputs = new Outputs<string>(
     nodeFileSystem,
     {
       folder,
@@ -38,7 +39,7 @@ async function open(folder: string) {
       afterFailure: () => '',
       onFailure: () => {},
     },
-    { encode: item => Buffer.from(item) },
+    linesFormat({ encode: item => Buffer.from(item) }),
   );
   const checkpoint = path.join(folder, 'checkpoint.json');
   const owner = { sink: { step: 'test' }, flow: [] };
