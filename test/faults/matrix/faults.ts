@@ -28,6 +28,7 @@ const STORED: readonly RowName[] = [
   'stored files, parquet by threads',
   'stored files, tee by threads',
   'stored files, deletions by threads',
+  'stored files, rules by threads',
   'applyCompliance',
 ];
 

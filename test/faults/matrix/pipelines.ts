@@ -407,6 +407,25 @@ export const PIPELINES = {
     found: async out => postsOf(await gzipLines(out, '.jsonl.gz')),
     committed: async out => postsOf(await committedGzipLines(out)),
   },
+  'stored files, rules by threads': {
+    run: async attempt => {
+      const { dedupe, files, gunzip, jsonLines, activities, localFiles, matchRules, pipeline } =
+        attempt.millrace;
+      const rules = JSON.parse(await readFile(rulesBeside(attempt.input), 'utf8'));
+      await pipeline(
+        localFiles(attempt.input),
+        gunzip(),
+        jsonLines(),
+        activities(),
+        dedupe(),
+        matchRules(rules, { dropUnmatched: true }),
+        attempt.millrace.routeByTag(),
+        files(inThreads(attempt, '{tag}.jsonl')),
+        { signal: attempt.signal },
+      );
+    },
+    found: out => postsOfLines(out),
+  },
   compliance: {
     run: async attempt => {
       const { compliance, intoTombstones, openTombstones, pipeline } = attempt.millrace;
@@ -441,6 +460,9 @@ export const PIPELINES = {
 /** The tombstones of a row of stored files. */
 export const deletedBeside = (input: string) => path.join(path.dirname(input), 'deleted');
 
+/** The list of rules of a row of stored files. */
+export const rulesBeside = (input: string) => path.join(path.dirname(input), 'rules.json');
+
 /** Of a connection, in bytes; more is on disk. */
 const REPLAY_MEMORY = 4 * 2 ** 20;
 
@@ -452,7 +474,11 @@ export async function committedOf(pipeline: Pipeline, out: string): Promise<Foun
 export type RowName = keyof typeof PIPELINES;
 
 /** Those whose posts worker threads write. */
-const WRITTEN_IN_THREADS: readonly RowName[] = ['stored files, threads', 'job files, threads'];
+const WRITTEN_IN_THREADS: readonly RowName[] = [
+  'stored files, threads',
+  'job files, threads',
+  'stored files, rules by threads',
+];
 
 /** Those whose posts worker threads write or encode. */
 export const IN_THREADS: readonly RowName[] = [

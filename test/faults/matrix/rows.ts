@@ -20,6 +20,7 @@ import {
   PIPELINES,
   type Pipeline,
   type RowName,
+  rulesBeside,
 } from './pipelines.js';
 import { World } from './world.js';
 
@@ -221,6 +222,14 @@ export const ROWS: readonly Row[] = [
     const kept = posts.filter(post => ![...idsIn(post)].some(id => isHidden.has(id)));
     return { input, expected: new Map(postsOf(kept)), allowed: expected };
   }),
+  row('stored files, rules by threads', [], async setting => {
+    const { input } = await store(setting);
+    const { texts } = await madeJob(setting);
+    const posts = [...texts.values()].flatMap(lines);
+    const rules = someRules(posts);
+    await writeFile(rulesBeside(input), JSON.stringify(rules));
+    return { input, expected: new Map(postsOf(posts.flatMap(post => matched(post, rules)))) };
+  }),
   row('applyCompliance', [], async setting => {
     const { input: stored } = await store(setting);
     const { texts } = await madeJob(setting);
@@ -244,6 +253,40 @@ export const ROWS: readonly Row[] = [
     };
   }),
 ];
+
+interface TaggedRule {
+  readonly value: string;
+  readonly tag: string | null;
+  readonly id: string;
+}
+
+/** Rules for most authors, with one of three tags, and one without a tag. */
+function someRules(posts: readonly string[]): readonly TaggedRule[] {
+  const authors = [...new Set(posts.map(authorOf))];
+  const rules = authors
+    .map((author, index) => ({ value: `from:${author}`, tag: `group-${index % 3}` }))
+    .filter((_, index) => index % 4 !== 3);
+  return [...rules, { value: 'lang:en', tag: null }].map((rule, index) => ({
+    ...rule,
+    id: String(BigInt(index) + 2n ** 60n),
+  }));
+}
+
+/** The post with the rules that it matches in place of those of the service, if it matches any. */
+function matched(post: string, rules: readonly TaggedRule[]): string[] {
+  const { lang } = JSON.parse(post) as { readonly lang: string };
+  const has = new Set([`from:${authorOf(post)}`, `lang:${lang}`]);
+  const entries = rules
+    .filter(({ value }) => has.has(value))
+    .map(({ tag, id }) => `{"tag":${JSON.stringify(tag)},"id":${id},"id_str":"${id}"}`);
+  if (entries.length === 0) return [];
+  const [list] = /\[[^[\]]*\]\}$/.exec(post) as RegExpExecArray;
+  return [`${post.slice(0, -list.length)}[${entries.join(',')}]}`];
+}
+
+function authorOf(post: string): string {
+  return (JSON.parse(post) as { readonly user: { readonly id_str: string } }).user.id_str;
+}
 
 let madeTombstones: Promise<string> | undefined;
 
