@@ -72,36 +72,38 @@ export class IndexReader {
 
   /**
    * Lists the blocks of the rules indexed under terms of the post; one that is indexed under several of them may come several
-   * times. They are tested afterwards: this loop only touches each, so the processor can fetch several in parallel.
+   * times. Each loop does little: one that only touches memory has the processor fetch several places in parallel, which
+   * the next one then reads.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
     const { present, count, bits } = this.scan;
-    let candidates = 0;
     let fetched = 0;
+    let pairs = 0;
+    for (let i = 0; i < count; i++) {
+      const term = present[i] as number;
+      if (2 * term < lists.length) pairs += lists[2 * term + 1] as number;
+    }
+    if (pairs / 2 > this.#candidates.length) this.#candidates = new Int32Array(pairs);
+    for (let i = 0; i < count; i++) {
+      const term = present[i] as number;
+      if (2 * term < lists.length) fetched |= postings[lists[2 * term] as number] as number;
+    }
+    const list = this.#candidates;
+    let candidates = 0;
     for (let i = 0; i < count; i++) {
       const term = present[i] as number;
       if (2 * term >= lists.length) continue;
       const start = lists[2 * term] as number;
       const end = start + (lists[2 * term + 1] as number);
-      if (candidates + (end - start) / 2 > this.#candidates.length)
-        this.#growCandidates(end - start);
-      const list = this.#candidates;
       for (let at = start; at < end; at += 2) {
         // Without a branch, which could not be predicted.
         list[candidates] = postings[at] as number;
         candidates += hasBit(bits, postings[at + 1] as number);
       }
     }
-    const list = this.#candidates;
     for (let i = 0; i < candidates; i++) fetched |= blocks[list[i] as number] as number;
     this.fetched = fetched;
     return candidates;
-  }
-
-  #growCandidates(more: number): void {
-    const grown = new Int32Array(2 * (this.#candidates.length + more));
-    grown.set(this.#candidates);
-    this.#candidates = grown;
   }
 
   #matches(block: number, bits: Int32Array): boolean {

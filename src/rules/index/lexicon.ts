@@ -1,14 +1,19 @@
 import { HASH_START, hashText } from '../post/tokeniser.js';
 import { IntPool } from './postings.js';
-import { sharedInts, sharedUnits, textIn, unitsIn, unitsOf } from './shared-arrays.js';
+import { sharedInts, textIn, unitsIn, unitsOf } from './shared-arrays.js';
 
 /** The terms of a lexicon in shared memory. */
 export interface SharedTerms {
   readonly slots: Int32Array;
   readonly places: Int32Array;
-  readonly units: Uint16Array;
+  readonly records: Int32Array;
   readonly kinds: ReadonlyMap<string, number>;
 }
+
+/** Integers of a record before the units of its term: the number of the term, and how many units it has. */
+const RECORD_NUMBER = 0;
+const RECORD_LENGTH = 1;
+const RECORD_HEADER = 2;
 
 /**
  * The terms that rules use, each with a small number. The terms of a post are looked up by their
@@ -16,54 +21,69 @@ export interface SharedTerms {
  */
 export class Lexicon {
   /**
-   * Open addressing with linear probing: pairs of a hash and a number + 1, which is 0 in empty slots.
+   * Open addressing with linear probing: pairs of a hash and the place of a record + 1, which is 0 in empty slots.
    */
   #slots: Int32Array = new Int32Array(2 << 10);
   #mask = (1 << 10) - 1;
-  /** For each number, where the units of the term start, and how many they are. */
-  #places: Int32Array = new Int32Array(2 << 10);
-  /** Two units in each integer. */
+  /** For each number, the place of its record; -1 where there is no term. */
+  #places: Int32Array = new Int32Array(1 << 10);
+  /**
+   * What is compared with a term of a post is adjacent in memory, as a look-up mostly waits for memory: a header, and the
+   * units, two in each integer.
+   */
   readonly #pool = new IntPool();
-  #units = unitsIn(this.#pool.data);
+  #records: Int32Array = this.#pool.data;
+  #units = unitsIn(this.#records);
   #capacity = 0;
   readonly #uses: number[] = [];
   readonly #free: number[] = [];
   readonly #kinds = new Map<string, Kind>();
   readonly #watched = new Map<string, Watched>();
   #size = 0;
+  /** So that V8 does not leave out what only fetches memory. */
+  fetched = 0;
   /** The units of a text that is looked up. */
   #text = new Uint16Array(64);
   /** Looks up terms with their prefix. */
   readonly #whole: Kind = { prefix: '', units: unitsOf(''), hash: HASH_START, terms: 0 };
 
   /** A lexicon over terms in shared memory, which do not change. */
-  static of({ slots, places, units, kinds }: SharedTerms): Lexicon {
+  static of({ slots, places, records, kinds }: SharedTerms): Lexicon {
     const lexicon = new Lexicon();
     lexicon.#slots = slots;
     lexicon.#mask = slots.length / 2 - 1;
     lexicon.#places = places;
-    lexicon.#units = units;
-    lexicon.#capacity = places.length / 2;
+    lexicon.#records = records;
+    lexicon.#units = unitsIn(records);
+    lexicon.#capacity = places.length;
     for (const [prefix, terms] of kinds) lexicon.kind(prefix).terms = terms;
     return lexicon;
   }
 
   /** Copies the terms to shared memory. */
   share(): SharedTerms {
-    const places = sharedInts(2 * this.#capacity);
+    const places = sharedInts(this.#capacity);
     let end = 0;
     for (let id = 0; id < this.#capacity; id++) {
-      places[2 * id] = end;
-      places[2 * id + 1] = this.#places[2 * id + 1] as number;
-      end += places[2 * id + 1] as number;
+      const place = this.#places[id] as number;
+      places[id] = place === -1 ? -1 : end;
+      if (place !== -1) end += this.#sizeOf(place);
     }
-    const units = sharedUnits(end);
-    for (let id = 0; id < this.#capacity; id++)
-      units.set(this.#unitsOf(id), places[2 * id] as number);
+    const records = sharedInts(end);
+    for (const [id, to] of places.entries())
+      if (to !== -1) {
+        const place = this.#places[id] as number;
+        records.set(this.#records.subarray(place, place + this.#sizeOf(place)), to);
+      }
     const slots = sharedInts(this.#slots.length);
-    slots.set(this.#slots);
+    for (let at = 0; at < slots.length; at += 2) {
+      const place = (this.#slots[at + 1] as number) - 1;
+      if (place === -1) continue;
+      slots[at] = this.#slots[at] as number;
+      slots[at + 1] = (places[this.#records[place + RECORD_NUMBER] as number] as number) + 1;
+    }
     const kinds = new Map([...this.#kinds].map(([prefix, { terms }]) => [prefix, terms]));
-    return { slots, places, units, kinds };
+    return { slots, places, records, kinds };
   }
 
   /** One more than the highest number so far. */
@@ -76,7 +96,10 @@ export class Lexicon {
   }
 
   term(id: number): string {
-    return textIn(this.#unitsOf(id));
+    const place = this.#places[id] as number;
+    const start = 2 * (place + RECORD_HEADER);
+    const end = start + (this.#records[place + RECORD_LENGTH] as number);
+    return textIn(this.#units.subarray(start, end));
   }
 
   /** The kind of terms with this prefix: `#`, `@`, `$` or `name:`, or '' for terms without one. */
@@ -123,7 +146,7 @@ export class Lexicon {
     this.#size++;
     this.#updateTerm(term, id, 1);
     if (2 * this.#size > this.#mask) this.#grow();
-    this.#insert(hash, id);
+    this.#insert(hash, this.#places[id] as number);
     return id;
   }
 
@@ -131,9 +154,10 @@ export class Lexicon {
   release(id: number): boolean {
     if (--(this.#uses[id] as number) > 0) return false;
     const term = this.term(id);
-    this.#remove(hashText(HASH_START, term), id);
-    this.#pool.free((this.#places[2 * id] as number) / 2, intsFor(term.length));
-    this.#places[2 * id + 1] = 0;
+    const place = this.#places[id] as number;
+    this.#remove(hashText(HASH_START, term), place);
+    this.#pool.free(place, this.#sizeOf(place));
+    this.#places[id] = -1;
     this.#free.push(id);
     this.#size--;
     this.#updateTerm(term, -1, -1);
@@ -157,72 +181,87 @@ export class Lexicon {
   ): number {
     const slots = this.#slots;
     for (let at = this.#slotOf(hash); ; at = (at + 1) & this.#mask) {
-      const id = (slots[2 * at + 1] as number) - 1;
-      if (id === -1) return -1;
-      if (slots[2 * at] === hash && this.#isTerm(id, prefix, units, start, end)) return id;
+      const place = (slots[2 * at + 1] as number) - 1;
+      if (place === -1) return -1;
+      if (slots[2 * at] === hash && this.#isTerm(place, prefix, units, start, end))
+        return this.#records[place + RECORD_NUMBER] as number;
     }
   }
 
   /**
-   * Whether there may be a term for any of these hashes. Reads the slots of all of them, without a
-   * short cut: the processor can then fetch them in parallel, and the following lookups do not wait.
+   * Whether there may be a term for any of these hashes. Reads the slots of all of them and then the records there, without
+   * a short cut: the processor can then fetch them in parallel, and the following lookups do not wait.
    */
   mayHoldAny(hashes: Int32Array, count: number): boolean {
+    const slots = this.#slots;
+    const records = this.#records;
     let any = 0;
     for (let i = 0; i < count; i++)
-      any |= this.#slots[2 * this.#slotOf(hashes[i] as number) + 1] as number;
-    return any !== 0;
+      any |= slots[2 * this.#slotOf(hashes[i] as number) + 1] as number;
+    if (any === 0) return false;
+    let fetched = 0;
+    for (let i = 0; i < count; i++) {
+      const at = 2 * this.#slotOf(hashes[i] as number);
+      // The place of a record + 1 is its length, which is compared first.
+      if (slots[at] === hashes[i]) fetched |= records[slots[at + 1] as number] as number;
+    }
+    this.fetched = fetched;
+    return true;
   }
 
   #isTerm(
-    id: number,
+    place: number,
     prefix: Uint16Array,
     units: Uint16Array,
     start: number,
     end: number,
   ): boolean {
     const { length } = prefix;
-    if (this.#places[2 * id + 1] !== length + end - start) return false;
-    const from = this.#places[2 * id] as number;
+    if (this.#records[place + RECORD_LENGTH] !== length + end - start) return false;
+    const from = 2 * (place + RECORD_HEADER);
     for (let i = 0; i < length; i++) if (this.#units[from + i] !== prefix[i]) return false;
     for (let i = start, at = from + length; i < end; i++, at++)
       if (this.#units[at] !== units[i]) return false;
     return true;
   }
 
-  #unitsOf(id: number): Uint16Array {
-    const start = this.#places[2 * id] as number;
-    return this.#units.subarray(start, start + (this.#places[2 * id + 1] as number));
+  /** The integers of a record. */
+  #sizeOf(place: number): number {
+    return RECORD_HEADER + intsFor(this.#records[place + RECORD_LENGTH] as number);
   }
 
   #store(id: number, term: string): void {
-    if (2 * id >= this.#places.length) {
-      const places = new Int32Array(4 * id);
+    if (id >= this.#places.length) {
+      const places = new Int32Array(2 * id);
       places.set(this.#places);
       this.#places = places;
     }
-    const start = 2 * this.#pool.allocate(intsFor(term.length));
-    if (this.#units.buffer !== this.#pool.data.buffer) this.#units = unitsIn(this.#pool.data);
-    this.#units.set(unitsOf(term), start);
-    this.#places[2 * id] = start;
-    this.#places[2 * id + 1] = term.length;
+    const place = this.#pool.allocate(RECORD_HEADER + intsFor(term.length));
+    if (this.#records !== this.#pool.data) {
+      this.#records = this.#pool.data;
+      this.#units = unitsIn(this.#records);
+    }
+    this.#records[place + RECORD_NUMBER] = id;
+    this.#records[place + RECORD_LENGTH] = term.length;
+    this.#units.set(unitsOf(term), 2 * (place + RECORD_HEADER));
+    this.#places[id] = place;
   }
 
   #slotOf(hash: number): number {
     return (hash ^ (hash >>> 15)) & this.#mask;
   }
 
-  #insert(hash: number, id: number): void {
+  #insert(hash: number, place: number): void {
     let at = this.#slotOf(hash);
     while (this.#slots[2 * at + 1] !== 0) at = (at + 1) & this.#mask;
     this.#slots[2 * at] = hash;
-    this.#slots[2 * at + 1] = id + 1;
+    this.#slots[2 * at + 1] = place + 1;
   }
 
   /** Moves later entries of the same run back into the hole, so that probes still reach them. */
-  #remove(hash: number, id: number): void {
+  #remove(hash: number, place: number): void {
     let hole = this.#slotOf(hash);
-    while (this.#slots[2 * hole + 1] !== id + 1) hole = (hole + 1) & this.#mask;
+    while (this.#slots[2 * hole + 1] !== place + 1) hole = (hole + 1) & this.#mask;
     for (
       let at = (hole + 1) & this.#mask;
       this.#slots[2 * at + 1] !== 0;

@@ -54,6 +54,15 @@ describe('a lexicon', () => {
             expect(lexicon.watch(kind + text).id).toBe(id);
             expect(watched.id).toBe(model.get('from:a')?.id ?? -1);
           }
+          const copy = Lexicon.of(lexicon.share());
+          for (const [kind, text] of [...asked, ...steps.map(([, entry]) => entry)]) {
+            const id = model.get(kind + text)?.id ?? -1;
+            expect(copy.numberOf(kind + text)).toBe(id);
+            expect(copy.find(copy.kind(kind), text)).toBe(id);
+            if (id !== -1) expect(copy.term(id)).toBe(kind + text);
+            const hash = Int32Array.of(hashText(copy.kind(kind).hash, text));
+            if (id !== -1) expect(copy.mayHoldAny(hash, 1)).toBe(true);
+          }
         },
       ),
       { numRuns: bySuite(65, 800) },
