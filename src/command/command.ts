@@ -41,6 +41,11 @@ export const SINK_FLAGS: Flags = [
   ...flagsOf(TABLE_OPTIONS, ['columns']),
 ];
 
+/** A script of one call, which gets the account first, and the signal last. */
+export function accountCall(name: string, ...args: readonly unknown[]) {
+  return { constants: WITH_ACCOUNT, call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
+}
+
 /** The stages that write items where `--out` says, as its end says, or to standard output. */
 export function sinkCalls(
   given: Given,

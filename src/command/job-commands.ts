@@ -3,7 +3,7 @@ import type { Job, JobQuote } from '../jobs/job.js';
 import { JOB_REQUEST } from '../jobs/job-request.js';
 import type { JobVerdict } from '../jobs/job-verdict.js';
 import { Call, Code, Name, quoted } from './call-script.js';
-import { ACCOUNT, type Command, jsonIn, SIGNAL, WITH_ACCOUNT } from './command.js';
+import { ACCOUNT, accountCall, type Command, jsonIn, SIGNAL, WITH_ACCOUNT } from './command.js';
 import { flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
 
@@ -24,10 +24,7 @@ const callOf = (name: string): Command => ({
   usage: 'JOB',
   flags: [],
   positionals: JOB,
-  build: ({ positionals: [job] }) => ({
-    constants: WITH_ACCOUNT,
-    call: new Call(`jobs.${name}`, [ACCOUNT, job, SIGNAL]),
-  }),
+  build: ({ positionals: [job] }) => accountCall(`jobs.${name}`, job),
 });
 
 export const get = callOf('get');
@@ -39,34 +36,28 @@ export const accept: Command = {
   flags: [],
   positionals: JOB,
   costs: true,
-  build: ({ positionals: [job = ''] }) => ({
-    constants: WITH_ACCOUNT,
-    call: new Call('jobs.accept', [
-      ACCOUNT,
+  build: ({ positionals: [job = ''] }) =>
+    accountCall(
+      'jobs.accept',
       new Code(quoted(job), async ({ confirm }) => {
         await confirm(`Job ${job} costs what its quote says, and cannot be stopped.`);
         return job;
       }),
-      SIGNAL,
-    ]),
-  }),
+    ),
 };
 
 /** Lists the jobs of the account. */
 export const list: Command = {
   usage: '',
   flags: [],
-  build: () => ({ constants: WITH_ACCOUNT, call: new Call('jobs.list', [ACCOUNT, SIGNAL]) }),
+  build: () => accountCall('jobs.list'),
 };
 
 /** Creates a job, which is not charged before its quote is accepted. */
 export const create: Command = {
   usage: '',
   flags: [...REQUEST, ...RULES],
-  build: ({ options }) => ({
-    constants: WITH_ACCOUNT,
-    call: new Call('jobs.create', [ACCOUNT, requestOf(options), SIGNAL]),
-  }),
+  build: ({ options }) => accountCall('jobs.create', requestOf(options)),
 };
 
 /** Runs a job to its files, and joins one of the same title and rules. */

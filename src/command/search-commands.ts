@@ -6,11 +6,11 @@ import { SEARCH_OPTIONS } from '../search/search.js';
 import { Call } from './call-script.js';
 import {
   ACCOUNT,
+  accountCall,
   type Command,
   defined,
   jsonIn,
   pipelineScript,
-  SIGNAL,
   SINK_FLAGS,
   sinkCalls,
   WITH_ACCOUNT,
@@ -56,8 +56,7 @@ export const search: Command = {
     };
     if (options(DRY_RUN).dryRun === true)
       return {
-        constants: WITH_ACCOUNT,
-        call: new Call('preview', [ACCOUNT, asked, SIGNAL]),
+        ...accountCall('preview', asked),
         report: result => {
           const { posts, requests } = result as Preview;
           return `${plural(posts, 'post')}, at least ${plural(requests, 'request')}`;

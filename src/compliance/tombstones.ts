@@ -278,28 +278,14 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
         ofPost(event.postId, mark => ({ ...mark, dropped: later(mark.dropped, dropped, either) })),
       ];
     }
-    case 'status_withheld': {
-      const withheld = [at, sorted(event.countries)] as const;
-      return [
-        ofPost(event.postId, mark => ({
-          ...mark,
-          withheld: later(mark.withheld, withheld, union),
-        })),
-      ];
-    }
+    case 'status_withheld':
+      return [ofPost(event.postId, withheldIn(event.countries, at))];
     case 'tweet_edit':
       return event.ids
         .filter(id => BigInt(id) < BigInt(event.postId))
         .map(id => ofPost(id, mark => ({ ...mark, edited: true })));
-    case 'user_withheld': {
-      const withheld = [at, sorted(event.countries)] as const;
-      return [
-        ofUser(event.userId, mark => ({
-          ...mark,
-          withheld: later(mark.withheld, withheld, union),
-        })),
-      ];
-    }
+    case 'user_withheld':
+      return [ofUser(event.userId, withheldIn(event.countries, at))];
     case 'scrub_geo':
       return [
         ofUser(event.userId, mark => ({
@@ -359,6 +345,13 @@ function later<T>(a: Timed<T> | undefined, b: Timed<T>, merge: (a: T, b: T) => T
 
 const either = (a: boolean, b: boolean) => a || b;
 const union = (a: readonly string[], b: readonly string[]) => sorted([...a, ...b]);
+
+function withheldIn(countries: readonly string[], at: number) {
+  return <Mark extends PostTombstone | UserTombstone>(mark: Mark): Mark => ({
+    ...mark,
+    withheld: later(mark.withheld, [at, sorted(countries)], union),
+  });
+}
 
 function ofPost(id: string, change: (mark: PostTombstone) => PostTombstone): Change {
   return { of: 'post', id, change };

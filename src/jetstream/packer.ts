@@ -142,17 +142,11 @@ export class Packer {
 
 /** The headers that describe the items of a message. */
 function headersOf(items: readonly Outgoing[]): Headers {
-  const [first] = items;
-  if (first !== undefined && items.length === 1)
-    return headersFrom(first.id, first.format, first.tags);
-  const format = items.every(item => item.format === first?.format) ? first?.format : undefined;
+  const format = items[0]?.format;
   const tags = items.flatMap(item => item.tags);
-  return headersFrom(items.map(({ id }) => id).join(','), format, tags);
-}
-
-function headersFrom(ids: string, format: string | undefined, tags: readonly string[]): Headers {
-  const headers: [string, string][] = [[HEADERS.ids, ids]];
-  if (format !== undefined) headers.push([HEADERS.format, format]);
+  const headers: [string, string][] = [[HEADERS.ids, items.map(({ id }) => id).join(',')]];
+  if (format !== undefined && items.every(item => item.format === format))
+    headers.push([HEADERS.format, format]);
   if (tags.length > 0) headers.push([HEADERS.tags, JSON.stringify([...new Set(tags)])]);
   return headers;
 }

@@ -11,10 +11,13 @@ export const publishing = new Set<string>();
 /** The code of an error of the servers: the entry has another revision than expected, because another process has written it. */
 const WRONG_REVISION = 10071;
 
-/** What a publisher has published, runs before this one included. */
-export interface PublishedCounts {
+/** What `toJetStream` has published, the runs before a resume included. */
+export interface PublishedToJetStream {
+  /** Items in the stream. */
   readonly posts: number;
+  /** Messages, each of one item or a batch. */
   readonly messages: number;
+  /** Bytes of their payloads, as they travel. */
   readonly bytes: number;
 }
 
@@ -39,7 +42,7 @@ export interface PublisherState {
   readonly positions: readonly number[];
   /** `null` at the beginning. */
   readonly cursor: Cursor | null;
-  readonly counts: PublishedCounts;
+  readonly counts: PublishedToJetStream;
   /** The process, thread and run that publish. */
   readonly process: ProcessIdentity & { readonly run: string; readonly thread: number };
   /** How many times this run has written the entry. */
@@ -185,7 +188,7 @@ const isWhole = shaped<PublisherState>({
   positions: listOf(isCount),
   // The source checks it.
   cursor: () => true,
-  counts: shaped<PublishedCounts>({ posts: isCount, messages: isCount, bytes: isCount }),
+  counts: shaped<PublishedToJetStream>({ posts: isCount, messages: isCount, bytes: isCount }),
   process: shaped<PublisherState['process']>({
     pid: isCount,
     thread: isCount,

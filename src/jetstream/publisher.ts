@@ -1,4 +1,4 @@
-import type { Cursor, FlowIdentity } from '../flow/flow.js';
+import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { WakeUp } from '../wait.js';
 import type { JetStreamConnection } from './connection.js';
@@ -8,30 +8,22 @@ import { HEADERS, type SubjectPosition } from './headers.js';
 import { digest, type Outgoing, type Packer, SubjectBatches } from './packer.js';
 import type {
   EntryBucket,
-  PublishedCounts,
+  PublishedToJetStream,
   PublisherEntry,
   PublisherState,
 } from './publisher-entry.js';
 import { Sender } from './sender.js';
-import type { OpenedStream } from './stream-settings.js';
-import { takeOver } from './take-over.js';
+import { type TakeOverOptions, takeOver } from './take-over.js';
 import { subjectNumber } from './topics.js';
 
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
-export interface PublisherOptions {
-  /** The name of the publisher in the bucket. */
-  readonly key: string;
-  /** The name without the share. */
-  readonly name: string;
-  readonly stream: OpenedStream;
+export interface PublisherOptions extends TakeOverOptions {
   readonly subject: string;
   /** How many topics the subjects are divided by. */
   readonly topics: number;
-  readonly flow: FlowIdentity;
   readonly maxInFlight: number;
   readonly commitIntervalMs: number;
-  readonly takeoverMs: number;
   readonly packer: Packer;
   readonly progress: Progress | undefined;
   /** Called with the error that ends the run. */
@@ -75,7 +67,7 @@ export class Publisher {
   readonly #wakeUp = new WakeUp();
   #earlier = new EarlierItems({ items: new Map(), end: 0 }, 0);
   /** What the publisher has published, earlier runs included. It is changed in place, as each post changes it. */
-  readonly #counts: { posts: number; messages: number; bytes: number };
+  readonly #counts: { -readonly [Name in keyof PublishedToJetStream]: number };
   #failure: { readonly error: unknown } | undefined;
 
   /** @throws JetStreamError where another process has the name. */
@@ -127,7 +119,7 @@ export class Publisher {
     return this.#entry.state.cursor ?? undefined;
   }
 
-  get counts(): PublishedCounts {
+  get counts(): PublishedToJetStream {
     return { ...this.#counts };
   }
 

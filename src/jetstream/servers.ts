@@ -132,15 +132,15 @@ export const SERVER_OPTIONS = {
 export interface Access {
   /** Hosts and ports, without a scheme or a login. */
   readonly addresses: readonly string[];
-  readonly user: string | undefined;
-  readonly password: Secret | undefined;
-  readonly token: Secret | undefined;
-  readonly credentials: string | undefined;
-  readonly nkey: Secret | undefined;
-  readonly authenticator: Authenticator | undefined;
-  readonly tls: JetStreamTls | undefined;
+  readonly user?: string | undefined;
+  readonly password?: Secret | undefined;
+  readonly token?: Secret | undefined;
+  readonly credentials?: string | undefined;
+  readonly nkey?: Secret | undefined;
+  readonly authenticator?: Authenticator | undefined;
+  readonly tls?: JetStreamTls | undefined;
   /** The connection of the caller, which is not closed. */
-  readonly connection: NatsConnection | undefined;
+  readonly connection?: NatsConnection | undefined;
   /** Where the requests go, by the names that the client has for it. */
   readonly jetStream: { readonly domain?: string; readonly apiPrefix?: string };
   readonly maxOutageMs: number;
@@ -199,7 +199,6 @@ export function accessOf(
     nkey: secretOf(options.nkey ?? from('nkey')),
     authenticator: options.authenticator,
     tls: tlsOf(call, options.tls, urls),
-    connection: undefined,
     jetStream: jetStreamOf(call, options),
     maxOutageMs: options.maxOutageMs,
   };
@@ -230,13 +229,6 @@ function connectedAccess(
     throw optionError(call, decided, 'cannot be used with `connection`, which has decided it');
   return {
     addresses: connection.getServers().map(({ listen }) => listen),
-    user: undefined,
-    password: undefined,
-    token: undefined,
-    credentials: undefined,
-    nkey: undefined,
-    authenticator: undefined,
-    tls: undefined,
     connection,
     jetStream: jetStreamOf(call, options),
     maxOutageMs: options.maxOutageMs,

@@ -1,5 +1,6 @@
 import { answerOf, LinkedAbort, onceAborted } from '../abortable.js';
 import {
+  type Checked,
   checkOptions,
   explained,
   func,
@@ -25,6 +26,7 @@ import {
   type PackOptions,
 } from './packer.js';
 import { Publisher } from './publisher.js';
+import type { PublishedToJetStream } from './publisher-entry.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   type CreateStream,
@@ -36,16 +38,6 @@ import {
 } from './stream-settings.js';
 import { shareOfFlow } from './take-over.js';
 import { checkTopics, topicsProblem } from './topics.js';
-
-/** What `toJetStream` has published, the runs before a resume included. */
-export interface PublishedToJetStream {
-  /** Items in the stream. */
-  readonly posts: number;
-  /** Messages, each of one item or a batch. */
-  readonly messages: number;
-  /** Bytes of their payloads, as they travel. */
-  readonly bytes: number;
-}
 
 /** The stream to publish to, the name of the publisher, and how items become messages. */
 export interface ToJetStreamOptions<T> extends JetStreamServers {
@@ -178,19 +170,16 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
   return ownSink((input, run = {}) => publish(plan, input, run));
 }
 
-interface Plan<T> {
+type CheckedOptions = Checked<ToJetStreamOptions<unknown>, typeof OPTIONS>;
+
+interface Plan<T>
+  extends Pick<CheckedOptions, 'stream' | 'subject' | 'topics' | 'onDamaged'>,
+    Pick<CheckedOptions, 'maxInFlight' | 'commitIntervalMs' | 'takeoverMs'> {
   readonly access: Access;
-  readonly stream: string;
-  readonly subject: string;
-  readonly topics: readonly string[] | undefined;
   readonly name: string;
   readonly bucket: string;
   readonly create: CreateStream | undefined;
-  readonly maxInFlight: number;
-  readonly commitIntervalMs: number;
-  readonly takeoverMs: number;
   readonly pack: PackOptions;
-  readonly onDamaged: OnDamaged | undefined;
   readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
 }
 

@@ -7,12 +7,15 @@ import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import { redact } from '../secret.js';
 import { MINUTE } from '../time.js';
-import type {
-  CountAs,
-  EngagementType,
-  GroupBy,
-  Groupings,
-  UserToken,
+import {
+  type CountAs,
+  type CountingOptions,
+  distinct,
+  ENGAGEMENT_TYPES,
+  type EngagementType,
+  type GroupBy,
+  type Groupings,
+  type UserToken,
 } from './engagement-request.js';
 import { signedCall } from './signed-call.js';
 
@@ -93,21 +96,25 @@ function ask(
   );
 }
 
-export function engagementUrl(account: Account): URL {
-  return serviceUrl(account, 'dataUrl', 'insights/engagement/totals', {
+/**
+ * What is asked of all batches: by default all types, for the user of the account's settings.
+ *
+ * @throws OptionError for missing settings of the account.
+ */
+export function engagementQuery(
+  account: Account,
+  { types = ENGAGEMENT_TYPES, token }: CountingOptions<EngagementType, CountAs>,
+  groupings: Groupings,
+): EngagementQuery {
+  const url = serviceUrl(account, 'dataUrl', 'insights/engagement/totals', {
     purpose: 'engagement totals',
     needs: ['consumerKey', 'consumerSecret'],
   });
-}
-
-/** The given token, or that of the account's settings. */
-export function userToken(account: Account, token: UserToken | undefined): UserToken {
-  return (
-    token ?? {
-      token: account.need('accessToken', 'engagement totals, unless `token` comes from signIn()'),
-      secret: account.need('accessTokenSecret', 'engagement totals'),
-    }
-  );
+  const user = token ?? {
+    token: account.need('accessToken', 'engagement totals, unless `token` comes from signIn()'),
+    secret: account.need('accessTokenSecret', 'engagement totals'),
+  };
+  return { url, user, types: distinct(types), groupings };
 }
 
 /** A count, or counts by group. */

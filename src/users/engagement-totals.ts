@@ -7,9 +7,8 @@ import {
   countsAs,
   type EngagementProblem,
   engagementBatch,
-  engagementUrl,
+  engagementQuery,
   MAX_IDS,
-  userToken,
 } from './engagement-batch.js';
 import {
   type Count,
@@ -17,7 +16,6 @@ import {
   type CountingOptions,
   distinct,
   ENGAGEMENT_OPTIONS,
-  ENGAGEMENT_TYPES,
   type EngagementType,
   GROUPINGS,
   type Groupings,
@@ -104,11 +102,8 @@ export async function engagementTotals<
     typeof OPTIONS
   >('users.engagementTotals', account, OPTIONS, options);
   const { groupings = BY_POST, counts: as = 'string', signal } = checked;
-  const url = engagementUrl(account);
+  const query = engagementQuery(account, checked, groupings);
   const ids = distinct(checked.ids);
-  const types = distinct(checked.types ?? ENGAGEMENT_TYPES);
-  const user = userToken(account, checked.token);
-  const query = { url, user, types, groupings };
 
   const responses: BatchResponse[] = [];
   for (let at = 0; at < ids.length; at += MAX_IDS) {

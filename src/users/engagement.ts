@@ -6,20 +6,12 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 import { TimedInput } from '../flow/timed-input.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import {
-  countsAs,
-  engagementBatch,
-  engagementUrl,
-  MAX_IDS,
-  userToken,
-} from './engagement-batch.js';
+import { countsAs, engagementBatch, engagementQuery, MAX_IDS } from './engagement-batch.js';
 import {
   type Count,
   type CountAs,
   type CountingOptions,
-  distinct,
   ENGAGEMENT_OPTIONS,
-  ENGAGEMENT_TYPES,
   type EngagementType,
 } from './engagement-request.js';
 import { BY_POST } from './engagement-totals.js';
@@ -79,10 +71,8 @@ export function engagement<
     options,
   );
   const { counts: as = 'string', concurrency, waitMs } = checked;
-  const url = engagementUrl(account);
-  const types = distinct(checked.types ?? ENGAGEMENT_TYPES);
-  const user = userToken(account, checked.token);
-  const query = { url, user, types, groupings: BY_POST };
+  const query = engagementQuery(account, checked, BY_POST);
+  const { url, types } = query;
 
   const measure = async (
     account: Account,

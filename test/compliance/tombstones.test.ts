@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
 import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
-import { intoTombstones } from '../../src/compliance/into-tombstones.js';
 import {
   changesOf,
   decodeTombstone,
@@ -15,8 +14,6 @@ import {
   type Tombstones,
 } from '../../src/compliance/tombstones.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
-import { Flow } from '../../src/flow/flow.js';
-import { pipeline } from '../../src/flow/pipeline.js';
 import { fork } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -153,29 +150,6 @@ describe('tombstones', () => {
     expect(again.post('99999999999999999999')).toBeUndefined();
     expect(again.post('18446744073709551616')).toBeUndefined();
     await again.close();
-  });
-
-  it('store the cursor of the stream in one transaction with its events', async () => {
-    const tombstones = await opened();
-    const opens: unknown[] = [];
-    const source = new Flow<ComplianceEvent>(async function* ({ resume }) {
-      opens.push(resume);
-      const from = Number(resume?.at ?? 0);
-      yield { items: [ofPost('delete', String(from + 1))], cursor: { at: from + 1 } };
-      yield { items: [ofPost('delete', String(from + 1000))] };
-    });
-    expect(await pipeline(source, intoTombstones(tombstones))).toEqual({ events: 2 });
-    expect(tombstones.cursor('compliance')).toEqual({ at: 1 });
-    await pipeline(source, intoTombstones(tombstones));
-    expect(opens).toEqual([undefined, { at: 1 }]);
-    expect(tombstones.size).toBe(4);
-    await pipeline(source, intoTombstones(tombstones, { source: 'other' }));
-    await pipeline(source, intoTombstones(tombstones, { source: null }));
-    expect(opens.slice(2)).toEqual([undefined, undefined]);
-    expect(tombstones.cursor('other')).toEqual({ at: 1 });
-    expect(tombstones.size).toBe(4);
-    expect(() => intoTombstones(tombstones, { source: unchecked(7) })).toThrow(OptionError);
-    await tombstones.close();
   });
 
   it('can be read by another process while this one records', async () => {

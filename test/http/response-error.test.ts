@@ -1,0 +1,155 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { DataError, HttpError } from '../../src/errors.js';
+import { readText } from '../../src/http/read-json.js';
+import { request } from '../../src/http/request.js';
+import { ScriptedServer, status } from './scripted-server.js';
+import {
+  accountFor,
+  CANARY,
+  errorOf,
+  get,
+  SPELLINGS,
+  serveEachTest,
+  server,
+} from './served-requests.js';
+
+serveEachTest();
+
+describe('an error response', () => {
+  it.each([301, 302, 303, 307, 308])('is an error for a %i, which is not followed', async code => {
+    const other = await new ScriptedServer().start();
+    server.script.push(status(code, '', { location: `${other.url}/steal` }));
+    const error = (await errorOf(
+      get(accountFor(), { method: 'POST', body: 'secret' }),
+    )) as HttpError;
+    expect(error).toBeInstanceOf(HttpError);
+    expect(error.status).toBe(code);
+    expect(error.retryable).toBe(false);
+    expect(error.message).toContain('not followed');
+    expect(other.received).toEqual([]);
+    expect(other.sockets.size).toBe(0);
+    await other.stop();
+  });
+
+  it.each([
+    ['{"error":{"message":"Bad rule.\\n","sent":"2024-01-01T00:00:00+00:00"}}', 'Bad rule.'],
+    ['{"error":"Just text"}', 'Just text'],
+    ['{"errors":["One","Two"]}', 'One; Two'],
+    ['{"errors":[{"message":"One"}]}', 'One'],
+    ['{"message":"Plain"}', 'Plain'],
+    ['<html><body>  Bad\n\tGateway</body></html>', '<html><body> Bad Gateway</body></html>'],
+    ['\u001b[31mred\u0007', '[31mred'],
+    ['{"error":', '{"error":'],
+    ['null', 'null'],
+    ['', ''],
+  ])('has the message of its body: %j', async (body, message) => {
+    server.script.push(status(422, body));
+    const error = (await errorOf(get(accountFor()))) as HttpError;
+    expect(error).toMatchObject({ status: 422, method: 'GET', url: `${server.url}/path` });
+    expect(error.body).toBe(message);
+    expect(error.message).toBe(
+      `GET ${server.url}/path answered 422 Unprocessable Entity${message && `: ${message}`}`,
+    );
+  });
+
+  it('has its message in gzip, too', async () => {
+    server.script.push(response => {
+      response.writeHead(400, { 'content-encoding': 'gzip' });
+      response.end(gzipSync('{"error":{"message":"Invalid json"}}'));
+    });
+    expect((await errorOf(get(accountFor()))).message).toContain('400 Bad Request: Invalid json');
+  });
+
+  it('keeps its status if its body is cut, damaged or endless', async () => {
+    server.script.push(
+      response => {
+        response.writeHead(503, { 'content-length': '1000' });
+        response.write('half a mess', () => response.socket?.end());
+      },
+      response => {
+        response.writeHead(502, { 'content-encoding': 'gzip' });
+        response.end('this is not gzip');
+      },
+      response => {
+        response.writeHead(500);
+        const more = () => response.write('x'.repeat(50_000), () => setImmediate(more));
+        more();
+      },
+    );
+    const acme = accountFor();
+    const first = (await errorOf(get(acme))) as HttpError;
+    expect([first.status, first.body]).toEqual([503, 'half a mess']);
+    expect(((await errorOf(get(acme))) as HttpError).status).toBe(502);
+    const last = (await errorOf(get(acme))) as HttpError;
+    expect(last.status).toBe(500);
+    expect(last.body.length).toBeLessThanOrEqual(500);
+    // The connection of the second response, which was complete.
+    await server.closed(1);
+  });
+
+  it('is typed where headers come twice (faults fuzz responses, seed 13)', async () => {
+    server.script.push(
+      response => {
+        const twice = ['retry-after', '5', 'retry-after', '10', 'date', 'x', 'date', 'y'];
+        response.writeHead(429, twice).end();
+      },
+      response => {
+        response.writeHead(200, ['content-encoding', 'gzip', 'content-encoding', 'gzip']).end();
+      },
+    );
+    const acme = accountFor();
+    expect(await errorOf(get(acme))).toMatchObject({ status: 429, retryAfterMs: undefined });
+    expect((await errorOf(get(acme))).message).toContain('encoded as gzip, gzip');
+  });
+
+  it('says how long to wait and what to check', async () => {
+    server.script.push(
+      status(429, '{"error":{"message":"Exceeded rate limit"}}', { 'retry-after': '30' }),
+      status(401),
+      status(404),
+    );
+    const acme = accountFor();
+    const limited = (await errorOf(get(acme))) as HttpError;
+    expect(limited).toMatchObject({ status: 429, retryAfterMs: 30_000, retryable: true });
+    expect(limited.message).toContain('wait 30 s');
+    expect((await errorOf(get(acme))).message).toContain('MILLRACE_PASSWORD');
+    expect((await errorOf(get(acme))).message).toContain('label');
+  });
+
+  it('does not show a secret, even if the service echoes it', async () => {
+    const acme = accountFor();
+    for (const echo of SPELLINGS) {
+      server.script.push(
+        status(400, `you sent ${echo}`),
+        status(400, JSON.stringify({ error: { message: `you sent ${echo}` } })),
+        status(500, JSON.stringify({ error: { message: CANARY } })),
+      );
+      for (let i = 0; i < 2; i++) expect((await errorOf(get(acme))).message).toContain('you sent');
+      await errorOf(get(acme));
+    }
+  });
+
+  it('does not show a part of a secret where a long body is cut', async () => {
+    const acme = accountFor();
+    for (let before = 480; before <= 505; before++) {
+      server.script.push(status(400, `${'x'.repeat(before)}${CANARY}`));
+      const { body, message } = (await errorOf(get(acme))) as HttpError;
+      expect(body.length).toBeLessThanOrEqual(500);
+      expect(message).not.toContain('xc');
+    }
+  });
+
+  it('does not show a secret in a cause either, of a 200 that is read', async () => {
+    const acme = accountFor();
+    server.script.push(response => response.end(CANARY));
+    const call = { method: 'GET', url: new URL(server.url), family: 'usage' } as const;
+    const error = await errorOf(
+      request(acme, call, async response => {
+        throw new DataError('Damaged', { cause: new Error(await readText(response)) });
+      }),
+    );
+    expect((error.cause as Error).message).toBe('[redacted]');
+    expect((error.cause as Error).stack).not.toContain(CANARY);
+  });
+});

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sendRequest } from '../../src/http/request.js';
+import { AT_ONCE_MS } from '../at-once.js';
+import { silence, stall } from './scripted-server.js';
+import { accountFor, errorOf, get, serveEachTest, server, textOf } from './served-requests.js';
+
+serveEachTest();
+
+describe('a response', () => {
+  it('by silence is an error of kind stalled, before the response and in its body', async () => {
+    server.script.push(silence, stall({ text: 'x'.repeat(100) }));
+    const error = await errorOf(get(accountFor({ timeouts: { responseMs: 30 } })));
+    expect(error).toMatchObject({ failure: 'stalled' });
+    expect(error.message).toContain('did not begin to answer');
+    const answer = await get(accountFor({ timeouts: { silenceMs: 60 } }));
+    expect((await errorOf(textOf(answer))).message).toContain('sent nothing for 60 ms');
+    await server.closed();
+  });
+
+  it('by silence is not what arrives while the event loop is blocked (faults matrix, starved of CPU)', async () => {
+    let sendRest = () => {};
+    server.script.push(response => {
+      response.write('begun');
+      sendRest = () => response.end(', ended');
+    });
+    const answer = await get(accountFor({ timeouts: { silenceMs: 500 } }));
+    const body = answer.body[Symbol.asyncIterator]();
+    await body.next();
+    sendRest();
+    const until = performance.now() + 700;
+    while (performance.now() < until);
+    // Its timer is due before the socket is read.
+    expect(String((await body.next()).value)).toBe(', ended');
+    expect((await body.next()).done).toBe(true);
+  });
+
+  it('by silence is noticed even if the body is not being read', async () => {
+    server.script.push(stall({ text: 'x'.repeat(100) }));
+    const answer = await get(accountFor({ timeouts: { silenceMs: 300 } }));
+    const body = answer.body[Symbol.asyncIterator]();
+    expect((await body.next()).done).toBe(false);
+    // The consumer is busy and does not read.
+    await server.closed();
+    expect(await errorOf(body.next() as Promise<unknown>)).toMatchObject({ failure: 'stalled' });
+  });
+
+  it('by silence after a pause of the reader is noticed when it reads again', async () => {
+    const big = Buffer.alloc(8 * 1024 * 1024, 'x');
+    server.script.push(response => {
+      response.write(big);
+    });
+    const answer = await get(accountFor({ timeouts: { silenceMs: 500 } }));
+    const body = answer.body[Symbol.asyncIterator]();
+    let received = (await body.next()).value!.length;
+    await new Promise(resolve => setTimeout(resolve, 1_000));
+    // The client paused, not the service, so this silence does not count.
+    expect(server.sockets.size).toBe(1);
+    const error = await errorOf(
+      (async () => {
+        for (;;) received += (await body.next()).value!.length;
+      })(),
+    );
+    expect(error).toMatchObject({ failure: 'stalled' });
+    expect(received).toBe(big.length);
+  });
+
+  it('is read only as fast as its reader consumes it', async () => {
+    let written = 0;
+    server.script.push(response => {
+      const more = () => {
+        written += 64 * 1024;
+        if (written < 64 * 1024 * 1024) response.write(Buffer.alloc(64 * 1024), more);
+        else response.end();
+      };
+      more();
+    });
+    const answer = await get(accountFor());
+    const body = answer.body[Symbol.asyncIterator]();
+    await body.next();
+    let before = -1;
+    while (before !== written) {
+      before = written;
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+    expect(answer.receivedBytes).toBeLessThan(1024 * 1024);
+    answer.close();
+    await server.closed();
+  });
+});
+
+describe('bytes that are not HTTP', () => {
+  let raw: Server;
+  let hello = '';
+
+  beforeEach(async () => {
+    raw = createTcpServer(socket => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end(hello));
+    }).listen(0, '127.0.0.1');
+    await once(raw, 'listening');
+  });
+  afterEach(() => new Promise(resolve => raw.close(resolve)));
+
+  it.each([
+    ['SSH-2.0-OpenSSH\r\n', 'reset'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\n', 'reset'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 7\r\n\r\nokevil!', 'reset'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\ncontent-length: 2\r\n\r\nok', 'reset'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 2, 7\r\n\r\nokevil!', 'reset'],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n', 'cut'],
+    ['', 'reset'],
+  ])('are a broken connection: %j', async (bytes, failure) => {
+    hello = bytes;
+    const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
+    const acme = accountFor();
+    const error = await errorOf(sendRequest(acme, { method: 'GET', url }).then(textOf));
+    expect(error).toMatchObject({ code: 'ERR_CONNECTION', failure });
+  });
+});
+
+describe('an abort', () => {
+  const reasons = [new Error('mine'), 'a string', undefined];
+
+  it.each(reasons)('before the request throws its own reason: %s', async reason => {
+    const signal = AbortSignal.abort(reason);
+    await expect(get(accountFor(), { signal })).rejects.toBe(signal.reason);
+    expect(server.received).toEqual([]);
+  });
+
+  it.each(reasons)('before the response closes the socket at once: %s', async reason => {
+    server.script.push(silence);
+    const controller = new AbortController();
+    const pending = get(accountFor(), { signal: controller.signal });
+    while (server.received.length === 0) await new Promise(resolve => setTimeout(resolve, 1));
+    controller.abort(reason);
+    await expect(pending).rejects.toBe(controller.signal.reason);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
+  });
+
+  it.each(reasons)('in the body closes the socket at once: %s', async reason => {
+    server.script.push(stall({ text: 'x'.repeat(100) }));
+    const controller = new AbortController();
+    const answer = await get(accountFor(), { signal: controller.signal });
+    const reading = textOf(answer);
+    reading.catch(() => {});
+    await new Promise(resolve => setTimeout(resolve, 10));
+    controller.abort(reason);
+    await expect(reading).rejects.toBe(controller.signal.reason);
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { IncompleteError } from '../../src/errors.js';
+import {
+  type Delivered,
+  incompleteJob,
+  jobVerdict,
+  totalsOf,
+  type VerdictBasis,
+} from '../../src/jobs/job-verdict.js';
+
+const BASIS: VerdictBasis = {
+  job: { uuid: 'u1', title: 'snow', results: { activityCount: 30 } },
+  urlCount: 3,
+  totalBytes: 300,
+  listed: 3,
+  suspectMinutes: [],
+};
+const file = (suspectMinutes: readonly string[] = []) => ({
+  bytes: 100,
+  posts: 10,
+  suspectMinutes,
+});
+const ALL: Delivered = totalsOf([file(), file(), file()], []);
+
+describe('the verdict over a job', () => {
+  it('is complete with the totals that the service states', () => {
+    expect(jobVerdict(BASIS, ALL)).toMatchObject({
+      exitCode: 0,
+      missing: [],
+      files: { expected: 3, delivered: 3 },
+      summary:
+        'Job "snow" (u1): 3 of 3 files with 30 of 30 posts; nothing is missing; no suspect minutes',
+    });
+  });
+
+  it('names missing files, and then no totals, which always differ', () => {
+    const delivered = totalsOf([file(), file()], ['202401010000']);
+    expect(jobVerdict(BASIS, delivered)).toMatchObject({ exitCode: 1, missing: ['202401010000'] });
+  });
+
+  it('names each total that differs', () => {
+    const delivered = totalsOf([file(), file(), { ...file(), posts: 9, bytes: 1 }], []);
+    expect(jobVerdict({ ...BASIS, listed: 2 }, delivered).missing).toEqual([
+      '2 of 3 files are listed (urlCount)',
+      '201 of 300 bytes (totalFileSizeBytes)',
+      '29 of 30 posts (activityCount)',
+    ]);
+  });
+
+  it('has the suspect minutes of the list and of the files, each once', () => {
+    const delivered = totalsOf([file(['202401010001']), file(), file(['202401010000'])], []);
+    const verdict = jobVerdict({ ...BASIS, suspectMinutes: ['202401010001'] }, delivered);
+    expect(verdict).toMatchObject({
+      exitCode: 2,
+      suspectMinutes: ['202401010000', '202401010001'],
+      missing: [],
+    });
+  });
+
+  it('expects no totals of the whole job where it is about a share', () => {
+    const share = { index: 2, of: 3 };
+    const verdict = jobVerdict(BASIS, totalsOf([file()], []), { share, files: 1 });
+    expect(verdict).toMatchObject({
+      share,
+      exitCode: 0,
+      files: { expected: 1, delivered: 1 },
+      posts: { expected: undefined, delivered: 10 },
+    });
+    expect(verdict.summary).toContain('share 2/3');
+  });
+
+  it('is an error where files are missing, and where totals differ unless they are only reported', () => {
+    const totals = jobVerdict(BASIS, totalsOf([file(), file(), { ...file(), posts: 9 }], []));
+    const cause = new Error('reset');
+    const required = { totals: 'require', lacksFiles: false, cause } as const;
+    expect(incompleteJob(totals, required)).toBeInstanceOf(IncompleteError);
+    expect(incompleteJob(totals, required)?.message).toMatch(/The last error: reset$/);
+    expect(incompleteJob(totals, { ...required, totals: 'report' })).toBeUndefined();
+    const report = { totals: 'report', lacksFiles: true, cause } as const;
+    expect(incompleteJob(totals, report)).toBeInstanceOf(IncompleteError);
+    expect(incompleteJob(jobVerdict(BASIS, ALL), required)).toBeUndefined();
+  });
+});
