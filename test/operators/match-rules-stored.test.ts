@@ -23,7 +23,8 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { matchRules } from '../../src/operators/match-rules.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { take } from '../../src/operators/take.js';
-import { compileRules, type Rule } from '../../src/rules/index/compile-rules.js';
+import { compileRules, type Rule, RuleMatcher } from '../../src/rules/index/compile-rules.js';
+import type { SharedRules } from '../../src/rules/index/shared-rules.js';
 import { csv } from '../../src/sinks/csv.js';
 import { files } from '../../src/sinks/files.js';
 import { parquet } from '../../src/sinks/parquet.js';
@@ -113,6 +114,8 @@ async function store(contents: readonly Buffer[]): Promise<string[]> {
 
 const gz = (lines: readonly (string | Buffer)[]) =>
   gzipSync(Buffer.concat(lines.map(line => Buffer.concat([Buffer.from(line), Buffer.from('\n')]))));
+
+const raws = (posts: readonly Activity[]) => posts.map(({ raw }) => raw);
 
 const line = fc
   .tuple(arbitraryDraft(), fc.boolean(), fc.nat(9), fc.integer({ min: 1, max: 30 }))
@@ -234,9 +237,7 @@ describe('rules of a list, for stored files', () => {
       place: { id: 'fd70c22040963ac7', name: 'Boulder', country: 'US', corner: [-105.3, 39.9] },
     }),
   );
-  const FILES = [0, 1, 2, 3].map(part =>
-    gz(POSTS.slice(part * 100, part * 100 + 100).map(p => p.raw)),
-  );
+  const FILES = [0, 1, 2, 3].map(part => gz(raws(POSTS.slice(part * 100, part * 100 + 100))));
   const RULES: readonly Rule[] = [
     { value: 'snow', tag: 'white', id: '1' },
     { value: 'rain number7', tag: 'seven' },
@@ -323,6 +324,41 @@ describe('rules of a list, for stored files', () => {
     const options = { isRouted: false };
     const expected = await run(paths, matchRules(compileRules(rules)), 0, options);
     expect(await run(paths, matchRules(rules), 2, options)).toEqual(expected);
+  });
+
+  it('are matched on the main thread where the thread that matches them ends', async () => {
+    const paths = await store([
+      gz(Array.from({ length: 20 }, () => POSTS).flatMap(raws)),
+      FILES[0]!,
+    ]);
+    // No term of these is rare: each post is compared with all of them.
+    const rules = [
+      ...RULES,
+      ...Array.from({ length: 500 }, (_, n) => ({ value: `snow rain ${n}` })),
+    ];
+    const expected = await run(paths, matchRules(compileRules(rules)), 0);
+    const share = vi.spyOn(RuleMatcher.prototype, 'share');
+    const matching = matchRules(rules);
+    const { state } = (share.mock.results[0]!.value as SharedRules).anchoring;
+    share.mockRestore();
+    let [isOver, ended] = [false, 0];
+    process.once('worker', thread => {
+      const poll = () => {
+        // It is one of those who read the rules.
+        if (Atomics.load(state, 4) === 0) {
+          if (!isOver) setImmediate(poll);
+          return;
+        }
+        ended++;
+        void thread.terminate();
+      };
+      poll();
+    });
+    expect(await run(paths, matching, 1)).toEqual(expected);
+    isOver = true;
+    expect(ended).toBe(1);
+    // Its number is still there: it did not come to the end of the file.
+    expect(Atomics.load(state, 4)).toBe(1);
   });
 
   it('of a second list take the place of those of the first', async () => {
