@@ -176,7 +176,8 @@ describe('the ids that a post shows', () => {
             const object = objects[place % objects.length];
             if (object === undefined) continue;
             if (value === undefined) delete object[member];
-            else object[member] = value;
+            // A copy: a change within it would change what other posts get, and could make it hold itself.
+            else object[member] = structuredClone(value);
           }
           const bytes = Buffer.from(JSON.stringify(post));
           expect(idsIn(bytes)).toEqual(idsOf(bytes));
