@@ -49,6 +49,11 @@ export function shareName({ index, of }: Share): string {
   return `${index}/${of}`;
 }
 
+/** The share as a member of what a checkpoint or cursor compares; none for the whole. */
+export function shareMember(share: Share | undefined): { readonly share?: string } {
+  return share === undefined ? {} : { share: shareName(share) };
+}
+
 /**
  * The share that the environment sets, for sources without an account.
  *

@@ -17,6 +17,7 @@ const FOUNDATIONS = [
     'is-record',
     'is-thenable',
     'is-loopback',
+    'minute-ranges',
     'json',
     'gzip',
     'storage',
@@ -46,6 +47,7 @@ const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
  */
 const ARROWS: Record<string, readonly string[]> = {
   secret: [],
+  'minute-ranges': ['time'],
   diagnostics: [],
   errors: ['secret'],
   abortable: [],

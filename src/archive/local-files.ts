@@ -18,7 +18,7 @@ import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { isRecord } from '../is-record.js';
 import { isCount } from '../json/json.js';
-import { hasFile, SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
+import { hasFile, SHARE_OPTION, type Share, shareMember, shareName, shareOf } from '../share.js';
 import { openToRead } from '../storage/regular-file.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
@@ -102,7 +102,7 @@ export function localFiles(
         step: 'localFiles',
         paths: roots,
         match: match instanceof RegExp ? `${match}` : '(a function)',
-        ...(share !== undefined && { share: shareName(share) }),
+        ...shareMember(share),
         ...(incremental && { incremental }),
       },
     ],

@@ -10,7 +10,7 @@ import {
   special,
   text,
 } from '../check.js';
-import { type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
+import { type Cursor, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
@@ -133,38 +133,27 @@ export function compliance(
     });
   // Reports missing settings of the replay now rather than at the first gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });
-  return new OwnFlow(
-    run =>
-      reportingDamaged(
-        run,
-        onDamaged,
-        report =>
-          runCompliance(
-            {
-              account,
-              urls,
-              service,
-              since: checked.fromDate === undefined ? undefined : parseDate(checked.fromDate),
-              replayOf: backfill ? replayOf : undefined,
-              resume,
-              untilCaughtUp: until !== undefined,
-              onGap,
-              onDamaged: report,
-            },
-            run,
-          ),
-        { isLive: true },
-      ),
-    undefined,
-    [
-      {
-        step: 'compliance',
-        streams: urls.map(({ pathname, search }) => pathname + search),
-        ...service,
-        // The next run goes on where this one ends.
-        ...(until !== undefined && { incremental: true }),
-      },
-    ],
+  const step = {
+    step: 'compliance',
+    streams: urls.map(({ pathname, search }) => pathname + search),
+    ...service,
+    // The next run goes on where this one ends.
+    ...(until !== undefined && { incremental: true }),
+  };
+  const job = {
+    account,
+    urls,
+    service,
+    since: checked.fromDate === undefined ? undefined : parseDate(checked.fromDate),
+    replayOf: backfill ? replayOf : undefined,
+    resume,
+    untilCaughtUp: until !== undefined,
+    onGap,
+  };
+  const start = (run: Run, onDamaged: OnDamaged | undefined) =>
+    runCompliance({ ...job, onDamaged }, run);
+  return sourceFlow(step, run =>
+    reportingDamaged(run, onDamaged, report => start(run, report), { isLive: true }),
   );
 }
 

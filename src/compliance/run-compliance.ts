@@ -9,7 +9,7 @@ import { changedOption, shown } from '../flow/flow-difference.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { isText, type Json, listOf, shaped } from '../json/json.js';
-import { mergeRanges, subtractRanges } from '../replay/minute-ranges.js';
+import { mergeRanges, subtractRanges } from '../minute-ranges.js';
 import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';

@@ -140,6 +140,11 @@ export class Flow<T> implements AsyncIterable<T> {
 /** A flow of this package: when its run is to end, it is waited for until it has closed what it holds. */
 export class OwnFlow<T> extends Flow<T> {}
 
+/** A source of this package, which a checkpoint knows by its step. */
+export function sourceFlow<T>(step: FlowStep, open: OpenFlow<T>): Flow<T> {
+  return new OwnFlow(open, undefined, [step]);
+}
+
 /** Batches that have a moment to end by themselves once the signal fires; then they are abandoned. */
 function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
   return {

@@ -11,9 +11,16 @@ import {
   required,
   special,
 } from '../check.js';
-import { type Batches, type Cursor, type Flow, OwnFlow, type Run } from '../flow/flow.js';
+import {
+  type Batches,
+  type Cursor,
+  type Flow,
+  OwnFlow,
+  type Run,
+  sourceFlow,
+} from '../flow/flow.js';
 import { isCount } from '../json/json.js';
-import { SHARE_OPTION, type Share, shareName, shareOf } from '../share.js';
+import { SHARE_OPTION, type Share, shareMember, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-errors.js';
@@ -140,17 +147,16 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     access: accessOf('fromJetStream', checked),
     item: item as Plan<T>['item'],
   };
-  return new OwnFlow(run => read(plan, { ...run, resume: run.resume ?? resume }), undefined, [
-    {
-      step: 'fromJetStream',
-      stream,
-      ...(subject !== undefined && { subject }),
-      ...(subjects !== undefined && { subjects }),
-      // Only a given last sequence is part of the identity: a reader that never ends may be ended later by `caught up`.
-      ...(typeof until === 'number' && { until }),
-      ...(share !== undefined && { share: shareName(share) }),
-    },
-  ]);
+  const step = {
+    step: 'fromJetStream',
+    stream,
+    ...(subject !== undefined && { subject }),
+    ...(subjects !== undefined && { subjects }),
+    // Only a given last sequence is part of the identity: a reader that never ends may be ended later by `caught up`.
+    ...(typeof until === 'number' && { until }),
+    ...shareMember(share),
+  };
+  return sourceFlow(step, run => read(plan, { ...run, resume: run.resume ?? resume }));
 }
 
 interface Plan<T> extends SubjectPlan<T>, ReadStream {

@@ -6,7 +6,7 @@ import { fileFlow } from '../engine/planned.js';
 import type { IncompleteError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { SHARE_OPTION, type Share, shareName } from '../share.js';
+import { SHARE_OPTION, type Share, shareMember } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
 import { fetchJobFiles, requestJobFile, retryJobFile } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
@@ -111,7 +111,7 @@ export function jobFiles(
       {
         step: 'jobFiles',
         job: uuidOf(job),
-        ...(share !== undefined && { share: shareName(share) }),
+        ...shareMember(share),
         ...account.serviceAt(url),
       },
     ],

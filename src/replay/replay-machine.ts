@@ -1,6 +1,6 @@
 import type { Rate } from '../http/rate-limits.js';
+import { mergeRanges, overlap, subtractRanges, wholeMinutes } from '../minute-ranges.js';
 import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../time.js';
-import { mergeRanges, overlap, subtractRanges, wholeMinutes } from './minute-ranges.js';
 import { ReplayRetry } from './replay-retry.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 

@@ -14,13 +14,13 @@ import {
   text,
   whole,
 } from '../check.js';
-import { type Batches, type Cursor, type Flow, OwnFlow, type Run } from '../flow/flow.js';
+import { type Batches, type Cursor, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
 import type { OnDamaged } from '../json/damaged-record.js';
-import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
+import { partOf, SHARE_OPTION, type Share, shareMember } from '../share.js';
 import { formatTimestamp, parseDate, type Timestamp } from '../time.js';
 import { type ReplayTimings, TIMING_OPTIONS } from './replay-timings.js';
 import { type ReplayWait, refuseFarAhead } from './replay-wait.js';
@@ -172,14 +172,13 @@ export function replay(
       'cannot be combined with `incremental`: the next run begins where the whole window of this one ends',
     );
   const part = share === undefined ? whole.window : partOf(whole.window, share);
-  const identity =
-    share === undefined ? whole.identity : { ...whole.identity, share: shareName(share) };
-  const step = [{ step: 'replay', ...identity }];
+  const identity = { ...whole.identity, ...shareMember(share) };
+  const step = { step: 'replay', ...identity };
   const job = { ...whole, identity, window: part ?? whole.window };
-  if (part === undefined) return new OwnFlow<never>(() => none(), undefined, step);
+  if (part === undefined) return sourceFlow<never>(step, none);
   return options.streamType === 'compliance'
-    ? new OwnFlow(run => reportingReplay({ ...job, ...EVENT_PARSER }, run), undefined, step)
-    : new OwnFlow(run => reportingReplay({ ...job, ...ACTIVITY_PARSER }, run), undefined, step);
+    ? sourceFlow(step, run => reportingReplay({ ...job, ...EVENT_PARSER }, run))
+    : sourceFlow(step, run => reportingReplay({ ...job, ...ACTIVITY_PARSER }, run));
 }
 
 function reportingReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {

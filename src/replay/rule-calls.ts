@@ -3,7 +3,7 @@ import { IdWindow } from '../activity/id-window.js';
 import { optionError } from '../check.js';
 import { DataError, HttpError, RulesError } from '../errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
-import { batchesOf, type Flow, OwnFlow, type Run } from '../flow/flow.js';
+import { batchesOf, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Account } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
@@ -281,9 +281,8 @@ export function listReplayRules(
   options: ReplayRulesOptions = {},
 ): Flow<ReplayRule> {
   const url = replayRulesUrl('replayRules.list', account, options);
-  return new OwnFlow(run => listed(account, url, run, options.signal), undefined, [
-    { step: 'replayRules', path: url.pathname, ...account.serviceAt(url) },
-  ]);
+  const step = { step: 'replayRules', path: url.pathname, ...account.serviceAt(url) };
+  return sourceFlow(step, run => listed(account, url, run, options.signal));
 }
 
 async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal | undefined) {

@@ -1,6 +1,15 @@
 import { DataError } from '../errors.js';
 import { excerpt } from '../json/excerpt.js';
-import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp, type Window } from '../time.js';
+import { mergeRanges, overlap } from '../minute-ranges.js';
+import {
+  DAY,
+  floorTo,
+  formatTimestamp,
+  HOUR,
+  MINUTE,
+  parseTimestamp,
+  type Window,
+} from '../time.js';
 import type { EchoedWindow, Page } from './fetch-page.js';
 import type { Params } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
@@ -92,12 +101,6 @@ function checkTotal({ items, rest: { totalCount } }: Page<CountBucket>): void {
     );
 }
 
-/** A range of adjacent buckets: `from` inclusive, `to` exclusive, counted in buckets since 1970. */
-interface Stretch {
-  from: number;
-  to: number;
-}
-
 /**
  * The buckets that one run of `counts` has received, in any order. The service sends every bucket
  * of the window once, including empty ones, so a repeated or missing bucket is an error
@@ -105,8 +108,8 @@ interface Stretch {
  */
 class BucketCoverage {
   readonly #lengthMs: number;
-  /** One range, unless pages are out of order. */
-  readonly #stretches: Stretch[] = [];
+  /** In order; one range, unless pages are out of order. */
+  #covered: readonly Window[] = [];
   #latestStart = Number.NEGATIVE_INFINITY;
 
   constructor(lengthMs: number) {
@@ -115,17 +118,12 @@ class BucketCoverage {
 
   /** @throws DataError If the bucket was received before. */
   add(start: number): void {
-    const at = Math.floor(start / this.#lengthMs);
-    if (this.#stretches.some(({ from, to }) => from <= at && at < to))
+    const from = floorTo(this.#lengthMs, start);
+    const bucket = { from, to: from + this.#lengthMs };
+    if (this.#covered.some(one => overlap(one, bucket) !== undefined))
       throw new DataError(`The service counts the bucket ${formatTimestamp(start)} twice`);
     this.#latestStart = Math.max(this.#latestStart, start);
-    const before = this.#stretches.find(({ to }) => to === at);
-    const after = this.#stretches.findIndex(({ from }) => from === at + 1);
-    if (before !== undefined && after !== -1)
-      before.to = (this.#stretches.splice(after, 1)[0] as Stretch).to;
-    else if (before !== undefined) before.to++;
-    else if (after !== -1) (this.#stretches[after] as Stretch).from--;
-    else this.#stretches.push({ from: at, to: at + 1 });
+    this.#covered = mergeRanges([...this.#covered, bucket], () => true);
   }
 
   /**
@@ -136,14 +134,13 @@ class BucketCoverage {
    * @throws DataError If buckets of the window are missing.
    */
   end({ fromDate, toDate }: EchoedWindow, isWhole: boolean): void {
-    const stretches = this.#stretches.toSorted((a, b) => a.from - b.from);
-    const [first, second] = stretches;
+    const [first, second] = this.#covered;
     if (first !== undefined && second !== undefined) this.#leftOut(first.to, second.from);
     const from = fromDate === undefined ? undefined : parseTimestamp(fromDate);
     const to = toDate === undefined ? undefined : parseTimestamp(toDate);
     if (from === undefined || to === undefined) return;
-    const start = Math.floor(from / this.#lengthMs);
-    const end = Math.ceil(to / this.#lengthMs);
+    const start = floorTo(this.#lengthMs, from);
+    const end = floorTo(this.#lengthMs, to + this.#lengthMs - 1);
     const reachesStart = first !== undefined && first.from <= start;
     const reachesEnd = this.#latestStart + this.#lengthMs >= to;
     if (isWhole ? reachesStart && reachesEnd : reachesStart || reachesEnd) return;
@@ -152,9 +149,10 @@ class BucketCoverage {
   }
 
   #leftOut(from: number, to: number): never {
-    const [first, last] = [from, to - 1].map(at => formatTimestamp(at * this.#lengthMs));
+    const count = (to - from) / this.#lengthMs;
+    const [first, last] = [from, to - this.#lengthMs].map(formatTimestamp);
     throw new DataError(
-      `The service says that it has no more, but left out ${to - from === 1 ? `the bucket ${first}` : `${to - from} buckets, from ${first} to ${last}`}`,
+      `The service says that it has no more, but left out ${count === 1 ? `the bucket ${first}` : `${count} buckets, from ${first} to ${last}`}`,
     );
   }
 }

@@ -1,5 +1,5 @@
 import { type OptionTable, oneOf } from '../check.js';
-import { type Flow, OwnFlow } from '../flow/flow.js';
+import { type Flow, sourceFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { BUCKET_LENGTHS, type Bucket, BucketResults, type CountBucket } from './bucket-results.js';
 import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions } from './query.js';
@@ -49,7 +49,6 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
   );
   const makeResults = (isWhole: boolean, params: Params) =>
     new BucketResults(bucket, params, isWhole);
-  return new OwnFlow(run => runQuery(query, makeResults, run), undefined, [
-    { step: 'counts', ...query.identity },
-  ]);
+  const step = { step: 'counts', ...query.identity };
+  return sourceFlow(step, run => runQuery(query, makeResults, run));
 }

@@ -10,7 +10,7 @@ import {
   whole,
 } from '../check.js';
 import { DataError } from '../errors.js';
-import { type Batches, type Flow, OwnFlow } from '../flow/flow.js';
+import { type Batches, type Flow, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
@@ -22,7 +22,7 @@ import { recordLimits } from '../json/record-limits.js';
 import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compile-rules.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/pack-rules.js';
-import { partOf, SHARE_OPTION, type Share, shareName } from '../share.js';
+import { partOf, SHARE_OPTION, type Share, shareMember } from '../share.js';
 import { datesOf, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
 import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
@@ -161,16 +161,13 @@ export function search(
 function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
   const { queries, budget, share, onDamaged, bounds } = prepareQuery(account, options);
   const [query] = queries;
-  const step = { step: 'search', ...bounds, ...query.identity };
+  const step = { step: 'search', ...bounds, ...query.identity, ...shareMember(share) };
   const part = share === undefined ? query : shareOfQuery(query, share);
-  return new OwnFlow(
-    run =>
-      reportingDamaged(run, onDamaged, report => {
-        const [query] = spendingOf(part === undefined ? [] : [part], budget);
-        return query === undefined ? none() : runQuery(query, () => new PostResults(report), run);
-      }),
-    undefined,
-    [share === undefined ? step : { ...step, share: shareName(share) }],
+  return sourceFlow(step, run =>
+    reportingDamaged(run, onDamaged, report => {
+      const [query] = spendingOf(part === undefined ? [] : [part], budget);
+      return query === undefined ? none() : runQuery(query, () => new PostResults(report), run);
+    }),
   );
 }
 
@@ -199,31 +196,20 @@ export function prepareQuery(account: Account, options: SearchOptions) {
 
 function searchRules(account: Account, options: SearchRulesOptions): Flow<Activity> {
   const prepared = prepareRules(account, options);
-  const { queries, packed, rules, matcher, budget, share, onDamaged, onPlan, resume } = prepared;
+  const { queries, packed, rules, matcher, budget, share, onDamaged } = prepared;
   const plan = planName(rules, packed);
   const { query: _, ...identity } = queries[0].identity;
-  const step = { step: 'search', rules: plan, ...identity };
+  const step = { step: 'search', rules: plan, ...identity, ...shareMember(share) };
   const parts =
     share === undefined ? queries : queries.flatMap(one => shareOfQuery(one, share) ?? []);
-  return new OwnFlow(
-    run => {
-      const [first, ...others] = spendingOf(parts, budget);
-      if (first === undefined) return none();
-      const search = {
-        packed,
-        queries: [first, ...others],
-        plan,
-        matcher,
-        onPlan,
-        resume,
-      } as const;
-      return reportingDamaged(run, onDamaged, report =>
-        runPacked({ ...search, makeResults: () => new PostResults(report, matcher) }, run),
-      );
-    },
-    undefined,
-    [share === undefined ? step : { ...step, share: shareName(share) }],
-  );
+  return sourceFlow(step, run => {
+    const [first, ...others] = spendingOf(parts, budget);
+    if (first === undefined) return none();
+    const search = { ...prepared, plan, queries: [first, ...others] } as const;
+    return reportingDamaged(run, onDamaged, report =>
+      runPacked({ ...search, makeResults: () => new PostResults(report, matcher) }, run),
+    );
+  });
 }
 
 /** Checks the options of a search for rules, and packs them. */
@@ -291,7 +277,7 @@ export function shareOfQuery(query: Query, share: Share): Query | undefined {
   if (part === undefined) return undefined;
   const dates = datesOf(part);
   const params = { ...query.params, ...dates };
-  const identity = { ...query.identity, ...dates, share: shareName(share) };
+  const identity = { ...query.identity, ...dates, ...shareMember(share) };
   return { ...query, params, identity };
 }
 

@@ -1,6 +1,6 @@
 import { LinkedAbort } from '../abortable.js';
 import { checkValue, made, required } from '../check.js';
-import { type Flow, OwnFlow } from '../flow/flow.js';
+import { type Flow, sourceFlow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import {
@@ -128,18 +128,12 @@ function lowest(
  */
 export function usageRows(account: Account, options: UsageOptions = {}): Flow<UsageRow> {
   const url = usageUrl('usage.rows', account, options);
-  return new OwnFlow(
-    async function* ({ signal, progress }) {
-      const linked = new LinkedAbort(signal, options.signal);
-      const report = usage(account.withProgress(progress), {
-        ...options,
-        signal: linked.signal,
-      });
-      const items = usageTable(await report.finally(() => linked.unlink()));
-      if (progress !== undefined) progress.received += items.length;
-      yield { items };
-    },
-    undefined,
-    [{ step: 'usageRows', report: url.pathname + url.search, ...account.serviceAt(url) }],
-  );
+  const step = { step: 'usageRows', report: url.pathname + url.search, ...account.serviceAt(url) };
+  return sourceFlow(step, async function* ({ signal, progress }) {
+    const linked = new LinkedAbort(signal, options.signal);
+    const report = usage(account.withProgress(progress), { ...options, signal: linked.signal });
+    const items = usageTable(await report.finally(() => linked.unlink()));
+    if (progress !== undefined) progress.received += items.length;
+    yield { items };
+  });
 }

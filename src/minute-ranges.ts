@@ -1,4 +1,4 @@
-import { datesOf, floorTo, MINUTE, type Window } from '../time.js';
+import { datesOf, floorTo, MINUTE, type Window } from './time.js';
 
 /** The parts of a window that none of `others` covers, in order. */
 export function subtractRanges(window: Window, others: readonly Window[]): Window[] {
