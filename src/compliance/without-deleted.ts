@@ -3,7 +3,7 @@ import { ID_OF } from '../activity/shown-ids.js';
 import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
 import { stepOperator } from '../engine/planned.js';
-import { ROW_ID_INTS, type RowFields } from '../engine/row-fields.js';
+import { ROW_ID_INTS } from '../engine/row-fields.js';
 import type { Rows } from '../engine/rows.js';
 import type { Operator, Run } from '../flow/flow.js';
 import { hiddenByPost, hiddenByUser, type RedactOptions, redact } from './redact.js';
@@ -60,8 +60,8 @@ export function withoutDeleted(
     },
     rows: async (rows: Rows) => {
       const left = await withoutHidden(tombstones, rows, redacting);
-      progress?.drop('deleted', rows.rows.length - left.length);
-      return { ...rows, rows: left };
+      progress?.drop('deleted', rows.count - left.count);
+      return left;
     },
   });
   return stepOperator({ identity, start, fields: { shownIds: true }, replaces: true });
@@ -70,20 +70,20 @@ export function withoutDeleted(
 /** Redacts the posts that show an id with a tombstone, and returns the rows that stay. */
 async function withoutHidden(
   tombstones: Tombstones,
-  { file, rows }: Rows,
+  rows: Rows,
   options: RedactOptions,
-): Promise<Uint32Array> {
-  const states = statesOf(tombstones, file.fields, rows, options);
-  const suspects = rows.filter(row => states[row] === SUSPECT);
+): Promise<Rows> {
+  const states = statesOf(tombstones, rows, options);
+  const suspects = rows.rows.filter(row => states[row] === SUSPECT);
   if (suspects.length > 0) {
-    const posts = await file.posts(suspects);
+    const posts = await rows.posts(suspects);
     const changed = new Map<number, Activity>();
     for (const [at, row] of suspects.entries()) {
       const redacted = redact(tombstones, new Activity(posts[at]!), options);
       if (redacted.activity === undefined) states[row] = HIDDEN;
       else if (redacted.changed) changed.set(row, redacted.activity);
     }
-    if (changed.size > 0) file.replace(Uint32Array.from(changed.keys()), [...changed.values()]);
+    rows.replace(changed);
   }
   return rows.filter(row => states[row] !== HIDDEN);
 }
@@ -97,10 +97,10 @@ const HIDDEN = 3;
 /** For each post of the file its state; 0 for those that are not among the rows. */
 function statesOf(
   tombstones: Tombstones,
-  { count, shownIds, shownCount }: RowFields,
-  rows: Uint32Array,
+  { fields, rows }: Rows,
   options: RedactOptions,
 ): Uint8Array {
+  const { count, shownIds, shownCount } = fields;
   const states = new Uint8Array(count);
   for (const row of rows) states[row] = SHOWN;
   for (let at = 0; at < shownCount; at += ROW_ID_INTS) {

@@ -3,8 +3,8 @@ import { StorageError } from '../errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { Decoded } from './decode-file.js';
 import type { EncodedBlock } from './encode-rows.js';
+import { FileContent, movePosts, postsIn } from './file-content.js';
 import type { ThreadCommand, ThreadReply, WriteRange } from './messages.js';
-import { movePosts, postsIn, withPosts } from './replace-posts.js';
 import { RowFields, type RowFieldsData } from './row-fields.js';
 import type { EngineThread } from './thread.js';
 
@@ -19,8 +19,8 @@ export interface DecodedFile {
   readonly messages: readonly Uint8Array[];
   /** Its posts as items, by row, where several readers use the same. */
   readonly activities?: Map<number, Activity> | undefined;
-  /** The thread that holds the content and can write it; absent where it is on this one. */
-  readonly writer?: RowWriting | undefined;
+  /** The thread that holds the content, and can write and encode it; absent where it is on this one. */
+  readonly thread?: HoldingThread | undefined;
   /** The content, which the thread then no longer holds. */
   content(): Promise<Buffer>;
   /** The content, or a copy of what a thread holds and goes on to hold. */
@@ -44,7 +44,7 @@ export interface RowList {
 }
 
 /** What a thread does with the content that it holds. */
-export interface RowWriting {
+export interface HoldingThread {
   /**
    * Writes posts as lines to open files, and returns the range that could not be written.
    *
@@ -73,21 +73,21 @@ export class FileHere implements DecodedFile {
   readonly origin: string;
   readonly fields: RowFields;
   readonly messages: readonly Uint8Array[];
-  #content: Buffer;
+  readonly #content: FileContent;
 
   constructor(origin: string, { bytes, fields, messages }: Decoded) {
     this.origin = origin;
     this.fields = fields;
     this.messages = messages;
-    this.#content = bytes;
+    this.#content = new FileContent(bytes, fields);
   }
 
   get bytes(): number {
-    return this.#content.length;
+    return this.#content.bytes.length;
   }
 
   async content(): Promise<Buffer> {
-    return this.#content;
+    return this.#content.bytes;
   }
 
   copy(): Promise<Buffer> {
@@ -95,35 +95,35 @@ export class FileHere implements DecodedFile {
   }
 
   async posts(rows: Uint32Array): Promise<readonly Buffer[]> {
-    return postsIn(this.#content, this.fields, rows);
+    return this.#content.posts(rows);
   }
 
   replace(rows: Uint32Array, posts: readonly Activity[]): void {
     setKeys(this.fields, rows, posts);
-    this.#content = withPosts(this.#content, this.fields, rows, rawOf(posts));
+    this.#content.replace(rows, rawOf(posts));
   }
 
   release(): void {
-    releaseMemory(this.#content);
+    this.#content.release();
   }
 
   leave(): void {}
 }
 
 /** A file whose content is with the thread that decoded it. */
-export class FileInThread implements DecodedFile, RowWriting {
+export class FileInThread implements DecodedFile, HoldingThread {
   readonly origin: string;
   bytes: number;
   readonly fields: RowFields;
   readonly messages: readonly Uint8Array[];
-  readonly #thread: EngineThread;
+  readonly #worker: EngineThread;
   readonly #number: number;
   readonly #onLeave: () => void;
   #isHeld = true;
   #content: Promise<Buffer> | undefined;
 
   constructor(
-    thread: EngineThread,
+    worker: EngineThread,
     number: number,
     {
       origin,
@@ -143,12 +143,12 @@ export class FileInThread implements DecodedFile, RowWriting {
     this.bytes = bytes;
     this.fields = RowFields.of(data);
     this.messages = messages;
-    this.#thread = thread;
+    this.#worker = worker;
     this.#number = number;
     this.#onLeave = onLeave;
   }
 
-  get writer(): RowWriting | undefined {
+  get thread(): HoldingThread | undefined {
     return this.#content === undefined ? this : undefined;
   }
 
@@ -195,8 +195,8 @@ export class FileInThread implements DecodedFile, RowWriting {
     const raw = rawOf(posts);
     setKeys(this.fields, rows, posts);
     this.bytes = movePosts(this.bytes, this.fields, rows, raw);
-    if (!this.#thread.failed)
-      this.#thread.tell({ kind: 'replace', file: this.#number, rows, posts: raw });
+    if (!this.#worker.failed)
+      this.#worker.tell({ kind: 'replace', file: this.#number, rows, posts: raw });
   }
 
   release(): void {
@@ -210,7 +210,7 @@ export class FileInThread implements DecodedFile, RowWriting {
 
   leave(): void {
     if (this.#content !== undefined || !this.#isHeld) return;
-    if (!this.#thread.failed) this.#thread.tell({ kind: 'free', file: this.#number });
+    if (!this.#worker.failed) this.#worker.tell({ kind: 'free', file: this.#number });
     this.#leave();
   }
 
@@ -236,7 +236,7 @@ export class FileInThread implements DecodedFile, RowWriting {
 
   async #ask(command: ThreadCommand, transfer?: ArrayBuffer[]): Promise<ThreadReply> {
     try {
-      return await this.#thread.ask(command, transfer);
+      return await this.#worker.ask(command, transfer);
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new StorageError(

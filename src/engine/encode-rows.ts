@@ -1,6 +1,5 @@
 import { sharedPost } from '../activity/spanned-post.js';
 import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
-import { LF } from '../json/json-bytes.js';
 import { BlockCells, type RowBlock, RowBlockBuilder } from '../parquet/row-block.js';
 import { listColumns } from '../tables/columns.js';
 import { CsvCells } from '../tables/csv-cells.js';
@@ -8,7 +7,7 @@ import { csvRow } from '../tables/csv-row.js';
 import type { PostColumnName } from '../tables/post-columns.js';
 import { type PostRowWriter, postRowReader, postRowWriter } from '../tables/post-rows.js';
 import type { InvalidValues } from '../tables/row-reader.js';
-import type { RowBounds } from './row-fields.js';
+import type { FileContent } from './file-content.js';
 
 /** How a sink writes posts, as a thread can do it too. */
 export type RowEncoding = (
@@ -31,10 +30,9 @@ export type RowEncoding = (
   readonly compression?: Compression | undefined;
 };
 
-/** Posts of a file that are encoded, and where they are in its content. */
+/** Posts of a file that are encoded. */
 export interface EncodedRows {
-  readonly content: Buffer;
-  readonly bounds: RowBounds;
+  readonly content: FileContent;
   readonly rows: Uint32Array;
   /** For each row, the index of its tag in `tagNames`; absent where it is not routed. */
   readonly tags?: Uint32Array | undefined;
@@ -63,32 +61,9 @@ export function rowsEncoder(encoding: RowEncoding): EncodeRows {
   };
 }
 
-function linesOf({ content, bounds, rows }: EncodedRows, from: number, to: number): Uint8Array {
-  const pieces = piecesOf(content, bounds, rows, from, to);
+function linesOf({ content, rows }: EncodedRows, from: number, to: number): Uint8Array {
+  const pieces = content.lines(rows, from, to);
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-}
-
-const LINE_FEED = Buffer.of(LF);
-
-/** The lines of posts as views. Copying posts to one buffer takes longer than the system takes for many. */
-export function piecesOf(
-  content: Buffer,
-  { starts, lengths }: RowBounds,
-  rows: Uint32Array,
-  from: number,
-  to: number,
-): Buffer[] {
-  const pieces: Buffer[] = [];
-  for (let index = from; index < to; ) {
-    const start = starts[rows[index]!]!;
-    let end = start + lengths[rows[index++]!]!;
-    // Posts that follow each other in both files, with one line feed between them, are one piece.
-    while (index < to && starts[rows[index]!] === end + 1 && content[end] === LF)
-      end += 1 + lengths[rows[index++]!]!;
-    if (content[end] === LF) pieces.push(content.subarray(start, end + 1));
-    else pieces.push(content.subarray(start, end), LINE_FEED);
-  }
-  return pieces;
 }
 
 function csvEncoder({
@@ -138,9 +113,10 @@ function columnsEncoder({
 
 function withRow<T>(
   use: (content: Buffer, start: number, end: number, tag?: string) => T,
-  { content, bounds: { starts, lengths }, rows, tags, tagNames }: EncodedRows,
+  { content: { bytes, bounds }, rows, tags, tagNames }: EncodedRows,
   index: number,
 ): T {
+  const { starts, lengths } = bounds;
   const start = starts[rows[index]!]!;
-  return use(content, start, start + lengths[rows[index]!]!, tags && tagNames![tags[index]!]);
+  return use(bytes, start, start + lengths[rows[index]!]!, tags && tagNames![tags[index]!]);
 }

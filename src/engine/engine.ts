@@ -1,15 +1,15 @@
 import { availableParallelism } from 'node:os';
-import type { Batch, Batches, Cursor, Pull, Run } from '../flow/flow.js';
+import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import { errorWithOrigin, withOrigin } from '../flow/with-origin.js';
 import { inflateFile } from '../gzip/inflate-file.js';
 import type { ColumnChunk } from '../parquet/column-chunk.js';
 import { decodeFile, type Fields, type Inflate } from './decode-file.js';
 import { type DecodedFile, FileHere } from './decoded-file.js';
 import type { RowEncoding } from './encode-rows.js';
 import type { ChunkTask } from './messages.js';
-import type { Decoder, Plan, PostEngine, SourceFile, StartedStep, StoredFile } from './plan.js';
-import { allRows, asItems, type EngineBatch, itemsOf, someRows } from './rows.js';
+import { type Decoder, Plan, type PostEngine, type SourceFile, type StoredFile } from './plan.js';
+import { asItems, type EngineBatch, Rows } from './rows.js';
+import { type Steps, throughSteps } from './step.js';
 import { scriptOfThreads, Threads } from './threads.js';
 
 const MAX_THREADS = 16;
@@ -50,7 +50,7 @@ export class Engine implements PostEngine {
   readonly #options: EngineOptions;
   readonly #readers: PlanReader[] = [];
   readonly #encodings: RowEncoding[] = [];
-  #steps: Plan['steps'] = [];
+  #steps: Steps = [];
   #threads: Threads | undefined;
 
   constructor(options: EngineOptions = {}) {
@@ -63,16 +63,23 @@ export class Engine implements PostEngine {
     return reader.encoding === undefined ? -1 : this.#encodings.push(reader.encoding) - 1;
   }
 
-  readsFor(steps: Plan['steps']): boolean {
+  readsFor(steps: Steps): boolean {
     return (
       steps.every(({ fields }) => fields === undefined) ||
       steps.every(step => this.#steps.includes(step))
     );
   }
 
-  /** Whether `run` gives rows that this engine can encode. */
-  encodes({ isComplete, shared }: Plan): boolean {
-    return isComplete && (shared === undefined || shared.engine === this);
+  /** Whether the flow has a plan of posts, whose rows this engine can encode. */
+  canRun(input: AsyncIterable<unknown>): boolean {
+    const plan = Plan.of(input);
+    return plan?.isComplete === true && (plan.shared === undefined || plan.shared.engine === this);
+  }
+
+  /** The batches of a flow: rows where it can run the plan of the flow, and items otherwise. */
+  batches(input: AsyncIterable<unknown>, pull: Pull): AsyncIterable<EngineBatch> {
+    const plan = Plan.of(input);
+    return plan !== undefined && this.canRun(input) ? this.run(plan, pull) : batchesOf(input, pull);
   }
 
   /**
@@ -82,7 +89,8 @@ export class Engine implements PostEngine {
    */
   run(plan: Plan, pull: Pull, branches: readonly Plan[] = []): AsyncIterable<EngineBatch> {
     if (plan.shared === undefined) this.#steps = [plan, ...branches].flatMap(({ steps }) => steps);
-    const open = (run: Run) => this.#run(plan, run);
+    const posts = (run: Run) => this.#posts(plan, run);
+    const open = (run: Run) => throughSteps(plan.steps, run, posts);
     return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
   }
 
@@ -94,12 +102,6 @@ export class Engine implements PostEngine {
   /** Ends the threads, and with them what they hold. */
   async close(): Promise<void> {
     await this.#threads?.close();
-  }
-
-  async *#run(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
-    const { steps, resume } = startSteps(plan.steps, run);
-    if (steps.some(({ isDone }) => isDone)) return;
-    yield* applySteps(steps, this.#posts(plan, { ...run, resume }));
   }
 
   async *#posts(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
@@ -117,7 +119,7 @@ export class Engine implements PostEngine {
       if (decoded === undefined) yield* plan.postsOf(bytesOfFile(file), run) as Batches<unknown>;
       else {
         progress?.drop('messages', decoded.messages.length);
-        yield { rows: allRows(decoded), cursor, origin };
+        yield { rows: Rows.of(decoded), cursor, origin };
       }
     }
   }
@@ -182,12 +184,12 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
     return;
   }
   const { rows, cursor, origin } = batch;
-  const end = rows.rows.length;
+  const end = rows.count;
   let from = 0;
   try {
     do {
       const to = Math.min(from + ITEMS_A_BATCH, end);
-      const items = (await itemsOf(someRows(rows, from, to))) as never[];
+      const items = (await rows.slice(from, to).items()) as never[];
       yield { items, cursor: to === end ? cursor : undefined, origin };
       from = to;
     } while (from < end);
@@ -222,59 +224,6 @@ export async function* bytesOfFile({
     last = block;
   }
   yield { items: last === undefined ? [] : [last], cursor, origin };
-}
-
-type Started = StartedStep<unknown, unknown>;
-
-/** Begins the steps of a run, the last first, as each finds the cursor of the one before it. */
-export function startSteps(
-  steps: Plan['steps'],
-  run: Run,
-): { readonly steps: readonly Started[]; readonly resume: Cursor | undefined } {
-  let { resume } = run;
-  const started = steps.toReversed().map(step => {
-    const one = step.start({ ...run, resume }) as Started;
-    resume = one.resume;
-    return one;
-  });
-  return { steps: started.toReversed(), resume };
-}
-
-/** Passes batches through steps, and closes the input once one of them is done. */
-export async function* applySteps(
-  steps: readonly Started[],
-  input: AsyncIterable<EngineBatch>,
-): AsyncGenerator<EngineBatch, void, undefined> {
-  let last: EngineBatch | undefined;
-  for await (const batch of input) {
-    last = await applied(steps, batch);
-    if (steps.some(({ isDone }) => isDone)) break;
-    yield last;
-    last = undefined;
-  }
-  // The input is closed before the reader gets to work on the last items.
-  if (last !== undefined) yield last;
-}
-
-async function applied(steps: readonly Started[], batch: EngineBatch): Promise<EngineBatch> {
-  const { origin } = batch;
-  if (batch.rows !== undefined) {
-    let { rows } = batch;
-    try {
-      for (const step of steps) rows = await step.rows(rows);
-    } catch (error) {
-      throw errorWithOrigin(origin, error);
-    }
-    return { rows, cursor: batch.cursor && cursorAfter(steps, batch.cursor), origin };
-  }
-  const items = withOrigin(origin, () =>
-    steps.reduce((some, step) => step.items(some, origin), batch.items),
-  );
-  return { items, cursor: batch.cursor && cursorAfter(steps, batch.cursor), origin };
-}
-
-function cursorAfter(steps: readonly Started[], cursor: Cursor): Cursor {
-  return steps.reduce((inner, step) => step.cursor?.(inner) ?? inner, cursor);
 }
 
 function unitedFields(

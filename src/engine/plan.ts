@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Batches, Cursor, FlowStep, Run } from '../flow/flow.js';
+import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { type FlowPlan, PlannedFlow } from '../flow/planned-flow.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import type { CheckedLimits } from '../json/record-limits.js';
-import type { Decoding, Fields } from './decode-file.js';
+import type { Decoding } from './decode-file.js';
 import type { DecodedFile } from './decoded-file.js';
-import type { EngineBatch, Rows } from './rows.js';
+import type { EngineBatch } from './rows.js';
+import type { Step, Steps } from './step.js';
 
 /**
  * The bytes of a file. They move to the thread that decodes them, and back, without a copy, so they must have their
@@ -62,37 +63,6 @@ export type OpenFiles = (run: Run, decoder: Decoder | undefined) => AsyncIterabl
 /** What a stage does with batches of items. */
 export type Stage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
-/** A built-in stage after `activities`, which decides on the main thread, in order, what passes. */
-export interface Step<In, Out> {
-  /** What a checkpoint records. */
-  readonly identity?: FlowStep | undefined;
-  /** The fields that `rows` reads. */
-  readonly fields?: Partial<Fields>;
-  /**
-   * Whether it can be part of a plan; not where a function of the caller sees the items.
-   * @default true
-   */
-  readonly isPlanned?: boolean | undefined;
-  /** Whether it puts other posts in the place of some: then it has the file for itself, and rules are not matched after it. */
-  readonly replaces?: boolean | undefined;
-  /** Whether its items are routed posts in place of posts: a step that reads fields of posts cannot follow. */
-  readonly routes?: boolean | undefined;
-  /** Begins a run. `resume` is a cursor that `cursor` has made. */
-  start(run: Run): StartedStep<In, Out>;
-}
-
-/** A step in a run. `items` and `rows` do the same, to items or to fields of posts. */
-export interface StartedStep<In, Out> {
-  /** The cursor of the input to go on from. */
-  readonly resume: Cursor | undefined;
-  items(items: readonly In[], origin: string | undefined): readonly Out[];
-  rows(rows: Rows): Rows | Promise<Rows>;
-  /** Adds the state of the step to a cursor of its input. */
-  cursor?(inner: Cursor): Cursor;
-  /** Whether nothing more will pass: the source is closed. */
-  readonly isDone?: boolean;
-}
-
 /** A plan that is run once for several readers: what each of them goes on from. */
 export interface SharedPosts {
   /** What runs the plan, once it is run by an engine: no other one can write or encode its rows. */
@@ -102,7 +72,7 @@ export interface SharedPosts {
 
 export interface PostEngine {
   /** Whether its rows have what these steps read. */
-  readsFor(steps: Plan['steps']): boolean;
+  readsFor(steps: Steps): boolean;
 }
 
 interface PlanParts {
@@ -115,7 +85,7 @@ interface PlanParts {
   readonly gunzip?: InflateLimits | undefined;
   readonly limits?: CheckedLimits | undefined;
   readonly hasPosts?: boolean;
-  readonly steps: readonly Step<never, unknown>[];
+  readonly steps: Steps;
   readonly checks: readonly (() => void)[];
 }
 
@@ -215,7 +185,7 @@ export class Plan implements FlowPlan {
     return this.#parts.shared;
   }
 
-  get steps(): readonly Step<never, unknown>[] {
+  get steps(): Steps {
     return this.#parts.steps;
   }
 

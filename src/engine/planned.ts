@@ -9,8 +9,9 @@ import {
 } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
 import { PlannedFlow } from '../flow/planned-flow.js';
-import { applySteps, bytesOfFile, planItems, startSteps } from './engine.js';
-import { type OpenFiles, Plan, type SharedPosts, type Stage, type Step } from './plan.js';
+import { bytesOfFile, planItems } from './engine.js';
+import { type OpenFiles, Plan, type SharedPosts, type Stage } from './plan.js';
+import { type Step, throughSteps } from './step.js';
 
 /** A source of whole files. */
 export function fileFlow(open: OpenFiles, identity: FlowIdentity): Flow<Uint8Array> {
@@ -66,24 +67,13 @@ export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
 }
 
 /** An operator that takes part in plans, see `Step`. */
-export function stepOperator<In, Out>(step: Step<In, Out>): Operator<In, Out> {
-  return input =>
-    plannedFlow(
-      input,
-      Plan.of(input)?.with(step as Step<never, unknown>),
-      run => stepBatches(input, step, run),
-      step,
-    );
-}
-
-async function* stepBatches<In, Out>(
-  input: AsyncIterable<In>,
-  step: Step<In, Out>,
-  run: Run,
-): Batches<Out> {
-  const { steps, resume } = startSteps([step as Step<never, unknown>], run);
-  if (steps.some(({ isDone }) => isDone)) return;
-  yield* applySteps(steps, batchesOf(input, { ...run, resume })) as Batches<Out>;
+export function stepOperator<In, Out>(given: Step<In, Out>): Operator<In, Out> {
+  const step = given as Step<never, unknown>;
+  return input => {
+    const open = (run: Run) =>
+      throughSteps([step], run, at => batchesOf(input, at)) as Batches<Out>;
+    return plannedFlow(input, Plan.of(input)?.with(step), open, step);
+  };
 }
 
 function plannedFlow<T>(

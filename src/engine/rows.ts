@@ -1,11 +1,104 @@
 import { Activity } from '../activity/activity.js';
 import type { Routed } from '../activity/routed.js';
 import type { Batch, Cursor } from '../flow/flow.js';
-import type { DecodedFile, RowList } from './decoded-file.js';
+import type { DecodedFile } from './decoded-file.js';
+import type { RowFields } from './row-fields.js';
 
-/** Posts of a decoded file that have passed the steps so far; one that is routed to several tags comes several times. */
-export interface Rows extends RowList {
+/**
+ * Posts of a decoded file that have passed the steps so far: the numbers of their rows, and fields of all posts in columns. A
+ * step returns others of the same file.
+ */
+export class Rows {
   readonly file: DecodedFile;
+  /** In the order of the posts; one that is routed to several tags comes several times. */
+  readonly rows: Uint32Array;
+  /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
+  readonly tags: Uint32Array | undefined;
+  readonly tagNames: readonly string[] | undefined;
+
+  private constructor(
+    file: DecodedFile,
+    rows: Uint32Array,
+    tags?: Uint32Array,
+    tagNames?: readonly string[],
+  ) {
+    this.file = file;
+    this.rows = rows;
+    this.tags = tags;
+    this.tagNames = tagNames;
+  }
+
+  /** All posts of a file. */
+  static of(file: DecodedFile): Rows {
+    const rows = new Uint32Array(file.fields.count);
+    for (let row = 0; row < rows.length; row++) rows[row] = row;
+    return new Rows(file, rows);
+  }
+
+  get count(): number {
+    return this.rows.length;
+  }
+
+  /** Fields of all posts of the file, by row. */
+  get fields(): RowFields {
+    return this.file.fields;
+  }
+
+  /** The rows from one index up to another. */
+  slice(from: number, to: number): Rows {
+    const { file, rows, tags, tagNames } = this;
+    return new Rows(file, rows.subarray(from, to), tags?.subarray(from, to), tagNames);
+  }
+
+  /** The rows that pass a test, which gets each once, in order; before `routeByTag` only. */
+  filter(test: (row: number) => boolean): Rows {
+    const { file, rows } = this;
+    const passed = new Uint32Array(rows.length);
+    let count = 0;
+    // By index: an iterator is more for V8 to compile, in each run.
+    for (let index = 0; index < rows.length; index++) {
+      const row = rows[index]!;
+      if (test(row)) passed[count++] = row;
+    }
+    return new Rows(file, passed.subarray(0, count));
+  }
+
+  /** The same posts, each for tags. */
+  routed(rows: Uint32Array, tags: Uint32Array, tagNames: readonly string[]): Rows {
+    return new Rows(this.file, rows, tags, tagNames);
+  }
+
+  /** The same posts for a reader that has the file in common with others. */
+  in(file: DecodedFile): Rows {
+    return new Rows(file, this.rows, this.tags, this.tagNames);
+  }
+
+  /** The bytes of some posts, valid until the file is released. */
+  posts(rows: Uint32Array): Promise<readonly Uint8Array[]> {
+    return this.file.posts(rows);
+  }
+
+  /** Puts other posts with the same ids and rules in the place of some. The step that does so must say that it `replaces`. */
+  replace(posts: ReadonlyMap<number, Activity>): void {
+    if (posts.size > 0) this.file.replace(Uint32Array.from(posts.keys()), [...posts.values()]);
+  }
+
+  /** The posts as items, which are views of the content of the file. */
+  async items(): Promise<(Activity | Routed)[]> {
+    const { file, rows, tags, tagNames } = this;
+    const content = await file.content();
+    const { starts, lengths } = file.fields;
+    const posts = file.activities ?? new Map<number, Activity>();
+    return Array.from(rows, (row, index) => {
+      const start = starts[row]!;
+      let activity = posts.get(row);
+      if (activity === undefined) {
+        activity = new Activity(content.subarray(start, start + lengths[row]!));
+        posts.set(row, activity);
+      }
+      return tags === undefined ? activity : { tag: tagNames![tags[index]!]!, activity };
+    });
+  }
 }
 
 /** Posts of one file that arrived together: rows of a decoded file, or items. */
@@ -18,48 +111,15 @@ export type EngineBatch =
     }
   | (Batch<unknown> & { readonly rows?: undefined });
 
-/** All posts of a file. */
-export function allRows(file: DecodedFile): Rows {
-  const rows = new Uint32Array(file.fields.count);
-  for (let row = 0; row < rows.length; row++) rows[row] = row;
-  return { file, rows };
-}
-
-/** The rows from one index up to another. */
-export function someRows({ rows, tags, ...others }: Rows, from: number, to: number): Rows {
-  return { ...others, rows: rows.subarray(from, to), tags: tags?.subarray(from, to) };
-}
-
-/** The posts as items, which are views of the content of the file. */
-export async function itemsOf({
-  file,
-  rows,
-  tags,
-  tagNames,
-}: Rows): Promise<(Activity | Routed)[]> {
-  const content = await file.content();
-  const { starts, lengths } = file.fields;
-  const posts = file.activities ?? new Map<number, Activity>();
-  return Array.from(rows, (row, index) => {
-    const start = starts[row]!;
-    let activity = posts.get(row);
-    if (activity === undefined) {
-      activity = new Activity(content.subarray(start, start + lengths[row]!));
-      posts.set(row, activity);
-    }
-    return tags === undefined ? activity : { tag: tagNames![tags[index]!]!, activity };
-  });
-}
-
 /** A batch for a reader that keeps its items. */
 export async function asItems(batch: EngineBatch): Promise<Batch<unknown>> {
   if (batch.rows === undefined) return batch;
   const { rows, cursor, origin } = batch;
-  const items = await itemsOf(rows);
+  const items = await rows.items();
   rows.file.leave();
   return { items, cursor, origin };
 }
 
 export function countOf({ rows, items }: EngineBatch): number {
-  return rows === undefined ? items.length : rows.rows.length;
+  return rows === undefined ? items.length : rows.count;
 }

@@ -1,5 +1,5 @@
 import type { Activity } from '../activity/activity.js';
-import type { DecodedFile, RowWriting } from './decoded-file.js';
+import type { DecodedFile, HoldingThread } from './decoded-file.js';
 import type { RowFields } from './row-fields.js';
 
 /** A decoded file with several readers: it is released once all of them have released it. */
@@ -36,8 +36,8 @@ export class SharedFile implements DecodedFile {
     return this.#file.messages;
   }
 
-  get writer(): RowWriting | undefined {
-    return this.#file.writer;
+  get thread(): HoldingThread | undefined {
+    return this.#file.thread;
   }
 
   /** A copy of what a thread holds: other readers have it encoded there. */

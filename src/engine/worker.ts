@@ -1,9 +1,11 @@
+import { writeSync, writevSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { inflateFileSync } from '../gzip/inflate-file.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { encodeChunks } from '../parquet/column-chunk.js';
 import { decodeFile, MAX_FILE_BYTES } from './decode-file.js';
 import { rowsEncoder } from './encode-rows.js';
+import { FileContent } from './file-content.js';
 import { FileReader } from './file-reader.js';
 import type {
   DecodeTask,
@@ -12,23 +14,14 @@ import type {
   WorkerStart,
   WriteFailure,
 } from './messages.js';
-import { postsIn, withPosts } from './replace-posts.js';
-import type { RowBounds } from './row-fields.js';
-import { RowWriter } from './write-rows.js';
 
 // A thread that decodes files, and keeps their content until it is written or sent.
-
-interface HeldFile {
-  readonly bytes: Buffer;
-  readonly bounds: RowBounds;
-}
 
 const port = parentPort!;
 const { fields, encodings = [] } = workerData as WorkerStart;
 const encoders = encodings.map(rowsEncoder);
-const held = new Map<number, HeldFile>();
+const held = new Map<number, FileContent>();
 const reader = new FileReader(MAX_FILE_BYTES);
-const writer = new RowWriter();
 
 // V8 discards the optimised code that reads buffers when a thread transfers its first one: while there is none yet.
 releaseMemory(Buffer.allocUnsafeSlow(1));
@@ -61,17 +54,14 @@ async function execute(command: ThreadCommand): Promise<void> {
       break;
     }
     case 'posts': {
-      const { bytes, bounds } = held.get(command.file)!;
-      const posts = postsIn(bytes, bounds, command.rows).map(post => new Uint8Array(post));
+      const content = held.get(command.file)!;
+      const posts = content.posts(command.rows).map(post => new Uint8Array(post));
       reply({ kind: 'posts', file: command.file, posts });
       break;
     }
-    case 'replace': {
-      const { file, rows, posts } = command;
-      const { bytes, bounds } = held.get(file)!;
-      held.set(file, { bytes: withPosts(bytes, bounds, rows, posts), bounds });
+    case 'replace':
+      held.get(command.file)!.replace(command.rows, command.posts);
       break;
-    }
     case 'copy': {
       const { file } = command;
       const bytes = new Uint8Array(held.get(file)!.bytes);
@@ -86,7 +76,7 @@ async function execute(command: ThreadCommand): Promise<void> {
       break;
     }
     case 'free':
-      releaseMemory(held.get(command.file)!.bytes);
+      held.get(command.file)!.release();
       held.delete(command.file);
       break;
     case 'end':
@@ -106,7 +96,7 @@ async function decode({ file, task }: ThreadCommand & { kind: 'decode' }): Promi
     return;
   }
   const { bytes, fields: read, messages } = decoded;
-  held.set(file, { bytes, bounds: read.bounds() });
+  held.set(file, new FileContent(bytes, read.bounds()));
   const data = read.data();
   reply({ kind: 'decoded', file, data, messages, bytes: bytes.length, input }, [
     data.numbers.buffer as ArrayBuffer,
@@ -121,18 +111,32 @@ function contentOf({ file, size }: DecodeTask): Buffer | undefined {
     : Buffer.from(file.buffer, file.byteOffset, file.byteLength);
 }
 
+/** Writes posts as lines at positions of open files. */
 function write({
   file,
   rows,
   ranges,
 }: ThreadCommand & { kind: 'write' }): WriteFailure | undefined {
-  const { bytes, bounds } = held.get(file)!;
-  try {
-    writer.write(bytes, bounds, rows, ranges);
-    return undefined;
-  } catch (error) {
-    const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
-    return { index: writer.range, message, code, errno, syscall };
+  const content = held.get(file)!;
+  for (const [index, { fd, position, from, to }] of ranges.entries())
+    try {
+      writeAll(fd, content.lines(rows, from, to), position);
+    } catch (error) {
+      const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
+      return { index, message, code, errno, syscall };
+    }
+  return undefined;
+}
+
+/** A call may write fewer bytes, on a disk that is nearly full. */
+function writeAll(fd: number, lines: readonly Buffer[], position: number): void {
+  let skip = writevSync(fd, lines, position);
+  let at = position;
+  for (const line of lines) {
+    for (let done = Math.min(skip, line.length); done < line.length; )
+      done += writeSync(fd, line, done, line.length - done, at + done);
+    skip -= Math.min(skip, line.length);
+    at += line.length;
   }
 }
 
@@ -146,8 +150,7 @@ function encode({
   ends,
 }: ThreadCommand & { kind: 'encode' }): void {
   const encodeRows = encoders[encoding]!;
-  const { bytes: content, bounds } = held.get(file)!;
-  const posts = { content, bounds, rows, tags, tagNames };
+  const posts = { content: held.get(file)!, rows, tags, tagNames };
   try {
     const blocks = ends.map((to, index) => encodeRows(posts, ends[index - 1] ?? 0, to));
     const memory = blocks.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer));

@@ -61,19 +61,18 @@ export function matchRules(
     isPlanned: shared !== undefined,
     replaces: true,
     start: ({ resume, progress }) => {
-      const passed = <T>(before: ArrayLike<T>, after: ArrayLike<T>) =>
-        progress?.drop('unmatched', before.length - after.length);
+      const passed = (before: number, after: number) => progress?.drop('unmatched', before - after);
       return {
         resume,
         items: (items: readonly Activity[], origin) => {
           checkActivities('matchRules', { items, origin });
           const left = matched(items, dropUnmatched);
-          passed(items, left);
+          passed(items.length, left.length);
           return left;
         },
         rows: rows => {
           const left = dropUnmatched ? matchedRows(rows) : rows;
-          passed(rows.rows, left.rows);
+          passed(rows.count, left.count);
           return left;
         },
       };
@@ -103,10 +102,10 @@ function byShared(rules: SharedRules): MatchItems {
     );
 }
 
-/** The posts of rows that match a rule. */
-function matchedRows({ file, rows, ...others }: Rows): Rows {
-  const { matches } = file.fields;
-  return { file, rows: rows.filter(row => matches[row] !== 0), ...others };
+/** The posts that match a rule. */
+function matchedRows(rows: Rows): Rows {
+  const { matches } = rows.fields;
+  return rows.filter(row => matches[row] !== 0);
 }
 
 /** What a checkpoint records: there may be hundreds of thousands of rules. */

@@ -62,9 +62,9 @@ function routesOf(activities: readonly Activity[], untagged: string): Routed[] {
   return routed;
 }
 
-/** The same for posts whose content is in another thread. */
-function routedRows({ file, rows }: Rows, untagged: string): Rows {
-  const { tags: sets, tagNames, tagSets, tagStarts } = file.fields;
+/** The same for rows. */
+function routedRows(posts: Rows, untagged: string): Rows {
+  const { tags: sets, tagNames, tagSets, tagStarts } = posts.fields;
   const indexes = new Uint32Array(tagSets.length + tagStarts.length);
   const starts = new Uint32Array(tagStarts.length);
   let next = 0;
@@ -75,9 +75,9 @@ function routedRows({ file, rows }: Rows, untagged: string): Rows {
     if (tagStarts[set] === tagStarts[set + 1]) indexes[next++] = 0;
     starts[set + 1] = next;
   }
-  const routed = routes(rows, sets, starts, indexes);
-  if (routed.tags.includes(REFUSED)) refuse(untagged, untagged);
-  return { file, ...routed, tagNames: [untagged, ...tagNames] };
+  const { rows, tags } = routes(posts.rows, sets, starts, indexes);
+  if (tags.includes(REFUSED)) refuse(untagged, untagged);
+  return posts.routed(rows, tags, [untagged, ...tagNames]);
 }
 
 /** Each row once for each index of its set. Apart, as V8 optimises a short loop over typed arrays quickly. */

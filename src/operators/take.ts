@@ -1,6 +1,5 @@
 import { checkValue, cursorError, required, whole } from '../check.js';
 import { stepOperator } from '../engine/planned.js';
-import { someRows } from '../engine/rows.js';
 import type { Operator } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 
@@ -36,7 +35,7 @@ export function take<T>(count: number): Operator<T, T> {
           return taken >= count;
         },
         items: items => items.slice(0, takenOf(items.length)),
-        rows: rows => someRows(rows, 0, takenOf(rows.rows.length)),
+        rows: rows => rows.slice(0, takenOf(rows.count)),
         cursor: inner => wrapCursor('take', taken, inner),
       };
     },

@@ -363,10 +363,11 @@ class Tee {
   /** The input: rows, where a branch can take them, and items otherwise. */
   #batches(pull: Pull, { writers, engine }: Opened): AsyncIterable<EngineBatch> {
     const plan = Plan.of(this.#input);
-    const takesRows = this.#files.some(({ output, number }) =>
-      writers[number]?.takesRows(Plan.of(output)),
+    const takesRows = this.#files.some(
+      ({ output, number }) =>
+        writers[number]?.takesRows === true && Plan.of(output)?.isComplete === true,
     );
-    if (plan === undefined || engine === undefined || !takesRows || !engine.encodes(plan))
+    if (plan === undefined || !takesRows || engine?.canRun(this.#input) !== true)
       return batchesOf(this.#input, pull);
     this.#engine = engine;
     const branches = [...this.#committing, ...this.#others].flatMap(

@@ -201,7 +201,7 @@ export class Feed {
     const cursor = batch.cursor && this.#inputCursor(batch.cursor);
     if (rows === undefined) return { batch: { ...batch, cursor }, file: undefined };
     const file = new SharedFile(rows.file);
-    return { batch: { rows: { ...rows, file }, cursor, origin }, file };
+    return { batch: { rows: rows.in(file), cursor, origin }, file };
   }
 
   #inputCursor(cursor: Cursor): InputCursor {

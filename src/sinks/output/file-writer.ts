@@ -1,7 +1,6 @@
 import type { RowEncoding } from '../../engine/encode-rows.js';
 import type { Engine, PlanReader } from '../../engine/engine.js';
-import { Plan } from '../../engine/plan.js';
-import { type EngineBatch, itemsOf } from '../../engine/rows.js';
+import type { EngineBatch } from '../../engine/rows.js';
 import { isBudgetSpent } from '../../errors.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
 import { batchesOf } from '../../flow/flow.js';
@@ -103,9 +102,9 @@ export class FileWriter<T> {
       this.#rows = new RowWriter(this.outputs, { path, maxOpen, format, encoding, encodingNumber });
   }
 
-  /** Whether it takes rows of a flow with this plan. */
-  takesRows(plan: Plan | undefined): boolean {
-    return plan?.isComplete === true && !this.#plan.keepsItems && this.#rows !== undefined;
+  /** Whether it writes rows of decoded files in another way than their items. */
+  get takesRows(): boolean {
+    return !this.#plan.keepsItems && this.#rows !== undefined;
   }
 
   /**
@@ -136,7 +135,7 @@ export class FileWriter<T> {
         const { cursor, origin, rows } = batch;
         const isWritten = rows !== undefined && (await this.#rows?.write(rows, origin)) === true;
         if (!isWritten) {
-          const items = rows === undefined ? batch.items : await itemsOf(rows);
+          const items = rows === undefined ? batch.items : await rows.items();
           for (const item of items as readonly T[]) {
             try {
               route(item, origin).add(item, origin);
@@ -177,9 +176,7 @@ export class FileWriter<T> {
   }
 
   #batches(input: AsyncIterable<T>, pull: Pull): AsyncIterable<EngineBatch> {
-    const plan = this.#plan.keepsItems ? undefined : Plan.of(input);
-    const isPlanned = plan !== undefined && this.#engine.encodes(plan);
-    return isPlanned ? this.#engine.run(plan, pull) : batchesOf(input, pull);
+    return this.#plan.keepsItems ? batchesOf(input, pull) : this.#engine.batches(input, pull);
   }
 
   #route(): Route<T, Output<T>> {

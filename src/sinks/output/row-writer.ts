@@ -1,6 +1,6 @@
-import type { RowWriting } from '../../engine/decoded-file.js';
+import type { HoldingThread } from '../../engine/decoded-file.js';
 import type { EncodedBlock, RowEncoding } from '../../engine/encode-rows.js';
-import { itemsOf, type Rows } from '../../engine/rows.js';
+import type { Rows } from '../../engine/rows.js';
 import type { Format } from './format.js';
 import type { OutputFile } from './output-file.js';
 import type { Output, Outputs } from './outputs.js';
@@ -87,32 +87,32 @@ export class RowWriter<T> {
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#encoding;
     const { file } = posts;
-    const { writer } = file;
-    if (writer === undefined && kind !== 'lines') return false;
+    const { thread } = file;
+    if (thread === undefined && kind !== 'lines') return false;
     const partitioned = this.#partition(posts, origin);
     if (partitioned === undefined) return false;
     const isScattered =
       partitioned.files > MANY_FILES && file.bytes < FEW_BYTES * partitioned.files;
-    if (writer === undefined || isScattered) {
+    if (thread === undefined || isScattered) {
       if (kind !== 'lines') return false;
       await this.#collect(posts, partitioned);
       return true;
     }
     const ranges = rangesOf(posts, partitioned, kind === 'lines');
     if (kind === 'lines' && compression === undefined)
-      this.#writeRanges(writer, posts, ranges).then(() => file.release());
+      this.#writeRanges(thread, posts, ranges).then(() => file.release());
     else {
-      this.#encode(writer, posts, ranges);
+      this.#encode(thread, posts, ranges);
       if (this.#outputs.full) await this.#outputs.relieve();
     }
     return true;
   }
 
   /** Lets the thread encode the posts of each range as a block. */
-  #encode(writer: RowWriting, posts: Rows, ranges: readonly Range[]): void {
+  #encode(thread: HoldingThread, posts: Rows, ranges: readonly Range[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
-    const blocks = writer
+    const blocks = thread
       .encode(list, ends, this.#encodingNumber)
       .then(async encoded => encoded ?? Promise.reject(await this.#errorOf(posts)));
     // Nothing needs the content any more; a failure ends the run through the outputs.
@@ -134,7 +134,7 @@ export class RowWriter<T> {
     const { origin } = posts.file;
     const { buffers } = this.#outputs;
     const encoder = this.#format.encoder({ isNew: true, buffers });
-    for (const item of await itemsOf(posts))
+    for (const item of await posts.items())
       try {
         encoder.add(this.#format.encode(item as T, origin));
         if (encoder.full) await encoder.flush();
@@ -159,14 +159,14 @@ export class RowWriter<T> {
   }
 
   /** Lets the thread write the lines. Never rejects: a failure ends the run through the outputs. */
-  async #writeRanges(writer: RowWriting, posts: Rows, ranges: readonly Range[]) {
+  async #writeRanges(thread: HoldingThread, posts: Rows, ranges: readonly Range[]) {
     const writes: Promise<void>[] = [];
     for (let at = 0; at < ranges.length; at += this.#filesAtATime) {
       const some = ranges.slice(at, at + this.#filesAtATime);
       const counted = some.map(range => ({ ...range, posts: range.rows.length }));
       const { rows, ends } = listOf(posts, some);
       const write = (fds: readonly number[]) =>
-        writer.write(
+        thread.write(
           rows,
           some.map(({ position }, index) => ({
             fd: fds[index]!,

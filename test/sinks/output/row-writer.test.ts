@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { Rows } from '../../../src/engine/rows.js';
 import { linesFormat } from '../../../src/sinks/output/lines.js';
 import { parsePathTemplate } from '../../../src/sinks/output/path-template.js';
 import { RowWriter } from '../../../src/sinks/output/row-writer.js';
@@ -21,13 +22,14 @@ it('posts with more combinations of tags and keys than 32 bits are left to the m
   // The last 32 bits of these two combinations are the same: 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
   const fields = {
+    count: 2,
     keys,
     keySets: names.map(name => [name]),
     keyNames: ['author'],
     lengths: Uint32Array.of(2, 2),
   };
-  const file = unchecked({ bytes: 2 ** 30, fields, writer: {}, release() {} });
-  const items = { file, rows: Uint32Array.of(0, 1), tags, tagNames: names };
+  const file = unchecked({ bytes: 2 ** 30, fields, thread: {}, release() {} });
+  const items = Rows.of(file).routed(Uint32Array.of(0, 1), tags, names);
   expect(await lines.write(items, undefined)).toBe(false);
   expect(opened).toEqual([]);
 });
@@ -57,14 +59,14 @@ it('posts whose keys differ and fill one path are one range of its file', async 
     ['ab', 'c'],
   ];
   const fields = {
+    count: 4,
     keys: Uint32Array.of(0, 1, 0, 1),
     keySets,
     keyNames: ['author', 'lang'],
     lengths: Uint32Array.of(2, 2, 2, 2),
   };
-  const file = unchecked({ bytes: 2 ** 30, fields, writer: {}, release() {} });
-  const items = { file, rows: Uint32Array.of(0, 1, 2, 3), tags: undefined, tagNames: undefined };
-  expect(await lines.write(items, undefined)).toBe(true);
+  const file = unchecked({ bytes: 2 ** 30, fields, thread: {}, release() {} });
+  expect(await lines.write(Rows.of(file), undefined)).toBe(true);
   expect([...files.keys()]).toEqual(['abc']);
   expect(written).toMatchObject([{ position: 0, bytes: 12, rows: [0, 1, 2, 3] }]);
 });
