@@ -155,34 +155,29 @@ const NO_POSTS = { query: 'zqxjvkwmillraceconformance' };
 const IDENTITY = { 'accept-encoding': 'identity' };
 const TAG = 'conformance';
 const ONE_PAGE = ({ query }: CheckInput) => ({ query, tag: TAG, maxResults: 10 });
-const hourBefore = (now: number, parameters: Parameters): Parameters => ({
-  ...parameters,
-  fromDate: formatTimestamp(floorTo(HOUR, now) - 2 * HOUR),
-  toDate: formatTimestamp(floorTo(HOUR, now) - HOUR),
+const dates = (from: number, to: number) => ({
+  fromDate: formatTimestamp(from),
+  toDate: formatTimestamp(to),
 });
+const hourBefore = (now: number) => dates(floorTo(HOUR, now) - 2 * HOUR, floorTo(HOUR, now) - HOUR);
 const FIRST_MINUTE = formatTimestamp(FIRST_POST);
 
-/** A parameter that is refused: all others are right, and the window is one hour. */
+/**
+ * A parameter that is refused: all others are right, and the window is one hour.
+ *
+ * @param wrong The parameter, by the time of the request where it is a date.
+ */
 function refused(
   name: string,
   endpoint: Check['endpoint'],
   rule: string,
-  parameters: (input: CheckInput) => Parameters,
+  wrong: Parameters | ((now: number) => Parameters),
 ): Check {
-  return {
-    name,
-    endpoint,
-    rule,
-    parameters: input => hourBeforeUnlessDated(input, parameters(input)),
-    status: 422,
-    expects: ERROR_BODY,
-  };
-}
-
-function hourBeforeUnlessDated({ now }: CheckInput, parameters: Parameters): Parameters {
-  return 'fromDate' in parameters || 'toDate' in parameters
-    ? parameters
-    : hourBefore(now, parameters);
+  const parameters = ({ now }: CheckInput): Parameters =>
+    typeof wrong === 'function'
+      ? { ...NO_POSTS, ...wrong(now) }
+      : { ...hourBefore(now), ...NO_POSTS, ...wrong };
+  return { name, endpoint, rule, parameters, status: 422, expects: ERROR_BODY };
 }
 
 /** The refusal that all endpoints with HTTP Basic share. */
@@ -264,7 +259,7 @@ export const CHECKS: readonly Check[] = [
     endpoint: 'posts',
     rule: 'A search by POST is the same as by GET; without `next` a page is the last one.',
     method: 'POST',
-    parameters: ({ now }) => hourBefore(now, NO_POSTS),
+    parameters: ({ now }) => ({ ...NO_POSTS, ...hourBefore(now) }),
     status: 200,
     expects: [
       hasResults(0),
@@ -278,55 +273,43 @@ export const CHECKS: readonly Check[] = [
     rule: '30day reaches back 31 days.',
     parameters: ({ now }) => ({
       ...NO_POSTS,
-      fromDate: formatTimestamp(now - 31 * DAY + 5 * MINUTE),
-      toDate: formatTimestamp(now - 31 * DAY + 65 * MINUTE),
+      ...dates(now - 31 * DAY + 5 * MINUTE, now - 31 * DAY + 65 * MINUTE),
     }),
     status: 200,
     expects: [hasResults(0)],
   },
-  refused(
-    'before the oldest minutes of 30day',
-    'posts',
-    '30day reaches back 31 days.',
-    ({ now }) => ({
-      ...NO_POSTS,
-      fromDate: formatTimestamp(now - 31 * DAY - 5 * MINUTE),
-      toDate: formatTimestamp(now - 31 * DAY + 60 * MINUTE),
-    }),
+  refused('before the oldest minutes of 30day', 'posts', '30day reaches back 31 days.', now =>
+    dates(now - 31 * DAY - 5 * MINUTE, now - 31 * DAY + 60 * MINUTE),
   ),
-  refused('a toDate in the future', 'posts', 'Dates in the future are refused.', ({ now }) => ({
-    ...NO_POSTS,
+  refused('a toDate in the future', 'posts', 'Dates in the future are refused.', now => ({
     toDate: formatTimestamp(now + 10 * MINUTE),
   })),
   // Search: what is refused
-  refused('no query', 'posts', '`query` is required.', () => ({})),
-  refused('a query of 2049 characters', 'posts', 'A query has at most 2048 characters.', () => ({
+  {
+    name: 'no query',
+    endpoint: 'posts',
+    rule: '`query` is required.',
+    parameters: ({ now }) => hourBefore(now),
+    status: 422,
+    expects: ERROR_BODY,
+  },
+  refused('a query of 2049 characters', 'posts', 'A query has at most 2048 characters.', {
     query: 'snow '.repeat(410).slice(0, 2049),
-  })),
-  refused('a query of negated terms', 'posts', 'A rule of negated terms alone is invalid.', () => ({
+  }),
+  refused('a query of negated terms', 'posts', 'A rule of negated terms alone is invalid.', {
     query: '-snow',
-  })),
-  refused('maxResults of 9', 'posts', 'maxResults is 10 to 500.', () => ({
-    ...NO_POSTS,
-    maxResults: 9,
-  })),
-  refused('maxResults of 501', 'posts', 'maxResults is 10 to 500.', () => ({
-    ...NO_POSTS,
-    maxResults: 501,
-  })),
+  }),
+  refused('maxResults of 9', 'posts', 'maxResults is 10 to 500.', { maxResults: 9 }),
+  refused('maxResults of 501', 'posts', 'maxResults is 10 to 500.', { maxResults: 501 }),
   refused('a date in another form', 'posts', 'Dates are YYYYMMDDHHMM.', () => ({
-    ...NO_POSTS,
     fromDate: '2024-01-31',
   })),
-  refused('fromDate after toDate', 'posts', 'fromDate is before toDate.', ({ now }) => ({
-    ...NO_POSTS,
-    fromDate: formatTimestamp(now - HOUR),
-    toDate: formatTimestamp(now - 2 * HOUR),
-  })),
-  refused('a next of no response', 'posts', '`next` is copied unmodified from a response.', () => ({
-    ...NO_POSTS,
+  refused('fromDate after toDate', 'posts', 'fromDate is before toDate.', now =>
+    dates(now - HOUR, now - 2 * HOUR),
+  ),
+  refused('a next of no response', 'posts', '`next` is copied unmodified from a response.', {
     next: 'bm90LWEtbmV4dA==',
-  })),
+  }),
   {
     name: 'a body that is not JSON',
     endpoint: 'posts',
@@ -358,7 +341,7 @@ export const CHECKS: readonly Check[] = [
     name: 'counts by hour',
     endpoint: 'counts',
     rule: 'Counts are by hour by default.',
-    parameters: ({ now }) => hourBefore(now, NO_POSTS),
+    parameters: ({ now }) => ({ ...NO_POSTS, ...hourBefore(now) }),
     status: 200,
     expects: [
       buckets('hour'),
@@ -370,7 +353,7 @@ export const CHECKS: readonly Check[] = [
     name: 'counts by minute',
     endpoint: 'counts',
     rule: 'Counts are by day, hour or minute.',
-    parameters: ({ now, query }) => hourBefore(now, { query, bucket: 'minute' }),
+    parameters: ({ now, query }) => ({ query, bucket: 'minute', ...hourBefore(now) }),
     status: 200,
     expects: [
       buckets('minute'),
@@ -378,31 +361,22 @@ export const CHECKS: readonly Check[] = [
       equals('requestParameters.bucket', 'minute', '`requestParameters` has the bucket.'),
     ],
   },
-  refused('a bucket of a week', 'counts', 'bucket is day, hour or minute.', () => ({
-    ...NO_POSTS,
-    bucket: 'week',
-  })),
+  refused('a bucket of a week', 'counts', 'bucket is day, hour or minute.', { bucket: 'week' }),
   // The full archive
   {
     name: 'the first minute of the archive',
     endpoint: 'allPosts',
     rule: 'fullarchive begins on 21 March 2006.',
-    parameters: () => ({
-      ...NO_POSTS,
-      fromDate: FIRST_MINUTE,
-      toDate: formatTimestamp(FIRST_POST + MINUTE),
-    }),
+    parameters: () => ({ ...NO_POSTS, ...dates(FIRST_POST, FIRST_POST + MINUTE) }),
     status: 200,
     expects: [
       hasResults(0),
       equals('requestParameters.fromDate', FIRST_MINUTE, '`requestParameters` repeats the dates.'),
     ],
   },
-  refused('before the first minute', 'allPosts', 'fullarchive begins on 21 March 2006.', () => ({
-    ...NO_POSTS,
-    fromDate: formatTimestamp(FIRST_POST - MINUTE),
-    toDate: formatTimestamp(FIRST_POST + MINUTE),
-  })),
+  refused('before the first minute', 'allPosts', 'fullarchive begins on 21 March 2006.', () =>
+    dates(FIRST_POST - MINUTE, FIRST_POST + MINUTE),
+  ),
   {
     name: 'counts of 62 days',
     endpoint: 'allCounts',
@@ -410,8 +384,7 @@ export const CHECKS: readonly Check[] = [
     parameters: () => ({
       ...NO_POSTS,
       bucket: 'day',
-      fromDate: FIRST_MINUTE,
-      toDate: formatTimestamp(FIRST_POST + 62 * DAY),
+      ...dates(FIRST_POST, FIRST_POST + 62 * DAY),
     }),
     status: 200,
     expects: [buckets('day'), TOTALS, ...SPANS_31_DAYS],
@@ -483,10 +456,7 @@ export const CHECKS: readonly Check[] = [
     endpoint: 'replay',
     rule: 'A stream without `Accept-Encoding: gzip` is 406.',
     headers: IDENTITY,
-    parameters: ({ now }) => ({
-      fromDate: formatTimestamp(now - 3 * HOUR),
-      toDate: formatTimestamp(now - 2 * HOUR),
-    }),
+    parameters: ({ now }) => dates(now - 3 * HOUR, now - 2 * HOUR),
     status: 406,
     expects: ERROR_BODY,
   },
@@ -494,10 +464,7 @@ export const CHECKS: readonly Check[] = [
     name: 'a replay of the last minutes',
     endpoint: 'replay',
     rule: 'The toDate of a replay is at least 30 minutes before now.',
-    parameters: ({ now }) => ({
-      fromDate: formatTimestamp(now - HOUR),
-      toDate: formatTimestamp(now - 20 * MINUTE),
-    }),
+    parameters: ({ now }) => dates(now - HOUR, now - 20 * MINUTE),
     status: 406,
     expects: [...ERROR_BODY, message(/toDate/, 'a text with toDate')],
   },

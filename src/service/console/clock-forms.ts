@@ -4,14 +4,6 @@ import { type Html, type HtmlValue, html } from './html/html.js';
 import { csrfField, messageBox, stateOf } from './html/page-parts.js';
 import { exactDurationOf, instant } from './html/units.js';
 
-export interface ClockForms {
-  readonly clock: Clock;
-  readonly csrf: string;
-  /** Whether the clock is shown without forms. */
-  readonly isReadOnly: boolean;
-  readonly problem: ClockProblem | undefined;
-}
-
 /** Why a change was refused, and what was typed. */
 export interface ClockProblem {
   readonly message: string;
@@ -27,11 +19,6 @@ const SPANS = {
   '15d': '15 days',
 } as const;
 
-/** Shows the clock, with forms to change it. */
-export function clockForms({ clock, csrf, isReadOnly, problem }: ClockForms): Html {
-  return html`${clockFace(clock)}${!isReadOnly && changes(clock, csrf, problem)}`;
-}
-
 export function clockFace(clock: Clock): Html {
   const aheadMs = clock.now() - Date.now();
   const offMs = Math.abs(aheadMs);
@@ -40,7 +27,8 @@ export function clockFace(clock: Clock): Html {
   }</p><p class="quiet">${offMs < 2 * SECOND ? 'Real time.' : `${exactDurationOf(offMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
 }
 
-function changes(clock: Clock, csrf: string, problem: ClockProblem | undefined): Html {
+/** Forms to change the clock. */
+export function clockForms(clock: Clock, csrf: string, problem: ClockProblem | undefined): Html {
   const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');
   const isWrong = (name: string) => problem?.form.has(name) === true;
   const form = (content: HtmlValue) =>

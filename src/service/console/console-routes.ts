@@ -34,7 +34,7 @@ import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
 import { requestPages } from './request-pages.js';
 import { ruleTestPages } from './rule-test-pages.js';
-import { SIGN_IN, SignInAttempts, type SignInParts, showSignIn, signIn } from './sign-in-page.js';
+import { failedSignIns, SIGN_IN, type SignInParts, showSignIn, signIn } from './sign-in-page.js';
 import { statusPages } from './status-pages.js';
 import { streamPages } from './stream-pages.js';
 import { usagePages } from './usage-pages.js';
@@ -51,13 +51,13 @@ export function pageRoutes(parts: PageParts): readonly Route[] {
   const { settings } = parts.context;
   const sameSite = settings.token === undefined ? 'Lax' : 'Strict';
   const sessions = new Sessions<string>('millrace-console', '/', sameSite);
-  const attempts = new SignInAttempts();
+  const failures = failedSignIns();
   const enter = ({ request }: RequestContext): Visited => {
     checkHost(request, settings);
     const origin = originOf(request, settings);
     const addresses = () => parts.addresses(origin);
     const firstCommand = () => parts.firstCommand(origin);
-    return { parts: { ...parts, addresses, firstCommand }, settings, sessions, attempts };
+    return { parts: { ...parts, addresses, firstCommand }, settings, sessions, failures };
   };
   const family = { endpoint: 'pages', errorBody: searchErrorBody } as const;
   return [

@@ -3,7 +3,7 @@ import { parseTimestamp, SECOND } from '../../time.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { type ClockProblem, clockForms } from './clock-forms.js';
+import { type ClockProblem, clockFace, clockForms } from './clock-forms.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
 import { choices, csrfField, messageBox, options } from './html/page-parts.js';
@@ -62,7 +62,7 @@ function shown(
       ? 'To look at only: this service was started with its control switched off.'
       : html`Move the time of the service, and make it fail on purpose. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`,
     body: html`<section class="card" id="clock" aria-label="Clock"><h2>Clock</h2>
-${clockForms({ clock, csrf, isReadOnly, problem: clockProblem })}${messageAt('clock')}</section>
+${clockFace(clock)}${!isReadOnly && clockForms(clock, csrf, clockProblem)}${messageAt('clock')}</section>
 <section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
 ${!isReadOnly && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
 ${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${!isReadOnly && ' Plant one below.'}</p>` : list}</section>

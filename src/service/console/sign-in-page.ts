@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { MINUTE, SECOND } from '../../time.js';
 import { isLogin, isSameSecret } from '../http/check-access.js';
-import { HttpProblem } from '../http/http-problem.js';
+import { checkRate, RateWindow } from '../http/quotas.js';
 import type { Handler, HttpResponse } from '../http/router.js';
 import type { Settings } from '../service-options.js';
 import { type Html, html } from './html/html.js';
@@ -15,30 +15,30 @@ export const SIGN_IN = '/console/sign-in';
 export interface SignInParts {
   readonly settings: Settings;
   readonly sessions: Sessions<string>;
-  readonly attempts: SignInAttempts;
+  readonly failures: RateWindow;
 }
 
 /** Shows the form. The link with a token that the service prints signs in without it. */
 export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
-  const { sessions, settings, attempts } = parts;
+  const { sessions, settings, failures } = parts;
   const next = consoleAddress(url.searchParams.get('next'));
   if (sessions.visitor(request).user !== undefined) return seeOther(next);
   const token = url.searchParams.get('token');
   // Link previews send HEAD.
   if (settings.token === undefined || token === null || request.method === 'HEAD')
     return formPage(request, parts, { next });
-  attempts.check();
+  checkFailures(failures);
   if (isSameSecret(token, settings.token))
     return signedInPage(next, sessions.signIn(request, settings.email));
-  attempts.failed();
+  failures.count();
   return formPage(request, parts, { next, problem: WRONG_TOKEN });
 };
 
 /** Checks what the form sends. */
 export const signIn: Handler<SignInParts> = async ({ request }, parts) => {
-  const { settings, sessions, attempts } = parts;
+  const { settings, sessions, failures } = parts;
   const form = await sessions.readForm(request);
-  attempts.check();
+  checkFailures(failures);
   const next = consoleAddress(form.get('next'));
   const login = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
   const isRight =
@@ -46,7 +46,7 @@ export const signIn: Handler<SignInParts> = async ({ request }, parts) => {
       ? isLogin(login, settings)
       : isSameSecret(form.get('token') ?? '', settings.token);
   if (isRight) return seeOther(next, sessions.signIn(request, settings.email));
-  attempts.failed();
+  failures.count();
   return settings.token === undefined
     ? formPage(request, parts, { next, email: login.email, problem: WRONG_LOGIN })
     : formPage(request, parts, { next, problem: WRONG_TOKEN });
@@ -109,22 +109,13 @@ function consoleAddress(next: string | null): string {
 const MAX_FAILURES = 10;
 
 /** Slows down guessing of the password. In real time: moving the clock must not help. */
-export class SignInAttempts {
-  #failures: number[] = [];
+export function failedSignIns(): RateWindow {
+  return new RateWindow({ requests: MAX_FAILURES, perMs: MINUTE }, { now: () => Date.now() });
+}
 
-  /** @throws HttpProblem 429 with `Retry-After` after too many failures. */
-  check(): void {
-    const now = Date.now();
-    this.#failures = this.#failures.filter(time => time > now - MINUTE);
-    const first = this.#failures.at(-MAX_FAILURES);
-    if (first === undefined) return;
-    const seconds = Math.max(1, Math.ceil((first + MINUTE - now) / SECOND));
-    throw new HttpProblem(429, `Too many sign-ins failed. Try again in ${seconds} s.`, {
-      'Retry-After': String(seconds),
-    });
-  }
-
-  failed(): void {
-    this.#failures.push(Date.now());
-  }
+/** @throws HttpProblem 429 with `Retry-After` after too many failures. */
+export function checkFailures(failures: RateWindow): void {
+  const message = () =>
+    `Too many sign-ins failed. Try again in ${Math.ceil(failures.wait() / SECOND)} s.`;
+  checkRate([failures], message, { count: false });
 }

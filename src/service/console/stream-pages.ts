@@ -5,8 +5,8 @@ import { checkRule } from '../../rules/language/check-rule.js';
 import { MINUTE, parseTimestamp, type Window } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { OpenStream } from '../http/open-stream.js';
+import type { KnownRule } from '../http/rule-outcomes.js';
 import { endingOf, type LoggedReplay, type ReplayEnd } from '../replay/replay-log.js';
-import type { StreamRule } from '../replay/stream-rules.js';
 import { commandList, emptyPage } from './command-list.js';
 import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
@@ -163,7 +163,7 @@ async function shown(
     caption: `${countOf(rules.length, 'rule')}, newest first`,
     columns: [
       ...RULE_COLUMNS,
-      column.text<StreamRule>(
+      column.text<KnownRule>(
         'Change',
         ({ id, value }) =>
           html`<form method="post" action="${STREAM_RULES}">${csrfField(csrf)}<input type="hidden" name="id" value="${id}"><button class="plain" name="action" value="delete">Delete<span class="unseen"> ${value}</span></button></form>`,

@@ -79,11 +79,11 @@ export class Quotas {
 /** The requests of one rate: a window that slides over the service's clock. */
 export class RateWindow {
   readonly rate: Rate;
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'now'>;
   /** The times of the requests that still count, oldest first. */
   #times: number[] = [];
 
-  constructor(rate: Rate, clock: Clock) {
+  constructor(rate: Rate, clock: Pick<Clock, 'now'>) {
     this.rate = rate;
     this.#clock = clock;
   }

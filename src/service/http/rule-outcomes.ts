@@ -11,6 +11,12 @@ export interface RequestedRule {
   readonly tag: string | null;
 }
 
+/** A rule of a job or of the replay stream. */
+export interface KnownRule extends RequestedRule {
+  /** 63 bits, as digits. */
+  readonly id: string;
+}
+
 /** A rule of a request and its outcome. */
 export interface RuleOutcome extends RequestedRule {
   /** Digits; absent for a rule that does not exist. */

@@ -1,5 +1,6 @@
 import type { Format } from '../../activity/activity.js';
 import { DAY, floorTo, type Window } from '../../time.js';
+import type { KnownRule } from '../http/rule-outcomes.js';
 
 /** `rejected`, `delivered` and `failed` are final. */
 export type JobStatus =
@@ -12,13 +13,6 @@ export type JobStatus =
   | 'completed'
   | 'delivered'
   | 'failed';
-
-export interface JobRule {
-  readonly value: string;
-  readonly tag: string | null;
-  /** 63 bits, as digits. */
-  readonly id: string;
-}
 
 export interface Quote {
   /** Absent for an account whose subscription includes the cost. */
@@ -50,7 +44,7 @@ export interface Job {
   readonly format: Format;
   readonly from: number;
   readonly to: number;
-  readonly rules: readonly JobRule[];
+  readonly rules: readonly KnownRule[];
   readonly requestedBy: string;
   readonly requestedAt: number;
   readonly status: JobStatus;

@@ -3,23 +3,23 @@ import { RuleMatcher } from '../../rules/index/compile-rules.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import {
   checkRules,
+  type KnownRule,
   type RequestedRule,
   type RuleOutcome,
   rejected,
 } from '../http/rule-outcomes.js';
-import type { JobRule } from './job-record.js';
 
 export interface CheckedRules {
   readonly outcomes: readonly RuleOutcome[];
   /** The rules of the job; undefined if any rule is invalid. */
-  readonly rules: readonly JobRule[] | undefined;
+  readonly rules: readonly KnownRule[] | undefined;
 }
 
 /** Checks all rules and gives them ids. Repeated values are left out; one invalid rule rejects all. */
 export async function checkJobRules(requested: readonly RequestedRule[]): Promise<CheckedRules> {
   const invalid = rejected(await checkRules(requested, 'historical'));
   if (invalid !== undefined) return { outcomes: invalid, rules: undefined };
-  const rules = new Map<string, JobRule>();
+  const rules = new Map<string, KnownRule>();
   const outcomes = requested.map((rule): RuleOutcome => {
     if (rules.has(rule.value))
       return { ...rule, done: false, message: 'A rule with this value already exists' };
@@ -40,7 +40,7 @@ const BATCH = 20;
 
 /** Compiles the rules of a job into a matcher, without blocking the event loop for long. */
 export async function compileJobRules(
-  rules: readonly JobRule[],
+  rules: readonly KnownRule[],
   signal: AbortSignal,
 ): Promise<RuleMatcher> {
   const matcher = new RuleMatcher({ product: 'historical' });

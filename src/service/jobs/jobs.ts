@@ -3,9 +3,10 @@ import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { ServiceContext } from '../context.js';
 import type { RateWindow } from '../http/quotas.js';
+import type { KnownRule } from '../http/rule-outcomes.js';
 import type { CreateRequest } from './create-request.js';
 import { IdleTracker } from './idle-tracker.js';
-import type { DataFile, Job, JobRule } from './job-record.js';
+import type { DataFile, Job } from './job-record.js';
 import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
 
@@ -69,7 +70,7 @@ export class Jobs {
   /** Resolves once the job is stored. The title must not be in use. */
   async create(
     { title, format, window }: CreateRequest,
-    rules: readonly JobRule[],
+    rules: readonly KnownRule[],
   ): Promise<JobRunner> {
     const now = this.#shared.context.clock.now();
     const job: Job = {

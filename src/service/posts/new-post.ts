@@ -175,8 +175,13 @@ export interface CompletedPost {
   readonly lang: string;
   readonly likes: number;
   readonly retweets: number;
+  /** The post that it replies to; its author, if it was added. */
   readonly reply:
-    | (Pick<ContainedPost, 'id'> & Partial<Pick<ContainedPost, 'handle' | 'userId'>>)
+    | {
+        readonly id: string;
+        readonly handle?: string | undefined;
+        readonly userId?: string | undefined;
+      }
     | undefined;
   readonly retweeted: ContainedPost | undefined;
   readonly quoted: ContainedPost | undefined;

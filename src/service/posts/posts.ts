@@ -220,11 +220,10 @@ export class Posts {
   }
 
   #completed(fields: NewPost, at: string): AddedPost {
-    const { postedAt, lang = 'en', likes = 0, retweets = 0 } = fields;
+    const { postedAt, author: by = 'someone', lang = 'en', likes = 0, retweets = 0 } = fields;
+    const author: NewAuthor = typeof by === 'string' ? { handle: by } : by;
     const time = instantOf(postedAt) ?? Math.floor(this.#clock.now()) - MINUTE;
     const retweeted = this.#contained(fields.retweeted, time, `${at}.retweeted`);
-    const author: NewAuthor =
-      typeof fields.author === 'object' ? fields.author : { handle: fields.author ?? 'someone' };
     const quoted = this.#contained(fields.quoted, time, `${at}.quoted`);
     const post: CompletedPost = {
       id: fields.id ?? this.#newId(time),
@@ -270,11 +269,7 @@ export class Posts {
   #replied(id: string | undefined): CompletedPost['reply'] {
     if (id === undefined) return undefined;
     const { handle, userId } = this.#added.get(id) ?? {};
-    return {
-      id,
-      ...(handle === undefined ? {} : { handle }),
-      ...(userId === undefined ? {} : { userId }),
-    };
+    return { id, handle, userId };
   }
 
   /** Ascending with time, and with each post: what a millisecond has no number for has the time of a later one. */
@@ -291,19 +286,10 @@ export class Posts {
 }
 
 function exact(activity: Activity, format: Format): AddedPost {
-  const { id, author, text } = activity;
-  return added(
-    {
-      given: activity.raw.toString(),
-      id,
-      handle: author.handle,
-      userId: author.id,
-      text,
-    },
-    secondOf(activity),
-    format,
-    () => activity,
-  );
+  const { id, text, raw } = activity;
+  const { handle, id: userId } = activity.author;
+  const fields = { given: raw.toString(), id, handle, userId, text };
+  return added(fields, secondOf(activity), format, () => activity);
 }
 
 function added(

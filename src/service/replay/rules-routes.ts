@@ -7,6 +7,7 @@ import { parseJsonObject, readBody } from '../http/request-body.js';
 import { type Handler, type Route, type RouteTable, routesOf } from '../http/router.js';
 import {
   checkRules,
+  type KnownRule,
   outcomesText,
   type RequestedRule,
   type RuleOutcome,
@@ -17,7 +18,7 @@ import {
   summaryText,
 } from '../http/rule-outcomes.js';
 import type { Limits } from '../http/service-limits.js';
-import type { MissingRule, RequestedRules, StreamRule } from './stream-rules.js';
+import type { MissingRule, RequestedRules } from './stream-rules.js';
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
 /** `rulestream` is a placeholder for the product's name, `powertrack`; `-replay` is optional. */
@@ -169,7 +170,7 @@ function isId(id: unknown): boolean {
 const CHUNK_RULES = 1_000;
 
 /** The response to list and get: `{rules: [{value, tag, id}], sent}`. */
-function rulesBody(rules: readonly StreamRule[], now: number): readonly Uint8Array[] {
+function rulesBody(rules: readonly KnownRule[], now: number): readonly Uint8Array[] {
   const chunks = [Buffer.from('{"rules":[')];
   for (let at = 0; at < rules.length; at += CHUNK_RULES) {
     const chunk = rules.slice(at, at + CHUNK_RULES).map(ruleText);
@@ -197,7 +198,7 @@ function deletedBody(
   now: number,
 ): readonly Uint8Array[] {
   const detail = missing.map(
-    ({ rule }) =>
+    rule =>
       `{"rule":${'id' in rule ? `{"id":${rule.id}}` : ruleText(rule)},"deleted":false,"message":"Rule does not exist"}`,
   );
   const counts = `"deleted":${deleted},"not_deleted":${missing.length}`;

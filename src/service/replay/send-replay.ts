@@ -10,8 +10,8 @@ import type { Archive } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-kinds.js';
 import type { LiveResponse } from '../http/live-response.js';
+import type { KnownRule } from '../http/rule-outcomes.js';
 import { infoMessage, type ReplayEnd } from './replay-log.js';
-import type { StreamRule } from './stream-rules.js';
 
 export interface ReplayOptions {
   readonly window: Window;
@@ -157,7 +157,7 @@ export async function* replayedPosts(
   archive: Archive,
   window: Window,
   stream: PostStream,
-  rules: readonly StreamRule[],
+  rules: readonly KnownRule[],
   signal: AbortSignal,
 ): AsyncGenerator<Iterable<ReplayItem>> {
   const message = messageOf(stream, rules);
@@ -169,7 +169,7 @@ export async function* replayedPosts(
 
 type MessageOf = (activity: Activity) => Uint8Array | undefined;
 
-function messageOf(stream: PostStream, rules: readonly StreamRule[]): MessageOf {
+function messageOf(stream: PostStream, rules: readonly KnownRule[]): MessageOf {
   if (stream === 'rulestream') {
     const matcher = compileRules(rules, { product: 'replay' });
     return activity => {

@@ -2,16 +2,8 @@ import { join } from 'node:path';
 import { ID_EPOCH } from '../archive/find-posts.js';
 import type { Clock } from '../clock.js';
 import { HttpProblem } from '../http/http-problem.js';
-import type { RequestedRule, RuleOutcome } from '../http/rule-outcomes.js';
+import type { KnownRule, RequestedRule, RuleOutcome } from '../http/rule-outcomes.js';
 import { StoredMap } from '../stored-map.js';
-
-/** A rule of the replay stream. */
-export interface StreamRule {
-  readonly value: string;
-  readonly tag: string | null;
-  /** Digits. */
-  readonly id: string;
-}
 
 /** The rules that a delete names, by value or by id. */
 export type RequestedRules =
@@ -19,12 +11,10 @@ export type RequestedRules =
   | { readonly ids: readonly string[] };
 
 /** A rule that a delete names and the stream does not have. */
-export interface MissingRule {
-  readonly rule: RequestedRule | { readonly id: string };
-}
+export type MissingRule = RequestedRule | Pick<KnownRule, 'id'>;
 
 /** The rules of the replay stream: unique values, in order of creation. */
-export class StreamRules extends StoredMap<StreamRule, StoredRules> {
+export class StreamRules extends StoredMap<KnownRule, StoredRules> {
   /** A token for each open replay of the rules. */
   readonly connected = new Set<object>();
   readonly #clock: Clock;
@@ -71,31 +61,31 @@ export class StreamRules extends StoredMap<StreamRule, StoredRules> {
         for (const id of requested.ids) {
           const value = this.find(id)?.value;
           if (value !== undefined && rules.delete(value)) deleted++;
-          else missing.push({ rule: { id } });
+          else missing.push({ id });
         }
       } else {
         for (const rule of requested.rules) {
           if (rules.delete(rule.value)) deleted++;
-          else missing.push({ rule });
+          else missing.push(rule);
         }
       }
       return { deleted, missing };
     });
   }
 
-  protected keyOf({ value }: StreamRule): string {
+  protected keyOf({ value }: KnownRule): string {
     return value;
   }
 
-  protected idOf({ id }: StreamRule): string {
+  protected idOf({ id }: KnownRule): string {
     return id;
   }
 
-  protected keep(rules: readonly StreamRule[]): StoredRules {
+  protected keep(rules: readonly KnownRule[]): StoredRules {
     return { lastId: String(this.#lastId), rules };
   }
 
-  protected restore({ rules, lastId }: StoredRules): readonly StreamRule[] {
+  protected restore({ rules, lastId }: StoredRules): readonly KnownRule[] {
     this.#lastId = BigInt(lastId);
     return rules;
   }
@@ -110,7 +100,7 @@ export class StreamRules extends StoredMap<StreamRule, StoredRules> {
 
 interface StoredRules {
   readonly lastId: string;
-  readonly rules: readonly StreamRule[];
+  readonly rules: readonly KnownRule[];
 }
 
 /** Whatever the clock says, an id has more than 53 bits. */

@@ -113,47 +113,36 @@ function orNull(text: string | null): string {
   return text === null ? 'null' : quote(text);
 }
 
-/** The influence of an author, in both formats: a score, and since `ENRICHED` topics. */
-interface Influence {
-  readonly score: number;
-  readonly userId: string;
-  readonly page: string;
-  readonly topics: readonly { id: string; name: string; page: string; score: number }[];
-}
-
 const SITE = 'http://klout.com';
 
 /** The `klout` of a user of the `original` format. */
-export function renderUserInfluence(author: SampleAuthor, at: number): string {
-  const { score, userId, page, topics } = getOrMake(known, author, () => measure(author));
+function renderUserInfluence(author: SampleAuthor, at: number): string {
+  const { score, userId, page, topics } = influenceOf(author);
+  if (at < ENRICHED) return `{"score":${score}}`;
   const listed = topics.map(
     topic =>
       `{"score":${topic.score},"id":"${topic.id}","url":"${topic.page}","name":"${topic.name}"}`,
   );
-  const more =
-    at < ENRICHED
-      ? ''
-      : `,"user_id":"${userId}","profile_url":"${page}","influence_topics":[${listed}]`;
-  return `{"score":${score}${more}}`;
+  return `{"score":${score},"user_id":"${userId}","profile_url":"${page}","influence_topics":[${listed}]}`;
 }
 
 /** The members of `gnip` about an actor of the `activity_streams` format, without braces. */
 export function renderActorInfluence(author: SampleAuthor, at: number): string {
-  const { score, userId, page, topics } = getOrMake(known, author, () => measure(author));
+  const { score, userId, page, topics } = influenceOf(author);
+  if (at < ENRICHED) return `"klout_score":${score}`;
   const listed = topics.map(
     topic =>
       `{"id":"${topic.id}","displayName":"${topic.name}","link":"${topic.page}","score":${topic.score},"topic_type":"influence"}`,
   );
-  const more =
-    at < ENRICHED
-      ? ''
-      : `,"klout_profile":{"klout_user_id":"${userId}","link":"${page}","topics":[${listed}]}`;
-  return `"klout_score":${score}${more}`;
+  return `"klout_score":${score},"klout_profile":{"klout_user_id":"${userId}","link":"${page}","topics":[${listed}]}`;
 }
 
-const known = new WeakMap<SampleAuthor, Influence>();
+const known = new WeakMap<SampleAuthor, ReturnType<typeof measure>>();
 
-function measure({ id, handle, followers }: SampleAuthor): Influence {
+const influenceOf = (author: SampleAuthor) => getOrMake(known, author, () => measure(author));
+
+/** The influence of an author, in both formats: a score, and since `ENRICHED` topics. */
+function measure({ id, handle, followers }: SampleAuthor) {
   const userId = String(BigInt(id) % 1_000_000_007n);
   const score = Math.min(99, 10 + Math.round(6 * Math.log1p(followers)));
   const first = Number(BigInt(id) % BigInt(SUBJECTS.length));

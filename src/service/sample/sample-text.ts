@@ -91,23 +91,17 @@ function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
   };
 }
 
-/** The text of a retweet. */
-export interface RetweetText {
-  readonly text: string;
-  /** The number of code points before the shared text: `RT @handle: `. */
-  readonly lead: number;
-  /** The number of code points of the shared text that it includes. */
-  readonly kept: number;
-}
-
-export function retweetText(handle: string, original: SampleText): RetweetText {
+/**
+ * The text of a retweet; the number of code points before the shared text, `RT @handle: `; and how many of the shared text
+ * it includes.
+ */
+export function retweetText(handle: string, original: SampleText) {
   const lead = `RT @${handle}: `;
   const room = CUT_TO - lead.length;
-  if (original.length <= room)
-    return { text: lead + original.full, lead: lead.length, kept: original.length };
-  const kept = room - 1;
-  const start = Array.from(original.full).slice(0, kept).join('');
-  return { text: `${lead}${start}…`, lead: lead.length, kept };
+  const isWhole = original.length <= room;
+  const kept = isWhole ? original.length : room - 1;
+  const start = isWhole ? original.full : `${Array.from(original.full).slice(0, kept).join('')}…`;
+  return { text: lead + start, lead: lead.length, kept };
 }
 
 /** The short links at the end of a post: to the quoted post and to its media. */

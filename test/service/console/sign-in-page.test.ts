@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { checkFailures, failedSignIns } from '../../../src/service/console/sign-in-page.js';
+import { MINUTE } from '../../../src/time.js';
 import { local } from '../local-service.js';
 import { browse, HOSTILE, readable } from './browse.js';
 
@@ -131,5 +133,26 @@ describe('the console of a service with a token', () => {
     const page = await browser.get('/oauth/grants');
     expect([page.status, readable(page.text)]).toEqual([200, expect.stringContaining('Password')]);
     expect(page.headers.get('set-cookie')).toMatch(/; Path=\/oauth; HttpOnly; SameSite=Lax$/);
+  });
+});
+
+describe('attempts to sign in', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('may fail ten times a minute', () => {
+    vi.useFakeTimers();
+    const failures = failedSignIns();
+    for (let i = 0; i < 10; i++) {
+      checkFailures(failures);
+      failures.count();
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(() => checkFailures(failures)).toThrow('Try again in 50 s');
+    vi.advanceTimersByTime(MINUTE - 10_000 - 1);
+    expect(() => checkFailures(failures)).toThrow('Try again in 1 s');
+    vi.advanceTimersByTime(1);
+    checkFailures(failures);
   });
 });

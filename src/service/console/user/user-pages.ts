@@ -69,17 +69,12 @@ function nameOf({ name, handle }: User): Html {
   return html`<strong>${isolated(name)}</strong> <span class="quiet">${isolated(`@${handle}`)}</span>`;
 }
 
-export interface Consent {
-  /** The URL that the form is sent to. */
-  readonly action: string;
-  readonly csrf: string;
-  readonly user: User;
-  readonly pending: PendingSignIn;
-}
-
 /** Asks the user to allow or deny an application. */
-export function consentForm({ action, csrf, user, pending }: Consent): Html {
-  const { application, callback } = pending;
+export function consentForm(
+  user: User,
+  { application, callback }: PendingSignIn,
+  { action, csrf }: Pick<UserSignIn, 'action' | 'csrf'>,
+): Html {
   const { name, approved } = application;
   return html`<form class="card" method="post" action="${action}">${csrfField(csrf)}
 <p>You are signed in as ${nameOf(user)}.</p>

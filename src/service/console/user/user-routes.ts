@@ -65,7 +65,7 @@ const authorize: Handler<UserParts> = (incoming, parts) => {
   const { pending } = pendingOf(incoming, parts);
   const { user, csrf, headers } = parts.sessions.visitor(incoming.request);
   if (user === undefined) return askSignIn(incoming, pending, parts);
-  const body = consentForm({ action: pageAddress(incoming), csrf, user, pending });
+  const body = consentForm(user, pending, { action: pageAddress(incoming), csrf });
   const formTarget = callbackTarget(pending.callback);
   const title = html`Allow ${isolated(pending.application.name)}?`;
   return userPage(title, body, { headers, formTarget });

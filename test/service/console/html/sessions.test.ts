@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Sessions } from '../../../../src/service/console/html/sessions.js';
-import { SignInAttempts } from '../../../../src/service/console/sign-in-page.js';
 import { HOUR, MINUTE } from '../../../../src/time.js';
 import { unchecked } from '../../../unchecked.js';
 
@@ -98,21 +97,4 @@ describe('sessions', () => {
       expect(sessions.visitor(asked(cookie)).headers).toHaveProperty('Set-Cookie');
     },
   );
-});
-
-describe('attempts to sign in', () => {
-  it('may fail ten times a minute', () => {
-    vi.useFakeTimers();
-    const attempts = new SignInAttempts();
-    for (let i = 0; i < 10; i++) {
-      attempts.check();
-      attempts.failed();
-      vi.advanceTimersByTime(1_000);
-    }
-    expect(() => attempts.check()).toThrow('Try again in 50 s');
-    vi.advanceTimersByTime(MINUTE - 10_000 - 1);
-    expect(() => attempts.check()).toThrow('Try again in 1 s');
-    vi.advanceTimersByTime(1);
-    attempts.check();
-  });
 });
