@@ -96,12 +96,9 @@ export class Journal {
   }
 }
 
-function entryOf({ at, address, quotas, error, ...rest }: LoggedRequest): JournalEntry {
-  const { pathname, searchParams } = new URL(address === '' ? '/' : address, 'http://localhost');
-  return {
-    ...rest,
-    at: new Date(at),
-    path: pathname,
-    query: Object.fromEntries(searchParams),
-  };
+function entryOf(request: LoggedRequest): JournalEntry {
+  const { number, at, endpoint, method, address, quotas, error, ...rest } = request;
+  const { pathname: path, searchParams } = new URL(address || '/', 'http://localhost');
+  const query = Object.fromEntries(searchParams);
+  return { number, at: new Date(at), endpoint, method, path, query, ...rest };
 }
