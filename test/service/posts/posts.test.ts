@@ -1,11 +1,8 @@
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fieldsOf } from '../../../src/activity/fields-of.js';
 import {
   type Activity,
-  account,
   activities,
   collect,
   counts,
@@ -16,61 +13,15 @@ import {
   OptionError,
   pipeline,
   replay,
-  search,
 } from '../../../src/index.js';
-import type { Archive } from '../../../src/service/archive/archive.js';
 import { partitionOf } from '../../../src/service/compliance/generated-events.js';
-import {
-  createService,
-  type GivenPost,
-  type ServiceOptions,
-  samplePosts,
-} from '../../../src/service/index.js';
-import { JoinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
+import { createService, type GivenPost, samplePosts } from '../../../src/service/index.js';
 import { DAY, HOUR, MINUTE } from '../../../src/time.js';
-import { afterTests } from '../../after-tests.js';
-import { temporaryFolder } from '../../temporary-folder.js';
-import { unchecked } from '../../unchecked.js';
 import { COMPLIANCE_PATH, connect } from '../replay/local-streams.js';
 import { localOAuth } from '../users/local-oauth.js';
+import { added, NOW, serve } from './serve-posts.js';
 
-const NOW = Date.UTC(2024, 4, 15, 12, 34, 56, 789);
 const FORMATS = ['original', 'activity_streams'] as const;
-
-afterTests(async () => {
-  for (const stop of stops.splice(0)) await stop();
-});
-const stops: (() => Promise<void>)[] = [];
-
-/** A service whose clock stands at `NOW`, and its account. */
-async function serve(options: ServiceOptions) {
-  const service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
-  stops.push(() => service.stop());
-  service.clock.freeze();
-  service.clock.set(NOW);
-  const addresses = await service.start();
-  const acme = account(addresses, {});
-  const found = (query: string) =>
-    pipeline(search(acme, { product: '30day', query, limit: 5000 }), collect());
-  /** All posts of the day before the last half hour, which is not replayed yet, oldest first. */
-  const everything = () =>
-    pipeline(
-      replay(acme, {
-        streamType: 'firehose',
-        fromDate: new Date(NOW - DAY),
-        toDate: new Date(NOW - 31 * MINUTE),
-      }),
-      collect(),
-    );
-  const control = async (method: string, route: string, body?: string) => {
-    const response = await fetch(`${addresses.baseUrl}/_control/${route}`, {
-      method,
-      ...(body === undefined ? {} : { body }),
-    });
-    return { status: response.status, text: await response.text() };
-  };
-  return { service, addresses, acme, found, everything, control };
-}
 
 const textsOf = (posts: readonly Activity[]) => posts.map(({ text }) => text);
 
@@ -158,45 +109,6 @@ describe('exact posts of a service', () => {
       expect(service.posts.list()[0]?.raw.toString()).toBe(raw.toString());
       expect(posts.list()).toEqual([]);
     }
-  });
-
-  it('come in addition to generated ones where a rate is given, and to a folder', async () => {
-    const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
-    const generated = await serve({ posts, postsPerMinute: 0.2 });
-    expect(await generated.found('zyxwv')).toHaveLength(1);
-    expect((await generated.everything()).length).toBeGreaterThan(100);
-
-    const folder = await temporaryFolder();
-    const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
-    await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
-    const { everything, found, service } = await serve({ posts, archive: folder });
-    expect(await found('zyxwv')).toHaveLength(1);
-    service.posts.add({ text: 'within', postedAt: NOW - HOUR + 1000 });
-    const all = await everything();
-    expect(all).toHaveLength(stored.length + 2);
-    const times = all.map(({ postedAt }) => postedAt.getTime());
-    expect(times).toEqual(times.toSorted((a, b) => a - b));
-  });
-
-  it('are served and counted once where a folder has them too', async () => {
-    const folder = await temporaryFolder();
-    const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
-    await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
-    const { acme, everything, found, service } = await serve({ archive: folder });
-    const [again] = stored as [Activity];
-    service.posts.add([
-      again,
-      { text: 'another', author: again.author.handle, postedAt: again.postedAt },
-    ]);
-    const query = `from:${again.author.handle}`;
-    const both = await found(query);
-    expect(both.length).toBeGreaterThanOrEqual(2);
-    expect(await everything()).toHaveLength(stored.length + 1);
-    const buckets = await pipeline(
-      counts(acme, { product: '30day', query, bucket: 'day', fromDate: new Date(NOW - DAY) }),
-      collect(),
-    );
-    expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(both.length);
   });
 
   it('are counted, replayed, and in the files of jobs in both formats', async () => {
@@ -370,13 +282,6 @@ describe('exact posts of a service', () => {
 });
 
 describe('the posts of a service', () => {
-  const added = (posts: readonly GivenPost[]) => {
-    const service = createService({ posts: [] });
-    service.clock.set(NOW);
-    service.posts.add(posts);
-    return service.posts;
-  };
-
   it('are listed by their times, whatever their ids', () => {
     const posts = added([
       { text: 'later', id: '5', postedAt: NOW - HOUR },
@@ -422,66 +327,6 @@ describe('the posts of a service', () => {
     ];
     expect(() => posts.replace({ posts: twice, deleted: [] })).toThrow(OptionError);
     expect(posts.kept()).toEqual(before);
-  });
-
-  it('are found by id and author, in any case, once their time has come', () => {
-    const posts = added([
-      { text: 'tea', id: '7', author: 'Ann' },
-      { text: 'soon', id: '8', author: 'bob', postedAt: NOW + HOUR },
-    ]);
-    const archive = new PostsArchive(posts, 'original', () => NOW);
-    expect(archive.post('7')?.activity.text).toBe('tea');
-    expect(archive.author('aNN')?.handle).toBe('Ann');
-    expect(archive.post('8')).toBeUndefined();
-    expect(archive.author('bob')).toBeUndefined();
-  });
-
-  it('may be shared at any time, while posts of the archive are not', () => {
-    const archive = unchecked<Archive>({ format: 'original', reactionsMs: DAY });
-    const reactionsMs = (posts: readonly GivenPost[]) =>
-      new JoinedArchive(new PostsArchive(added(posts), 'original', () => NOW), archive).reactionsMs;
-    expect(reactionsMs([])).toBe(DAY);
-    expect(reactionsMs([{ text: 'tea' }])).toBeUndefined();
-  });
-
-  it('come on as many pages as they need, beside generated ones', async () => {
-    const posts = Array.from({ length: 25 }, (_, n) => ({
-      text: 'zyxwv',
-      postedAt: NOW - HOUR - n * MINUTE,
-    }));
-    const { acme } = await serve({ posts, postsPerMinute: 0.05 });
-    const query = { product: '30day', query: 'zyxwv', maxResults: 10 } as const;
-    expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
-  });
-
-  it('are in a window that begins with their second, and not in one that ends there', async () => {
-    const at = Math.floor((NOW - HOUR) / MINUTE) * MINUTE;
-    const { acme } = await serve({ posts: [{ text: 'tea', postedAt: at }] });
-    const within = (from: number, to: number) =>
-      pipeline(
-        search(acme, {
-          product: '30day',
-          query: 'tea',
-          fromDate: new Date(from),
-          toDate: new Date(to),
-        }),
-        collect(),
-      );
-    expect(await within(at, at + MINUTE)).toHaveLength(1);
-    expect(await within(at - MINUTE, at)).toEqual([]);
-  });
-
-  it('that a folder has too take nothing from the counts of rules that they do not match', async () => {
-    const folder = await temporaryFolder();
-    const [again] = samplePosts(NOW - HOUR, { postsPerMinute: 20 }) as [Activity];
-    await writeFile(path.join(folder, 'a.jsonl'), `${again.raw}\n`);
-    const { acme, service } = await serve({ archive: folder });
-    service.posts.add([again, { text: 'zyxwv', postedAt: again.postedAt }]);
-    const buckets = await pipeline(
-      counts(acme, { product: '30day', query: 'zyxwv', bucket: 'day' }),
-      collect(),
-    );
-    expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(1);
   });
 });
 

@@ -1,0 +1,115 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type Activity, collect, counts, pipeline, search } from '../../../src/index.js';
+import type { Archive } from '../../../src/service/archive/archive.js';
+import { type GivenPost, samplePosts } from '../../../src/service/index.js';
+import { JoinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
+import { DAY, HOUR, MINUTE } from '../../../src/time.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+import { unchecked } from '../../unchecked.js';
+import { added, NOW, serve } from './serve-posts.js';
+
+describe('the exact posts of an archive', () => {
+  it('come in addition to generated ones where a rate is given', async () => {
+    const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
+    const generated = await serve({ posts, postsPerMinute: 0.2 });
+    expect(await generated.found('zyxwv')).toHaveLength(1);
+    expect((await generated.everything()).length).toBeGreaterThan(100);
+  });
+
+  it('come in addition to those of a folder, in the order of their times', async () => {
+    const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
+    const folder = await temporaryFolder();
+    const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
+    await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
+    const { everything, found, service } = await serve({ posts, archive: folder });
+    expect(await found('zyxwv')).toHaveLength(1);
+    service.posts.add({ text: 'within', postedAt: NOW - HOUR + 1000 });
+    const all = await everything();
+    expect(all).toHaveLength(stored.length + 2);
+    const times = all.map(({ postedAt }) => postedAt.getTime());
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
+  it('are served and counted once where a folder has them too', async () => {
+    const folder = await temporaryFolder();
+    const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
+    await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
+    const { acme, everything, found, service } = await serve({ archive: folder });
+    const [again] = stored as [Activity];
+    service.posts.add([
+      again,
+      { text: 'another', author: again.author.handle, postedAt: again.postedAt },
+    ]);
+    const query = `from:${again.author.handle}`;
+    const both = await found(query);
+    expect(both.length).toBeGreaterThanOrEqual(2);
+    expect(await everything()).toHaveLength(stored.length + 1);
+    const buckets = await pipeline(
+      counts(acme, { product: '30day', query, bucket: 'day', fromDate: new Date(NOW - DAY) }),
+      collect(),
+    );
+    expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(both.length);
+  });
+
+  it('are found by id and author, in any case, once their time has come', () => {
+    const posts = added([
+      { text: 'tea', id: '7', author: 'Ann' },
+      { text: 'soon', id: '8', author: 'bob', postedAt: NOW + HOUR },
+    ]);
+    const archive = new PostsArchive(posts, 'original', () => NOW);
+    expect(archive.post('7')?.activity.text).toBe('tea');
+    expect(archive.author('aNN')?.handle).toBe('Ann');
+    expect(archive.post('8')).toBeUndefined();
+    expect(archive.author('bob')).toBeUndefined();
+  });
+
+  it('may be shared at any time, while posts of the archive are not', () => {
+    const archive = unchecked<Archive>({ format: 'original', reactionsMs: DAY });
+    const reactionsMs = (posts: readonly GivenPost[]) =>
+      new JoinedArchive(new PostsArchive(added(posts), 'original', () => NOW), archive).reactionsMs;
+    expect(reactionsMs([])).toBe(DAY);
+    expect(reactionsMs([{ text: 'tea' }])).toBeUndefined();
+  });
+
+  it('come on as many pages as they need, beside generated ones', async () => {
+    const posts = Array.from({ length: 25 }, (_, n) => ({
+      text: 'zyxwv',
+      postedAt: NOW - HOUR - n * MINUTE,
+    }));
+    const { acme } = await serve({ posts, postsPerMinute: 0.05 });
+    const query = { product: '30day', query: 'zyxwv', maxResults: 10 } as const;
+    expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
+  });
+
+  it('are in a window that begins with their second, and not in one that ends there', async () => {
+    const at = Math.floor((NOW - HOUR) / MINUTE) * MINUTE;
+    const { acme } = await serve({ posts: [{ text: 'tea', postedAt: at }] });
+    const within = (from: number, to: number) =>
+      pipeline(
+        search(acme, {
+          product: '30day',
+          query: 'tea',
+          fromDate: new Date(from),
+          toDate: new Date(to),
+        }),
+        collect(),
+      );
+    expect(await within(at, at + MINUTE)).toHaveLength(1);
+    expect(await within(at - MINUTE, at)).toEqual([]);
+  });
+
+  it('that a folder has too take nothing from the counts of rules that they do not match', async () => {
+    const folder = await temporaryFolder();
+    const [again] = samplePosts(NOW - HOUR, { postsPerMinute: 20 }) as [Activity];
+    await writeFile(path.join(folder, 'a.jsonl'), `${again.raw}\n`);
+    const { acme, service } = await serve({ archive: folder });
+    service.posts.add([again, { text: 'zyxwv', postedAt: again.postedAt }]);
+    const buckets = await pipeline(
+      counts(acme, { product: '30day', query: 'zyxwv', bucket: 'day' }),
+      collect(),
+    );
+    expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(1);
+  });
+});
