@@ -51,7 +51,7 @@ function isSame(given: Uint8Array, { email, password }: Credentials): boolean {
 }
 
 /** Compares digests, which have equal lengths, so that the time does not depend on the secret. */
-export function isSameSecret(a: string | Uint8Array, b: string): boolean {
+export function isSameSecret(a: string | Uint8Array, b: string | Uint8Array): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }
 

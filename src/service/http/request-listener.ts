@@ -17,8 +17,7 @@ import {
   type Route,
   type RoutedPath,
 } from './router.js';
-import type { BodyHit } from './send-response.js';
-import { sendResponse } from './send-response.js';
+import { type BodyHit, sendResponse } from './send-response.js';
 
 /**
  * Handles each request of a server. The order of checks that all families share:

@@ -1,5 +1,6 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { formatTimestamp, SECOND } from '../../time.js';
+import { isSameSecret } from '../http/check-access.js';
 import type { Job } from './job-record.js';
 
 /** Signs the URLs of data files, which expire. */
@@ -25,9 +26,9 @@ export function createDataUrls(seed: string | number, account: string) {
     expiryOf({ pathname, searchParams }: URL): number | undefined {
       const expires = searchParams.get('Expires') ?? '';
       const given = Buffer.from(searchParams.get('Signature') ?? '', 'base64');
-      const expected = signature(pathname, expires);
-      if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-      return Number(expires) * SECOND;
+      return isSameSecret(given, signature(pathname, expires))
+        ? Number(expires) * SECOND
+        : undefined;
     },
   };
 }

@@ -144,10 +144,8 @@ export class Jobs {
       await store.save(job);
       const list: DataFile[] = [];
       for (const { gzip, ...file } of files) {
-        await store.writeDataFile(
-          await this.dataFile(job, file.segment),
-          Buffer.from(gzip, 'base64'),
-        );
+        const path = await this.dataFile(job, file.segment);
+        await store.writeDataFile(path, Buffer.from(gzip, 'base64'));
         await store.addFile(job, file);
         list.push(file);
       }

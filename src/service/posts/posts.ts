@@ -51,8 +51,8 @@ export class Posts {
   readonly #asked: Format | undefined;
   /** Those of the option. They are completed when the service starts, by its clock at that time. */
   readonly #given: readonly ReadPost[];
-  readonly #added = new Map<string, AddedPost>();
-  readonly #deleted = new Set<string>();
+  #added = new Map<string, AddedPost>();
+  #deleted = new Set<string>();
   #format: Format | undefined;
   #isOpen = false;
   #changes = 0;
@@ -125,8 +125,8 @@ export class Posts {
 
   /** Takes all added posts back, without events, as if they had never been posted. */
   clear(): void {
-    this.#added.clear();
-    this.#deleted.clear();
+    this.#added = new Map();
+    this.#deleted = new Set();
     this.#changes++;
   }
 
@@ -141,16 +141,16 @@ export class Posts {
   /** @internal Replaces all posts; without an argument, by those of the option. @throws OptionError */
   replace(kept?: KeptPosts): void {
     const posts = kept === undefined ? this.#given : readGiven([...kept.posts]);
-    const [added, deleted] = [new Map(this.#added), new Set(this.#deleted)];
+    const [added, deleted] = [this.#added, this.#deleted];
     this.clear();
     try {
       if (kept !== undefined || this.#isOpen) this.#complete(posts);
     } catch (error) {
-      for (const [id, post] of added) this.#added.set(id, post);
-      for (const id of deleted) this.#deleted.add(id);
+      this.#added = added;
+      this.#deleted = deleted;
       throw error;
     }
-    for (const id of kept?.deleted ?? []) this.#deleted.add(id);
+    this.#deleted = new Set(kept?.deleted);
   }
 
   /** @internal Whether there are none. */

@@ -1,6 +1,4 @@
 import type { Format } from '../../activity/activity.js';
-import { MINUTE } from '../../time.js';
-import { EDITS } from '../sample/frequencies.js';
 import {
   createdAt,
   quote,
@@ -8,6 +6,7 @@ import {
   renderActorInfluence,
   renderUser,
 } from '../sample/render-author.js';
+import { editMembers } from '../sample/render-shared-parts.js';
 import { type CompletedPost, profileOf } from './new-post.js';
 
 /** Prints a completed post as one line of JSON. */
@@ -41,7 +40,7 @@ function renderOriginal(post: CompletedPost): string {
     `"quote_count":0,"reply_count":0,"retweet_count":${post.retweets},"favorite_count":${post.likes}`,
     `"entities":${printed(shown.entities, true)},"favorited":false,"retweeted":false`,
     ...(entities.urls.length === 0 ? [] : ['"possibly_sensitive":false']),
-    `"filter_level":"low","lang":${quote(post.lang)}${editing(post)}`,
+    `"filter_level":"low","lang":${quote(post.lang)}${editMembers(post, isEditable(post))}`,
   ];
   return `{${members}}`;
 }
@@ -74,9 +73,13 @@ function renderActivityStreams(post: CompletedPost): string {
       ? []
       : [`"twitter_quoted_status":${quoted.render('activity_streams')}`]),
     `"retweetCount":${post.retweets},"twitter_lang":${quote(post.lang)},"twitter_filter_level":"low"`,
-    `"gnip":{${renderActorInfluence(author, at)}${pages.length === 0 ? '' : `,"urls":[${pages}]`}}${editing(post)}`,
+    `"gnip":{${renderActorInfluence(author, at)}${pages.length === 0 ? '' : `,"urls":[${pages}]`}}${editMembers(post, isEditable(post))}`,
   ];
   return `{${members}}`;
+}
+
+function isEditable({ reply, retweeted }: CompletedPost): boolean {
+  return reply === undefined && retweeted === undefined;
 }
 
 function orNull(text: string | undefined): string {
@@ -85,13 +88,6 @@ function orNull(text: string | undefined): string {
 
 function pageOf(handle: string, id: string): string {
   return `http://twitter.com/${handle}/statuses/${id}`;
-}
-
-/** Thirty minutes and five edits. */
-function editing({ id, at, reply, retweeted }: CompletedPost): string {
-  if (at < EDITS) return '';
-  const isEditable = reply === undefined && retweeted === undefined;
-  return `,"edit_history":{"initial_tweet_id":"${id}","edit_tweet_ids":["${id}"]},"edit_controls":{"editable_until_ms":${at + 30 * MINUTE},"edits_remaining":5},"editable":${isEditable}`;
 }
 
 interface Entity {

@@ -1,4 +1,5 @@
 import { MINUTE } from '../../time.js';
+import type { SortKey } from '../archive/archive.js';
 import { EDITS } from './frequencies.js';
 import { languageAt } from './languages.js';
 import { mix } from './random.js';
@@ -13,17 +14,27 @@ export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : languageAt(draft.language).code;
 }
 
-/**
- * The edit members, starting with a comma: thirty minutes and five edits, for posts since 29
- * September 2022.
- */
+/** The edit members of a draft. */
 export function editing(draft: SampleDraft): string {
-  if (draft.at < EDITS) return '';
-  const id = idOf(draft);
-  const first = draft.kind === 'edit' && draft.target !== undefined ? draft.target : draft;
-  const ids = first === draft ? `"${id}"` : `"${idOf(first)}","${id}"`;
-  const isEditable = draft.kind === 'post' || draft.kind === 'quote' || draft.kind === 'edit';
-  return `,"edit_history":{"initial_tweet_id":"${idOf(first)}","edit_tweet_ids":[${ids}]},"edit_controls":{"editable_until_ms":${first.at + 30 * MINUTE},"edits_remaining":${first === draft ? 5 : 4}},"editable":${isEditable}`;
+  const { kind, target, at } = draft;
+  const isEditable = kind === 'post' || kind === 'quote' || kind === 'edit';
+  const first = kind === 'edit' && target !== undefined ? target : undefined;
+  return editMembers(
+    { id: idOf(draft), at },
+    isEditable,
+    first && { id: idOf(first), at: first.at },
+  );
+}
+
+/**
+ * The edit members of a post, starting with a comma: thirty minutes and five edits, for posts since 29 September 2022.
+ *
+ * @param first The post of which it is an edit.
+ */
+export function editMembers(post: SortKey, isEditable: boolean, first = post): string {
+  if (post.at < EDITS) return '';
+  const ids = (first === post ? [post] : [first, post]).map(({ id }) => `"${id}"`);
+  return `,"edit_history":{"initial_tweet_id":"${first.id}","edit_tweet_ids":[${ids}]},"edit_controls":{"editable_until_ms":${first.at + 30 * MINUTE},"edits_remaining":${6 - ids.length}},"editable":${isEditable}`;
 }
 
 export function placeUrl({ id }: SamplePlace): string {

@@ -1,10 +1,10 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
-import type { Window } from '../../time.js';
-import { DAY, floorTo, formatTimestamp, MINUTE } from '../../time.js';
+import { DAY, floorTo, formatTimestamp, MINUTE, type Window } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
+import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
 import { readDate } from '../http/read-date.js';
 import { parseJsonObject, readBody } from '../http/request-body.js';
@@ -258,8 +258,8 @@ export function createNextTokens(seed: string | number) {
       const payload = bytes.subarray(SIGNATURE_BYTES);
       const signature = bytes.subarray(0, SIGNATURE_BYTES);
       // Base64 decoding ignores invalid characters, but only the exact text is valid.
-      if (signature.length < SIGNATURE_BYTES || bytes.toString('base64') !== text) return undefined;
-      if (!timingSafeEqual(signature, sign(payload))) return undefined;
+      if (bytes.toString('base64') !== text || !isSameSecret(signature, sign(payload)))
+        return undefined;
       const [asOf, from, to, at, id, request] = JSON.parse(payload.toString()) as [
         number,
         number,

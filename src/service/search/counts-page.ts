@@ -7,6 +7,7 @@ import {
   type EndpointParameters,
   resolveRequest,
   type SearchParts,
+  type SearchRequest,
 } from './check-search-request.js';
 
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;
@@ -18,21 +19,11 @@ export async function countsPage(
   { context, product, given }: SearchParts,
 ): Promise<HttpResponse> {
   const request = resolveRequest(product, given, PARAMETERS, context);
-  const { tree, window, parameters, asOf, after, nextAfter } = request;
-  const { limits, countsOrder, countsTimeoutMs } = context.settings;
-  const page: PageRequest = {
-    rule: { tree, matches: compileRule(tree, { product: 'search' }) },
-    window,
-    edge: after?.at,
-    bucketMs: BUCKETS[parameters.bucket],
-    spanMs: limits.responseSpanMs,
-    searchable: asOf - limits.searchDelayMs,
-    timeoutMs: countsTimeoutMs,
-    bucketsUntilTimeout: incoming.bucketsUntilTimeout,
-    signal: incoming.signal,
-  };
-  const count = countsOrder === 'ascending' ? countForwards : countBackwards;
-  const { buckets, edge } = await count(page, context);
+  const { tree, window, parameters, nextAfter } = request;
+  const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
+  const page = { request, rule, context, incoming, bucketMs: BUCKETS[parameters.bucket] };
+  const isAscending = context.settings.countsOrder === 'ascending';
+  const { buckets, edge } = await (isAscending ? countForwards(page) : countBackwards(page));
   return jsonResponse(200, {
     results: buckets.map(bucket => ({
       timePeriod: formatTimestamp(bucket.start),
@@ -61,17 +52,12 @@ const PARAMETERS: EndpointParameters<{ readonly bucket: Bucket }> = {
 };
 
 interface PageRequest {
+  /** Its `after` is the bucket boundary where the previous page ended. */
+  readonly request: SearchRequest<unknown>;
   readonly rule: ArchiveQuery;
-  readonly window: Window;
-  /** The bucket boundary where the previous page ended. */
-  readonly edge: number | undefined;
+  readonly context: ServiceContext;
+  readonly incoming: RequestContext;
   readonly bucketMs: number;
-  readonly spanMs: number;
-  /** Posts from this instant on are too new to be found. */
-  readonly searchable: number;
-  readonly timeoutMs: number;
-  readonly bucketsUntilTimeout: number | undefined;
-  readonly signal: AbortSignal;
 }
 
 interface CountedPage {
@@ -81,33 +67,39 @@ interface CountedPage {
 }
 
 /** Pages from the oldest bucket to the newest. */
-async function countForwards(page: PageRequest, context: ServiceContext): Promise<CountedPage> {
-  const { window, edge, bucketMs, spanMs, bucketsUntilTimeout = Number.POSITIVE_INFINITY } = page;
-  const from = edge ?? window.from;
+async function countForwards(page: PageRequest): Promise<CountedPage> {
+  const { request, context, incoming, bucketMs } = page;
+  const { limits, countsTimeoutMs } = context.settings;
+  const { bucketsUntilTimeout = Number.POSITIVE_INFINITY } = incoming;
+  const { window, after } = request;
+  const from = after?.at ?? window.from;
   const to = Math.min(
     window.to,
-    floorTo(bucketMs, from + spanMs),
+    floorTo(bucketMs, from + limits.responseSpanMs),
     floorTo(bucketMs, from) + bucketsUntilTimeout * bucketMs,
   );
-  const { buckets, reached } = await countWindow({ from, to }, page.timeoutMs, page, context);
+  const { buckets, reached } = await countWindow({ from, to }, page, countsTimeoutMs);
   return { buckets, edge: reached < window.to ? reached : undefined };
 }
 
 /** Pages from the newest bucket to the oldest. Counts day by day, so that a timeout leaves no gap. */
-async function countBackwards(page: PageRequest, context: ServiceContext): Promise<CountedPage> {
-  const { window, edge, bucketMs, spanMs, bucketsUntilTimeout = Number.POSITIVE_INFINITY } = page;
-  const to = edge ?? window.to;
+async function countBackwards(page: PageRequest): Promise<CountedPage> {
+  const { request, context, incoming, bucketMs } = page;
+  const { limits, countsTimeoutMs } = context.settings;
+  const { bucketsUntilTimeout = Number.POSITIVE_INFINITY } = incoming;
+  const { window, after } = request;
+  const to = after?.at ?? window.to;
   const from = Math.max(
     window.from,
-    ceilTo(bucketMs, to - spanMs),
+    ceilTo(bucketMs, to - limits.responseSpanMs),
     ceilTo(bucketMs, to) - bucketsUntilTimeout * bucketMs,
   );
-  const deadline = performance.now() + page.timeoutMs;
+  const deadline = performance.now() + countsTimeoutMs;
   const buckets: CountedBucket[] = [];
   let reached = to;
   while (reached > from && (reached === to || performance.now() < deadline)) {
     const start = Math.max(from, floorTo(DAY, reached - 1));
-    const counted = await countWindow({ from: start, to: reached }, undefined, page, context);
+    const counted = await countWindow({ from: start, to: reached }, page);
     buckets.push(...counted.buckets.toReversed());
     reached = start;
   }
@@ -117,15 +109,16 @@ async function countBackwards(page: PageRequest, context: ServiceContext): Promi
 /** Counts a window, and adds the empty buckets at its end that are too new to hold posts. */
 async function countWindow(
   { from, to }: Window,
-  deadlineMs: number | undefined,
-  { rule, bucketMs, searchable, signal }: PageRequest,
-  context: ServiceContext,
+  { request, rule, context, incoming, bucketMs }: PageRequest,
+  deadlineMs?: number,
 ): Promise<{ readonly buckets: readonly CountedBucket[]; readonly reached: number }> {
   const counted: CountedBucket[] = [];
-  const full = Math.min(to, searchable);
+  // Newer posts are not found yet.
+  const full = Math.min(to, request.asOf - context.settings.limits.searchDelayMs);
   if (from < full) {
     const archive = await context.archive();
     const window = { from, to: full };
+    const { signal } = incoming;
     const answer = await archive.counts(rule, window, bucketMs, { deadlineMs, signal });
     counted.push(...answer.buckets);
     if (answer.reached < full) return { buckets: counted, reached: answer.reached };

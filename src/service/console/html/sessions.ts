@@ -1,6 +1,7 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { HOUR, MINUTE } from '../../../time.js';
+import { isSameSecret } from '../../http/check-access.js';
 import { HttpProblem } from '../../http/http-problem.js';
 import { readBody } from '../../http/request-body.js';
 import type { Message, Said } from './page-parts.js';
@@ -77,10 +78,7 @@ export class Sessions<User> {
 
   /** Whether a form has the token of its browser. */
   isFormToken(request: IncomingMessage, token: string | null): boolean {
-    const id = this.#idOf(request);
-    const given = Buffer.from(token ?? '');
-    const expected = Buffer.from(this.#csrf(id ?? newId()));
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    return isSameSecret(token ?? '', this.#csrf(this.#idOf(request) ?? newId()));
   }
 
   /** Returns headers for the response. */
