@@ -14,6 +14,7 @@ const SPANS = {
   '6h': ['6 hours', 6 * HOUR],
   '1d': ['day', DAY],
 } as const;
+const SPAN_NAMES = Object.keys(SPANS) as (keyof typeof SPANS)[];
 
 /** The most recent compliance events. */
 export const compliancePages: readonly ConsolePage[] = [
@@ -23,8 +24,7 @@ export const compliancePages: readonly ConsolePage[] = [
     isLive: true,
     async show({ parts, incoming: { url, signal } }) {
       const { context } = parts;
-      const requested = url.searchParams.get('last') ?? '';
-      const span = Object.hasOwn(SPANS, requested) ? (requested as keyof typeof SPANS) : '1h';
+      const span = SPAN_NAMES.find(name => name === url.searchParams.get('last')) ?? '1h';
       const [words, ms] = SPANS[span];
       const now = context.clock.now();
       const events = await context.compliance.within({ from: now - ms, to: now + 1 }, signal);
@@ -37,11 +37,9 @@ export const compliancePages: readonly ConsolePage[] = [
         lead: 'Deletions and other events that your copies of posts have to follow, as the compliance stream sends them.',
         body: html`<section class="card" id="events" data-live>${choices(
           'How far back',
-          Object.entries(SPANS).map(([name, [label]]) => ({
-            name: `Last ${label}`,
-            address: withParameters(url, { last: name, page: undefined }),
-            isCurrent: name === span,
-          })),
+          SPAN_NAMES,
+          span,
+          last => [`Last ${SPANS[last][0]}`, withParameters(url, { last, page: undefined })],
         )}
 ${events.length === 0 ? none(words, context.settings.complianceRate === 0) : list}</section>${commandList(parts, 'compliance')}`,
       };

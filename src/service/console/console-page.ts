@@ -70,6 +70,16 @@ export interface FormRedirect {
   readonly message: Message;
 }
 
+/** Shows a page after a form that did what it was for. */
+export function done(location: string, text: string): FormRedirect {
+  return { location, message: { tone: 'good', text } };
+}
+
+/** Shows a page after a form that could not do what it was for. */
+export function notDone(location: string, text: string): FormRedirect {
+  return { location, message: { tone: 'bad', text } };
+}
+
 /** A page of the console. */
 export interface ConsolePage {
   readonly pattern: string;

@@ -48,17 +48,12 @@ ${isDue && !isInvalid && (await resultOf(asked, url, parts, signal))}`,
   },
 ];
 
+const TABS = { [EXPLORE]: 'Posts of a query', [RULE_TEST]: 'Rules for a post' } as const;
+
 /** Links between the query and the test of rules. */
-export function tabs(current: string): Html {
-  const all = { [EXPLORE]: 'Posts of a query', [RULE_TEST]: 'Rules for a post' };
-  return choices(
-    'What to explore',
-    Object.entries(all).map(([address, name]) => ({
-      name,
-      address,
-      isCurrent: address === current,
-    })),
-  );
+export function tabs(current: keyof typeof TABS): Html {
+  const pages = Object.keys(TABS) as (keyof typeof TABS)[];
+  return choices('What to explore', pages, current, page => [TABS[page], page]);
 }
 
 interface Asked {

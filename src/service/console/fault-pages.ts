@@ -4,7 +4,14 @@ import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { type ClockProblem, clockFace, clockForms } from './clock-forms.js';
-import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
+import {
+  type ConsolePage,
+  done,
+  type FormRedirect,
+  notDone,
+  type PageContent,
+  type PageRequest,
+} from './console-page.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
 import { choices, csrfField, messageBox, options } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst } from './html/table.js';
@@ -94,10 +101,7 @@ function plantPreset({ parts }: PageRequest, form: URLSearchParams): FormRedirec
 }
 
 function planted({ id }: PlantedFault): FormRedirect {
-  return {
-    location: `${HERE}#${rowId(id)}`,
-    message: { tone: 'good', text: 'The fault is planted.' },
-  };
+  return done(`${HERE}#${rowId(id)}`, 'The fault is planted.');
 }
 
 function plant(visit: PageRequest, form: URLSearchParams): FormRedirect | PageContent {
@@ -117,13 +121,9 @@ function plant(visit: PageRequest, form: URLSearchParams): FormRedirect | PageCo
 function clear({ parts }: PageRequest, form: URLSearchParams): FormRedirect {
   const id = form.get('id');
   const cleared = parts.context.faults.clear(id === null ? undefined : Number(id));
-  return {
-    location: `${HERE}#planted`,
-    message:
-      cleared === 0
-        ? { tone: 'bad', text: 'This fault is no longer planted.' }
-        : { tone: 'good', text: `${countOf(cleared, 'fault')} cleared.` },
-  };
+  return cleared === 0
+    ? notDone(`${HERE}#planted`, 'This fault is no longer planted.')
+    : done(`${HERE}#planted`, `${countOf(cleared, 'fault')} cleared.`);
 }
 
 async function move(
@@ -143,10 +143,7 @@ async function move(
     return shown(visit, { clockProblem: { message: error.message, form } });
   }
   await settled(PATIENCE_MS);
-  return {
-    location: `${HERE}#clock`,
-    message: { tone: 'good', text: 'The clock has changed.' },
-  };
+  return done(`${HERE}#clock`, 'The clock has changed.');
 }
 
 const rowId = (id: number): string => `fault-${id}`;
@@ -223,14 +220,10 @@ function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
   const fields = faultFields(kind);
   const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'problem');
   const boxOf = (name: string) => (name === problem?.field ? box : undefined);
-  return html`${choices(
-    'Kind of fault',
-    Object.keys(FAULT_TABLE).map(name => ({
-      name,
-      address: `/console/faults?kind=${name}#plant`,
-      isCurrent: name === kind,
-    })),
-  )}
+  return html`${choices('Kind of fault', Object.keys(FAULT_TABLE), kind, name => [
+    name,
+    `${HERE}?kind=${name}#plant`,
+  ])}
 <p>${effect}</p>
 <form method="post" action="/console/faults?kind=${kind}">${csrfField(csrf)}
 <div class="fields">${Object.entries(fields).map(([name, field]) => fieldOf(name, field, given, boxOf(name)))}</div>

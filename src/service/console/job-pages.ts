@@ -8,7 +8,14 @@ import type { JobRunner } from '../jobs/job-runner.js';
 import { statusMessage, totalsOf } from '../jobs/job-views.js';
 import type { Jobs } from '../jobs/jobs.js';
 import { commandList, emptyPage } from './command-list.js';
-import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
+import {
+  type ConsolePage,
+  done,
+  type FormRedirect,
+  notDone,
+  type PageContent,
+  type PageRequest,
+} from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
 import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst, pageOf } from './html/table.js';
@@ -151,11 +158,13 @@ async function decide(
   const status = decision === 'accept' ? 'accepted' : 'rejected';
   const location = `${addressOf(visit.incoming.url)}#${rowId(uuid)}`;
   const runner = await find(visit, uuid);
-  if (runner === undefined) return { location, message: { tone: 'bad', text: GONE } };
+  if (runner === undefined) return notDone(location, GONE);
   if (await runner.decide(status, visit.parts.context.settings.email))
-    return { location, message: { tone: 'good', text: `The job is ${status}.` } };
-  const text = `The job was not ${status}: it is ${runner.job.status} now. Only a quoted job can be ${status}.`;
-  return { location, message: { tone: 'bad', text } };
+    return done(location, `The job is ${status}.`);
+  return notDone(
+    location,
+    `The job was not ${status}: it is ${runner.job.status} now. Only a quoted job can be ${status}.`,
+  );
 }
 
 async function find(visit: PageRequest, uuid: string): Promise<JobRunner | undefined> {

@@ -45,14 +45,10 @@ export const requestPages: readonly ConsolePage[] = [
         current: string | undefined,
         all: readonly string[],
       ) =>
-        choices(
-          label,
-          [undefined, ...all].map(value => ({
-            name: value ?? `any ${name}`,
-            address: withParameters(url, { [name]: value, page: undefined }),
-            isCurrent: value === current,
-          })),
-        );
+        choices(label, [undefined, ...all], current, value => [
+          value ?? `any ${name}`,
+          withParameters(url, { [name]: value, page: undefined }),
+        ]);
       const limited = context.quotas.left().filter(isLimited);
       return {
         title: `Requests${suffix}`,

@@ -8,16 +8,16 @@ import type { OpenStream } from '../http/open-stream.js';
 import type { KnownRule } from '../http/rule-outcomes.js';
 import { endingOf, type LoggedReplay, type ReplayEnd } from '../replay/replay-log.js';
 import { commandList, emptyPage } from './command-list.js';
-import type { ConsolePage, FormRedirect, PageContent, PageRequest } from './console-page.js';
-import { type Html, type HtmlValue, html, isolated } from './html/html.js';
 import {
-  breakable,
-  csrfField,
-  facts,
-  type Message,
-  stateOf,
-  type Tone,
-} from './html/page-parts.js';
+  type ConsolePage,
+  done,
+  type FormRedirect,
+  notDone,
+  type PageContent,
+  type PageRequest,
+} from './console-page.js';
+import { type Html, type HtmlValue, html, isolated } from './html/html.js';
+import { breakable, csrfField, facts, stateOf, type Tone } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst } from './html/table.js';
 import {
   compactInstant,
@@ -32,6 +32,8 @@ import {
 import { problemsView, RULE_COLUMNS } from './rule-view.js';
 
 const STREAM_RULES = '/console/streams/rules';
+/** The form that adds a rule, which shows what came of it. */
+const ADD = `${STREAM_RULES}#add`;
 
 /** The open connections with what flows, and the most recent replays with the text of their last message. */
 export const streamPages: readonly ConsolePage[] = [
@@ -195,15 +197,13 @@ async function change(
     rules.checkIdle();
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
-    return said({ tone: 'bad', text: error.message });
+    return notDone(ADD, error.message);
   }
   if (form.get('action') === 'delete') {
     const { deleted } = await rules.delete({ ids: [form.get('id') ?? ''] });
-    return said(
-      deleted === 0
-        ? { tone: 'bad', text: 'The stream no longer has this rule.' }
-        : { tone: 'good', text: 'The rule is deleted.' },
-    );
+    return deleted === 0
+      ? notDone(ADD, 'The stream no longer has this rule.')
+      : done(ADD, 'The rule is deleted.');
   }
   const value = (form.get('value') ?? '').trim();
   const tag = form.get('tag')?.trim() || null;
@@ -212,10 +212,6 @@ async function change(
   );
   if (problems.length > 0) return shown(visit, problemsView(value, problems), form);
   const [outcome] = await rules.add([{ value, tag }]);
-  return said({
-    tone: outcome?.done ? 'good' : 'bad',
-    text: outcome?.message ?? 'The rule is added.',
-  });
+  const { message = 'The rule is added.' } = outcome ?? {};
+  return outcome?.done ? done(ADD, message) : notDone(ADD, message);
 }
-
-const said = (message: Message): FormRedirect => ({ location: `${STREAM_RULES}#add`, message });

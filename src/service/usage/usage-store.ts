@@ -27,10 +27,7 @@ export interface UsageChange {
   readonly requests: number;
 }
 
-interface Totals {
-  readonly activities: number;
-  readonly requests: number;
-}
+type Totals = Pick<DayUsage, 'activities' | 'requests'>;
 
 const ID = 0x69;
 const TOTAL = 0x74;
@@ -157,19 +154,12 @@ function addTo(
     root.put(idKey, EMPTY);
     added++;
   }
-  const total = {
-    activities: totals.activities + added,
-    requests: totals.requests + requests,
-  };
+  const total = { activities: totals.activities + added, requests: totals.requests + requests };
   root.put(key, Buffer.from(JSON.stringify(total)));
 }
 
 function totalKey(day: number, product: number): Buffer {
-  const key = Buffer.alloc(6);
-  key[0] = TOTAL;
-  key.writeUInt32BE(day / DAY, 1);
-  key[5] = product;
-  return key;
+  return Buffer.concat([dayKey(TOTAL, day), Buffer.of(product)]);
 }
 
 function keyOfId(day: number, product: number, id: string): Buffer | undefined {
@@ -185,11 +175,12 @@ function keyOfId(day: number, product: number, id: string): Buffer | undefined {
 
 /** The range of keys of whole days. */
 function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
-  const edge = (ms: number) => {
-    const key = Buffer.alloc(5);
-    key[0] = kind;
-    key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);
-    return key;
-  };
-  return { start: edge(from), end: edge(to) };
+  return { start: dayKey(kind, from), end: dayKey(kind, to) };
+}
+
+/** How keys begin: their kind, and the number of the first day that begins at an instant or after it. */
+function dayKey(kind: number, ms: number): Buffer {
+  const key = Buffer.of(kind, 0, 0, 0, 0);
+  key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);
+  return key;
 }

@@ -61,18 +61,21 @@ export function command(caption: HtmlValue, text: string): Html {
   return html`<figure class="command"><figcaption>${caption}</figcaption><pre><code>${breakable(text)}</code></pre></figure>`;
 }
 
-export interface Choice {
-  readonly name: string;
-  readonly address: string;
-  readonly isCurrent: boolean;
-}
-
-/** Links of which one is current, such as filters of a list. */
-export function choices(label: string, all: readonly Choice[]): Html {
-  return html`<nav aria-label="${label}"><ul class="pills">${all.map(
-    ({ name, address, isCurrent }) =>
-      html`<li><a href="${address}"${isCurrent && html` aria-current="true"`}>${name}</a></li>`,
-  )}</ul></nav>`;
+/**
+ * Links of which one is current, such as filters of a list.
+ *
+ * @param show What a link says, and where it leads.
+ */
+export function choices<Value>(
+  label: string,
+  all: readonly Value[],
+  current: Value,
+  show: (value: Value) => readonly [name: string, address: string],
+): Html {
+  return html`<nav aria-label="${label}"><ul class="pills">${all.map(value => {
+    const [name, address] = show(value);
+    return html`<li><a href="${address}"${value === current && html` aria-current="true"`}>${name}</a></li>`;
+  })}</ul></nav>`;
 }
 
 /** What an action of a page did, or why it failed. */
