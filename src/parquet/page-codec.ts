@@ -1,24 +1,24 @@
 import zlib from 'node:zlib';
-import { snappy } from './snappy.js';
+import type { ValueEncoder } from './value-encoder.js';
 
 /** How the pages of a Parquet file are compressed. */
 export type ParquetCompression = 'snappy' | 'gzip' | 'zstd' | 'none';
 
-/** Compresses a page; `undefined` for files that are not compressed. */
-type CompressPage = (page: Uint8Array) => Uint8Array;
+type Compress = (page: Uint8Array) => Uint8Array;
 
 /** Only in Node 22.15 and later. */
-const { zstdCompressSync } = zlib as { readonly zstdCompressSync?: CompressPage };
+const { zstdCompressSync } = zlib as { readonly zstdCompressSync?: Compress };
 
 interface PageCodec {
   /** Of the format's `CompressionCodec`. */
   readonly number: number;
-  readonly compress: CompressPage | undefined;
+  /** Compresses a page in the memory of its encoder; absent for files that are not compressed. */
+  readonly compress: ((page: Uint8Array, encoder: ValueEncoder) => Uint8Array) | undefined;
 }
 
 export const PAGE_CODECS: Readonly<Record<ParquetCompression, PageCodec>> = {
   none: { number: 0, compress: undefined },
-  snappy: { number: 1, compress: snappy },
+  snappy: { number: 1, compress: (page, encoder) => encoder.snappy(page) },
   gzip: { number: 2, compress: page => zlib.gzipSync(page) },
   zstd: { number: 6, compress: zstdCompressSync && (page => zstdCompressSync(page)) },
 };

@@ -30,16 +30,18 @@ export const WIDTHS: Readonly<Record<ScalarType, number>> = {
   timestamp: 8,
 };
 
-/** The values of a column in a block. */
-export interface ColumnValues {
-  /** For each row, 0 for a null, or one more than its number of values: a list may have any. */
-  readonly counts: Uint32Array;
+/** A column of a part. */
+export interface BlockColumn {
   /** Of the values; those of nulls are left out. */
   readonly count: number;
-  /** Of strings, in bytes. */
-  readonly lengths: Uint32Array;
-  /** Strings in UTF-8, one after the other; other values in their width, little-endian. */
-  readonly data: Uint8Array;
+  /** Of the values together, without lengths. */
+  readonly dataBytes: number;
+  /**
+   * The numbers of rows, of values and of bytes of data; for each row, 0 for a null, or one more than its number of values,
+   * as a list may have any; of strings, the lengths; the data: strings in UTF-8, one after the other, or other values in
+   * their width. All numbers are little-endian, of 32 bits.
+   */
+  readonly bytes: Uint8Array;
 }
 
 /** Collects rows. */
@@ -159,16 +161,16 @@ export class BlockCells implements Cells {
 }
 
 /** The columns of a part of a block. */
-export function readPart(types: readonly ColumnType[], { buffer, byteOffset }: Uint8Array) {
-  let at = byteOffset;
-  return types.map((type): ColumnValues => {
-    const [rows, count, dataBytes] = new Uint32Array(buffer, at, HEADER_NUMBERS);
-    const lengthCount = WIDTHS[scalarOf(type)] === 0 ? count! : 0;
-    const counts = new Uint32Array(buffer, at + HEADER_BYTES, rows!);
-    const lengths = new Uint32Array(buffer, counts.byteOffset + counts.byteLength, lengthCount);
-    const data = new Uint8Array(buffer, lengths.byteOffset + lengths.byteLength, dataBytes!);
-    at = aligned(data.byteOffset + data.byteLength - byteOffset) + byteOffset;
-    return { counts, count: count!, lengths, data };
+export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockColumn[] {
+  const numbers = new DataView(part.buffer, part.byteOffset);
+  let at = 0;
+  return types.map(type => {
+    const start = at;
+    const [rows, count, dataBytes] = [0, 4, 8].map(from => numbers.getUint32(start + from, true));
+    const lengths = WIDTHS[scalarOf(type)] === 0 ? count! : 0;
+    const size = HEADER_BYTES + 4 * (rows! + lengths) + dataBytes!;
+    at += aligned(size);
+    return { count: count!, dataBytes: dataBytes!, bytes: part.subarray(start, start + size) };
   });
 }
 

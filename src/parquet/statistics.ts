@@ -1,5 +1,5 @@
 import type { ScalarType } from '../tables/column.js';
-import type { ColumnValues } from './row-block.js';
+import type { EncodedBounds } from './value-encoder.js';
 
 /** What readers skip a row group by: bounds of its values in the encoding PLAIN, and how many are missing. */
 export interface Statistics {
@@ -18,105 +18,37 @@ export interface Statistics {
 /** Of a text in the statistics. */
 const MAX_BOUND_BYTES = 64;
 
-export function statisticsOf(scalar: ScalarType, column: ColumnValues, nulls: number): Statistics {
-  if (column.count === 0) return { nulls, bounds: undefined };
-  return { nulls, bounds: scalar === 'string' ? textBounds(column) : exactBounds(scalar, column) };
+export function statisticsOf(
+  scalar: ScalarType,
+  bounds: EncodedBounds | undefined,
+  nulls: number,
+): Statistics {
+  if (bounds === undefined) return { nulls, bounds: undefined };
+  return { nulls, bounds: scalar === 'string' ? textBounds(bounds) : exactBounds(scalar, bounds) };
 }
 
-function exactBounds(scalar: Exclude<ScalarType, 'string'>, { count, data }: ColumnValues) {
-  const bytes = aligned(data);
-  const { buffer, byteOffset } = bytes;
-  const exact = { isMinExact: true, isMaxExact: true };
-  switch (scalar) {
-    case 'boolean': {
-      const { min, max } = boundsOf(data, count);
-      return { min: Uint8Array.of(min), max: Uint8Array.of(max), ...exact };
-    }
-    case 'int32': {
-      const { min, max } = boundsOf(new Int32Array(buffer, byteOffset, count), count);
-      return { min: bytesOf(Int32Array.of(min)), max: bytesOf(Int32Array.of(max)), ...exact };
-    }
-    case 'double': {
-      const { min, max } = boundsOf(new Float64Array(buffer, byteOffset, count), count);
-      // Readers may take the zeros for equal, or not.
-      const [low, high] = [min === 0 ? -0 : min, max === 0 ? 0 : max];
-      return { min: bytesOf(Float64Array.of(low)), max: bytesOf(Float64Array.of(high)), ...exact };
-    }
-    case 'int64':
-    case 'timestamp': {
-      const [min, max] = longBounds(new Int32Array(buffer, byteOffset, 2 * count), count);
-      return {
-        min: bytes.slice(8 * min, 8 * min + 8),
-        max: bytes.slice(8 * max, 8 * max + 8),
-        ...exact,
-      };
-    }
-  }
+function exactBounds(scalar: ScalarType, { min, max }: EncodedBounds): Statistics['bounds'] {
+  const exact = { min, max, isMinExact: true, isMaxExact: true };
+  if (scalar !== 'double') return exact;
+  // Readers may take the zeros for equal, or not.
+  return { ...exact, min: withZero(min, -0), max: withZero(max, 0) };
 }
 
-/** Views of wider numbers begin at multiples of their width. */
-function aligned(data: Uint8Array): Uint8Array {
-  return data.byteOffset % 8 === 0 ? data : new Uint8Array(data);
+/** A double, or this zero in the place of either. */
+function withZero(bytes: Uint8Array, zero: number): Uint8Array {
+  const [number] = new Float64Array(bytes.buffer);
+  return number === 0 ? new Uint8Array(Float64Array.of(zero).buffer) : bytes;
 }
 
-function bytesOf({ buffer }: Int32Array | Float64Array): Uint8Array {
-  return new Uint8Array(buffer);
-}
-
-function boundsOf(values: Uint8Array | Int32Array | Float64Array, count: number) {
-  let min = values[0]!;
-  let max = min;
-  for (let index = 1; index < count; index++) {
-    const value = values[index]!;
-    if (value < min) min = value;
-    else if (value > max) max = value;
-  }
-  return { min, max };
-}
-
-/** The indexes of the bounds, without a bigint for each value. */
-function longBounds(halves: Int32Array, count: number): [number, number] {
-  const isLess = (a: number, b: number) => {
-    const [highA, highB] = [halves[2 * a + 1]!, halves[2 * b + 1]!];
-    return highA === highB ? halves[2 * a]! >>> 0 < halves[2 * b]! >>> 0 : highA < highB;
-  };
-  let [min, max] = [0, 0];
-  for (let index = 1; index < count; index++) {
-    if (isLess(index, min)) min = index;
-    else if (isLess(max, index)) max = index;
-  }
-  return [min, max];
-}
-
-function textBounds({ count, lengths, data }: ColumnValues): Statistics['bounds'] {
-  let [minAt, minLength] = [0, lengths[0]!];
-  let [maxAt, maxLength] = [0, lengths[0]!];
-  let at = minLength;
-  for (let index = 1; index < count; index++) {
-    const length = lengths[index]!;
-    if (isLess(data, at, length, minAt, minLength)) [minAt, minLength] = [at, length];
-    else if (isLess(data, maxAt, maxLength, at, length)) [maxAt, maxLength] = [at, length];
-    at += length;
-  }
-  const max = upperBound(data.slice(maxAt, maxAt + maxLength));
-  if (max === undefined) return undefined;
-  const min = data.slice(minAt, minAt + characterEnd(data.subarray(minAt, minAt + minLength)));
+function textBounds({ min, max }: EncodedBounds): Statistics['bounds'] {
+  const upper = upperBound(max);
+  if (upper === undefined) return undefined;
   return {
-    min,
-    max,
-    isMinExact: min.length === minLength,
-    isMaxExact: maxLength <= MAX_BOUND_BYTES,
+    min: min.subarray(0, characterEnd(min)),
+    max: upper,
+    isMinExact: min.length <= MAX_BOUND_BYTES,
+    isMaxExact: max.length <= MAX_BOUND_BYTES,
   };
-}
-
-/** In the order of their bytes, which is that of code points. */
-function isLess(data: Uint8Array, a: number, aLength: number, b: number, bLength: number): boolean {
-  const length = Math.min(aLength, bLength);
-  for (let byte = 0; byte < length; byte++) {
-    const difference = data[a + byte]! - data[b + byte]!;
-    if (difference !== 0) return difference < 0;
-  }
-  return aLength < bLength;
 }
 
 /** Where the last character within the limit ends. */
