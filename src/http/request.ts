@@ -5,7 +5,7 @@ import type { Account } from './account.js';
 import { cutResponse } from './connection-errors.js';
 import type { HttpRequest, HttpResponse, ResponseHeaders } from './http-message.js';
 import type { Family } from './rate-limits.js';
-import { readResponseError } from './response-error.js';
+import { readErrorBody, responseError } from './response-error.js';
 import { ResponseHandler } from './response-handler.js';
 
 export interface AccountRequest extends HttpRequest {
@@ -120,7 +120,7 @@ async function send(
   };
   if (isSuccess(status) || request.expectedStatuses?.includes(status)) return response;
   try {
-    throw await readResponseError(account, request, response);
+    throw responseError(account, request, response, await readErrorBody(response, signal));
   } finally {
     handler.close();
   }

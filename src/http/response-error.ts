@@ -14,15 +14,6 @@ const MAX_READ_MS = 5_000;
 /** Characters of a body without a message that are shown. */
 const MAX_SHOWN = 500;
 
-/** Reads the body of a response that is not a success, and makes the error. */
-export async function readResponseError(
-  account: Account,
-  call: HttpRequest,
-  response: HttpResponse,
-): Promise<HttpError> {
-  return responseError(account, call, response, await readErrorBody(response, call.signal));
-}
-
 /**
  * The error of a response that is not a success.
  *

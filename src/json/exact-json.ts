@@ -16,7 +16,7 @@ export function parseExact(json: string | Uint8Array): unknown {
 }
 
 /** Whether the digits of an integer must be kept: it is an id by its key, or too long for a double. */
-export function isExact(digits: string, key: string | undefined): boolean {
+function isExact(digits: string, key: string | undefined): boolean {
   return isLong(digits) || key === 'id' || key?.endsWith('_id') === true;
 }
 

@@ -2,7 +2,7 @@ import { BACKSLASH, bufferOf, isClosing, isOpening, QUOTE } from './json-bytes.j
 import { type Finder, newFinder } from './member-spans.js';
 
 /**
- * Whether a complete JSON value nests deeper than `maxDepth`; `JsonGuard` and `ValueEnd` check values that
+ * Whether a complete JSON value nests deeper than `maxDepth`; `ValueEnd` checks values that
  * arrive in blocks. Most records have too few brackets to need a scan.
  *
  * @param maxDepth At least 1.

@@ -3,6 +3,7 @@ import { OptionError } from '../errors.js';
 import { type Account, checkAccount } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { serviceUrl } from '../http/service-url.js';
+import { isRecord } from '../is-record.js';
 import { parseExact } from '../json/exact-json.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
 
@@ -144,7 +145,7 @@ export function checkRules(
   rules: readonly NewRule[],
   option = 'rules',
 ): readonly NewRule[] {
-  const isList = Array.isArray(rules) && (rules as readonly unknown[]).every(isObject);
+  const isList = Array.isArray(rules) && (rules as readonly unknown[]).every(isRecord);
   if (!isList)
     throw optionError(call, option, textRuleProblem(rules) ?? 'must be an array of { value, tag }');
   for (const { value, tag = null } of rules) {
@@ -160,7 +161,7 @@ export function checkRulesToDelete(
   call: string,
   rules: readonly unknown[],
 ): readonly ({ readonly value: string } | { readonly id: string })[] {
-  if (!Array.isArray(rules) || !rules.every(isObject))
+  if (!Array.isArray(rules) || !rules.every(isRecord))
     throw optionError(
       call,
       'rules',
@@ -189,8 +190,4 @@ function checkRuleValue(call: string, option: string, value: unknown): string {
   if (typeof value !== 'string' || value.trim() === '')
     throw optionError(call, option, 'must have a `value` that is a string and not empty');
   return value;
-}
-
-function isObject(rule: unknown): rule is { readonly [key: string]: unknown } {
-  return typeof rule === 'object' && rule !== null;
 }

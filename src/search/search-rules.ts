@@ -80,13 +80,9 @@ export async function* runPacked(search: PackedSearch, run: Run): Batches<Activi
   const isIncremental = queries[0].runsEndAt !== undefined;
   if (isDone && !isIncremental) return;
   await tell(search, isDone ? queries.length : queries.length - state.query, run);
-  if (!isIncremental || (resume !== undefined && !isDone)) {
-    const first = yield* runWindow(search, state, ids, run);
-    if (isIncremental) yield* runWindow(search, { ...START, at: first, first }, [], run);
-  } else {
-    const { first } = state;
-    yield* runWindow(search, { ...START, at: first, first }, [], run);
-  }
+  const isBegun = !isIncremental || (resume !== undefined && !isDone);
+  const first = isBegun ? yield* runWindow(search, state, ids, run) : state.first;
+  if (isIncremental) yield* runWindow(search, { ...START, at: first, first }, [], run);
 }
 
 /** @returns The last cursor of the first query. */

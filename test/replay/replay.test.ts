@@ -892,7 +892,9 @@ describe('the budget of five connections in five minutes', () => {
     server.otherwise = wholeReplay(wirePosts(window, 1));
     await collected(posts(window, { timings: { maxChunkMs: 16 * MINUTE } }));
     expect(server.received.length).toBe(13);
-    expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(2 * 300_000);
+    // The time that the run itself takes shortens its waits.
+    const sleptMs = timing.slept.reduce((sum, ms) => sum + ms, 0);
+    expect(sleptMs).toBeGreaterThan(1.5 * 300_000);
   });
 
   it.each([
