@@ -64,12 +64,15 @@ class MatchedPosts {
   match(row: number, dropUnmatched: boolean): void {
     const fields = this.#fields;
     const from = fields.starts[row]!;
-    const activity = new Activity(this.#bytes.subarray(from, from + fields.lengths[row]!));
-    const found = this.#matcher.match(activity);
+    const to = from + fields.lengths[row]!;
+    const matcher = this.#matcher;
+    const found =
+      matcher.matchBytes(this.#bytes, from, to) ??
+      matcher.matchParsed(new Activity(this.#bytes.subarray(from, to)));
     fields.matches[row] = found.length;
     const isDropped = found.length === 0 && dropUnmatched;
     const start = this.#end;
-    const isRead = isDropped || this.#write(activity, found);
+    const isRead = isDropped || this.#write(from, to, found);
     fields.starts[row] = start;
     fields.lengths[row] = isDropped ? 0 : this.#end - 1 - start;
     if (!this.#withTags) return;
@@ -78,14 +81,13 @@ class MatchedPosts {
   }
 
   /** Writes the post with its rules, and returns whether these are the rules that are read from it. */
-  #write(activity: Activity, found: readonly number[]): boolean {
-    const { raw } = activity;
-    const place = this.#matcher.placeOfRules(activity);
-    this.#reserve(this.#matcher.lengthWith(raw, place, found) + 1);
-    const end = this.#matcher.write(raw, place, found, this.#out, this.#end);
+  #write(from: number, to: number, found: readonly number[]): boolean {
+    const matcher = this.#matcher;
+    this.#reserve(matcher.lengthWith(to - from, found) + 1);
+    const end = matcher.write(this.#bytes, from, to, found, this.#out, this.#end);
     this.#out[end] = LF;
     this.#end = end + 1;
-    return place.isRead;
+    return matcher.place.isRead;
   }
 
   #tagsOf(found: readonly number[]): number {

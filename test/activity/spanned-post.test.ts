@@ -161,6 +161,38 @@ describe('the fields that rules read from the bytes of a post', () => {
         expect(expectSame(Buffer.from(text)), text).toBe(true);
   });
 
+  it.each([
+    '"user_mentions":[{"id":7,"screen_name":"A"},{"id":1234567890123456789},{"id":7,"id_str":null}]',
+    '"user_mentions":[ { "id_str" : "8" , "id":7} ,{"screen_name":"\\u00c9\\n"},{"screen_name":"é"}\t]',
+    '"user_mentions":[{"id":7,"id":8}]',
+    '"hashtags":[{"text":"a"},{"text":null},{"text":1e2},{"text":true},{"indices":[[1],{"text":"b"}]}]',
+    '"hashtags":[null,{"text":"a"}]',
+    '"symbols":[1],"hashtags":{"text":"a"}',
+    '"urls":[{"expanded_url":"a","unwound":null},{"display_url":"b","unwound":{"url":"c","title":"d"}}]',
+    '"urls":[{"expanded_url":"a","unwound":"c"},{}]',
+    '"media":[{"type":"photo","media_url":"a"},{"type":"video","media_url":"b","media_url_https":"c"}]',
+  ])('have the lists of entities, with %s', lists => {
+    for (const start of [
+      '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7","entities"',
+      '{"postedTime":"2018-10-10T20:19:24.000Z","id":"tag:x:7","twitter_entities"',
+    ])
+      expect(expectSame(Buffer.from(`${start}:{${lists}}}`))).toBe(true);
+  });
+
+  it.each([
+    '[{"text":"a"} {"text":"b"}]',
+    '[{"text":"a"}}',
+    '[{"text":"a"},]',
+    '[{"text":nil}]',
+    '[{"text":nul}]',
+    '[{"text":01}]',
+    '[{"text":[1}]',
+    '[{"text":[]}]',
+  ])('leave the list %s to the parser, or read it as that does', list => {
+    const start = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7"';
+    expectSame(Buffer.from(`${start},"entities":{"hashtags":${list}}}`));
+  });
+
   it('leave a post with no time, or with those of both formats, to the parser', () => {
     for (const times of ['', ',"created_at":1,"postedTime":2'])
       expect(expectSame(Buffer.from(`{"id":7,"id_str":"7"${times}}`))).toBe(false);

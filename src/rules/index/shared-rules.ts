@@ -1,6 +1,7 @@
 import { Activity, type PlaceOfRules } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/fields-of.js';
 import { type MatchingRule, printMatchingRule } from '../../activity/matching-rules.js';
+import type { PostFields } from '../../activity/post-fields.js';
 import { sharedPost } from '../../activity/spanned-post.js';
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
 import { dialectOf, type RuleProduct } from '../post/dialect.js';
@@ -86,9 +87,9 @@ export class SharedMatcher {
   /** What a reader needs of the rules, under the anchors of this moment. */
   #indexed: IndexedRules | undefined;
   #counted = 0;
-  /** The last post, if it was matched without parsing it, and where its rules are put. */
-  #matched: Activity | undefined;
+  /** Of the post that was matched last: where its rules are put, or the post, if it was parsed. */
   #place: PlaceOfRules | undefined;
+  #parsed: Activity | undefined;
   /** So that V8 does not leave out what only fetches memory. */
   fetched = 0;
   readonly #tags: string[] = [];
@@ -127,7 +128,6 @@ export class SharedMatcher {
       return use();
     } finally {
       this.#indexed = undefined;
-      this.#matched = undefined;
       releaseAnchors(anchoring, anchors);
       countPosts(anchoring, this.#counted);
       this.#counted = 0;
@@ -140,32 +140,40 @@ export class SharedMatcher {
    * checked.
    */
   match(activity: Activity): readonly number[] {
-    const found =
-      this.#matchBytes(activity) ??
-      this.#reader.match(fieldsOf(activity), this.#indexed as IndexedRules);
-    if (this.#counted++ % COUNTED === 0) this.#count();
-    return found;
+    const { raw } = activity;
+    return this.matchBytes(raw, 0, raw.length) ?? this.matchParsed(activity);
   }
 
-  /** Where the list of rules of a post is put. */
-  placeOfRules(activity: Activity): PlaceOfRules {
-    return this.#matched === activity ? this.#place! : activity.placeOfRules;
-  }
-
-  /** Without parsing the post; `undefined` where that has to be. */
-  #matchBytes(activity: Activity): readonly number[] | undefined {
-    this.#matched = undefined;
+  /** The same without parsing the post, which is between two positions; `undefined` where that has to be. */
+  matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     const post = sharedPost();
-    if (!post?.read(activity.raw, 0, activity.raw.length)) return undefined;
+    if (!post?.read(content, start, end)) return undefined;
     try {
-      const found = this.#reader.match(fieldsOf(post), this.#indexed as IndexedRules);
+      const found = this.#find(fieldsOf(post));
       this.#place = post.placeOfRules;
-      this.#matched = activity;
       return found;
     } catch {
       // The parser gives the exact error, if there is one.
       return undefined;
     }
+  }
+
+  matchParsed(activity: Activity): readonly number[] {
+    this.#place = undefined;
+    this.#parsed = activity;
+    return this.#find(fieldsOf(activity));
+  }
+
+  /** Where the list of rules of the post that was matched last is put. */
+  get place(): PlaceOfRules {
+    this.#place ??= this.#parsed!.placeOfRules;
+    return this.#place;
+  }
+
+  #find(fields: PostFields): readonly number[] {
+    const found = this.#reader.match(fields, this.#indexed as IndexedRules);
+    if (this.#counted++ % COUNTED === 0) this.#count();
+    return found;
   }
 
   /** The distinct tags of rules by number, in order. */
@@ -188,23 +196,18 @@ export class SharedMatcher {
     return this.#tags[number] as string;
   }
 
-  /** The same post with other matching rules, as `withMatchingRules` makes it. */
-  withRules(activity: Activity, rules: readonly number[]): Activity {
-    const { raw } = activity;
-    const place = this.placeOfRules(activity);
-    const bytes = Buffer.allocUnsafe(this.lengthWith(raw, place, rules));
-    this.write(raw, place, rules, bytes, 0);
+  /** The post that was matched last with other matching rules, as `withMatchingRules` makes it. */
+  withRules({ raw }: Activity, rules: readonly number[]): Activity {
+    const bytes = Buffer.allocUnsafe(this.lengthWith(raw.length, rules));
+    this.write(raw, 0, raw.length, rules, bytes, 0);
     return new Activity(bytes);
   }
 
-  /** The length of a post with other matching rules. */
-  lengthWith(
-    raw: Buffer,
-    { start, end, before, after }: PlaceOfRules,
-    rules: readonly number[],
-  ): number {
+  /** The length of that post with other matching rules. */
+  lengthWith(bytes: number, rules: readonly number[]): number {
+    const { start, end, before, after } = this.place;
     const { entries, entryStarts } = this.#rules;
-    let length = raw.length - (end - start) + before.length + after.length;
+    let length = bytes - (end - start) + before.length + after.length;
     length += 2 + Math.max(0, rules.length - 1);
     let fetched = 0;
     for (const rule of rules) {
@@ -217,19 +220,21 @@ export class SharedMatcher {
     return length;
   }
 
-  /** Writes a post with other matching rules at a position, and returns where it ends. */
+  /** Writes the post that was matched last with other matching rules at a position, and returns where it ends. */
   write(
-    raw: Buffer,
-    { start, end, before, after }: PlaceOfRules,
+    content: Buffer,
+    from: number,
+    to: number,
     rules: readonly number[],
     target: Buffer,
     position: number,
   ): number {
-    let at = position + raw.copy(target, position, 0, start);
+    const { start, end, before, after } = this.place;
+    let at = position + content.copy(target, position, from, from + start);
     at += target.write(before, at, 'latin1');
     at = this.#print(rules, target, at);
     at += target.write(after, at, 'latin1');
-    return at + raw.copy(target, at, end);
+    return at + content.copy(target, at, from + end, to);
   }
 
   #print(rules: readonly number[], target: Buffer, position: number): number {

@@ -201,6 +201,18 @@ describe('a matcher', () => {
     expect(() => compileRules([{} as Rule])).toThrow('a rule has a `value`');
   });
 
+  it('finds any number of rules for one post', () => {
+    const rules = Array.from({ length: 3_000 }, (_, i) => ({ value: 'snow', id: String(i) }));
+    expect(compileRules(rules).match(post('snow'))).toHaveLength(3_000);
+  });
+
+  it('finds the last of its terms, whatever their number', () => {
+    for (const terms of [63, 64, 2_047, 2_048, 2_049, 4_096]) {
+      const matcher = compileRules(Array.from({ length: terms }, (_, i) => ({ value: `w${i}` })));
+      expect(matcher.match(post(`w0 w${terms - 1}`)), `${terms} terms`).toHaveLength(2);
+    }
+  });
+
   it('accepts more rules than a call can have arguments', () => {
     const rules = Array.from({ length: 150_000 }, (_, i) => ({ value: `w${i}`, id: String(i) }));
     const matcher = compileRules(rules.slice(0, 5_000));

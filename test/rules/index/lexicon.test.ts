@@ -54,7 +54,11 @@ describe('a lexicon', () => {
             expect(lexicon.watch(kind + text).id).toBe(id);
             expect(watched.id).toBe(model.get('from:a')?.id ?? -1);
           }
-          const copy = Lexicon.of(lexicon.share());
+          const shared = lexicon.share();
+          // A record is its header and pairs of units.
+          const sizes = [...model.keys()].map(({ length }) => 2 + Math.ceil(length / 2));
+          expect(shared.records).toHaveLength(sizes.reduce((sum, size) => sum + size, 0));
+          const copy = Lexicon.of(shared);
           for (const [kind, text] of [...asked, ...steps.map(([, entry]) => entry)]) {
             const id = model.get(kind + text)?.id ?? -1;
             expect(copy.numberOf(kind + text)).toBe(id);

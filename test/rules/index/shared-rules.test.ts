@@ -122,8 +122,9 @@ describe('shared rules', () => {
             expect(shared.tagNumbersOf(found).map(number => shared.tag(number))).toEqual(
               expected.tags,
             );
-            const place = new Activity(post.raw).placeOfRules;
-            expect(shared.lengthWith(post.raw, place, found)).toBe(expected.raw.length);
+            const { start, end, before, after } = new Activity(post.raw).placeOfRules;
+            expect(shared.place).toMatchObject({ start, end, before, after });
+            expect(shared.lengthWith(post.raw.length, found)).toBe(expected.raw.length);
           }
         },
       ),
