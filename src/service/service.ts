@@ -5,10 +5,7 @@ import type { Format } from '../activity/activity.js';
 import { checkValue, whole } from '../check.js';
 import { OptionError } from '../errors.js';
 import { MINUTE } from '../time.js';
-import type { Archive } from './archive/archive.js';
 import { ANY } from './archive/find-posts.js';
-import { openFolderArchive } from './archive/folder/folder-archive.js';
-import { VisibleArchive } from './archive/visible-archive.js';
 import { Clock } from './clock.js';
 import { Compliance } from './compliance/compliance-events.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';
@@ -26,13 +23,12 @@ import type { Route } from './http/router.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
 import { Journal, type JournalFilter, type JournalWait } from './journal.js';
 import { Posts } from './posts/posts.js';
-import { JoinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { ReplayLog } from './replay/replay-log.js';
 import { replayRoutes } from './replay/replay-routes.js';
 import { rulesRoutes } from './replay/rules-routes.js';
 import { StreamRules } from './replay/stream-rules.js';
-import { openSampleArchive } from './sample/sample-archive.js';
 import { searchRoutes } from './search/search-routes.js';
+import { ServiceArchives } from './service-archives.js';
 import { type ServiceOptions, type Settings, settingsOf } from './service-options.js';
 import { ServiceState, type Snapshot, type StatePart } from './state.js';
 import { UsageMeter } from './usage/usage-meter.js';
@@ -66,9 +62,7 @@ export class Service extends Server {
   readonly #jobs: JobEndpoints;
   readonly #state: ServiceState;
   readonly #journal: Journal;
-  #archive: Promise<Archive> | undefined;
-  /** The archive with the posts of the other format. */
-  #other: Promise<Archive> | undefined;
+  readonly #archives: ServiceArchives;
 
   constructor(settings: Settings) {
     super({
@@ -84,7 +78,7 @@ export class Service extends Server {
       clock: this.clock,
       seed: settings.seed,
       rate: settings.complianceRate,
-      archive: () => this.#open(),
+      archive: () => this.#archives.open(),
       onError: settings.onError,
     });
     this.posts = new Posts(settings.posts ?? [], settings.format, {
@@ -92,9 +86,10 @@ export class Service extends Server {
       compliance: this.compliance,
     });
     const { clock, faults, posts, compliance } = this;
+    this.#archives = new ServiceArchives(settings, { clock, posts, compliance });
     const requests = new RequestLog(() => clock.now());
     const quotas = new Quotas(settings.limits, clock);
-    const archive = (format?: Format) => this.#visible(format);
+    const archive = (format?: Format) => this.#archives.visible(format);
     const { stateFolder, limits, onError } = settings;
     const historyMonths = limits.usageHistoryMonths;
     const usage = new UsageMeter({ clock, stateFolder, historyMonths, onError });
@@ -153,7 +148,7 @@ export class Service extends Server {
       throw new OptionError('port', `The service already listens at ${this.#url()}`);
     const { usage, rules, signed } = this.#context;
     try {
-      await this.#open();
+      await this.#archives.open();
       await this.#jobs.open();
       usage.open();
       await rules.open();
@@ -298,14 +293,16 @@ export class Service extends Server {
   async #firstSearch(): Promise<FirstSearch | undefined> {
     const { archive, postsPerMinute } = this.#settings;
     const isGenerated = archive === undefined && postsPerMinute > 0;
-    return isGenerated ? GENERATED_SEARCH : firstSearch(await this.#visible(), this.clock.now());
+    return isGenerated
+      ? GENERATED_SEARCH
+      : firstSearch(await this.#archives.visible(), this.clock.now());
   }
 
   async #whyNotReady(): Promise<string | undefined> {
     const { stateFolder } = this.#settings;
     try {
       const now = this.clock.now();
-      const archive = await this.#visible();
+      const archive = await this.#archives.visible();
       await archive.search(ANY, { from: now - MINUTE, to: now + 1 }, { limit: 1 });
       if (stateFolder !== undefined && existsSync(stateFolder))
         await access(stateFolder, constants.W_OK);
@@ -327,41 +324,6 @@ export class Service extends Server {
     await this.stop();
   }
 
-  async #visible(format?: Format): Promise<Archive> {
-    const archive = await this.#open(format);
-    return new VisibleArchive(archive, this.compliance, () => this.clock.now());
-  }
-
-  async #open(format?: Format): Promise<Archive> {
-    this.#archive ??= this.#openArchive(this.#settings.format);
-    const main = await this.#archive;
-    if (format === undefined || format === main.format) return main;
-    this.posts.in(format); // refuses a format that they do not have
-    this.#other ??= this.#openArchive(format);
-    return this.#other;
-  }
-
-  async #openArchive(asked: Format | undefined): Promise<Archive> {
-    const others = await this.#openOthers(asked);
-    const format = others?.format ?? asked ?? this.posts.format;
-    if (asked === this.#settings.format) this.posts.open(format);
-    const posts = new PostsArchive(this.posts, format, () => this.clock.now());
-    return others === undefined ? posts : new JoinedArchive(posts, others);
-  }
-
-  /** The posts besides the exact ones; undefined where the service has only exact ones. */
-  async #openOthers(format: Format | undefined): Promise<Archive | undefined> {
-    const { archive, seed, postsPerMinute } = this.#settings;
-    if (typeof archive === 'string') return openFolderArchive(archive, { format });
-    if (archive === undefined) {
-      if (postsPerMinute === 0) return undefined;
-      const now = () => this.clock.now();
-      return openSampleArchive({ seed, format: format ?? this.posts.format, postsPerMinute, now });
-    }
-    if (format === undefined || format === archive.format) return archive;
-    throw new OptionError('format', `The archive has posts of the format ${archive.format} only`);
-  }
-
   async #close(): Promise<void> {
     const { usage, rules, signed } = this.#context;
     await this.compliance.close();
@@ -369,16 +331,7 @@ export class Service extends Server {
     await signed.close();
     await usage.close();
     await this.#jobs.close();
-    const archives = [this.#archive, this.#other];
-    this.#archive = undefined;
-    this.#other = undefined;
-    // An archive that was passed in is closed by the caller.
-    if (typeof this.#settings.archive === 'object') return;
-    for (const archive of archives)
-      await archive?.then(
-        opened => opened.close(),
-        () => {}, // an archive that failed to open is not closed
-      );
+    await this.#archives.close();
   }
 }
 
