@@ -11,7 +11,7 @@ import {
   special,
 } from '../check.js';
 import type { DecodedFile } from '../engine/decoded-file.js';
-import type { Decoder, SourceFile } from '../engine/plan.js';
+import type { Decoder, SourceFile } from '../engine/file-source.js';
 import { fileFlow } from '../engine/planned.js';
 import { StorageError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';

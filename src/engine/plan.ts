@@ -1,64 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Batches, Cursor, Run } from '../flow/flow.js';
+import type { Batches, Run } from '../flow/flow.js';
 import { type FlowPlan, PlannedFlow } from '../flow/planned-flow.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import type { Decoding } from './decode-file.js';
-import type { DecodedFile } from './decoded-file.js';
+import type { Decoder, FileSource, SourceFile } from './file-source.js';
 import type { EngineBatch } from './rows.js';
 import type { Step, Steps } from './step.js';
-
-/**
- * The bytes of a file. They move to the thread that decodes them, and back, without a copy, so they must have their
- * memory to themselves. If the thread ends, they are lost: then they are empty.
- */
-export interface FileBytes {
-  bytes: Buffer;
-}
-
-/** A file on disk. A thread reads it by its path, the main thread by the function. */
-export interface FileOnDisk {
-  readonly path: string;
-  /** When it was listed: one that has become shorter is refused. */
-  readonly size: number;
-  read(): Promise<Buffer>;
-}
-
-/** A whole file. */
-export interface StoredFile {
-  readonly file: FileOnDisk | FileBytes;
-  /** The path or URL, for error messages. */
-  readonly origin: string;
-}
-
-/** What the engine gives to a source. */
-export interface Decoder {
-  /** Files to begin before the first of them is read. */
-  readonly ahead: number;
-  /** Whether threads hold what is decoded; known after `expect`. */
-  readonly inThreads: boolean;
-  /** Says what will come, before the first file of each source. Threads start once much is to come. */
-  expect(files: { readonly count: number; readonly bytes: number }): void;
-  /**
-   * Decodes a file. Resolves to `undefined` where the stages must process it in blocks. Files are decoded in the
-   * order of the calls, and a thread holds each until it is released. The reader of a file must
-   * therefore not wait for a later one.
-   */
-  decode(file: StoredFile): Promise<DecodedFile | undefined>;
-}
-
-/** A file of a source: decoded, or its bytes. */
-export interface SourceFile {
-  readonly origin?: string | undefined;
-  /** Where a run goes on after the file. */
-  readonly cursor: Cursor;
-  readonly decoded?: DecodedFile | undefined;
-  /** The bytes of a file that is not decoded; absent where only the cursor has changed. */
-  readonly blocks?: AsyncIterable<Uint8Array> | undefined;
-}
-
-/** A source of whole files: those of a run, in order. Without a decoder it gives their bytes. */
-export type OpenFiles = (run: Run, decoder: Decoder | undefined) => AsyncIterable<SourceFile>;
 
 /** What a stage does with batches of items. */
 export type Stage = (input: Batches<never>, run: Run) => Batches<unknown>;
@@ -76,7 +24,7 @@ export interface PostEngine {
 }
 
 interface PlanParts {
-  readonly open: OpenFiles;
+  readonly open: FileSource;
   readonly shared?: SharedPosts | undefined;
   /** Whether its posts are routed before they are shared. */
   readonly isRouted?: boolean;
@@ -101,7 +49,7 @@ export class Plan implements FlowPlan {
     this.#parts = parts;
   }
 
-  static ofFiles(open: OpenFiles): Plan {
+  static ofFiles(open: FileSource): Plan {
     return new Plan({ open, stages: [], steps: [], checks: [] });
   }
 
@@ -112,7 +60,7 @@ export class Plan implements FlowPlan {
    */
   static joined(
     sources: readonly AsyncIterable<unknown>[],
-    join: (open: readonly OpenFiles[]) => OpenFiles,
+    join: (open: readonly FileSource[]) => FileSource,
   ): Plan | undefined {
     const plans = sources.map(source => Plan.of(source)).filter(plan => plan !== undefined);
     const parts = plans.map(plan => plan.#parts);

@@ -10,11 +10,12 @@ import {
 import { hold } from '../flow/held-streams.js';
 import { PlannedFlow } from '../flow/planned-flow.js';
 import { bytesOfFile, planItems } from './engine.js';
-import { type OpenFiles, Plan, type SharedPosts, type Stage } from './plan.js';
+import type { FileSource } from './file-source.js';
+import { Plan, type SharedPosts, type Stage } from './plan.js';
 import { type Step, throughSteps } from './step.js';
 
 /** A source of whole files. */
-export function fileFlow(open: OpenFiles, identity: FlowIdentity): Flow<Uint8Array> {
+export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<Uint8Array> {
   return new PlannedFlow(
     async function* (run) {
       for await (const file of open(run, undefined)) yield* bytesOfFile(file);
@@ -52,7 +53,7 @@ export function joinedFlow<T>(
     identity,
   }: {
     readonly open: (run: Run) => Batches<T>;
-    readonly join: (open: readonly OpenFiles[]) => OpenFiles;
+    readonly join: (open: readonly FileSource[]) => FileSource;
     readonly identity: FlowIdentity;
   },
 ): Flow<T> {

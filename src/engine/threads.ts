@@ -4,8 +4,8 @@ import { releaseMemory } from '../gzip/release-memory.js';
 import type { ColumnChunk } from '../parquet/column-chunk.js';
 import type { Decoding } from './decode-file.js';
 import { FileInThread } from './decoded-file.js';
+import type { StoredFile } from './file-source.js';
 import type { ChunkTask, ThreadReply, WorkerStart } from './messages.js';
-import type { StoredFile } from './plan.js';
 import { EngineThread } from './thread.js';
 
 /** How many files a thread decodes or holds, so that the next one is ready when one is written. */

@@ -1,7 +1,7 @@
 import type { LimitFunction } from 'p-limit';
 import { abortable, answerOf } from '../abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
-import type { Decoder, SourceFile } from '../engine/plan.js';
+import type { Decoder, SourceFile } from '../engine/file-source.js';
 import { fileFlow } from '../engine/planned.js';
 import type { IncompleteError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';

@@ -1,5 +1,5 @@
 import type { DecodedFile } from '../engine/decoded-file.js';
-import type { FileBytes } from '../engine/plan.js';
+import type { FileBytes } from '../engine/file-source.js';
 import { DataError } from '../errors.js';
 import { inflatedSize } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';

@@ -1,4 +1,4 @@
-import type { Decoder, OpenFiles, SourceFile } from '../engine/plan.js';
+import type { Decoder, FileSource, SourceFile } from '../engine/file-source.js';
 import { OptionError } from '../errors.js';
 import {
   type Batch,
@@ -57,7 +57,7 @@ export function openBatches<T>(source: AsyncIterable<T>): OpenSource<Batch<T>> {
 }
 
 /** A source as whole files, which is closed like one of batches. */
-export function openFiles(open: OpenFiles, decoder: Decoder | undefined): OpenSource<SourceFile> {
+export function openFiles(open: FileSource, decoder: Decoder | undefined): OpenSource<SourceFile> {
   const begin = (run: Run) => open(run, decoder);
   return pull => ({ [Symbol.asyncIterator]: () => new FlowRun<SourceFile, Run>(begin, pull) });
 }

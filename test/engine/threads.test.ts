@@ -8,7 +8,7 @@ import type { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Decoding } from '../../src/engine/decode-file.js';
-import type { StoredFile } from '../../src/engine/plan.js';
+import type { StoredFile } from '../../src/engine/file-source.js';
 import { scriptOfThreads, Threads } from '../../src/engine/threads.js';
 import { StorageError } from '../../src/errors.js';
 import { compiled } from '../compiled.js';
