@@ -185,6 +185,7 @@ describe('the fields that rules read from the bytes of a post', () => {
     '[{"text":"a"},]',
     '[{"text":nil}]',
     '[{"text":nul}]',
+    '[{"text":nullx}]',
     '[{"text":01}]',
     '[{"text":[1}]',
     '[{"text":[]}]',
