@@ -1,4 +1,5 @@
 import type { EncodedBlock } from '../../engine/encode-rows.js';
+import { releaseMemory } from '../../gzip/release-memory.js';
 import type { Buffers } from './buffers.js';
 import type { Encoder, FileEntry } from './format.js';
 import type { WrittenFile } from './written.js';
@@ -281,7 +282,12 @@ export class OutputFile {
       const [block] = parts as [Uint8Array];
       this.#encodedLineBytes += lineBytes;
       this.lineBytes += lineBytes;
-      return { block, isEncoded: true, done: () => buffers.hold(-block.byteLength) };
+      const done = () => {
+        buffers.hold(-block.byteLength);
+        // The main thread makes too little garbage for it to be collected soon.
+        releaseMemory(block);
+      };
+      return { block, isEncoded: true, done };
     });
   }
 
