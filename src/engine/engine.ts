@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import { inflateFile } from '../gzip/inflate-file.js';
+import { inflateWhole } from '../gzip/inflate-whole.js';
 import type { ColumnChunk } from '../parquet/column-chunk.js';
 import { decodeFile, type Fields, type Inflate } from './decode-file.js';
 import { type DecodedFile, FileHere } from './decoded-file.js';
@@ -211,7 +211,7 @@ async function decodeHere(
 }
 
 const inflateHere: Inflate = (file, maxBytes) =>
-  inflateFile(file, Math.min(maxBytes, MAX_CONTENT_BYTES));
+  inflateWhole(file, Math.min(maxBytes, MAX_CONTENT_BYTES));
 
 /** The bytes of a file as batches, the last one with the cursor. */
 export async function* bytesOfFile({

@@ -1,6 +1,6 @@
 import { writeSync, writevSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { inflateFileSync } from '../gzip/inflate-file.js';
+import { inflateWholeSync } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { encodeChunks } from '../parquet/column-chunk.js';
 import { decodeFile, MAX_FILE_BYTES } from './decode-file.js';
@@ -88,7 +88,7 @@ async function execute(command: ThreadCommand): Promise<void> {
 
 async function decode({ file, task }: ThreadCommand & { kind: 'decode' }): Promise<void> {
   const content = contentOf(task);
-  const decoded = content && (await decodeFile(content, task, fields, inflateFileSync));
+  const decoded = content && (await decodeFile(content, task, fields, inflateWholeSync));
   const input = typeof task.file === 'string' ? undefined : task.file;
   const moved = input === undefined ? [] : [input.buffer as ArrayBuffer];
   if (decoded === undefined) {

@@ -1,5 +1,5 @@
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
-import { inflateWhole } from '../gzip/inflate-whole.js';
+import { inflateGzip } from '../gzip/inflate-whole.js';
 import { SniffingDecoder } from '../gzip/sniffing-decoder.js';
 import { bytesOf } from './bytes-of.js';
 import type { Batch, Batches } from './flow.js';
@@ -29,7 +29,7 @@ export async function* inflateBatches(
     const bytes = isWhole ? items.map(item => bytesOf('gunzip', item, origin)) : [];
     const maxBytes = Math.min(limits.maxBytes, MAX_CONTENT_BYTES);
     if (isWhole)
-      return inflateWhole(bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes), maxBytes);
+      return inflateGzip(bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes), maxBytes);
     return undefined;
   };
   try {

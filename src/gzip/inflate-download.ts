@@ -7,7 +7,7 @@ const STEP = 32 * 1024;
 
 /**
  * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive: for downloads that
- * are too large for `inflateWhole`. Errors of the input pass through after the input is closed.
+ * are too large for `inflateGzip`. Errors of the input pass through after the input is closed.
  *
  * @throws DataError Retryable, when the file is cut short, corrupt, empty, or has bytes after its end.
  */

@@ -3,7 +3,7 @@ import type { DecodedFile } from '../engine/decoded-file.js';
 import { DataError } from '../errors.js';
 import { GZIP_MAGIC } from '../gzip/compression.js';
 import { inflateDownload } from '../gzip/inflate-download.js';
-import { inflateWhole } from '../gzip/inflate-whole.js';
+import { inflateGzip } from '../gzip/inflate-whole.js';
 import { excerpt } from '../json/excerpt.js';
 import { LineFramer } from '../json/line-framer.js';
 import { DAY, formatTimestamp, MINUTE } from '../time.js';
@@ -27,7 +27,7 @@ export async function checkJobFile(
   origin: string,
   maxInflated: number,
 ): Promise<CheckedFile> {
-  const content = await inflateWhole(file, maxInflated);
+  const content = await inflateGzip(file, maxInflated);
   if (content === undefined) return checkJobFileStream([file], origin);
   const counter = new PostCounter(origin);
   await counter.push(content);

@@ -6,7 +6,7 @@ import { decodeFile } from '../../src/engine/decode-file.js';
 import type { RowFields } from '../../src/engine/row-fields.js';
 import { Flow } from '../../src/flow/flow.js';
 import { compressBlockSync, writesZstd } from '../../src/gzip/compress-block.js';
-import { inflateFile, inflateFileSync } from '../../src/gzip/inflate-file.js';
+import { inflateWhole, inflateWholeSync } from '../../src/gzip/inflate-whole.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -59,8 +59,8 @@ async function decode(
   limits = LIMITS,
 ): Promise<Seen[] | undefined> {
   const decoding = { gunzip: { ...GUNZIP, plain }, limits };
-  const decoded = await decodeFile(file, decoding, FIELDS, inflateFileSync);
-  const inPool = await decodeFile(file, decoding, FIELDS, inflateFile);
+  const decoded = await decodeFile(file, decoding, FIELDS, inflateWholeSync);
+  const inPool = await decodeFile(file, decoding, FIELDS, inflateWhole);
   expect(inPool?.bytes).toEqual(decoded?.bytes);
   if (decoded === undefined) return undefined;
   const { bytes, fields: c } = decoded;
@@ -226,7 +226,7 @@ it('a file of very many tiny records is left to the main thread, which has them 
       gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
       { gunzip: GUNZIP, limits: LIMITS },
       { id: true, tags: false, keys: [] },
-      inflateFileSync,
+      inflateWholeSync,
     );
   expect((await decoded(100_000))?.fields.count).toBe(100_000);
   expect(await decoded(300_000)).toBeUndefined();
@@ -239,7 +239,7 @@ it('a file with bytes behind its gzip is left to the stages, which name them', a
       bytes,
       { gunzip: GUNZIP, limits: LIMITS },
       { id: true, tags: false, keys: [] },
-      inflateFileSync,
+      inflateWholeSync,
     );
   expect((await decoded(file))?.fields.count).toBe(1);
   expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();

@@ -10,7 +10,7 @@ import { MillraceError, StorageError } from '../../src/errors.js';
 import { batchesOf, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { compressBlockSync, writesZstd } from '../../src/gzip/compress-block.js';
-import { inflateFileSync } from '../../src/gzip/inflate-file.js';
+import { inflateWholeSync } from '../../src/gzip/inflate-whole.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
@@ -44,7 +44,7 @@ async function contentsOf(folder: string): Promise<Record<string, string>> {
   for (const name of names) {
     const bytes = await readFile(path.join(folder, name));
     // Members end at other places where threads make them.
-    const content = /\.(gz|zst)$/.test(name) ? inflateFileSync(bytes, 1e9) : bytes;
+    const content = /\.(gz|zst)$/.test(name) ? inflateWholeSync(bytes, 1e9) : bytes;
     contents[name] = (content as Buffer).toString('latin1');
   }
   return contents;
@@ -219,7 +219,7 @@ describe('stored files that threads decode and write', () => {
     expect(Object.keys(expected.files ?? {})).toEqual(['rain.jsonl.zst', 'snow.jsonl.zst']);
     expect(encodes).toHaveBeenCalledTimes(2);
     const rain = await readFile(path.join(folder, 'threads', 'rain.jsonl.zst'));
-    expect(String(inflateFileSync(rain, 1e6)).split('\n')).toHaveLength(3);
+    expect(String(inflateWholeSync(rain, 1e6)).split('\n')).toHaveLength(3);
   });
 
   it('fill numbered files in order where threads cannot write some of the inputs', async () => {

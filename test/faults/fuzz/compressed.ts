@@ -17,7 +17,7 @@ export const gzip: ParserKind = {
   async open(library) {
     const { GzipDecoder } = await loadModule(library, 'gzip/gzip-decoder');
     const { inflateDownload } = await loadModule(library, 'gzip/inflate-download');
-    const { inflateWhole } = await loadModule(library, 'gzip/inflate-whole');
+    const { inflateGzip } = await loadModule(library, 'gzip/inflate-whole');
     const { decodeBody } = await loadModule(library, 'http/request');
     const { gunzip } = await loadModule(library, 'operators/gunzip');
     const errors = await outcomes(library);
@@ -64,7 +64,7 @@ export const gzip: ParserKind = {
           stream: await collected(inflateDownload(chunks, 'posts.gz')),
           body: await collected(decodeBody(arriving(chunks), 'http://127.0.0.1/')),
           operator: await collected(gunzip({ maxBytes: MAX_BYTES })(arriving(chunks))),
-          whole: await errors.ofAsync(() => inflateWhole(input, MAX_BYTES)),
+          whole: await errors.ofAsync(() => inflateGzip(input, MAX_BYTES)),
         };
         const limited = [results.file, results.operator, results.whole];
         for (const { value } of limited)
