@@ -1,45 +1,17 @@
-import { availableParallelism } from 'node:os';
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import { inflateWhole } from '../gzip/inflate-whole.js';
 import type { ColumnChunk } from '../parquet/column-chunk.js';
-import { decodeFile, type Fields, type Inflate } from './decode-file.js';
-import { type DecodedFile, FileHere } from './decoded-file.js';
 import type { RowEncoding } from './encode-rows.js';
-import type { Decoder, SourceFile, StoredFile } from './file-source.js';
+import type { Decoder, SourceFile } from './file-source.js';
 import type { ChunkTask } from './messages.js';
 import { Plan, type PostEngine } from './plan.js';
 import { asItems, type EngineBatch, Rows } from './rows.js';
+import { decoderOf, type EngineOptions, type PlanReader } from './start-threads.js';
 import { type Steps, throughSteps } from './step.js';
-import { scriptOfThreads, Threads } from './threads.js';
+import { Threads } from './threads.js';
 
-const MAX_THREADS = 16;
-/** For a smaller input, starting threads and optimising their code takes longer than they save. */
-const MIN_INPUT_BYTES = 32 * 1024 * 1024;
-/** Without threads: files that are decoded before they are read, and the maximum size of their contents. */
-const AHEAD = 2;
-const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 /** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
 const ITEMS_A_BATCH = 64;
-
-export interface EngineOptions {
-  /** Maximum number of threads; they then decode any input. Default: one a core, for large inputs. */
-  readonly workers?: number | undefined;
-  /** The script of the threads, for tests. */
-  readonly script?: URL | undefined;
-}
-
-/** What reads the rows of a plan, besides its steps. */
-export interface PlanReader {
-  /** As the option of the engine. Of several readers, the lowest counts. */
-  readonly workers?: number | undefined;
-  /** Whether it only reads posts on the main thread. No threads start where all readers do. */
-  readonly isHere?: boolean;
-  /** The fields that it needs. */
-  readonly fields?: Partial<Fields> | undefined;
-  /** How it encodes the rows, where it does. */
-  readonly encoding?: RowEncoding | undefined;
-}
 
 /**
  * Runs plans. Whole files are decoded in threads, or on the main thread where the input is small or threads
@@ -125,46 +97,17 @@ export class Engine implements PostEngine {
     }
   }
 
-  #decoderOf(plan: Plan): Decoder {
-    const { decoding } = plan;
-    const readers = this.#readers;
-    const fields = unitedFields([...this.#steps, ...readers]);
-    const encodings = this.#encodings;
-    const { script = scriptOfThreads() } = this.#options;
-    const isHere = readers.length > 0 && readers.every(reader => reader.isHere === true);
-    const wanted = [this.#options, ...readers].flatMap(({ workers }) => workers ?? []);
-    const workers = isHere ? 0 : wanted.length === 0 ? undefined : Math.min(...wanted);
-    const size = workers ?? Math.min(availableParallelism(), MAX_THREADS);
-    const minBytes = workers === undefined ? MIN_INPUT_BYTES : 0;
-    const inThreads = (threads: Threads): Decoder => ({
-      ahead: threads.ahead,
-      inThreads: true,
-      expect: ({ count }) => threads.start(count),
-      decode: file => threads.decode(file),
+  #decoderOf({ decoding }: Plan): Decoder {
+    return decoderOf({
+      decoding,
+      options: this.#options,
+      steps: this.#steps,
+      readers: this.#readers,
+      start: setup => {
+        this.#threads ??= new Threads({ ...setup, encodings: this.#encodings });
+        return this.#threads;
+      },
     });
-    let expectedBytes = 0;
-    let decoder: Decoder = {
-      ahead: AHEAD,
-      inThreads: false,
-      expect: ({ count, bytes }) => {
-        expectedBytes += bytes;
-        if (script === undefined || size === 0 || expectedBytes < minBytes || count === 0) return;
-        this.#threads ??= new Threads({ script, size, decoding, fields, encodings });
-        this.#threads.start(count);
-        decoder = inThreads(this.#threads);
-      },
-      decode: file => decodeHere(file, plan, fields),
-    };
-    return {
-      get ahead() {
-        return decoder.ahead;
-      },
-      get inThreads() {
-        return decoder.inThreads;
-      },
-      expect: files => decoder.expect(files),
-      decode: file => decoder.decode(file),
-    };
   }
 }
 
@@ -200,19 +143,6 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
   }
 }
 
-async function decodeHere(
-  { file, origin }: StoredFile,
-  { decoding }: Plan,
-  fields: Fields,
-): Promise<DecodedFile | undefined> {
-  const bytes = 'path' in file ? await file.read() : file.bytes;
-  const decoded = await decodeFile(bytes, decoding, fields, inflateHere);
-  return decoded && new FileHere(origin, decoded);
-}
-
-const inflateHere: Inflate = (file, maxBytes) =>
-  inflateWhole(file, Math.min(maxBytes, MAX_CONTENT_BYTES));
-
 /** The bytes of a file as batches, the last one with the cursor. */
 export async function* bytesOfFile({
   blocks,
@@ -225,17 +155,4 @@ export async function* bytesOfFile({
     last = block;
   }
   yield { items: last === undefined ? [] : [last], cursor, origin };
-}
-
-function unitedFields(
-  readers: readonly { readonly fields?: Partial<Fields> | undefined }[],
-): Fields {
-  const all = readers.map(({ fields }) => fields ?? {});
-  return {
-    id: all.some(({ id }) => id === true),
-    tags: all.some(({ tags }) => tags === true),
-    shownIds: all.some(({ shownIds }) => shownIds === true),
-    keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
-    rules: all.find(({ rules }) => rules !== undefined)?.rules,
-  };
 }

@@ -15,6 +15,13 @@ const BYTES_A_POST = 64;
 /** Content of files that all threads may hold, and what belongs to its posts. A single file may be larger. */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
 
+export interface ThreadsSetup extends WorkerStart {
+  readonly script: URL;
+  /** Maximum number of threads. */
+  readonly size: number;
+  readonly decoding: Decoding;
+}
+
 interface Waiting {
   readonly input: StoredFile;
   resolve(file: FileInThread | undefined | Promise<FileInThread | undefined>): void;
@@ -42,17 +49,7 @@ export class Threads {
   readonly #ending: Promise<void>[] = [];
   #closed = false;
 
-  constructor({
-    script,
-    size,
-    decoding,
-    ...start
-  }: WorkerStart & {
-    readonly script: URL;
-    /** Maximum number of threads. */
-    readonly size: number;
-    readonly decoding: Decoding;
-  }) {
+  constructor({ script, size, decoding, ...start }: ThreadsSetup) {
     this.#script = script;
     this.#size = size;
     this.#decoding = decoding;

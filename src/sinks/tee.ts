@@ -36,11 +36,11 @@ import { Feed } from './branches/feed.js';
 import { type BranchRun, CommittedBranch } from './committed/committed-branch.js';
 import type { Committed } from './committed.js';
 import type { CheckpointOwner } from './output/checkpoint-text.js';
+import type { Together } from './output/completed-run.js';
 import type { FileWriter } from './output/file-writer.js';
 import {
   type OpenStore,
   type Session,
-  type Together,
   type TogetherOptions,
   writeTogether,
 } from './output/write-together.js';

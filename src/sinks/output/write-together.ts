@@ -5,22 +5,28 @@ import { StorageError } from '../../errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import { isIncremental } from '../../flow/flow-difference.js';
 import type { Progress } from '../../flow/progress.js';
-import { shownTime } from '../../flow/progress-text.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
 import type { Checkpoint, CommittedFile } from './checkpoint.js';
 import { CheckpointFile, type CheckpointStore } from './checkpoint-store.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
 import { AGAIN, Committer, type Member, settleAndSync } from './committer.js';
+import {
+  completedRun,
+  hasToHandOn,
+  type RunOfSinks,
+  type Together,
+  withAdded,
+  writtenOf,
+} from './completed-run.js';
 import { DamagedLog } from './damaged-log.js';
 import { type FileSinkPlan, FileWriter } from './file-writer.js';
 import type { Format } from './format.js';
 import { DAMAGED } from './output-file.js';
-import { adoptFinished, checkOutputs, restore } from './restore-files.js';
-import type { Written } from './written.js';
+import { adoptFinished, restore } from './restore-files.js';
 
 /** File sinks that run together and commit together. */
-export interface TogetherOptions<T> {
+export interface TogetherOptions<T> extends RunOfSinks {
   readonly sinks: readonly {
     readonly plan: FileSinkPlan<T>;
     /** Its number in the checkpoint; absent for a sink by itself. */
@@ -29,8 +35,6 @@ export interface TogetherOptions<T> {
   }[];
   /** A file, or what opens another store. */
   readonly checkpoint: string | OpenStore | undefined;
-  /** The file of the records that cannot be used. */
-  readonly damaged: string | undefined;
   readonly owner: CheckpointOwner;
   readonly signal: AbortSignal | undefined;
   /**
@@ -39,7 +43,6 @@ export interface TogetherOptions<T> {
    * @returns The cursor after all items; `undefined` where some came after the last cursor.
    */
   read(session: Session<T>): Promise<Cursor | undefined>;
-  readonly progress: Progress | undefined;
 }
 
 /** Opens a store. @param folder The working folder. */
@@ -58,16 +61,6 @@ export interface Session<T> {
   readonly committer: Committer | undefined;
   /** Where what cannot be used goes. */
   readonly damaged: DamagedLog | undefined;
-}
-
-/** What a run has written. */
-export interface Together {
-  /** What each sink has. */
-  readonly written: readonly Written[];
-  /** Where there is, or was, a file of damaged records: how many it has. */
-  readonly damaged: number | undefined;
-  /** Where the checkpoint said that all is written. */
-  readonly completeSince?: Date | undefined;
 }
 
 /**
@@ -97,7 +90,7 @@ export async function writeTogether<T>(
   try {
     let before = await store.read();
     if (before?.state === 'complete' && !goesOn) {
-      if (!hasToHandOn(options, before)) return await complete(here, store, options, before);
+      if (!hasToHandOn(options, before)) return await completedRun(here, store, options, before);
       before = { ...(await adoptFinished(here, before)), state: 'finishing' };
     }
     const runFrom = (from: Checkpoint | undefined) =>
@@ -112,47 +105,6 @@ export async function writeTogether<T>(
   } finally {
     await store.close();
   }
-}
-
-/** Whether the checkpoint has files that an earlier run has not handed on. */
-function hasToHandOn<T>({ sinks }: TogetherOptions<T>, { files }: Checkpoint): boolean {
-  return sinks.some(
-    ({ plan, branch }) =>
-      plan.handOn !== undefined &&
-      files.some(file => file.branch === branch && file.handedOn === undefined),
-  );
-}
-
-/** The result of a run whose checkpoint is complete: nothing is asked or opened. */
-async function complete<T>(
-  fs: FileSystem,
-  { shownName }: CheckpointStore,
-  options: TogetherOptions<T>,
-  before: Checkpoint,
-): Promise<Together> {
-  await checkOutputs(fs, shownName, before);
-  const { completed, files } = before;
-  options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
-  const { written, damaged } = writtenOf(options, files);
-  return {
-    written: written.map(one => ({ ...one, completeSince: completed })),
-    damaged,
-    completeSince: completed,
-  };
-}
-
-/** Adds to each result what this run has written. */
-function withAdded<T>(
-  { sinks, progress }: TogetherOptions<T>,
-  together: Together,
-  { store, before }: { readonly store: CheckpointStore; readonly before: readonly CommittedFile[] },
-): Together {
-  const written = together.written.map((result, index) => {
-    const own = before.filter(file => file.branch === sinks[index]?.branch);
-    return { ...result, added: result.posts - own.reduce((sum, { posts }) => sum + posts, 0) };
-  });
-  if (written.every(({ added }) => added === 0) && !store.hasNew) progress?.tell('nothing new');
-  return { ...together, written };
 }
 
 interface Locked {
@@ -294,28 +246,4 @@ async function finish(members: readonly Member[], signal: AbortSignal): Promise<
     });
   }
   return [...files.values()];
-}
-
-function writtenOf<T>(
-  { sinks, damaged }: TogetherOptions<T>,
-  committed: readonly CommittedFile[],
-): Together {
-  const kept = committed.filter(({ branch }) => branch === DAMAGED);
-  const records = kept.reduce((sum, { posts }) => sum + posts, 0);
-  const count = damaged !== undefined || kept.length > 0 ? records : undefined;
-  const written = sinks.map(({ branch }) => {
-    const files = committed.filter(file => file.branch === branch);
-    return {
-      posts: files.reduce((sum, { posts }) => sum + posts, 0),
-      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-      files: files.map(({ path: file, posts, bytes, handedOn }) => ({
-        path: file,
-        posts,
-        bytes,
-        ...(handedOn !== undefined && { handedOn }),
-      })),
-      ...(count !== undefined && { damaged: count }),
-    };
-  });
-  return { written, damaged: count };
 }

@@ -1,0 +1,97 @@
+import type { Progress } from '../../flow/progress.js';
+import { shownTime } from '../../flow/progress-text.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import type { Checkpoint, CommittedFile } from './checkpoint.js';
+import type { CheckpointStore } from './checkpoint-store.js';
+import type { FileSinkPlan } from './file-writer.js';
+import { DAMAGED } from './output-file.js';
+import { checkOutputs } from './restore-files.js';
+import type { Written } from './written.js';
+
+/** The sinks of a run, and what says how it ends. */
+export interface RunOfSinks {
+  readonly sinks: readonly {
+    readonly plan: Pick<FileSinkPlan<never>, 'handOn'>;
+    /** Its number in the checkpoint; absent for a sink by itself. */
+    readonly branch?: number | undefined;
+  }[];
+  /** The file of the records that cannot be used. */
+  readonly damaged: string | undefined;
+  readonly progress: Progress | undefined;
+}
+
+/** What a run has written. */
+export interface Together {
+  /** What each sink has. */
+  readonly written: readonly Written[];
+  /** Where there is, or was, a file of damaged records: how many it has. */
+  readonly damaged: number | undefined;
+  /** Where the checkpoint said that all is written. */
+  readonly completeSince?: Date | undefined;
+}
+
+/** Whether the checkpoint has files that an earlier run has not handed on. */
+export function hasToHandOn({ sinks }: RunOfSinks, { files }: Checkpoint): boolean {
+  return sinks.some(
+    ({ plan, branch }) =>
+      plan.handOn !== undefined &&
+      files.some(file => file.branch === branch && file.handedOn === undefined),
+  );
+}
+
+/** The result of a run whose checkpoint is complete: nothing is asked or opened. */
+export async function completedRun(
+  fs: FileSystem,
+  { shownName }: CheckpointStore,
+  options: RunOfSinks,
+  before: Checkpoint,
+): Promise<Together> {
+  await checkOutputs(fs, shownName, before);
+  const { completed, files } = before;
+  options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
+  const { written, damaged } = writtenOf(options, files);
+  return {
+    written: written.map(one => ({ ...one, completeSince: completed })),
+    damaged,
+    completeSince: completed,
+  };
+}
+
+/** Adds to each result what this run has written. */
+export function withAdded(
+  { sinks, progress }: RunOfSinks,
+  together: Together,
+  { store, before }: { readonly store: CheckpointStore; readonly before: readonly CommittedFile[] },
+): Together {
+  const written = together.written.map((result, index) => {
+    const own = before.filter(file => file.branch === sinks[index]?.branch);
+    return { ...result, added: result.posts - own.reduce((sum, { posts }) => sum + posts, 0) };
+  });
+  if (written.every(({ added }) => added === 0) && !store.hasNew) progress?.tell('nothing new');
+  return { ...together, written };
+}
+
+/** What each sink has written, by the files of a checkpoint. */
+export function writtenOf(
+  { sinks, damaged }: RunOfSinks,
+  committed: readonly CommittedFile[],
+): Together {
+  const kept = committed.filter(({ branch }) => branch === DAMAGED);
+  const records = kept.reduce((sum, { posts }) => sum + posts, 0);
+  const count = damaged !== undefined || kept.length > 0 ? records : undefined;
+  const written = sinks.map(({ branch }) => {
+    const files = committed.filter(file => file.branch === branch);
+    return {
+      posts: files.reduce((sum, { posts }) => sum + posts, 0),
+      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+      files: files.map(({ path: file, posts, bytes, handedOn }) => ({
+        path: file,
+        posts,
+        bytes,
+        ...(handedOn !== undefined && { handedOn }),
+      })),
+      ...(count !== undefined && { damaged: count }),
+    };
+  });
+  return { written, damaged: count };
+}
