@@ -2,7 +2,15 @@ import { OriginalFields } from '../activity/original-fields.js';
 import type { OriginalPost } from '../activity/original-post.js';
 import type { SpannedPost } from '../activity/spanned-post.js';
 import { BytesMap } from '../json/bytes-map.js';
-import { CLOSE_ARRAY, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../json/json-bytes.js';
 import { type Elements, ESCAPES, POSITION } from '../json/member-spans.js';
 import type { Cells } from './cells.js';
 import type { PostColumnName } from './post-columns.js';
@@ -516,14 +524,18 @@ export function originalCells(post: SpannedPost): PostCells {
     if (isNone(text)) return 0;
     if (!isText(positions, text)) return -1;
     const start = positions[text]! + 1;
-    const other = (positions[text + 1]! & ESCAPES) === 0 ? 0 : -1;
     for (let place = 0; place < RT.length; place++)
-      if (bytes[start + place] !== RT[place]) return other;
+      if (bytes[start + place] !== RT[place]) return noPrefix(start + place);
     let place = start + RT.length;
     while (isWord(bytes[place]!)) place++;
-    if (place === start + RT.length || bytes[place] !== COLON || bytes[place + 1] !== 0x20)
-      return other;
+    if (place === start + RT.length || bytes[place] !== COLON) return noPrefix(place);
+    if (bytes[place + 1] !== SPACE) return noPrefix(place + 1);
     return place + 2;
+  }
+
+  /** For a byte that is not of a prefix: an escape may stand for one that is. */
+  function noPrefix(place: number): number {
+    return bytes[place] === BACKSLASH ? -1 : 0;
   }
 
   const withheld = at('withheld_in_countries');

@@ -49,6 +49,10 @@ describe('a column chunk', () => {
       ]);
       expect(values).toEqual(all);
       expect(chunk.hasDictionary).toBe(true);
+      // Each text is in it once, and the indexes have as many bits as they need.
+      const texted = [...new Set(all)].reduce((sum, text) => sum + 4 + text.length, 0);
+      const indexBytes = (all.length * (32 - Math.clz32(new Set(all).size - 1))) / 8;
+      expect(chunk.plainBytes - texted).toBeLessThan(1.1 * indexBytes + 200);
     },
   );
 
@@ -64,6 +68,19 @@ describe('a column chunk', () => {
     const other = await written('string', [hidden]);
     expect(other.values).toEqual(hidden);
     expect(other.chunk.hasDictionary).toBe(false);
+  });
+
+  it('has a dictionary where values differ only in the first or only in the last block', async () => {
+    const different = Array.from({ length: 1_000 }, (_, n) => `a text with the number ${n}`);
+    const same = Array.from({ length: 9 }, () => different.map(() => 'the same text'));
+    for (const blocks of [
+      [different, ...same],
+      [...same, different],
+    ]) {
+      const { chunk, values } = await written('string', blocks);
+      expect(values).toEqual(blocks.flat());
+      expect(chunk.hasDictionary).toBe(true);
+    }
   });
 
   it('keeps apart texts that differ in one byte anywhere, or in length', async () => {
@@ -131,7 +148,9 @@ describe('a column chunk', () => {
     const nulls = await written('string', [Array.from({ length: 2_200_000 }, () => null)]);
     expect(nulls.chunk.dataPages).toBe(3);
     const few = Array.from({ length: 800_000 }, (_, n) => (n % 3 === 0 ? 'one' : 'another'));
-    expect((await written('string', [few])).chunk.dataPages).toBe(3);
+    const indexed = await written('string', [few]);
+    expect(indexed.values).toEqual(few);
+    expect(indexed.chunk.dataPages).toBe(3);
     const numbers = Array.from({ length: 300_000 }, (_, n) => n * 3);
     const plain = await written('int32', [numbers]);
     expect(plain.values).toEqual(numbers);

@@ -205,6 +205,42 @@ describe('the row of a post in its bytes', () => {
     }
   });
 
+  it('is that of the parsed post where the text of a share has its prefix, or something like it, or escapes', () => {
+    const corpus = new SecondCorpus(5);
+    const texts = [
+      ...[
+        'RT @ann: one',
+        'RT @ann:one',
+        'RT @ann one',
+        'RT @: one',
+        'RT @ann',
+        'RT @',
+        'RT',
+        'R',
+        '',
+      ],
+      ...[
+        'one \\u30eb',
+        'rt @ann: \\u30eb',
+        'RT @ann: \\u30eb',
+        'RT @ann \\u30eb: one',
+        'é RT @ann: ',
+      ],
+      ...['\\u0052T @ann: one', 'R\\u0054 @ann: one', 'RT\\u0020@ann: one', 'RT \\u0040ann: one'],
+      ...['RT @\\u0061nn: one', 'RT @an\\u006e: one', 'RT @ann\\u003a one', 'RT @ann:\\u0020one'],
+    ];
+    const isShare = (bytes: Buffer) => bytes.includes('"retweeted_status":{');
+    const lines = Array.from({ length: 60 }, (_, n) => corpus.line(1.7e12 + n));
+    const share = String(lines.find(isShare));
+    for (const text of texts) {
+      const bytes = Buffer.from(
+        share.replace(/"text":"(?:[^"\\]|\\.)*"/, () => `"text":"${text}"`),
+      );
+      expect(bytes.includes(`"text":"${text}"`)).toBe(true);
+      expectSame(bytes);
+    }
+  });
+
   it('is that of the parsed post where keys are escaped, come twice, or the post is large', () => {
     const post = String(new SecondCorpus(5).line(1.7e12));
     for (const text of [
