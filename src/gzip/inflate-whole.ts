@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
-// Named imports would make the bundler rename Millrace's own `gunzip`.
-import * as zlib from 'node:zlib';
+// A named import would make the bundler rename Millrace's own `gunzip`.
+import zlib, { type Zlib } from 'node:zlib';
 import { compressionOf } from './compression.js';
 import { MAGIC_BYTES, ZstdFrames } from './zstd-frames.js';
 
@@ -23,7 +23,7 @@ interface OneCall {
 
 interface Inflated {
   readonly buffer: Buffer;
-  readonly engine: zlib.Zlib;
+  readonly engine: Zlib;
 }
 
 interface ZstdOptions {

@@ -78,7 +78,7 @@ function zstdCompress(
 export function zlibWithZstd(zlib: typeof import('node:zlib')): object {
   if ('createZstdCompress' in zlib) return zlib;
   const constants = { ...zlib.constants, ZSTD_c_checksumFlag: 201 };
-  return {
+  const all = {
     ...zlib,
     createZstdCompress,
     createZstdDecompress,
@@ -88,4 +88,5 @@ export function zlibWithZstd(zlib: typeof import('node:zlib')): object {
     zstdDecompressSync,
     constants,
   };
+  return { ...all, default: all };
 }
