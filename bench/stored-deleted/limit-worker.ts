@@ -4,8 +4,9 @@ import * as zlib from 'node:zlib';
 import { inflatedFile } from '../inflated-file.js';
 
 /** Node has zstd from 22.15; the types of Node 20 lack it. */
-const { zstdCompressSync } = zlib as unknown as {
-  zstdCompressSync: (content: Buffer) => Buffer;
+const { zstdCompressSync, constants } = zlib as unknown as {
+  zstdCompressSync: (content: Buffer, options: object) => Buffer;
+  constants: { ZSTD_c_checksumFlag: number };
 };
 
 const { files, out } = workerData as { files: readonly string[]; out: string };
@@ -13,7 +14,7 @@ const target = openSync(out, 'w');
 for (const file of files) {
   const content = inflatedFile(file);
   const compressed = out.endsWith('.zst')
-    ? zstdCompressSync(content)
+    ? zstdCompressSync(content, { params: { [constants.ZSTD_c_checksumFlag]: 1 } })
     : zlib.gzipSync(content, { level: 6 });
   for (let at = 0; at < compressed.length; ) at += writeSync(target, compressed, at);
 }

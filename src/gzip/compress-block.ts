@@ -8,6 +8,7 @@ export type Compression =
   | { readonly kind: 'zstd' };
 
 interface ZstdOptions {
+  readonly chunkSize?: number;
   readonly params: Readonly<Record<number, number>>;
 }
 
@@ -36,17 +37,21 @@ export const zstdStream: (() => Transform) | undefined =
 export function compressBlock(block: Uint8Array, compression: Compression): Promise<Uint8Array> {
   if (compression.kind === 'gzip') return gzipInPool(block, gzipOptions(block, compression));
   if (zstdInPool === undefined) throw new Error('This Node has no zstd');
-  return zstdInPool(block, WITH_CHECKSUM);
+  return zstdInPool(block, zstdOptions(block));
 }
 
 /** The same on this thread. */
 export function compressBlockSync(block: Uint8Array, compression: Compression): Uint8Array {
   if (compression.kind === 'gzip') return zlib.gzipSync(block, gzipOptions(block, compression));
   if (zstdCompressSync === undefined) throw new Error('This Node has no zstd');
-  return zstdCompressSync(block, WITH_CHECKSUM);
+  return zstdCompressSync(block, zstdOptions(block));
 }
 
 /** One call of the encoder, not one call for each 16 KiB of output. */
 function gzipOptions({ length }: Uint8Array, { level }: { readonly level: number }) {
   return { level, chunkSize: Math.max(16 << 10, length >> 1) };
+}
+
+function zstdOptions({ length }: Uint8Array): ZstdOptions {
+  return { ...WITH_CHECKSUM, chunkSize: Math.max(16 << 10, length >> 2) };
 }
