@@ -10,6 +10,7 @@ export {
   type Edits,
   type Format,
   type MatchingRule,
+  type Routed,
 } from './activity/activity.js';
 export type { ActivityStreamsPost } from './activity/activity-streams-post.js';
 export {
@@ -30,7 +31,6 @@ export {
   parseInStreamMessage,
 } from './activity/in-stream-message.js';
 export type { OriginalPost } from './activity/original-post.js';
-export type { Routed } from './activity/routed.js';
 export {
   type AppliedCompliance,
   type ApplyComplianceOptions,

@@ -395,3 +395,10 @@ function isLastKey(bytes: Buffer, key: Buffer, value: number): boolean {
   const at = bytes.lastIndexOf(key);
   return at !== -1 && /^\s*:\s*$/.test(bytes.toString('latin1', at + key.length, value));
 }
+
+/** An activity with one of its tags, as `routeByTag` gives it. */
+export interface Routed {
+  /** The tag of a matching rule, or the name for activities without a tag. */
+  readonly tag: string;
+  readonly activity: Activity;
+}

@@ -1,5 +1,6 @@
 import { DataError } from '../errors.js';
 import { isStrayPromise } from '../is-thenable.js';
+import { bufferOf } from '../json/json-bytes.js';
 import { Activity } from './activity.js';
 import { isComplianceEvent } from './compliance-event.js';
 
@@ -144,4 +145,15 @@ function decodersOf(bytes: Uint8Array): string {
   const text = Buffer.from(bytes).toString('latin1').trim();
   const isRecord = text.startsWith('{') && text.endsWith('}') && !/\}\s*\n\s*\{/.test(text);
   return isRecord ? 'activities()' : 'jsonLines(), activities()';
+}
+
+/**
+ * An item of a flow of bytes, as a view of the same memory.
+ *
+ * @throws DataError for any other item, which the compiler cannot always see: a Node stream with an encoding
+ * gives text.
+ */
+export function bytesOf(call: string, item: Uint8Array, origin: string | undefined): Buffer {
+  if (item instanceof Uint8Array) return bufferOf(item);
+  throw wrongItem(item, { need: `${call}() reads bytes`, reads: 'bytes', origin });
 }

@@ -1,5 +1,4 @@
-import { Activity } from '../activity/activity.js';
-import type { Routed } from '../activity/routed.js';
+import { Activity, type Routed } from '../activity/activity.js';
 import type { Batch, Cursor } from '../flow/flow.js';
 import type { DecodedFile } from './decoded-file.js';
 import type { RowFields } from './row-fields.js';

@@ -1,5 +1,5 @@
+import { bytesOf } from '../activity/wrong-item.js';
 import type { Framer } from '../json/framer.js';
-import { bytesOf } from './bytes-of.js';
 import type { Batches } from './flow.js';
 
 /** An item takes some hundred bytes besides its own: a block of tiny ones is given on in several batches. */

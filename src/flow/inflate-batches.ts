@@ -1,7 +1,7 @@
+import { bytesOf } from '../activity/wrong-item.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
 import { SniffingDecoder } from '../gzip/sniffing-decoder.js';
-import { bytesOf } from './bytes-of.js';
 import type { Batch, Batches } from './flow.js';
 import { workAhead } from './work-ahead.js';
 

@@ -1,9 +1,9 @@
 import { Activity } from '../activity/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
+import { bytesOf } from '../activity/wrong-item.js';
 import { checkOptions, func, type OptionTable } from '../check.js';
 import { stageFlow } from '../engine/planned.js';
 import { DataError } from '../errors.js';
-import { bytesOf } from '../flow/bytes-of.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';

@@ -1,5 +1,4 @@
-import type { Activity } from '../activity/activity.js';
-import type { Routed } from '../activity/routed.js';
+import type { Activity, Routed } from '../activity/activity.js';
 import { checkActivities } from '../activity/wrong-item.js';
 import { checkOptions, type OptionTable, text } from '../check.js';
 import { stepOperator } from '../engine/planned.js';

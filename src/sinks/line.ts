@@ -1,6 +1,5 @@
-import { Activity } from '../activity/activity.js';
+import { Activity, type Routed } from '../activity/activity.js';
 import { isComplianceEvent } from '../activity/compliance-event.js';
-import type { Routed } from '../activity/routed.js';
 import { kindOf } from '../activity/wrong-item.js';
 import { DataError } from '../errors.js';
 

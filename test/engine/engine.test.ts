@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { Routed } from '../../src/activity/routed.js';
+import type { Routed } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
 import { FileInThread } from '../../src/engine/decoded-file.js';
 import { MillraceError, StorageError } from '../../src/errors.js';

@@ -1,6 +1,5 @@
 import { describe, expectTypeOf, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import type { Routed } from '../../src/activity/routed.js';
+import type { Activity, Routed } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
 import { type Flow, Flow as Opened } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';

@@ -1,9 +1,8 @@
 import { DAY, floorTo, type Window } from '../../time.js';
 import type { Clock } from '../clock.js';
 import { getOrMake } from '../get-or-make.js';
-import type { ProductName } from '../products.js';
 import { monthsLater } from './usage-period.js';
-import { type DayUsage, type UsageChange, UsageStore } from './usage-store.js';
+import { type DayUsage, type ProductName, type UsageChange, UsageStore } from './usage-store.js';
 
 export interface UsageMeterOptions {
   readonly clock: Clock;

@@ -1,6 +1,5 @@
 import { DAY, floorTo, formatTimestamp, type Window } from '../../time.js';
 import type { ServiceContext } from '../context.js';
-import { PRODUCT_NAMES, PRODUCTS } from '../products.js';
 import {
   bucketsOf,
   monthsLater,
@@ -9,7 +8,7 @@ import {
   type UsageQuery,
   usagePeriod,
 } from './usage-period.js';
-import type { DayUsage } from './usage-store.js';
+import { type DayUsage, PRODUCT_NAMES, PRODUCTS } from './usage-store.js';
 
 /** Times are `YYYYMMDDHHMM`, the end is exclusive. */
 export interface UsageItem {

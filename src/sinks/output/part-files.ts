@@ -4,13 +4,12 @@ import { publish } from '../../diagnostics.js';
 import { isNodeError, StorageError } from '../../errors.js';
 import { type Compression, compressBlock } from '../../gzip/compress-block.js';
 import { type FileSystem, statusOf, writeAll } from '../../storage/file-system.js';
-import { syncFolder } from '../../storage/folder.js';
+import { makeFolder, syncFolder } from '../../storage/folder.js';
 import { regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { OpenFiles } from './open-files.js';
 import { checkUnchanged, OtherRuns } from './other-runs.js';
 import type { OutputFile } from './output-file.js';
-import { OutputFolders } from './output-folders.js';
 import type { OutputNames } from './output-names.js';
 
 export interface PartFilesOptions {
@@ -256,5 +255,46 @@ export class PartFiles {
       `Could not go on with ${file}: the folder ${folder} was removed during the run. Leave it there until the run has ended${this.#options.afterFailure()}`,
       { path: file, cause },
     );
+  }
+}
+
+/** The folders of outputs: each is made once, and those with new names are synced at a commit. */
+class OutputFolders {
+  readonly #fs: FileSystem;
+  /** By path. */
+  readonly #made = new Map<string, Promise<void>>();
+  #changed = new Set<string>();
+
+  constructor(fs: FileSystem) {
+    this.#fs = fs;
+  }
+
+  /** Whether the folder is made, or being made. */
+  has(folder: string): boolean {
+    return this.#made.has(folder);
+  }
+
+  /** Makes a folder and those above it. */
+  make(folder: string): Promise<void> {
+    let made = this.#made.get(folder);
+    if (made === undefined) {
+      made = makeFolder(folder, { fs: this.#fs }).then(above => {
+        for (const parent of above) this.changed(parent);
+      });
+      this.#made.set(folder, made);
+    }
+    return made;
+  }
+
+  /** A file in the folder was created or renamed. */
+  changed(folder: string): void {
+    this.#changed.add(folder);
+  }
+
+  /** The folders that changed since the last call. */
+  takeChanged(): ReadonlySet<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
   }
 }
