@@ -145,7 +145,7 @@ export class FileWriter<T> {
             }
             if (outputs.full) await outputs.relieve();
           }
-          rows?.file.release();
+          rows?.release();
         }
         await outputs.begin();
         const isEmpty = rows === undefined && batch.items.length === 0;

@@ -1,4 +1,3 @@
-import type { HoldingThread } from '../../engine/decoded-file.js';
 import type { EncodedBlock, RowEncoding } from '../../engine/encode-rows.js';
 import type { Rows } from '../../engine/rows.js';
 import type { Format } from './format.js';
@@ -86,37 +85,36 @@ export class RowWriter<T> {
    */
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#encoding;
-    const { file } = posts;
-    const { thread } = file;
-    if (thread === undefined && kind !== 'lines') return false;
+    const { isInThread } = posts;
+    if (!isInThread && kind !== 'lines') return false;
     const partitioned = this.#partition(posts, origin);
     if (partitioned === undefined) return false;
     const isScattered =
-      partitioned.files > MANY_FILES && file.bytes < FEW_BYTES * partitioned.files;
-    if (thread === undefined || isScattered) {
+      partitioned.files > MANY_FILES && posts.bytes < FEW_BYTES * partitioned.files;
+    if (!isInThread || isScattered) {
       if (kind !== 'lines') return false;
       await this.#collect(posts, partitioned);
       return true;
     }
     const ranges = rangesOf(posts, partitioned, kind === 'lines');
     if (kind === 'lines' && compression === undefined)
-      this.#writeRanges(thread, posts, ranges).then(() => file.release());
+      this.#writeRanges(posts, ranges).then(() => posts.release());
     else {
-      this.#encode(thread, posts, ranges);
+      this.#encode(posts, ranges);
       if (this.#outputs.full) await this.#outputs.relieve();
     }
     return true;
   }
 
   /** Lets the thread encode the posts of each range as a block. */
-  #encode(thread: HoldingThread, posts: Rows, ranges: readonly Range[]): void {
+  #encode(posts: Rows, ranges: readonly Range[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
-    const blocks = thread
+    const blocks = posts
       .encode(list, ends, this.#encodingNumber)
       .then(async encoded => encoded ?? Promise.reject(await this.#errorOf(posts)));
     // Nothing needs the content any more; a failure ends the run through the outputs.
-    const release = () => posts.file.release();
+    const release = () => posts.release();
     blocks.then(release, release);
     const isSized = this.#encoding.kind === 'lines';
     for (const [index, { file, rows }] of ranges.entries()) {
@@ -131,7 +129,7 @@ export class RowWriter<T> {
 
   /** The error of the first post that cannot be encoded. */
   async #errorOf(posts: Rows): Promise<unknown> {
-    const { origin } = posts.file;
+    const { origin } = posts;
     const { buffers } = this.#outputs;
     const encoder = this.#format.encoder({ isNew: true, buffers });
     for (const item of await posts.items())
@@ -145,9 +143,10 @@ export class RowWriter<T> {
   }
 
   /** Collects the lines on the main thread. */
-  async #collect({ file, rows }: Rows, { combinations, partitions }: Partitioned<T>) {
-    const content = await file.content();
-    const { starts, lengths } = file.fields;
+  async #collect(posts: Rows, { combinations, partitions }: Partitioned<T>) {
+    const content = await posts.content();
+    const { rows, fields } = posts;
+    const { starts, lengths } = fields;
     for (let index = 0; index < rows.length; index++) {
       const start = starts[rows[index]!]!;
       const line = content.subarray(start, start + lengths[rows[index]!]!);
@@ -155,18 +154,18 @@ export class RowWriter<T> {
       output.fileFor(line.byteLength).add(line);
       if (this.#outputs.full) await this.#outputs.relieve();
     }
-    file.release();
+    posts.release();
   }
 
   /** Lets the thread write the lines. Never rejects: a failure ends the run through the outputs. */
-  async #writeRanges(thread: HoldingThread, posts: Rows, ranges: readonly Range[]) {
+  async #writeRanges(posts: Rows, ranges: readonly Range[]) {
     const writes: Promise<void>[] = [];
     for (let at = 0; at < ranges.length; at += this.#filesAtATime) {
       const some = ranges.slice(at, at + this.#filesAtATime);
       const counted = some.map(range => ({ ...range, posts: range.rows.length }));
       const { rows, ends } = listOf(posts, some);
       const write = (fds: readonly number[]) =>
-        thread.write(
+        posts.write(
           rows,
           some.map(({ position }, index) => ({
             fd: fds[index]!,
@@ -182,11 +181,11 @@ export class RowWriter<T> {
 
   /** Partitions posts by file; `undefined` where there are too many combinations of tags and keys. */
   #partition(
-    { file, rows, tags, tagNames }: Rows,
+    { fields, rows, tags, tagNames }: Rows,
     origin: string | undefined,
   ): Partitioned<T> | undefined {
     const template = this.#template;
-    const { keys, keySets, keyNames } = file.fields;
+    const { keys, keySets, keyNames } = fields;
     // Other readers of the posts may want other keys.
     const places = template.fields.map(field => (field === 'tag' ? -1 : keyNames.indexOf(field)));
     if (template.needsTag && tags === undefined && rows.length > 0) throw untagged(origin);
@@ -230,11 +229,11 @@ export class RowWriter<T> {
  * full, and follow each other in the file that the first one is of.
  */
 function rangesOf<T>(
-  { file, rows }: Rows,
+  { fields, rows }: Rows,
   { combinations, partitions }: Partitioned<T>,
   areLines: boolean,
 ): Range[] {
-  const { lengths } = file.fields;
+  const { lengths } = fields;
   const ranges: Range[] = [];
   for (let index = 0; index < rows.length; index++) {
     const partition = partitions[combinations[index]!]!;
