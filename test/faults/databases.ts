@@ -29,7 +29,7 @@ const EXAMPLES = {
 type Database = keyof typeof EXAMPLES;
 
 /** Twice what a run without a fault takes, roughly: some kills come too late. */
-const RUN_MS = 1_500;
+const RUN_MS = 900;
 
 /** Less than what a run needs. */
 const ROOM_KIB = { sqlite: 500, duckdb: 900, 'files and sqlite': 900 } as const;
