@@ -9,6 +9,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { ofPost } from './event.js';
+import { ID, OTHER, original, streams } from './stored-posts.js';
 
 let tombstones: Tombstones;
 
@@ -16,15 +17,6 @@ beforeEach(async () => {
   tombstones = await openTombstones(path.join(await temporaryFolder(), 'tombstones'));
 });
 afterEach(() => tombstones.close());
-
-const PLACE = '{"id":"p","full_name":"Köln ☃"}';
-const original = (id: string, user: string, more = '') =>
-  `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"t","user":{"id":${user},"id_str":"${user}","screen_name":"u${user}","location":"here"},"geo":null,"place":${PLACE}${more}}`;
-const streams = (id: string, user: string, more = '') =>
-  `{"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"post","postedTime":"2018-10-10T20:19:24.000Z","body":"t","actor":{"id":"id:twitter.com:${user}","preferredUsername":"u${user}","displayName":"u"},"location":${PLACE}${more}}`;
-
-const ID = '1050118621198921728';
-const OTHER = '1050118621198921729';
 
 async function left(posts: readonly string[], options: RedactOptions = {}): Promise<string[]> {
   const texts: string[] = [];

@@ -1,22 +1,12 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
 import { account } from '../../src/http/account.js';
 import { SETTINGS } from '../../src/http/settings.js';
 import { search } from '../../src/search/search.js';
 import { unchecked } from '../unchecked.js';
+import { optionErrorOf } from './option-error-of.js';
 
 const CANARY = 'canary-pa55word';
-
-function errorOf(act: () => unknown): OptionError {
-  try {
-    act();
-  } catch (error) {
-    expect(error).toBeInstanceOf(OptionError);
-    return error as OptionError;
-  }
-  throw new Error('It did not throw');
-}
 
 describe('an account', () => {
   it('accepts the URLs of the local service', () => {
@@ -67,7 +57,7 @@ describe('an account', () => {
 
   it('requires a setting only when a call needs it, and then names the option and the variable', () => {
     const empty = account({}, {});
-    expect(errorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
+    expect(optionErrorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
       '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL, or MILLRACE_URL for all addresses',
     );
   });
@@ -127,7 +117,7 @@ describe('Basic credentials', () => {
 });
 
 it('all settings that a call misses are named in one error, with their variables', () => {
-  const { message } = errorOf(() =>
+  const { message } = optionErrorOf(() =>
     search(account({ account: 'acme', email: 'karl@acme.example' }, {}), {
       query: 'snow',
       product: '30day',
@@ -166,19 +156,19 @@ describe('MILLRACE_LIMITS', () => {
   });
 
   it('is refused where it is anything else', () => {
-    const { message } = errorOf(() => account({}, { MILLRACE_LIMITS: 'none' }));
+    const { message } = optionErrorOf(() => account({}, { MILLRACE_LIMITS: 'none' }));
     expect(message).toContain('`MILLRACE_LIMITS` must be strict or relaxed');
   });
 });
 
 it('a misspelt setting is refused with its correct name', () => {
-  expect(errorOf(() => account(unchecked({ baseurl: 'https://x' }), {})).message).toBe(
+  expect(optionErrorOf(() => account(unchecked({ baseurl: 'https://x' }), {})).message).toBe(
     'account: unknown option `baseurl`; did you mean `baseUrl`?',
   );
 });
 
 it('all wrong options are named in one error, settings and groups of options included', () => {
-  const { message } = errorOf(() =>
+  const { message } = optionErrorOf(() =>
     account(
       {
         baseUrl: 'http://search.test',
@@ -208,7 +198,9 @@ it.each([
   [{ limits: { serch: [] } }, 'unknown option `limits.serch`; did you mean `limits.search`?'],
   [{ limits: { search: [{ requests: 1, per: 1 }] } }, '`limits.search` must be a list of rates'],
 ])('an unknown name within a group of options is refused: %j', (options, text) => {
-  expect(errorOf(() => account(unchecked(options), {})).message).toContain(`account: ${text}`);
+  expect(optionErrorOf(() => account(unchecked(options), {})).message).toContain(
+    `account: ${text}`,
+  );
 });
 
 describe('the service that a checkpoint belongs to', () => {

@@ -1,20 +1,10 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
 import { account } from '../../src/http/account.js';
 import { unchecked } from '../unchecked.js';
+import { optionErrorOf } from './option-error-of.js';
 
 const CANARY = 'canary-pa55word';
-
-function errorOf(act: () => unknown): OptionError {
-  try {
-    act();
-  } catch (error) {
-    expect(error).toBeInstanceOf(OptionError);
-    return error as OptionError;
-  }
-  throw new Error('It did not throw');
-}
 
 describe('addresses', () => {
   it.each([
@@ -42,7 +32,7 @@ describe('addresses', () => {
     'https://search.test/?query=1',
     'https://search.test/#hash',
   ])('may not be %j', baseUrl => {
-    const error = errorOf(() => account({ baseUrl }, {}));
+    const error = optionErrorOf(() => account({ baseUrl }, {}));
     expect(error.option).toBe('baseUrl');
     expect(error.message).toContain('`baseUrl`');
   });
@@ -59,7 +49,7 @@ describe('addresses', () => {
       () => account({ baseUrl }, {}),
       () => account({}, { MILLRACE_BASE_URL: baseUrl }),
     ]) {
-      const error = errorOf(act);
+      const error = optionErrorOf(act);
       const shown = inspect(error, { depth: 9, showHidden: true });
       // The stack trace does not contain the password either.
       expect(shown).not.toContain(CANARY);
@@ -88,16 +78,20 @@ describe('addresses', () => {
     'http://evil.test/http://millrace:8080',
     'ftp://millrace:8080',
   ])('may not be http because another origin is allowed: %s', url => {
-    const error = errorOf(() => account({ url, insecureOrigins: ['http://millrace:8080'] }, {}));
+    const error = optionErrorOf(() =>
+      account({ url, insecureOrigins: ['http://millrace:8080'] }, {}),
+    );
     expect(error.option).toBe('url');
     expect(error.message).toContain('must be https');
   });
 
   it('that are http are refused with the option that allows them, but for other schemes', () => {
-    const { message } = errorOf(() => account({ url: 'http://millrace:8080/api' }, {}));
+    const { message } = optionErrorOf(() => account({ url: 'http://millrace:8080/api' }, {}));
     expect(message).toContain("`insecureOrigins: ['http://millrace:8080']`");
     expect(message).toContain('MILLRACE_INSECURE_ORIGINS=http://millrace:8080');
-    expect(errorOf(() => account({ url: 'ftp://millrace' }, {})).message).not.toContain('insecure');
+    expect(optionErrorOf(() => account({ url: 'ftp://millrace' }, {})).message).not.toContain(
+      'insecure',
+    );
   });
 
   it.each([
@@ -113,22 +107,22 @@ describe('addresses', () => {
     [7],
   ])('are allowed by exact origins of http only, not by %j', origin => {
     const options = { insecureOrigins: ['http://ok.test', origin as string] };
-    const error = errorOf(() => account(options, {}));
+    const error = optionErrorOf(() => account(options, {}));
     expect(error.option).toBe('insecureOrigins');
     expect(error.message).toContain('must be exact origins of http');
   });
 
   it('are allowed by a list only', () => {
     const options = { insecureOrigins: unchecked<string[]>('http://millrace:8080') };
-    expect(errorOf(() => account(options, {})).option).toBe('insecureOrigins');
+    expect(optionErrorOf(() => account(options, {})).option).toBe('insecureOrigins');
     const variables = { MILLRACE_INSECURE_ORIGINS: 'http://a.test/x' };
-    const { option, message } = errorOf(() => account({}, variables));
+    const { option, message } = optionErrorOf(() => account({}, variables));
     expect(option).toBe('insecureOrigins');
     expect(message).toContain('`MILLRACE_INSECURE_ORIGINS` must be');
   });
 
   it('are refused with the name of the environment variable', () => {
-    const error = errorOf(() => account({}, { MILLRACE_RULES_URL: 'nowhere' }));
+    const error = optionErrorOf(() => account({}, { MILLRACE_RULES_URL: 'nowhere' }));
     expect(error.message).toContain('MILLRACE_RULES_URL');
     expect(error.option).toBe('rulesUrl');
   });
@@ -151,7 +145,7 @@ describe('other settings', () => {
     [{ retry: { totalMs: -1 } }, 'retry.totalMs'],
     [{ limits: { search: [{ requests: 0, perMs: 1 }] } }, 'limits.search'],
   ])('are refused if they cannot work: %j', (options, option) => {
-    const error = errorOf(() => account(options, {}));
+    const error = optionErrorOf(() => account(options, {}));
     expect(error.option).toBe(option);
     expect(error.message).not.toContain('line');
     expect(error.message).not.toContain('Evil');
@@ -159,8 +153,8 @@ describe('other settings', () => {
 
   it('are refused if they have the wrong type', () => {
     const wrong = unchecked<{ password: string }>({ password: 12345, limits: { nothing: [] } });
-    expect(errorOf(() => account(wrong, {})).message).not.toContain('12345');
-    expect(errorOf(() => account({}, { MILLRACE_SEARCHES_PER_MINUTE: 'many' })).option).toBe(
+    expect(optionErrorOf(() => account(wrong, {})).message).not.toContain('12345');
+    expect(optionErrorOf(() => account({}, { MILLRACE_SEARCHES_PER_MINUTE: 'many' })).option).toBe(
       'searchesPerMinute',
     );
   });
@@ -197,7 +191,7 @@ describe('MILLRACE_URL', () => {
   });
 
   it('is named once if it is invalid', () => {
-    const { message } = errorOf(() => account({}, { MILLRACE_URL: 'localhost:8787' }));
+    const { message } = optionErrorOf(() => account({}, { MILLRACE_URL: 'localhost:8787' }));
     expect(message).toMatch(/^account: `MILLRACE_URL` has no scheme[^`]*$/);
   });
 });
@@ -205,8 +199,10 @@ describe('MILLRACE_URL', () => {
 it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:80/x'])(
   'an address without a scheme is refused with that reason: %s',
   baseUrl => {
-    expect(errorOf(() => account({ baseUrl }, {})).message).toMatch(/`baseUrl` has no scheme/);
-    expect(errorOf(() => account({}, { MILLRACE_BASE_URL: baseUrl })).message).toMatch(
+    expect(optionErrorOf(() => account({ baseUrl }, {})).message).toMatch(
+      /`baseUrl` has no scheme/,
+    );
+    expect(optionErrorOf(() => account({}, { MILLRACE_BASE_URL: baseUrl })).message).toMatch(
       /`MILLRACE_BASE_URL` has no scheme/,
     );
   },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataError, HttpError, JobError, OptionError } from '../../src/errors.js';
-import { type AccountOptions, account } from '../../src/http/account.js';
+import type { AccountOptions } from '../../src/http/account.js';
 import {
   acceptJob,
   createJob,
@@ -11,44 +11,18 @@ import {
   listJobs,
   rejectJob,
 } from '../../src/jobs/job-calls.js';
-import type { JobRequest } from '../../src/jobs/job-request.js';
 import { DAY } from '../../src/time.js';
 import { cut, json, type Reply, reset, ScriptedServer, status } from '../http/scripted-server.js';
-import { impatient } from '../http/virtual-time.js';
-import { LOGIN } from '../login.js';
+import { jobAccount, REQUEST } from './job-account.js';
 
 const PATH = '/api/historical/rulestream/accounts/acme%20corp/publishers/twitter';
-const REQUEST: JobRequest = {
-  title: 'snow',
-  fromDate: '201401010000',
-  toDate: new Date(Date.UTC(2014, 0, 2)),
-  dataFormat: 'original',
-  rules: [
-    { value: 'snow lang:en', tag: 'a' },
-    { value: 'rain', tag: null },
-    { value: '"ice é🎉"' },
-  ],
-};
-
 let server: ScriptedServer;
 beforeEach(async () => {
   server = await new ScriptedServer().start();
 });
 afterEach(() => server.stop());
 
-const acme = (options: AccountOptions = {}) =>
-  account(
-    {
-      historicalUrl: `${server.url}/api/`,
-      account: 'acme corp',
-      publisher: 'twitter',
-      ...LOGIN,
-      timing: impatient(),
-      limits: { jobReads: [], jobCreation: [] },
-      ...options,
-    },
-    {},
-  );
+const acme = (options?: AccountOptions) => jobAccount(server, options);
 
 /** A job as the service sends it. */
 const JOB = {

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataError, JobError } from '../../src/errors.js';
-import { type AccountOptions, account } from '../../src/http/account.js';
+import type { AccountOptions } from '../../src/http/account.js';
 import { readJobFiles, readSuspectMinutes } from '../../src/jobs/job-file-list.js';
 import { json, ScriptedServer, status } from '../http/scripted-server.js';
-import { impatient } from '../http/virtual-time.js';
-import { LOGIN } from '../login.js';
+import { jobAccount } from './job-account.js';
 import { type JobServer, jobServer, servedFiles, UUID } from './job-server.js';
 
 let server: ScriptedServer;
@@ -13,19 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-const acme = (options: AccountOptions = {}) =>
-  account(
-    {
-      historicalUrl: `${server.url}/api/`,
-      account: 'acme corp',
-      publisher: 'twitter',
-      ...LOGIN,
-      timing: impatient(),
-      limits: { jobReads: [], jobCreation: [] },
-      ...options,
-    },
-    {},
-  );
+const acme = (options?: AccountOptions) => jobAccount(server, options);
 
 describe('the suspect minutes of a job', () => {
   it.each([

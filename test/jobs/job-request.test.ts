@@ -9,6 +9,7 @@ import {
   titleWithRules,
 } from '../../src/jobs/job-request.js';
 import { DAY, floorTo, formatTimestamp, MINUTE } from '../../src/time.js';
+import { REQUEST } from './job-account.js';
 
 describe('job days', () => {
   it.each([
@@ -43,18 +44,6 @@ describe('job days', () => {
     expect(() => countJobDays(fromDate, toDate)).toThrow(OptionError);
   });
 });
-
-const REQUEST: JobRequest = {
-  title: 'snow',
-  fromDate: '201401010000',
-  toDate: new Date(Date.UTC(2014, 0, 2)),
-  dataFormat: 'original',
-  rules: [
-    { value: 'snow lang:en', tag: 'a' },
-    { value: 'rain', tag: null },
-    { value: '"ice é🎉"' },
-  ],
-};
 
 const check = (changes: Partial<Record<string, unknown>> = {}) =>
   checkJobRequest('jobs.create', { ...REQUEST, ...changes } as JobRequest);

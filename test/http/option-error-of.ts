@@ -1,0 +1,13 @@
+import { expect } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+
+/** The error of a call that refuses an option. */
+export function optionErrorOf(act: () => unknown): OptionError {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toBeInstanceOf(OptionError);
+    return error as OptionError;
+  }
+  throw new Error('It did not throw');
+}
