@@ -14,8 +14,8 @@ import {
 import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
-import { compressionOf } from '../gzip/compression.js';
-import { hasZstd, lacksZstd } from '../gzip/zstd-decoder.js';
+import { compressionOf, nodeZstd } from '../gzip/compression.js';
+import { lacksZstd } from '../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { syncFolder } from '../storage/folder.js';
 import { firstBytes } from '../storage/regular-file.js';
@@ -93,7 +93,7 @@ export async function applyCompliance(
     const file = path.join(archiveFolder, name);
     if (!(await reading(file, isCheckpointFile(file)))) names.push(name);
   }
-  if (!hasZstd)
+  if (nodeZstd === undefined)
     for (const name of names) {
       signal?.throwIfAborted();
       await refuseZstd(path.join(archiveFolder, name));

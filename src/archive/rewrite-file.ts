@@ -17,8 +17,8 @@ import type { Tombstones } from '../compliance/tombstones.js';
 import { MillraceError, StorageError } from '../errors.js';
 import { type Batches, batchesOf, type Cursor, OwnFlow } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
-import { zstdStream } from '../gzip/compress-block.js';
-import { compressionOf } from '../gzip/compression.js';
+import { WITH_CHECKSUM } from '../gzip/compress-block.js';
+import { compressionOf, nodeZstd } from '../gzip/compression.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
@@ -220,6 +220,8 @@ async function compressorOf(file: string): Promise<(() => Transform) | undefined
   const compression = compressionOf(await firstBytes(file, MAGIC_BYTES));
   if (compression === 'gzip') return createGzip;
   if (compression === 'plain') return undefined;
-  if (zstdStream === undefined) throw new Error('This Node has no zstd');
-  return zstdStream;
+  return () => {
+    if (nodeZstd === undefined) throw new Error('This Node has no zstd');
+    return nodeZstd.createZstdCompress({ ...WITH_CHECKSUM });
+  };
 }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 // A named import would make the bundler rename Millrace's own `gunzip`.
 import zlib, { type Zlib } from 'node:zlib';
-import { compressionOf } from './compression.js';
+import { compressionOf, nodeZstd } from './compression.js';
 import { MAGIC_BYTES, ZstdFrames } from './zstd-frames.js';
 
 /** Maximum size, as it is stored and inflated, of a file that is inflated in one call. */
@@ -26,19 +26,7 @@ interface Inflated {
   readonly engine: Zlib;
 }
 
-interface ZstdOptions {
-  readonly chunkSize: number;
-  readonly maxOutputLength: number;
-}
-
-/** Node has zstd from 22.15; the types of Node 20 lack it. */
-const { zstdDecompress, zstdDecompressSync } = zlib as unknown as {
-  readonly zstdDecompress?: Parameters<typeof promisify>[0];
-  readonly zstdDecompressSync?: (frame: Buffer, options: ZstdOptions) => Buffer;
-};
-const zstdInPool =
-  zstdDecompress &&
-  (promisify(zstdDecompress) as (frame: Buffer, options: ZstdOptions) => Promise<Buffer>);
+const zstdInPool = nodeZstd && promisify(nodeZstd.zstdDecompress);
 
 // The types of node:zlib lack the option `info`.
 const inPool = promisify(zlib.gunzip) as unknown as (
@@ -106,75 +94,65 @@ function roundedUp(bytes: number): number {
  */
 export async function inflateWhole(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
   if (compressionOf(file) !== 'zstd') return inflateGzip(file, maxBytes);
-  const frames = zstdInPool && framesOf(file);
-  if (zstdInPool === undefined || frames === undefined) return undefined;
-  const contents = new Contents(maxBytes);
+  if (zstdInPool === undefined) return undefined;
+  const contents: Buffer[] = [];
   try {
-    for (const frame of frames) contents.add(await zstdInPool(frame, contents.optionsFor(frame)));
+    for (const frame of framesOf(file))
+      contents.push(await zstdInPool(frame, optionsFor(frame, contents, maxBytes)));
   } catch {
     return undefined;
   }
-  return contents.joined();
+  return joined(contents);
 }
 
 /** The same on this thread. */
 export function inflateWholeSync(file: Buffer, maxBytes: number): Buffer | undefined {
   if (compressionOf(file) !== 'zstd') return inflateGzipSync(file, maxBytes);
-  const frames = zstdDecompressSync && framesOf(file);
-  if (zstdDecompressSync === undefined || frames === undefined) return undefined;
-  const contents = new Contents(maxBytes);
+  if (nodeZstd === undefined) return undefined;
+  const contents: Buffer[] = [];
   try {
-    for (const frame of frames) contents.add(zstdDecompressSync(frame, contents.optionsFor(frame)));
+    for (const frame of framesOf(file))
+      contents.push(nodeZstd.zstdDecompressSync(frame, optionsFor(frame, contents, maxBytes)));
   } catch {
     return undefined;
   }
-  return contents.joined();
+  return joined(contents);
 }
 
-/** The frames of a file, each of which is decoded by itself: the decoder of Node stops after the first. */
-function framesOf(file: Buffer): readonly Buffer[] | undefined {
-  if (file.length > LARGEST_FILE) return undefined;
+/**
+ * The frames of a file, each of which is decoded by itself: the decoder of Node stops after the first.
+ *
+ * @throws Error where the file is too large or not whole frames.
+ */
+function framesOf(file: Buffer): readonly Buffer[] {
+  if (file.length > LARGEST_FILE) throw new RangeError('The file is too large');
   const frames = new ZstdFrames();
   const found: Buffer[] = [];
-  try {
-    for (const { bytes, ends } of frames.push(file)) {
-      if (!ends) continue;
-      const end = bytes.byteOffset - file.byteOffset + bytes.length;
-      found.push(file.subarray(end - bytes.length - MAGIC_BYTES, end));
-    }
-  } catch {
-    return undefined;
+  for (const { bytes, ends } of frames.push(file)) {
+    if (!ends) continue;
+    const end = bytes.byteOffset - file.byteOffset + bytes.length;
+    found.push(file.subarray(end - bytes.length - MAGIC_BYTES, end));
   }
-  return frames.isComplete ? found : undefined;
+  if (!frames.isComplete) throw new Error('The file is cut short');
+  return found;
 }
 
-/** What the frames of a file hold. */
-class Contents {
-  readonly #contents: Buffer[] = [];
-  readonly #maxBytes: number;
-  #bytes = 0;
+/** @param before The contents of the frames before this one. */
+function optionsFor({ length }: Buffer, before: readonly Buffer[], maxBytes: number) {
+  return {
+    chunkSize: Math.min(Math.max(SMALLEST_CHUNK, ZSTD_GROWTH * length), LARGEST_ZSTD_CHUNK),
+    maxOutputLength: Math.min(maxBytes, LARGEST_CONTENT) - bytesOf(before),
+  };
+}
 
-  constructor(maxBytes: number) {
-    this.#maxBytes = Math.min(maxBytes, LARGEST_CONTENT);
-  }
+/** In memory of its own, not that of Node's pool: it may be transferred. */
+function joined(contents: readonly Buffer[]): Buffer {
+  const all = Buffer.allocUnsafeSlow(bytesOf(contents));
+  let at = 0;
+  for (const content of contents) at += content.copy(all, at);
+  return all;
+}
 
-  optionsFor({ length }: Buffer): ZstdOptions {
-    return {
-      chunkSize: Math.min(Math.max(SMALLEST_CHUNK, ZSTD_GROWTH * length), LARGEST_ZSTD_CHUNK),
-      maxOutputLength: this.#maxBytes - this.#bytes,
-    };
-  }
-
-  add(content: Buffer): void {
-    this.#contents.push(content);
-    this.#bytes += content.length;
-  }
-
-  /** In memory of its own, not that of Node's pool: it may be transferred. */
-  joined(): Buffer {
-    const joined = Buffer.allocUnsafeSlow(this.#bytes);
-    let at = 0;
-    for (const content of this.#contents) at += content.copy(joined, at);
-    return joined;
-  }
+function bytesOf(contents: readonly Buffer[]): number {
+  return contents.reduce((sum, { length }) => sum + length, 0);
 }

@@ -1,21 +1,10 @@
 import type { Transform } from 'node:stream';
-import * as zlib from 'node:zlib';
 import { DataError } from '../errors.js';
 import { WakeUp } from '../wait.js';
+import { nodeZstd } from './compression.js';
 import { ZstdFrames } from './zstd-frames.js';
 
 const CHUNK = 256 * 1024;
-
-/** Node has zstd from 22.15; the types of Node 20 lack it. */
-const { createZstdDecompress } = zlib as unknown as {
-  readonly createZstdDecompress?: (options: {
-    readonly chunkSize: number;
-    readonly readableHighWaterMark: number;
-  }) => Transform;
-};
-
-/** Whether this Node can read zstd. */
-export const hasZstd = createZstdDecompress !== undefined;
 
 /** The first part of the message about a zstd file, where Node has no zstd. */
 const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
@@ -46,7 +35,8 @@ export class ZstdDecoder {
   }: { readonly origin: string | undefined; readonly maxBytes: number }) {
     this.#origin = origin;
     this.#maxBytes = maxBytes;
-    if (!hasZstd) throw this.#fail(`${LACKS_ZSTD}, or decompress the file first: \`zstd -d\``);
+    if (nodeZstd === undefined)
+      throw this.#fail(`${LACKS_ZSTD}, or decompress the file first: \`zstd -d\``);
   }
 
   async *push(input: Buffer): AsyncGenerator<Buffer, void, undefined> {
@@ -90,8 +80,8 @@ class ZstdFrame {
   readonly #wakeUp = new WakeUp();
 
   constructor() {
-    if (createZstdDecompress === undefined) throw new Error('This Node has no zstd');
-    this.#decoder = createZstdDecompress({ chunkSize: CHUNK, readableHighWaterMark: 1 });
+    if (nodeZstd === undefined) throw new Error('This Node has no zstd');
+    this.#decoder = nodeZstd.createZstdDecompress({ chunkSize: CHUNK, readableHighWaterMark: 1 });
     this.#decoder.on('readable', () => this.#wakeUp.wake());
     this.#decoder.on('end', () => this.#wakeUp.wake());
     this.#decoder.on('error', error => {

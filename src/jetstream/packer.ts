@@ -10,7 +10,8 @@ import {
   whole,
 } from '../check.js';
 import { DataError } from '../errors.js';
-import { type Compression, compressBlock, writesZstd } from '../gzip/compress-block.js';
+import { type Compression, compressBlock } from '../gzip/compress-block.js';
+import { nodeZstd } from '../gzip/compression.js';
 import { lineOf } from '../sinks/line.js';
 import { HEADERS, type Headers } from './headers.js';
 
@@ -77,7 +78,7 @@ export function checkBatch(call: string, batch: JetStreamBatchOptions | undefine
     batch,
     'batch',
   );
-  if (pack.compression === 'zstd' && !writesZstd)
+  if (pack.compression === 'zstd' && nodeZstd === undefined)
     throw optionError(
       call,
       'batch.compression',

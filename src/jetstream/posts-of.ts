@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
+import { nodeZstd } from '../gzip/compression.js';
 import { excerpt } from '../json/excerpt.js';
 import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { ValueEnd } from '../json/value-end.js';
@@ -15,9 +16,7 @@ type Inflate = (
 const inflateGzip: Inflate = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(
   zlib.gunzip,
 );
-/** The types of Node 20 lack it: Node has zstd from version 22.15 on. */
-const { zstdDecompress } = zlib as unknown as { readonly zstdDecompress?: typeof zlib.gunzip };
-const inflateZstd: Inflate | undefined = zstdDecompress && promisify(zstdDecompress);
+const inflateZstd: Inflate | undefined = nodeZstd && promisify(nodeZstd.zstdDecompress);
 
 const INFLATE = new Map([
   ['gzip', inflateGzip],

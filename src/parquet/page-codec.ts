@@ -1,13 +1,12 @@
 import zlib from 'node:zlib';
+import { nodeZstd } from '../gzip/compression.js';
 import type { ValueEncoder } from './value-encoder.js';
 
 /** How the pages of a Parquet file are compressed. */
 export type ParquetCompression = 'snappy' | 'gzip' | 'zstd' | 'none';
 
-type Compress = (page: Uint8Array) => Uint8Array;
-
-/** Only in Node 22.15 and later. */
-const { zstdCompressSync } = zlib as { readonly zstdCompressSync?: Compress };
+const zstd = nodeZstd;
+const compressZstd = zstd && ((page: Uint8Array) => zstd.zstdCompressSync(page));
 
 interface PageCodec {
   /** Of the format's `CompressionCodec`. */
@@ -20,7 +19,7 @@ export const PAGE_CODECS: Readonly<Record<ParquetCompression, PageCodec>> = {
   none: { number: 0, compress: undefined },
   snappy: { number: 1, compress: (page, encoder) => encoder.snappy(page) },
   gzip: { number: 2, compress: page => zlib.gzipSync(page) },
-  zstd: { number: 6, compress: zstdCompressSync && (page => zstdCompressSync(page)) },
+  zstd: { number: 6, compress: compressZstd },
 };
 
 /** Whether this version of Node can compress so. */

@@ -11,7 +11,7 @@ import {
   whole,
 } from '../../check.js';
 import type { FlowStep } from '../../flow/flow.js';
-import { writesZstd } from '../../gzip/compress-block.js';
+import { nodeZstd } from '../../gzip/compression.js';
 import { checkpointPaths } from './checkpoint-store.js';
 import { checkDamaged } from './damaged-log.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
@@ -156,7 +156,7 @@ export function planOf<T>(
     typeof target === 'string' &&
     'gzip' in options &&
     /\.zst$/i.test(target);
-  if (isZstd && !writesZstd)
+  if (isZstd && nodeZstd === undefined)
     throw optionError(
       call,
       'path',

@@ -15,8 +15,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { MillraceError, StorageError } from '../../../errors.js';
-import { type Compression, compressionOf } from '../../../gzip/compression.js';
-import { hasZstd, lacksZstd } from '../../../gzip/zstd-decoder.js';
+import { compressionOf, type FileCompression, nodeZstd } from '../../../gzip/compression.js';
+import { lacksZstd } from '../../../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../../../gzip/zstd-frames.js';
 import { syncFolder } from '../../../storage/folder.js';
 import { firstBytes } from '../../../storage/regular-file.js';
@@ -76,7 +76,7 @@ export async function openFolderIndex(folder: string): Promise<FolderIndex> {
       `The archive folder ${folder} holds no files of posts (*.json, *.jsonl or *.ndjson, also with .gz or .zst)`,
       { path: folder },
     );
-  if (!hasZstd) await refuseZstd(folder, files);
+  if (nodeZstd === undefined) await refuseZstd(folder, files);
   const indexes = await findIndexFolder(folder);
   const path = join(indexes, indexName(files));
   const index = (await readIndex(path)) ?? (await makeIndex(folder, files, path));
@@ -214,7 +214,7 @@ async function formOf(path: string, textBytes: number): Promise<IndexedFile['for
   return compression !== 'plain' && textBytes > MAX_INFLATED ? 'packed' : compression;
 }
 
-async function readCompression(path: string): Promise<Compression> {
+async function readCompression(path: string): Promise<FileCompression> {
   return compressionOf(await firstBytes(path, MAGIC_BYTES));
 }
 
