@@ -7,7 +7,7 @@ import { BEYOND_ASCII, ESCAPES, POSITION } from '../json/member-spans.js';
 export class LeftToParser extends Error {}
 
 /**
- * The value of a member that is no list or object, as `parsePost` has it; `undefined` where there is none.
+ * The value of a member, except lists and objects, as `parsePost` has it; `undefined` where there is none.
  *
  * @param start As `MemberSpans.positions` have it, as well as the end.
  * @throws LeftToParser for other values.

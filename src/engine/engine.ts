@@ -103,7 +103,7 @@ export class Engine implements PostEngine {
       options: this.#options,
       steps: this.#steps,
       readers: this.#readers,
-      start: setup => {
+      threads: setup => {
         this.#threads ??= new Threads({ ...setup, encodings: this.#encodings });
         return this.#threads;
       },

@@ -39,15 +39,21 @@ interface Wanted {
   readonly options: EngineOptions;
   readonly steps: Steps;
   readonly readers: readonly PlanReader[];
-  /** Makes the threads, or gives those that there are. */
-  start(setup: Omit<ThreadsSetup, 'encodings'>): Threads;
+  /** The threads of the engine, made where there are none yet. */
+  threads(setup: Omit<ThreadsSetup, 'encodings'>): Threads;
 }
 
 /**
  * What decodes the files of a run: threads from the moment on when enough input is expected, the main thread before
  * that, or where `workers` is 0, all readers want posts on the main thread, or the script of the threads is missing.
  */
-export function decoderOf({ decoding, options, steps, readers, start }: Wanted): Decoder {
+export function decoderOf({
+  decoding,
+  options,
+  steps,
+  readers,
+  threads: threadsOf,
+}: Wanted): Decoder {
   const fields = unitedFields([...steps, ...readers]);
   const { script = scriptOfThreads() } = options;
   const isHere = readers.length > 0 && readers.every(reader => reader.isHere === true);
@@ -68,7 +74,7 @@ export function decoderOf({ decoding, options, steps, readers, start }: Wanted):
     expect: ({ count, bytes }) => {
       expectedBytes += bytes;
       if (script === undefined || size === 0 || expectedBytes < minBytes || count === 0) return;
-      const threads = start({ script, size, decoding, fields });
+      const threads = threadsOf({ script, size, decoding, fields });
       threads.start(count);
       decoder = inThreads(threads);
     },

@@ -36,7 +36,7 @@ import { Feed } from './branches/feed.js';
 import { type BranchRun, CommittedBranch } from './committed/committed-branch.js';
 import type { Committed } from './committed.js';
 import type { CheckpointOwner } from './output/checkpoint-text.js';
-import type { Together } from './output/completed-run.js';
+import type { RunResult } from './output/completed-run.js';
 import type { FileWriter } from './output/file-writer.js';
 import {
   type OpenStore,
@@ -258,7 +258,7 @@ class Tee {
   }
 
   /** Takes what the branches have written, in this run and before. */
-  async end({ written, damaged, completeSince }: Together): Promise<void> {
+  async end({ written, damaged, completeSince }: RunResult): Promise<void> {
     if (!this.#started) await this.#readNothing();
     for (const { number, plan } of this.#files) this.results[plan.position - 1] = written[number];
     if (this.#rows === undefined || this.#target === undefined) return;

@@ -39,8 +39,8 @@ export class IndexReader {
   readonly #compiled = new Map<number, PostTest>();
   #candidates = new Int32Array(1 << 10);
   #blocks: Int32Array = new Int32Array(0);
-  /** So that V8 does not leave out what only fetches memory. */
-  fetched = 0;
+  /** Keeps V8 from removing the loops that prefetch memory. */
+  prefetched = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
     this.#dialect = dialect;
@@ -77,7 +77,7 @@ export class IndexReader {
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
     const { present, count, bits } = this.scan;
-    let fetched = 0;
+    let prefetched = 0;
     let pairs = 0;
     for (let i = 0; i < count; i++) {
       const term = present[i] as number;
@@ -86,7 +86,7 @@ export class IndexReader {
     if (pairs / 2 > this.#candidates.length) this.#candidates = new Int32Array(pairs);
     for (let i = 0; i < count; i++) {
       const term = present[i] as number;
-      if (2 * term < lists.length) fetched |= postings[lists[2 * term] as number] as number;
+      if (2 * term < lists.length) prefetched |= postings[lists[2 * term] as number] as number;
     }
     const list = this.#candidates;
     let candidates = 0;
@@ -101,8 +101,8 @@ export class IndexReader {
         candidates += hasBit(bits, postings[at + 1] as number);
       }
     }
-    for (let i = 0; i < candidates; i++) fetched |= blocks[list[i] as number] as number;
-    this.fetched = fetched;
+    for (let i = 0; i < candidates; i++) prefetched |= blocks[list[i] as number] as number;
+    this.prefetched = prefetched;
     return candidates;
   }
 

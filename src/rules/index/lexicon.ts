@@ -25,7 +25,7 @@ export class Lexicon {
    */
   #slots: Int32Array = new Int32Array(2 << 10);
   #mask = (1 << 10) - 1;
-  /** For each number, the place of its record; -1 where there is no term. */
+  /** For each number, the place of its record; -1 without a term. */
   #places: Int32Array = new Int32Array(1 << 10);
   /**
    * What is compared with a term of a post is adjacent in memory, as a look-up mostly waits for memory: a header, and the
@@ -40,8 +40,8 @@ export class Lexicon {
   readonly #kinds = new Map<string, Kind>();
   readonly #watched = new Map<string, Watched>();
   #size = 0;
-  /** So that V8 does not leave out what only fetches memory. */
-  fetched = 0;
+  /** Keeps V8 from removing the loop that prefetches records. */
+  prefetched = 0;
   /** The units of a text that is looked up. */
   #text = new Uint16Array(64);
   /** Looks up terms with their prefix. */
@@ -199,13 +199,13 @@ export class Lexicon {
     for (let i = 0; i < count; i++)
       any |= slots[2 * this.#slotOf(hashes[i] as number) + 1] as number;
     if (any === 0) return false;
-    let fetched = 0;
+    let prefetched = 0;
     for (let i = 0; i < count; i++) {
       const at = 2 * this.#slotOf(hashes[i] as number);
       // The place of a record + 1 is its length, which is compared first.
-      if (slots[at] === hashes[i]) fetched |= records[slots[at + 1] as number] as number;
+      if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1] as number] as number;
     }
-    this.fetched = fetched;
+    this.prefetched = prefetched;
     return true;
   }
 

@@ -35,7 +35,7 @@ export class CommittedLog {
   /**
    * Restores what the saved text counts, and finishes the files of a run that is complete.
    *
-   * @returns Nothing where there are no files, and none is wanted.
+   * @returns Nothing without files, where none is wanted.
    */
   static async open(
     fs: FileSystem,

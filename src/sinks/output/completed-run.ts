@@ -8,20 +8,23 @@ import { DAMAGED } from './output-file.js';
 import { checkOutputs } from './restore-files.js';
 import type { Written } from './written.js';
 
-/** The sinks of a run, and what says how it ends. */
+/** One of the sinks of a run. */
+export interface SinkOfRun {
+  readonly plan: Pick<FileSinkPlan<never>, 'handOn'>;
+  /** Its number in the checkpoint; absent for a sink by itself. */
+  readonly branch?: number | undefined;
+}
+
+/** What the result of a run depends on. */
 export interface RunOfSinks {
-  readonly sinks: readonly {
-    readonly plan: Pick<FileSinkPlan<never>, 'handOn'>;
-    /** Its number in the checkpoint; absent for a sink by itself. */
-    readonly branch?: number | undefined;
-  }[];
+  readonly sinks: readonly SinkOfRun[];
   /** The file of the records that cannot be used. */
   readonly damaged: string | undefined;
   readonly progress: Progress | undefined;
 }
 
 /** What a run has written. */
-export interface Together {
+export interface RunResult {
   /** What each sink has. */
   readonly written: readonly Written[];
   /** Where there is, or was, a file of damaged records: how many it has. */
@@ -45,7 +48,7 @@ export async function completedRun(
   { shownName }: CheckpointStore,
   options: RunOfSinks,
   before: Checkpoint,
-): Promise<Together> {
+): Promise<RunResult> {
   await checkOutputs(fs, shownName, before);
   const { completed, files } = before;
   options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
@@ -60,9 +63,9 @@ export async function completedRun(
 /** Adds to each result what this run has written. */
 export function withAdded(
   { sinks, progress }: RunOfSinks,
-  together: Together,
+  together: RunResult,
   { store, before }: { readonly store: CheckpointStore; readonly before: readonly CommittedFile[] },
-): Together {
+): RunResult {
   const written = together.written.map((result, index) => {
     const own = before.filter(file => file.branch === sinks[index]?.branch);
     return { ...result, added: result.posts - own.reduce((sum, { posts }) => sum + posts, 0) };
@@ -75,7 +78,7 @@ export function withAdded(
 export function writtenOf(
   { sinks, damaged }: RunOfSinks,
   committed: readonly CommittedFile[],
-): Together {
+): RunResult {
   const kept = committed.filter(({ branch }) => branch === DAMAGED);
   const records = kept.reduce((sum, { posts }) => sum + posts, 0);
   const count = damaged !== undefined || kept.length > 0 ? records : undefined;

@@ -15,7 +15,8 @@ import {
   completedRun,
   hasToHandOn,
   type RunOfSinks,
-  type Together,
+  type RunResult,
+  type SinkOfRun,
   withAdded,
   writtenOf,
 } from './completed-run.js';
@@ -27,12 +28,10 @@ import { adoptFinished, restore } from './restore-files.js';
 
 /** File sinks that run together and commit together. */
 export interface TogetherOptions<T> extends RunOfSinks {
-  readonly sinks: readonly {
+  readonly sinks: readonly (SinkOfRun & {
     readonly plan: FileSinkPlan<T>;
-    /** Its number in the checkpoint; absent for a sink by itself. */
-    readonly branch?: number | undefined;
     readonly progress: Progress | undefined;
-  }[];
+  })[];
   /** A file, or what opens another store. */
   readonly checkpoint: string | OpenStore | undefined;
   readonly owner: CheckpointOwner;
@@ -70,7 +69,7 @@ export interface Session<T> {
 export async function writeTogether<T>(
   fs: FileSystem,
   options: TogetherOptions<T>,
-): Promise<Together> {
+): Promise<RunResult> {
   // Resolved once: the working folder may change or be deleted during the run.
   const folder = workingFolder();
   const here = fileSystemIn(folder, fs);
