@@ -93,7 +93,7 @@ const ARROWS: Record<string, readonly string[]> = {
   // Rows as the bytes of Parquet files.
   parquet: [
     ...['tables/cells', 'tables/column', 'tables/convert-value'],
-    ...['gzip/compression', 'gzip/release-memory', 'json/member-spans'],
+    ...['errors', 'gzip/compression', 'gzip/release-memory', 'json/member-spans'],
   ],
   sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
   sources: ['flow', 'engine', ...FOUNDATIONS],

@@ -35,7 +35,7 @@ let shared: ValueEncoder | undefined;
 /**
  * Encodes the columns of the same part of successive blocks.
  *
- * @throws RangeError where WebAssembly gets no memory.
+ * @throws DataError where there is not enough memory.
  */
 export function encodeChunks(
   types: readonly ColumnType[],

@@ -1,3 +1,4 @@
+import { DataError } from '../errors.js';
 import type { ColumnType, ScalarType } from '../tables/column.js';
 import { ENCODE_VALUES } from './encode-values-wasm.js';
 import { type BlockColumn, scalarOf, WIDTHS } from './row-block.js';
@@ -120,7 +121,6 @@ export class ValueEncoder {
   #free = FREE;
   #compressed = FREE;
 
-  /** @throws RangeError where the module gets no memory. */
   constructor() {
     const module = new WebAssembly.Module(Buffer.from(ENCODE_VALUES, 'base64'));
     this.#exports = new WebAssembly.Instance(module).exports as Exports;
@@ -246,12 +246,24 @@ export class ValueEncoder {
     this.#exports.openBlock(FREE);
   }
 
-  /** Makes the memory reach to a position. What is not written to takes no memory of the machine. */
+  /**
+   * Makes the memory reach to a position. What is not written to takes no memory of the machine.
+   *
+   * @throws DataError where there is not as much.
+   */
   #reserve(end: number): void {
     const { memory } = this.#exports;
     const missing = end + MARGIN - memory.buffer.byteLength;
     if (missing <= 0) return;
-    memory.grow(Math.ceil(missing / MEMORY_PAGE));
+    try {
+      memory.grow(Math.ceil(missing / MEMORY_PAGE));
+    } catch (cause) {
+      const mebibytes = Math.ceil((end + MARGIN) / 2 ** 20);
+      throw new DataError(
+        `Encoding a column of a row group needs ${mebibytes} MiB of memory, which this process does not get. Choose a smaller \`rowGroup\``,
+        { cause },
+      );
+    }
     this.#bytes = Buffer.from(memory.buffer);
   }
 }
