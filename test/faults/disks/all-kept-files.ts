@@ -1,6 +1,6 @@
 import { keptConnects, keptDownload, keptRewrites, keptTokens } from './kept-by-clients.js';
 import { keptGrants, keptIndex, keptJobs, keptNonces, keptRules } from './kept-by-service.js';
-import { keptByThreads, keptOutputs, SINKS } from './kept-by-sinks.js';
+import { keptByThreads, keptOutputs, SINKS, THREADED } from './kept-by-sinks.js';
 import type { KeptFiles } from './kept-files.js';
 import type { DiskFault } from './sweep-disk.js';
 
@@ -9,7 +9,10 @@ export type OpenKeptFiles = (library: URL) => Promise<KeptFiles & { close?(): Pr
 /** Everything that is kept on disk, except LMDB's files: see `KEPT_BY_LMDB`. */
 export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKeptFiles>([
   ...SINKS.map((name): [string, OpenKeptFiles] => [name, library => keptOutputs(library, name)]),
-  ['files-by-threads', keptByThreads],
+  ...THREADED.map((name): [string, OpenKeptFiles] => [
+    name,
+    library => keptByThreads(library, name),
+  ]),
   ['tokens', keptTokens],
   ['connects', keptConnects],
   ['download', keptDownload],
@@ -22,7 +25,7 @@ export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKept
 ]);
 
 /** What is read by someone else than the library. */
-const NOT_READ: readonly string[] = [...SINKS, 'files-by-threads', 'rewrites'];
+const NOT_READ: readonly string[] = [...SINKS, ...THREADED, 'rewrites'];
 
 export function faultsOf(name: string): readonly DiskFault[] {
   const faults: readonly DiskFault[] = ['kill', 'power', 'ENOSPC', 'EIO'];

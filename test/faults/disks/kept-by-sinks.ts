@@ -25,6 +25,7 @@ const CHECKPOINT_NAME = /^deep\/state\/run\.json$/;
 const COMMITS = { checkpoint: CHECKPOINT, commitIntervalMs: 0 };
 
 type Library = typeof import('millrace');
+type Activity = import('millrace').Activity;
 type Sink = import('millrace').Sink<Item, unknown>;
 
 /** The outputs of a sink and its checkpoint. */
@@ -112,25 +113,33 @@ export async function keptOutputs(library: URL, name: string): Promise<KeptFiles
     name,
     files: commits ? [...files, CHECKPOINT_NAME] : files,
     start: () => ({ steps: [() => millrace.pipeline(places(), sink(millrace))] }),
-    /** What has its final name; a reader skips the rest. */
-    async read() {
-      const found: Record<string, string[]> = {};
-      for (const [stored, bytes] of storedFiles())
-        if (files.some(pattern => pattern.test(stored)))
-          found[stored] = await recordsOf(stored, bytes);
-      // A run that goes on may begin a Parquet file elsewhere.
-      return name === 'parquet' ? { all: Object.values(found).flat().toSorted() } : found;
-    },
-    isBetween: (found, _before, after) =>
-      Object.entries(found as Record<string, string[]>).every(([stored, records]) => {
-        const expected = (after as Record<string, string[]>)[stored] ?? [];
-        if (name !== 'parquet') return String(expected) === String(records);
-        return (
-          new Set(records).size === records.length &&
-          records.every(record => expected.includes(record))
-        );
-      }),
+    read: () => readOutputs(files, name === 'parquet'),
+    isBetween: (found, _before, after) => isBetween(found, after, name === 'parquet'),
   };
+}
+
+type Found = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * The records of what has its final name; a reader skips the rest.
+ *
+ * @param isParquet Whether a run that goes on may begin a file elsewhere.
+ */
+async function readOutputs(files: readonly RegExp[], isParquet: boolean): Promise<Found> {
+  const found: Record<string, string[]> = {};
+  for (const [stored, bytes] of storedFiles())
+    if (files.some(pattern => pattern.test(stored))) found[stored] = await recordsOf(stored, bytes);
+  return isParquet ? { all: Object.values(found).flat().toSorted() } : found;
+}
+
+function isBetween(found: unknown, after: unknown, isParquet: boolean): boolean {
+  return Object.entries(found as Found).every(([stored, records]) => {
+    const expected = (after as Found)[stored] ?? [];
+    if (!isParquet) return String(expected) === String(records);
+    return (
+      new Set(records).size === records.length && records.every(record => expected.includes(record))
+    );
+  });
 }
 
 async function recordsOf(name: string, bytes: Buffer): Promise<string[]> {
@@ -143,21 +152,77 @@ async function recordsOf(name: string, bytes: Buffer): Promise<string[]> {
 
 const SAMPLE_START = Date.UTC(2024, 0, 1);
 
-/** Lines that worker threads write to outputs, from stored files. */
-export async function keptByThreads(library: URL): Promise<KeptFiles> {
-  const { activities, files, gunzip, jsonLines, localFiles, pipeline } = await loadModule(
-    library,
-    'index',
-  );
+interface KeptByThreads {
+  readonly name: string;
+  readonly ending: 'jsonl' | 'jsonl.gz' | 'csv' | 'parquet';
+  readonly sink: (library: Library) => import('millrace').Sink<Activity, unknown>;
+  /** Whether threads match posts against rules. */
+  readonly matches?: boolean;
+}
+
+const HOURS = `${MOUNT}/deep/out/{hour}`;
+const THREADS = { workers: 2, maxOpen: 2 };
+const FIELDS = ['id', 'posted_at', 'text', 'rule_tags'] as const;
+
+const BY_THREADS: readonly KeptByThreads[] = [
+  {
+    name: 'files-by-threads',
+    ending: 'jsonl',
+    sink: ({ files }) => files({ path: `${HOURS}.jsonl`, ...THREADS, ...COMMITS }),
+  },
+  {
+    name: 'gzip-files-by-threads',
+    ending: 'jsonl.gz',
+    sink: ({ files }) => files({ path: `${HOURS}.jsonl.gz`, ...THREADS, ...COMMITS }),
+  },
+  {
+    name: 'csv-by-threads',
+    ending: 'csv',
+    sink: ({ csv }) => csv({ path: `${HOURS}.csv`, columns: FIELDS, ...THREADS, ...COMMITS }),
+  },
+  {
+    name: 'parquet-by-threads',
+    ending: 'parquet',
+    sink: ({ parquet }) =>
+      parquet({
+        path: `${HOURS}.parquet`,
+        columns: FIELDS,
+        compression: 'none',
+        rowGroup: 60,
+        checkpoint: CHECKPOINT,
+        ...THREADS,
+      }),
+  },
+  {
+    name: 'rules-by-threads',
+    ending: 'jsonl',
+    sink: ({ files }) => files({ path: `${HOURS}.jsonl`, ...THREADS, ...COMMITS }),
+    matches: true,
+  },
+];
+
+export const THREADED: readonly string[] = BY_THREADS.map(({ name }) => name);
+
+/** What worker threads write to outputs, from stored files. */
+export async function keptByThreads(library: URL, name: string): Promise<KeptFiles> {
+  const millrace = await loadModule(library, 'index');
+  const { activities, gunzip, jsonLines, localFiles, matchRules, pipeline } = millrace;
   const { samplePosts } = await loadModule(library, 'service/sample/sample-posts');
+  const {
+    ending,
+    sink,
+    matches = false,
+  } = BY_THREADS.find(one => one.name === name) as KeptByThreads;
   const stored = [0, 1, 2].map(hour =>
     samplePosts(SAMPLE_START + hour * 3_600_000, { postsPerMinute: 3 })
       .map(({ raw }) => `${raw}\n`)
       .join(''),
   );
-  const outputs = /^deep\/out\/2024-01-01T0[0-2]\.jsonl$/;
+  const rules = [{ value: 'coffee OR rain OR music', tag: 'matched' }];
+  const posts = () => activities()(jsonLines()(gunzip()(localFiles(`${MOUNT}/stored`))));
+  const outputs = new RegExp(`^deep/out/2024-01-01T0[0-2](\\.\\d{4})?\\.${ending}$`);
   return {
-    name: 'files-by-threads',
+    name,
     files: [/^stored\/\d\.json\.gz$/, outputs, CHECKPOINT_NAME],
     async prepare() {
       await mkdir(`${MOUNT}/stored`);
@@ -167,27 +232,12 @@ export async function keptByThreads(library: URL): Promise<KeptFiles> {
     start: () => ({
       steps: [
         () =>
-          pipeline(
-            localFiles(`${MOUNT}/stored`),
-            gunzip(),
-            jsonLines(),
-            activities(),
-            files({
-              path: `${MOUNT}/deep/out/{hour}.jsonl`,
-              workers: 2,
-              maxOpen: 2,
-              ...COMMITS,
-            }),
-          ),
+          matches
+            ? pipeline(posts(), matchRules(rules, { product: 'search' }), sink(millrace))
+            : pipeline(posts(), sink(millrace)),
       ],
     }),
-    async read() {
-      const found = [...storedFiles()].filter(([name]) => outputs.test(name));
-      return Object.fromEntries(found.map(([name, bytes]) => [name, bytes.toString()]));
-    },
-    isBetween: (found, _before, after) =>
-      Object.entries(found as Record<string, string>).every(
-        ([name, text]) => (after as Record<string, string>)[name] === text,
-      ),
+    read: () => readOutputs([outputs], ending === 'parquet'),
+    isBetween: (found, _before, after) => isBetween(found, after, ending === 'parquet'),
   };
 }
