@@ -1,4 +1,4 @@
-import { BACKSLASH, COLON, COMMA, isOpening, QUOTE } from '../json/json-bytes.js';
+import { BACKSLASH, COLON, COMMA, isDigit, isOpening, QUOTE } from '../json/json-bytes.js';
 
 const MINUS = 0x2d;
 const DOT = 0x2e;
@@ -58,8 +58,4 @@ function mayPrecedeValue(byte: number | undefined): boolean {
 
 function isFraction(byte: number | undefined): boolean {
   return byte === DOT || byte === E || byte === E - 0x20;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }

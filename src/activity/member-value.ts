@@ -1,5 +1,5 @@
 import { isLong, quoteIntegers } from '../json/exact-json.js';
-import { QUOTE } from '../json/json-bytes.js';
+import { isDigit, QUOTE } from '../json/json-bytes.js';
 import { jsonText } from '../json/json-text.js';
 import { BEYOND_ASCII, ESCAPES, POSITION } from '../json/member-spans.js';
 
@@ -32,10 +32,6 @@ export function memberValue(bytes: Buffer, start: number, flaggedEnd: number): u
     default:
       return numberAt(bytes, start, end);
   }
-}
-
-export function isDigit(byte: number): boolean {
-  return byte >= 0x30 && byte <= 0x39;
 }
 
 function wordAt<T>(bytes: Buffer, start: number, end: number, word: string, value: T): T {

@@ -1,6 +1,11 @@
+import { COLON, digitsIn, isSmallLetter } from '../json/json-bytes.js';
+
 const CREATED_AT = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \+0000 \d{4}$/;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const ZONE = Buffer.from(' +0000 ');
+const SPACE = 0x20;
 
 /** Epoch milliseconds of `Wed Oct 10 20:19:24 +0000 2018`; `NaN` if it is not of that form. */
 export function parseCreatedAt(text: string): number {
@@ -11,6 +16,26 @@ export function parseCreatedAt(text: string): number {
   return Date.UTC(Number(text.slice(26)), month, day, hour, minute, second);
 }
 
+/**
+ * The same of the 30 bytes from `start` on, without a text; `NaN` also where a day is beyond its month, or the year has a
+ * leading zero.
+ */
+export function createdAtIn(bytes: Uint8Array, start: number): number {
+  if (!isName(bytes, start) || !isName(bytes, start + 4)) return Number.NaN;
+  if (bytes[start + 3] !== SPACE || bytes[start + 7] !== SPACE || bytes[start + 10] !== SPACE)
+    return Number.NaN;
+  if (bytes[start + 13] !== COLON || bytes[start + 16] !== COLON) return Number.NaN;
+  for (let at = 0; at < ZONE.length; at++)
+    if (bytes[start + 19 + at] !== ZONE[at]) return Number.NaN;
+  const month = monthIn(bytes, start + 4);
+  const [day, hour] = [digitsIn(bytes, start + 8, 2), digitsIn(bytes, start + 11, 2)];
+  const [minute, second] = [digitsIn(bytes, start + 14, 2), digitsIn(bytes, start + 17, 2)];
+  const year = digitsIn(bytes, start + 26, 4);
+  const isValid =
+    month >= 0 && day >= 1 && day <= DAYS[month]! && hour < 24 && minute < 60 && second < 60;
+  return isValid && year >= 1000 ? Date.UTC(year, month, day, hour, minute, second) : Number.NaN;
+}
+
 /** Epoch milliseconds of `2018-10-10T20:19:24.000Z`; `NaN` if it is not of that form. */
 export function parseIsoTime(text: string): number {
   return ISO.test(text) ? Date.parse(text) : Number.NaN;
@@ -18,4 +43,22 @@ export function parseIsoTime(text: string): number {
 
 function twoDigits(text: string, at: number): number {
   return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x30 * 11;
+}
+
+/** Three letters, the first a capital. */
+function isName(bytes: Uint8Array, start: number): boolean {
+  const first = bytes[start]!;
+  const isCapital = first >= 0x41 && first <= 0x5a;
+  return isCapital && isSmallLetter(bytes[start + 1]!) && isSmallLetter(bytes[start + 2]!);
+}
+
+function monthIn(bytes: Uint8Array, start: number): number {
+  for (let month = 0; month < 12; month++)
+    if (
+      bytes[start] === MONTHS.charCodeAt(3 * month) &&
+      bytes[start + 1] === MONTHS.charCodeAt(3 * month + 1) &&
+      bytes[start + 2] === MONTHS.charCodeAt(3 * month + 2)
+    )
+      return month;
+  return -1;
 }

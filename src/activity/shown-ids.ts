@@ -1,4 +1,12 @@
-import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isDigit,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../json/json-bytes.js';
 import { MemberSpans, type WantedMembers } from '../json/member-spans.js';
 import { Activity } from './activity.js';
 import { IdNumber } from './id-number.js';
@@ -289,10 +297,6 @@ function afterDigits(bytes: Buffer, start: number): number {
   let at = start;
   while (isDigit(bytes[at]!)) at++;
   return at;
-}
-
-function isDigit(byte: number): boolean {
-  return byte >= 0x30 && byte <= 0x39;
 }
 
 function isJson(text: string): boolean {

@@ -1,9 +1,16 @@
-import { CLOSE_ARRAY, CLOSE_OBJECT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-bytes.js';
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  isDigit,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../json/json-bytes.js';
 import { DOCUMENT, MemberSpans, type WantedMembers } from '../json/member-spans.js';
 import { Activity, type Edits, type PlaceOfRules } from './activity.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import { type Matches, type MatchingRule, matchesAtEnd } from './matching-rules.js';
-import { isDigit, LeftToParser, memberValue } from './member-value.js';
+import { LeftToParser, memberValue } from './member-value.js';
 import type { OriginalPost } from './original-post.js';
 import { exactId, parsePost } from './parse-post.js';
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';

@@ -40,6 +40,25 @@ export function countOf(byte: number, bytes: Uint8Array, from: number, to: numbe
   return count;
 }
 
+export function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+export function isSmallLetter(byte: number): boolean {
+  return byte >= 0x61 && byte <= 0x7a;
+}
+
+/** The number that these digits are; `NaN` where there are other characters. */
+export function digitsIn(bytes: Uint8Array, start: number, count: number): number {
+  let number = 0;
+  for (let place = start; place < start + count; place++) {
+    const byte = bytes[place]!;
+    if (!isDigit(byte)) return Number.NaN;
+    number = number * 10 + byte - 0x30;
+  }
+  return number;
+}
+
 export function isOpening(byte: number): boolean {
   return (byte | BRACE_BIT) === OPEN_OBJECT;
 }
@@ -51,8 +70,8 @@ export function isClosing(byte: number): boolean {
 /** Whether a number, `true`, `false` or `null` may contain it. */
 export function isScalar(byte: number): boolean {
   return (
-    (byte >= 0x30 && byte <= 0x39) || // 0-9
-    (byte >= 0x61 && byte <= 0x7a) || // a-z
+    isDigit(byte) ||
+    isSmallLetter(byte) ||
     byte === 0x2d || // -
     byte === 0x2b || // +
     byte === 0x2e || // .

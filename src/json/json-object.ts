@@ -1,6 +1,14 @@
 import { DataError } from '../errors.js';
 import { excerpt } from './excerpt.js';
-import { BACKSLASH, CLOSE_OBJECT, COLON, COMMA, OPEN_OBJECT, QUOTE } from './json-bytes.js';
+import {
+  BACKSLASH,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isDigit,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-bytes.js';
 
 /** The one bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT = 0x20;
@@ -233,10 +241,6 @@ function isKeyAt(bytes: Buffer, start: number, end: number): boolean {
   let before = start - 1;
   while (isSpace(bytes[before])) before--;
   return bytes[before] === COMMA && bytes[afterSpace(bytes, end)] === COLON;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
 function afterSpace(bytes: Buffer, start: number): number {

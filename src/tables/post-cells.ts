@@ -1,5 +1,6 @@
 import { OriginalFields } from '../activity/original-fields.js';
 import type { OriginalPost } from '../activity/original-post.js';
+import { createdAtIn } from '../activity/posted-at.js';
 import type { SpannedPost } from '../activity/spanned-post.js';
 import { BytesMap } from '../json/bytes-map.js';
 import {
@@ -7,6 +8,9 @@ import {
   CLOSE_ARRAY,
   COLON,
   COMMA,
+  digitsIn,
+  isDigit,
+  isSmallLetter,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
@@ -40,10 +44,7 @@ const OBJECTS = [
 const RT = Buffer.from('RT @');
 const LINK = Buffer.from('http://twitter.com/');
 const STATUSES = Buffer.from('/statuses/');
-const ZONE = Buffer.from(' +0000 ');
 const SPACE = 0x20;
-const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** More mentions are compared by the column. */
 const MAX_MENTIONS = 64;
@@ -206,7 +207,7 @@ export function originalCells(post: SpannedPost): PostCells {
       const start = positions[member]!;
       const length = endOf(member) - start;
       const isPlain = length > 0 && length < 10 && (bytes[start] !== 0x30 || length === 1);
-      const number = isPlain ? digits(start, length) : Number.NaN;
+      const number = isPlain ? digitsIn(bytes, start, length) : Number.NaN;
       if (!Number.isNaN(number)) out.int32(number);
       else if (isNone(member)) out.none();
       else return false;
@@ -238,61 +239,11 @@ export function originalCells(post: SpannedPost): PostCells {
     return out => {
       const start = positions[member]! + 1;
       if (start === 1 || bytes[start - 1] !== QUOTE || endOf(member) !== start + 31) return false;
-      const ms = timeAt(start);
+      const ms = createdAtIn(bytes, start);
       if (Number.isNaN(ms)) return false;
       out.time(ms);
       return true;
     };
-  }
-
-  function timeAt(start: number): number {
-    if (!isName(start) || !isName(start + 4) || !isZone(start + 19)) return Number.NaN;
-    if (bytes[start + 3] !== SPACE || bytes[start + 7] !== SPACE || bytes[start + 10] !== SPACE)
-      return Number.NaN;
-    if (bytes[start + 13] !== COLON || bytes[start + 16] !== COLON) return Number.NaN;
-    const [day, hour, minute] = [
-      digits(start + 8, 2),
-      digits(start + 11, 2),
-      digits(start + 14, 2),
-    ];
-    const [second, year] = [digits(start + 17, 2), digits(start + 26, 4)];
-    const month = monthAt(start + 4);
-    const isValid =
-      month >= 0 && day >= 1 && day <= DAYS[month]! && hour < 24 && minute < 60 && second < 60;
-    return isValid && year >= 1000 ? Date.UTC(year, month, day, hour, minute, second) : Number.NaN;
-  }
-
-  /** Three letters, the first a capital. */
-  function isName(start: number): boolean {
-    const [first, second, third] = [bytes[start]!, bytes[start + 1]!, bytes[start + 2]!];
-    return first >= 0x41 && first <= 0x5a && isSmall(second) && isSmall(third);
-  }
-
-  function isZone(start: number): boolean {
-    for (let letter = 0; letter < ZONE.length; letter++)
-      if (bytes[start + letter] !== ZONE[letter]) return false;
-    return true;
-  }
-
-  function monthAt(start: number): number {
-    for (let month = 0; month < 12; month++)
-      if (
-        bytes[start] === MONTHS.charCodeAt(3 * month) &&
-        bytes[start + 1] === MONTHS.charCodeAt(3 * month + 1) &&
-        bytes[start + 2] === MONTHS.charCodeAt(3 * month + 2)
-      )
-        return month;
-    return -1;
-  }
-
-  /** `NaN` where there are others. */
-  function digits(start: number, count: number): number {
-    let number = 0;
-    for (let place = start; place < start + count; place++) {
-      if (!isDigit(bytes[place]!)) return Number.NaN;
-      number = number * 10 + bytes[place]! - 0x30;
-    }
-    return number;
   }
 
   /** Reads each element of a list; `false` where it is none, or an element is of another type, or is left by `each`. */
@@ -500,7 +451,7 @@ export function originalCells(post: SpannedPost): PostCells {
 
   function isWholeOrAbsent(member: number): boolean {
     const [start, end] = [positions[member]!, endOf(member)];
-    return end - start < 16 && !Number.isNaN(digits(start, end - start));
+    return end - start < 16 && !Number.isNaN(digitsIn(bytes, start, end - start));
   }
 
   const textOf: PostCell = out => {
@@ -685,14 +636,14 @@ export function originalCells(post: SpannedPost): PostCells {
     }),
     editable_until: editCell(out => {
       if (positions[until] === 0) out.none();
-      else out.time(digits(positions[until]!, endOf(until) - positions[until]!));
+      else out.time(digitsIn(bytes, positions[until]!, endOf(until) - positions[until]!));
       return true;
     }),
     edits_remaining: editCell(out => {
       const length = endOf(remaining) - positions[remaining]!;
       if (length > 9) return false;
       if (length === 0) out.none();
-      else out.int32(digits(positions[remaining]!, length));
+      else out.int32(digitsIn(bytes, positions[remaining]!, length));
       return true;
     }),
     is_editable: editCell(flagCell('editable')),
@@ -738,15 +689,7 @@ export function originalCells(post: SpannedPost): PostCells {
   };
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= 0x30 && byte <= 0x39;
-}
-
-function isSmall(byte: number): boolean {
-  return byte >= 0x61 && byte <= 0x7a;
-}
-
 /** As `\w`. */
 function isWord(byte: number): boolean {
-  return isDigit(byte) || isSmall(byte | 0x20) || byte === 0x5f;
+  return isDigit(byte) || isSmallLetter(byte | 0x20) || byte === 0x5f;
 }

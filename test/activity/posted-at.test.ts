@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseCreatedAt, parseIsoTime } from '../../src/activity/posted-at.js';
+import { createdAtIn, parseCreatedAt, parseIsoTime } from '../../src/activity/posted-at.js';
 
 const instant = fc.date({
   min: new Date('2006-03-21T00:00:00Z'),
@@ -56,5 +56,23 @@ describe('parseIsoTime', () => {
       '1',
     ])
       expect(parseIsoTime(text)).toBeNaN();
+  });
+});
+
+describe('a time in bytes', () => {
+  it('is that of the text, or left out, whatever a character of it is', () => {
+    fc.assert(
+      fc.property(instant, fc.option(fc.tuple(fc.nat(29), fc.nat(127))), (date, change) => {
+        // `Wed, 10 Oct 2018 20:19:24 GMT`
+        const [name = '', day, month, year, clock] = date.toUTCString().split(' ');
+        const bytes = Buffer.from(`"${name.slice(0, 3)} ${month} ${day} ${clock} +0000 ${year}"`);
+        expect(createdAtIn(bytes, 1)).toBe(Math.floor(date.getTime() / 1_000) * 1_000);
+        if (change !== null) bytes[1 + change[0]] = change[1];
+        const found = createdAtIn(bytes, 1);
+        if (!Number.isNaN(found))
+          expect(found).toBe(parseCreatedAt(bytes.toString('latin1', 1, 31)));
+      }),
+    );
+    expect(createdAtIn(Buffer.from('Wed Feb 30 20:19:24 +0000 2018'), 0)).toBeNaN();
   });
 });
