@@ -12,7 +12,7 @@ const gzipInPool: (block: Uint8Array, options: zlib.ZlibOptions) => Promise<Buff
 );
 const zstdInPool = nodeZstd && promisify(nodeZstd.zstdCompress);
 /** Of zstd: a gzip member has a checksum anyway. */
-export const WITH_CHECKSUM = nodeZstd && {
+export const WITH_CHECKSUM: { readonly params: Record<number, number> } | undefined = nodeZstd && {
   params: { [nodeZstd.constants.ZSTD_c_checksumFlag]: 1 },
 };
 
