@@ -76,14 +76,14 @@ async function withoutHidden(
   const states = statesOf(tombstones, rows, options);
   const suspects = rows.rows.filter(row => states[row] === SUSPECT);
   if (suspects.length > 0) {
-    const posts = await rows.posts(suspects);
+    const posts = await rows.file.posts(suspects);
     const changed = new Map<number, Activity>();
     for (const [at, row] of suspects.entries()) {
       const redacted = redact(tombstones, new Activity(posts[at]!), options);
       if (redacted.activity === undefined) states[row] = HIDDEN;
       else if (redacted.changed) changed.set(row, redacted.activity);
     }
-    rows.replace(changed);
+    if (changed.size > 0) await rows.file.replace(changed);
   }
   return rows.filter(row => states[row] !== HIDDEN);
 }

@@ -1,259 +1,160 @@
 import type { Activity } from '../activity/activity.js';
-import { StorageError } from '../errors.js';
-import { releaseMemory } from '../gzip/release-memory.js';
 import type { Decoded } from './decode-file.js';
-import type { EncodedBlock } from './encode-rows.js';
-import { FileContent, movePosts, postsIn } from './file-content.js';
-import type { ThreadCommand, ThreadReply, WriteRange } from './messages.js';
-import { RowFields, type RowFieldsData } from './row-fields.js';
-import type { EngineThread } from './thread.js';
+import type { RowList } from './encode-rows.js';
+import { FileContent, movePosts } from './file-content.js';
+import type { RowFields } from './row-fields.js';
+import { answerOf, type EngineThread } from './thread.js';
+import type { WriteRange } from './worker.js';
+
+/** The content of a file that a thread has decoded, and holds. */
+interface HeldContent {
+  readonly thread: EngineThread;
+  /** The number that the thread knows it by. */
+  readonly file: number;
+  readonly bytes: number;
+  /** Called once the thread no longer holds it. */
+  onFree(): void;
+}
 
 /** The posts of a file, whose content is on this thread or with the one that decoded it. */
-export interface DecodedFile {
+export class DecodedFile {
   /** The file, for error messages. */
   readonly origin: string;
-  /** Size of the content. */
-  readonly bytes: number;
   readonly fields: RowFields;
   /** Records that are messages in place of posts. */
   readonly messages: readonly Uint8Array[];
-  /** Its posts as items, by row, where several readers use the same. */
-  readonly activities?: Map<number, Activity> | undefined;
-  /** The thread that holds the content, and can write and encode it; absent where it is on this one. */
-  readonly thread?: HoldingThread | undefined;
-  /** The content, which the thread then no longer holds. */
-  content(): Promise<Buffer>;
-  /** The content, or a copy of what a thread holds and goes on to hold. */
-  copy(): Promise<Buffer>;
-  /** Some of the posts, valid until the content is released. */
-  posts(rows: Uint32Array): Promise<readonly Uint8Array[]>;
-  /** Puts other posts with the same ids and rules in the place of some. */
-  replace(rows: Uint32Array, posts: readonly Activity[]): void;
-  /** Frees the memory of the content; views of it are empty from then on. */
-  release(): void;
-  /** Frees only what other threads hold: the reader that has taken the content goes on to use it. */
-  leave(): void;
-}
+  /** Size of the content. */
+  bytes: number;
+  /** Where several readers share it, its posts as items, by row: what one has parsed is not parsed again for another. */
+  activities: Map<number, Activity> | undefined;
+  #held: HeldContent | undefined;
+  #content: Promise<FileContent> | undefined;
+  #readers = 1;
+  #isKept = false;
 
-/** Rows of a file, and the tags that they are routed by. */
-export interface RowList {
-  readonly rows: Uint32Array;
-  /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
-  readonly tags?: Uint32Array | undefined;
-  readonly tagNames?: readonly string[] | undefined;
-}
+  constructor(
+    origin: string,
+    { fields, messages }: Pick<Decoded, 'fields' | 'messages'>,
+    content: Buffer | HeldContent,
+  ) {
+    this.origin = origin;
+    this.fields = fields;
+    this.messages = messages;
+    if (Buffer.isBuffer(content)) {
+      this.bytes = content.length;
+      this.#content = Promise.resolve(new FileContent(content, fields));
+    } else {
+      this.bytes = content.bytes;
+      this.#held = content;
+    }
+  }
 
-/** What a thread does with the content that it holds. */
-export interface HoldingThread {
+  /** Adds a reader, which releases it, too: its memory is freed once all of them have. Its posts must not be replaced then. */
+  share(): void {
+    this.#readers++;
+    this.activities ??= new Map();
+  }
+
+  /** Whether a thread holds the content, and can `write` and `encode` posts. */
+  get isInThread(): boolean {
+    return this.#held !== undefined;
+  }
+
   /**
-   * Writes posts as lines to open files, and returns the range that could not be written.
+   * Lets the thread write posts as lines to open files. Resolves to the range that could not be written.
    *
    * @throws StorageError when the thread has ended.
    */
-  write(
+  async write(
     rows: Uint32Array,
     ranges: readonly WriteRange[],
-  ): Promise<{ readonly index: number; readonly error: Error } | undefined>;
+  ): Promise<{ readonly index: number; readonly error: Error } | undefined> {
+    const failure = await this.#ask(({ thread, file }) =>
+      thread.ask('write', [file, rows, ranges], [rows]),
+    );
+    if (failure === undefined) return undefined;
+    const { index, message, ...details } = failure;
+    return { index, error: Object.assign(new Error(message), details) };
+  }
+
   /**
-   * Encodes posts in blocks; `ends` has the index in `rows` behind the last of each. Resolves to `undefined` where
-   * a post cannot be encoded.
+   * Lets the thread encode posts in blocks; `ends` has the index in `rows` behind the last of each. Resolves to `undefined`
+   * where a post cannot be encoded.
    *
    * @param encoding What `Engine.add` has returned for it.
    * @throws StorageError when the thread has ended.
    */
-  encode(
-    posts: RowList,
-    ends: readonly number[],
-    encoding: number,
-  ): Promise<readonly EncodedBlock[] | undefined>;
-}
-
-/** A file that was decoded on this thread. */
-export class FileHere implements DecodedFile {
-  readonly origin: string;
-  readonly fields: RowFields;
-  readonly messages: readonly Uint8Array[];
-  readonly #content: FileContent;
-
-  constructor(origin: string, { bytes, fields, messages }: Decoded) {
-    this.origin = origin;
-    this.fields = fields;
-    this.messages = messages;
-    this.#content = new FileContent(bytes, fields);
+  encode(posts: RowList, ends: readonly number[], encoding: number) {
+    return this.#ask(({ thread, file }) => thread.ask('encode', [file, encoding, posts, ends]));
   }
 
-  get bytes(): number {
-    return this.#content.bytes.length;
-  }
-
+  /** The content, which the thread then no longer holds. Where readers share it, others have it encoded there: a copy. */
   async content(): Promise<Buffer> {
-    return this.#content.bytes;
+    this.#content ??= this.#fetch();
+    return (await this.#content).bytes;
   }
 
-  copy(): Promise<Buffer> {
-    return this.content();
-  }
-
-  async posts(rows: Uint32Array): Promise<readonly Buffer[]> {
-    return this.#content.posts(rows);
-  }
-
-  replace(rows: Uint32Array, posts: readonly Activity[]): void {
-    setKeys(this.fields, rows, posts);
-    this.#content.replace(rows, rawOf(posts));
-  }
-
-  release(): void {
-    this.#content.release();
-  }
-
-  leave(): void {}
-}
-
-/** A file whose content is with the thread that decoded it. */
-export class FileInThread implements DecodedFile, HoldingThread {
-  readonly origin: string;
-  bytes: number;
-  readonly fields: RowFields;
-  readonly messages: readonly Uint8Array[];
-  readonly #worker: EngineThread;
-  readonly #number: number;
-  readonly #onLeave: () => void;
-  #isHeld = true;
-  #content: Promise<Buffer> | undefined;
-
-  constructor(
-    worker: EngineThread,
-    number: number,
-    {
-      origin,
-      bytes,
-      data,
-      messages,
-    }: {
-      readonly origin: string;
-      readonly bytes: number;
-      readonly data: RowFieldsData;
-      readonly messages: readonly Uint8Array[];
-    },
-    /** Called once the thread no longer holds the content. */
-    onLeave: () => void,
-  ) {
-    this.origin = origin;
-    this.bytes = bytes;
-    this.fields = RowFields.of(data);
-    this.messages = messages;
-    this.#worker = worker;
-    this.#number = number;
-    this.#onLeave = onLeave;
-  }
-
-  get thread(): HoldingThread | undefined {
-    return this.#content === undefined ? this : undefined;
-  }
-
-  async write(rows: Uint32Array, ranges: readonly WriteRange[]) {
-    const reply = await this.#ask({ kind: 'write', file: this.#number, rows, ranges }, [
-      rows.buffer as ArrayBuffer,
-    ]);
-    if (reply.kind !== 'written' || reply.failure === undefined) return undefined;
-    const { index, message, ...details } = reply.failure;
-    return { index, error: Object.assign(new Error(message), details) };
-  }
-
-  async encode(posts: RowList, ends: readonly number[], encoding: number) {
-    const { rows, tags, tagNames } = posts;
-    const reply = await this.#ask({
-      kind: 'encode',
-      encoding,
-      file: this.#number,
-      rows,
-      tags,
-      tagNames,
-      ends,
-    });
-    return reply.kind === 'encoded' ? reply.blocks : undefined;
-  }
-
-  content(): Promise<Buffer> {
-    this.#content ??= this.#take();
-    return this.#content;
-  }
-
-  copy(): Promise<Buffer> {
-    return this.#content ?? this.#askForContent('copy');
-  }
-
+  /** Some of the posts, valid until the content is released. */
   async posts(rows: Uint32Array): Promise<readonly Uint8Array[]> {
-    if (this.#content !== undefined) return postsIn(await this.#content, this.fields, rows);
-    const reply = await this.#ask({ kind: 'posts', file: this.#number, rows });
-    if (reply.kind !== 'posts') throw new Error(`Expected posts, got ${reply.kind}`);
-    return reply.posts;
+    const content = await this.#content;
+    if (content !== undefined) return content.posts(rows);
+    return this.#ask(({ thread, file }) => thread.ask('posts', [file, rows]));
   }
 
-  replace(rows: Uint32Array, posts: readonly Activity[]): void {
-    const raw = rawOf(posts);
-    setKeys(this.fields, rows, posts);
-    this.bytes = movePosts(this.bytes, this.fields, rows, raw);
-    if (!this.#worker.failed)
-      this.#worker.tell({ kind: 'replace', file: this.#number, rows, posts: raw });
+  /**
+   * Puts other posts with the same ids and rules in the place of some. The step that does so must say that it `replaces`.
+   *
+   * @throws DataError where a post lacks a key.
+   */
+  async replace(posts: ReadonlyMap<number, Activity>): Promise<void> {
+    if (this.fields.keyNames.length > 0)
+      for (const [row, post] of posts) this.fields.setKeysOf(row, post);
+    const rows = Uint32Array.from(posts.keys());
+    // Copies, as a view takes all of its memory along to another thread.
+    const raw = Array.from(posts.values(), post => new Uint8Array(post.raw));
+    const content = await this.#content;
+    content?.replace(rows, raw);
+    this.bytes = content?.bytes.length ?? movePosts(this.bytes, this.fields, rows, raw);
+    this.#held?.thread.tell('replace', [this.#held.file, rows, raw]);
   }
 
+  /** Frees the memory of the content; views of it are empty from then on. */
   release(): void {
-    if (this.#content !== undefined) {
-      // A failure is that of the reader of the content.
-      this.#content.then(releaseMemory, () => {});
-      return;
-    }
-    this.leave();
+    if (--this.#readers !== 0) return;
+    const held = this.#held;
+    this.#held = undefined;
+    held?.thread.tell('free', [held.file]);
+    held?.onFree();
+    if (this.#isKept) return;
+    // A failure is that of the reader of the content.
+    this.#content?.then(
+      content => content.release(),
+      () => {},
+    );
   }
 
+  /** Frees only what other threads hold: the reader that has taken the content goes on to use it. */
   leave(): void {
-    if (this.#content !== undefined || !this.#isHeld) return;
-    if (!this.#worker.failed) this.#worker.tell({ kind: 'free', file: this.#number });
-    this.#leave();
+    this.#isKept = true;
+    this.release();
   }
 
-  async #take(): Promise<Buffer> {
-    try {
-      return await this.#askForContent('send');
-    } finally {
-      this.#leave();
-    }
+  async #fetch(): Promise<FileContent> {
+    const held = this.#held;
+    const isShared = this.activities !== undefined;
+    const fetching = this.#ask(({ thread, file }) =>
+      thread.ask(isShared ? 'copy' : 'take', [file]),
+    );
+    if (!isShared) this.#held = undefined;
+    const bytes = await fetching.finally(() => isShared || held?.onFree());
+    return new FileContent(
+      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+      this.fields,
+    );
   }
 
-  async #askForContent(kind: 'send' | 'copy'): Promise<Buffer> {
-    const reply = await this.#ask({ kind, file: this.#number });
-    if (reply.kind !== 'sent') throw new Error(`Expected the content, got ${reply.kind}`);
-    const { buffer, byteOffset, byteLength } = reply.bytes;
-    return Buffer.from(buffer, byteOffset, byteLength);
+  #ask<T>(call: (held: HeldContent) => Promise<T>): Promise<T> {
+    if (this.#held === undefined) throw new Error('No thread holds this file');
+    return answerOf(call(this.#held), 'held posts of', this.origin);
   }
-
-  #leave(): void {
-    this.#isHeld = false;
-    this.#onLeave();
-  }
-
-  async #ask(command: ThreadCommand, transfer?: ArrayBuffer[]): Promise<ThreadReply> {
-    try {
-      return await this.#worker.ask(command, transfer);
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new StorageError(
-        `The thread that held posts of ${this.origin} ended before they were written (${reason}). Run again`,
-        { path: this.origin, cause },
-      );
-    }
-  }
-}
-
-/** Copies, as a view takes all of its memory along to another thread. */
-function rawOf(posts: readonly Activity[]): readonly Uint8Array[] {
-  return posts.map(({ raw }) => new Uint8Array(raw));
-}
-
-/** @throws DataError where a post lacks a key. */
-function setKeys(fields: RowFields, rows: Uint32Array, posts: readonly Activity[]): void {
-  if (fields.keyNames.length === 0) return;
-  for (const [at, row] of rows.entries()) fields.setKeysOf(row, posts[at]!);
 }

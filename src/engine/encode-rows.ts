@@ -30,13 +30,17 @@ export type RowEncoding = (
   readonly compression?: Compression | undefined;
 };
 
-/** Posts of a file that are encoded. */
-export interface EncodedRows {
-  readonly content: FileContent;
+/** Rows of a file, and the tags that they are routed by. */
+export interface RowList {
   readonly rows: Uint32Array;
-  /** For each row, the index of its tag in `tagNames`; absent where it is not routed. */
+  /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
   readonly tags?: Uint32Array | undefined;
   readonly tagNames?: readonly string[] | undefined;
+}
+
+/** Posts of a file that are encoded. */
+interface EncodedRows extends RowList {
+  readonly content: FileContent;
 }
 
 /** Rows as bytes of a file, in one part, or as a block of columns. */
@@ -46,7 +50,7 @@ export interface EncodedBlock extends RowBlock {
 }
 
 /** Encodes the rows from `from` to `to` as one block. */
-export type EncodeRows = (posts: EncodedRows, from: number, to: number) => EncodedBlock;
+type EncodeRows = (posts: EncodedRows, from: number, to: number) => EncodedBlock;
 
 /** @throws From what it returns: DataError, for a value that does not fit its column. */
 export function rowsEncoder(encoding: RowEncoding): EncodeRows {

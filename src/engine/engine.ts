@@ -1,14 +1,11 @@
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import type { ColumnChunk } from '../parquet/column-chunk.js';
-import type { RowEncoding } from './encode-rows.js';
-import type { Decoder, SourceFile } from './file-source.js';
-import type { ChunkTask } from './messages.js';
+import type { ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
+import type { SourceFile } from './file-source.js';
 import { Plan, type PostEngine } from './plan.js';
 import { asItems, type EngineBatch, Rows } from './rows.js';
-import { decoderOf, type EngineOptions, type PlanReader } from './start-threads.js';
+import { FileDecoder, type PlanReader, unitedFields } from './start-threads.js';
 import { type Steps, throughSteps } from './step.js';
-import { Threads } from './threads.js';
 
 /** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
 const ITEMS_A_BATCH = 64;
@@ -20,20 +17,14 @@ const ITEMS_A_BATCH = 64;
  * the exact error.
  */
 export class Engine implements PostEngine {
-  readonly #options: EngineOptions;
   readonly #readers: PlanReader[] = [];
-  readonly #encodings: RowEncoding[] = [];
   #steps: Steps = [];
-  #threads: Threads | undefined;
+  /** One for each plan that it has run. */
+  readonly #decoders: FileDecoder[] = [];
 
-  constructor(options: EngineOptions = {}) {
-    this.#options = options;
-  }
-
-  /** Adds a reader, before `run`. Returns the number of its encoding. */
+  /** Adds a reader, before `run`. Returns its number. */
   add(reader: PlanReader): number {
-    this.#readers.push(reader);
-    return reader.encoding === undefined ? -1 : this.#encodings.push(reader.encoding) - 1;
+    return this.#readers.push(reader) - 1;
   }
 
   readsFor(steps: Steps): boolean {
@@ -68,13 +59,16 @@ export class Engine implements PostEngine {
   }
 
   /** Encodes columns of a row group of a file in a thread; `undefined` without threads. */
-  encodeChunks(task: ChunkTask, path: string): Promise<readonly ColumnChunk[]> | undefined {
-    return this.#threads?.encodeChunks(task, path);
+  encodeChunks(
+    path: string,
+    ...columns: Parameters<typeof encodeChunks>
+  ): Promise<readonly ColumnChunk[]> | undefined {
+    return this.#decoders[0]?.threads?.encodeChunks(path, ...columns);
   }
 
   /** Ends the threads, and with them what they hold. */
   async close(): Promise<void> {
-    await this.#threads?.close();
+    for (const { threads } of this.#decoders) await threads?.close();
   }
 
   async *#posts(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
@@ -97,24 +91,21 @@ export class Engine implements PostEngine {
     }
   }
 
-  #decoderOf({ decoding }: Plan): Decoder {
-    return decoderOf({
-      decoding,
-      options: this.#options,
-      steps: this.#steps,
-      readers: this.#readers,
-      threads: setup => {
-        this.#threads ??= new Threads({ ...setup, encodings: this.#encodings });
-        return this.#threads;
-      },
-    });
+  #decoderOf({ decoding }: Plan): FileDecoder {
+    const readers = this.#readers;
+    const fields = unitedFields([...this.#steps, ...readers]);
+    const encodings = readers.map(({ encoding }) => encoding);
+    const decoder = new FileDecoder({ decoding, fields, encodings }, readers);
+    this.#decoders.push(decoder);
+    return decoder;
   }
 }
 
 /** The items of a plan, for a reader that is not a sink of this package. */
 export async function* planItems(plan: Plan, run: Run): Batches<never> {
+  const engine = new Engine();
   // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
-  const engine = new Engine({ workers: 0 });
+  engine.add({ isHere: true });
   try {
     for await (const batch of engine.run(plan, run)) yield* inSmallBatches(batch);
   } finally {

@@ -17,7 +17,9 @@ export class FileContent {
 
   /** Some of the posts, as views. */
   posts(rows: Uint32Array): Buffer[] {
-    return postsIn(this.bytes, this.bounds, rows);
+    const { bytes } = this;
+    const { starts, lengths } = this.bounds;
+    return Array.from(rows, row => bytes.subarray(starts[row]!, starts[row]! + lengths[row]!));
   }
 
   /** The lines of the rows from one index up to another, as views. Copying posts to one buffer takes longer than the system takes for many. */
@@ -59,14 +61,6 @@ export class FileContent {
   release(): void {
     releaseMemory(this.bytes);
   }
-}
-
-export function postsIn(
-  bytes: Buffer,
-  { starts, lengths }: RowBounds,
-  rows: Uint32Array,
-): Buffer[] {
-  return Array.from(rows, row => bytes.subarray(starts[row]!, starts[row]! + lengths[row]!));
 }
 
 /** Says where posts are that replace others: at the end of the content where they are longer. Returns its size then. */

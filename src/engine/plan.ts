@@ -34,7 +34,6 @@ interface PlanParts {
   readonly limits?: CheckedLimits | undefined;
   readonly hasPosts?: boolean;
   readonly steps: Steps;
-  readonly checks: readonly (() => void)[];
 }
 
 /**
@@ -50,7 +49,7 @@ export class Plan implements FlowPlan {
   }
 
   static ofFiles(open: FileSource): Plan {
-    return new Plan({ open, stages: [], steps: [], checks: [] });
+    return new Plan({ open, stages: [], steps: [] });
   }
 
   /**
@@ -62,19 +61,19 @@ export class Plan implements FlowPlan {
     sources: readonly AsyncIterable<unknown>[],
     join: (open: readonly FileSource[]) => FileSource,
   ): Plan | undefined {
-    const plans = sources.map(source => Plan.of(source)).filter(plan => plan !== undefined);
+    const plans = sources.flatMap(source => Plan.of(source) ?? []);
     const parts = plans.map(plan => plan.#parts);
     const [first] = parts;
     if (first === undefined || parts.length < sources.length) return undefined;
-    const [decoding, ...others] = parts.map(decodingOf);
-    const areAlike = others.every(other => isDeepStrictEqual(other, decoding));
-    const isTaken = parts.some(({ steps, shared }) => steps.length > 0 || shared !== undefined);
-    if (!areAlike || isTaken) return undefined;
-    return new Plan({
-      ...first,
-      open: join(parts.map(({ open }) => open)),
-      checks: parts.flatMap(({ checks }) => checks),
-    });
+    const isJoinable = parts.every(
+      one =>
+        one.steps.length === 0 &&
+        one.shared === undefined &&
+        isDeepStrictEqual(decodingOf(one), decodingOf(first)),
+    );
+    return isJoinable
+      ? new Plan({ ...first, open: join(parts.map(({ open }) => open)) })
+      : undefined;
   }
 
   /** The plan of a flow, as far as it has one. */
@@ -101,26 +100,34 @@ export class Plan implements FlowPlan {
   }
 
   with(step: Step<never, unknown>): Plan | undefined {
-    const { steps, shared, isRouted = false } = this.#parts;
-    const isAfterRoutes = isRouted || steps.some(({ routes }) => routes === true);
+    const { steps, shared } = this.#parts;
     // The step itself refuses the items, with the error of a flow without a plan.
-    const isAfterChange =
-      step.fields?.rules !== undefined && steps.some(({ replaces }) => replaces === true);
-    const isRefused = (step.fields !== undefined && isAfterRoutes) || isAfterChange;
+    const isAfterChange = step.fields?.rules !== undefined && steps.some(one => one.replaces);
+    const isRefused = (step.fields !== undefined && this.#isRouted) || isAfterChange;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
-    if (shared !== undefined && step.replaces === true) return undefined;
+    if (shared !== undefined && step.replaces) return undefined;
     return new Plan({ ...this.#parts, steps: [...steps, step] });
   }
 
   /** The plan of a reader of these posts, which others read, too. */
   sharing(shared: SharedPosts): Plan {
-    const { steps, isRouted = false } = this.#parts;
-    const routes = isRouted || steps.some(({ routes }) => routes === true);
-    return new Plan({ ...this.#parts, shared, isRouted: routes, steps: [], checks: [] });
+    return new Plan({ ...this.#parts, shared, isRouted: this.#isRouted, steps: [] });
   }
 
   guarded(check: () => void): Plan {
-    return new Plan({ ...this.#parts, checks: [...this.#parts.checks, check] });
+    const { open } = this.#parts;
+    return new Plan({
+      ...this.#parts,
+      open: (run, decoder) => {
+        check();
+        return open(run, decoder);
+      },
+    });
+  }
+
+  get #isRouted(): boolean {
+    const { steps, isRouted } = this.#parts;
+    return isRouted === true || steps.some(({ routes }) => routes);
   }
 
   /** Whether its items are posts, which the engine can deliver. */
@@ -146,7 +153,6 @@ export class Plan implements FlowPlan {
 
   /** The files of a run. */
   files(run: Run, decoder: Decoder | undefined): AsyncIterable<SourceFile> {
-    for (const check of this.#parts.checks) check();
     return this.#parts.open(run, decoder);
   }
 

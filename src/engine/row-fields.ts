@@ -9,31 +9,26 @@ import { SHOWN_INTS, type ShownIds } from '../activity/shown-ids.js';
 const COLUMNS = 7;
 /** Numbers for each id in `shownIds`. */
 export const ROW_ID_INTS = 1 + SHOWN_INTS;
-/** Most posts share and quote no other. */
-const IDS_A_POST = 2;
 
-/** The fields as they are sent from one thread to another; `numbers` is transferred. */
-export interface RowFieldsData {
-  readonly count: number;
-  readonly numbers: Uint32Array;
-  readonly otherIds: ReadonlyMap<number, string>;
-  /** The distinct tags of the posts. */
-  readonly tagNames: readonly string[];
-  /** Combinations of tags, one after the other, as indexes in `tagNames`; and where each starts, and the last ends. */
-  readonly tagSets: Uint32Array;
-  readonly tagStarts: Uint32Array;
-  readonly keySets: readonly (readonly (string | number)[])[];
-  /** The keys that are read. */
-  readonly keyNames: readonly PostKey[];
-  /** See `shownIds`. */
-  readonly shownIds: Uint32Array;
-}
+/** The fields as they are sent from one thread to another; `numbers` and `shownIds` are transferred. */
+type RowFieldsData = Pick<
+  RowFields,
+  | 'count'
+  | 'numbers'
+  | 'otherIds'
+  | 'tagNames'
+  | 'tagSets'
+  | 'tagStarts'
+  | 'keySets'
+  | 'keyNames'
+  | 'shownIds'
+>;
 
 /** Where posts are in their file. */
 export type RowBounds = Pick<RowFields, 'starts' | 'lengths'>;
 
 /** Fields of the posts of one file in columns, so that a thread can pass them on without an object each. */
-export class RowFields implements RowFieldsData {
+export class RowFields {
   count = 0;
   numbers: Uint32Array;
   starts!: Uint32Array;
@@ -47,10 +42,13 @@ export class RowFields implements RowFieldsData {
   keys!: Uint32Array;
   /** The number of rules that each post matches, where rules were matched. */
   matches!: Uint32Array;
+  /** The distinct tags of the posts. */
   readonly tagNames: string[];
+  /** Combinations of tags, one after the other, as indexes in `tagNames`; and where each starts, and the last ends. */
   tagSets: Uint32Array;
   tagStarts: Uint32Array;
   readonly keySets: (readonly (string | number)[])[];
+  /** The keys that are read. */
   readonly keyNames: readonly PostKey[];
   /**
    * Where they are wanted, the ids of each post as `ShownIds` has them, in the order of the posts: the row, what it is of,
@@ -63,29 +61,19 @@ export class RowFields implements RowFieldsData {
   #setCount: number;
   readonly #keyIndexes = new Map<string, number>();
 
-  private constructor({
-    count,
-    numbers,
-    otherIds,
-    tagNames,
-    tagSets,
-    tagStarts,
-    keySets,
-    keyNames,
-    shownIds,
-  }: RowFieldsData) {
-    this.count = count;
-    this.numbers = numbers;
+  constructor(data: RowFieldsData) {
+    this.count = data.count;
+    this.numbers = data.numbers;
     this.#divide();
-    this.otherIds = otherIds as Map<number, string>;
-    this.tagNames = tagNames as string[];
-    this.tagSets = tagSets;
-    this.tagStarts = tagStarts;
-    this.#setCount = tagStarts.length - 1;
-    this.keySets = keySets as (readonly (string | number)[])[];
-    this.keyNames = keyNames;
-    this.shownIds = shownIds;
-    this.shownCount = shownIds.length;
+    this.otherIds = data.otherIds;
+    this.tagNames = data.tagNames;
+    this.tagSets = data.tagSets;
+    this.tagStarts = data.tagStarts;
+    this.#setCount = data.tagStarts.length - 1;
+    this.keySets = data.keySets;
+    this.keyNames = data.keyNames;
+    this.shownIds = data.shownIds;
+    this.shownCount = data.shownIds.length;
   }
 
   /** Empty columns for `size` posts, which grow where there are more. */
@@ -101,10 +89,6 @@ export class RowFields implements RowFieldsData {
       keyNames,
       shownIds: new Uint32Array(0),
     });
-  }
-
-  static of(data: RowFieldsData): RowFields {
-    return new RowFields(data);
   }
 
   /** Adds a post and returns its row. */
@@ -172,7 +156,12 @@ export class RowFields implements RowFieldsData {
 
   setShownIds(row: number, { numbers, length }: ShownIds): void {
     const size = (length / SHOWN_INTS) * ROW_ID_INTS;
-    if (this.shownCount + size > this.shownIds.length) this.#growShown(size);
+    if (this.shownCount + size > this.shownIds.length)
+      // Most posts share and quote no other: at first, there is room for two ids of each.
+      this.shownIds = grown(
+        this.shownIds,
+        Math.max(this.shownCount + size, ROW_ID_INTS * this.starts.length),
+      );
     for (let at = 0; at < length; ) {
       this.shownIds[this.shownCount++] = row;
       for (const end = at + SHOWN_INTS; at < end; at++)
@@ -216,13 +205,6 @@ export class RowFields implements RowFieldsData {
     this.matches = column(6);
   }
 
-  #growShown(size: number): void {
-    const some = Math.max(size, IDS_A_POST * ROW_ID_INTS * this.starts.length);
-    const grown = new Uint32Array(2 * this.shownIds.length + some);
-    grown.set(this.shownIds);
-    this.shownIds = grown;
-  }
-
   #grow(): void {
     const size = this.starts.length;
     const larger = 2 * size + 16;
@@ -234,6 +216,7 @@ export class RowFields implements RowFieldsData {
   }
 }
 
+/** A longer copy, with room for twice `length` numbers. */
 function grown(list: Uint32Array, length: number): Uint32Array {
   const longer = new Uint32Array(2 * length + 62);
   longer.set(list);

@@ -1,6 +1,6 @@
 import { Activity, type Routed } from '../activity/activity.js';
 import type { Batch, Cursor } from '../flow/flow.js';
-import type { DecodedFile, HoldingThread } from './decoded-file.js';
+import type { DecodedFile } from './decoded-file.js';
 import type { RowFields } from './row-fields.js';
 
 /**
@@ -43,21 +43,6 @@ export class Rows {
     return this.file.fields;
   }
 
-  /** Their file, for error messages. */
-  get origin(): string {
-    return this.file.origin;
-  }
-
-  /** Size of the content of their file. */
-  get bytes(): number {
-    return this.file.bytes;
-  }
-
-  /** Whether a thread holds the content: it can `write` and `encode` posts. */
-  get isInThread(): boolean {
-    return this.file.thread !== undefined;
-  }
-
   /** The rows from one index up to another. */
   slice(from: number, to: number): Rows {
     const { file, rows, tags, tagNames } = this;
@@ -82,41 +67,6 @@ export class Rows {
     return new Rows(this.file, rows, tags, tagNames);
   }
 
-  /** The same posts for a reader that has the file in common with others. */
-  in(file: DecodedFile): Rows {
-    return new Rows(file, this.rows, this.tags, this.tagNames);
-  }
-
-  /** Lets the thread that holds the file write some posts, see `HoldingThread`. */
-  write(...posts: Parameters<HoldingThread['write']>): ReturnType<HoldingThread['write']> {
-    return this.#thread.write(...posts);
-  }
-
-  /** Lets the thread that holds the file encode some posts, see `HoldingThread`. */
-  encode(...posts: Parameters<HoldingThread['encode']>): ReturnType<HoldingThread['encode']> {
-    return this.#thread.encode(...posts);
-  }
-
-  /** The content of their file, which the thread then no longer holds. */
-  content(): Promise<Buffer> {
-    return this.file.content();
-  }
-
-  /** Frees the content of their file, for all rows of it; views of it are empty from then on. */
-  release(): void {
-    this.file.release();
-  }
-
-  /** The bytes of some posts, valid until the file is released. */
-  posts(rows: Uint32Array): Promise<readonly Uint8Array[]> {
-    return this.file.posts(rows);
-  }
-
-  /** Puts other posts with the same ids and rules in the place of some. The step that does so must say that it `replaces`. */
-  replace(posts: ReadonlyMap<number, Activity>): void {
-    if (posts.size > 0) this.file.replace(Uint32Array.from(posts.keys()), [...posts.values()]);
-  }
-
   /** The posts as items, which are views of the content of the file. */
   async items(): Promise<(Activity | Routed)[]> {
     const { file, rows, tags, tagNames } = this;
@@ -132,12 +82,6 @@ export class Rows {
       }
       return tags === undefined ? activity : { tag: tagNames![tags[index]!]!, activity };
     });
-  }
-
-  get #thread(): HoldingThread {
-    const { thread } = this.file;
-    if (thread === undefined) throw new Error('No thread holds this file');
-    return thread;
   }
 }
 

@@ -1,30 +1,33 @@
 import { Worker } from 'node:worker_threads';
-import type { ThreadCommand, ThreadReply, WorkerStart } from './messages.js';
+import { StorageError } from '../errors.js';
+import type { Memory, ThreadCalls, WorkerStart } from './worker.js';
 
 /** Limits of a worker's heap; the content of files is outside of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 
 /**
- * A thread that has not ended after this time hangs, and is terminated. Its commands take milliseconds, but on a busy
+ * A thread that has not ended after this time hangs, and is terminated. Its calls take milliseconds, but on a busy
  * machine a thread can take seconds to start.
  */
 const HUNG_MS = 30_000;
 
 interface Waiting {
-  resolve(reply: ThreadReply): void;
+  resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
-/** One worker thread, and the replies that it owes. It keeps the process alive only while it owes some. */
+type Args<Name extends keyof ThreadCalls> = Parameters<ThreadCalls[Name]>;
+type Result<Name extends keyof ThreadCalls> = Awaited<ReturnType<ThreadCalls[Name]>>['result'];
+
+/** One worker thread, and the answers that it owes. It keeps the process alive only while it owes some. */
 export class EngineThread {
   /** Files that it decodes or holds. */
   files = 0;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
-  /** In the order of the commands, which is that of the replies. */
+  /** In the order of the calls, which is that of the answers. */
   readonly #waiting: Waiting[] = [];
   #failure: Error | undefined;
-  #isEnding = false;
 
   /** @throws Where no thread can be started. */
   constructor(script: URL, start: WorkerStart) {
@@ -36,7 +39,7 @@ export class EngineThread {
     });
     this.#worker = worker;
     worker.unref();
-    worker.on('message', (reply: ThreadReply) => this.#settle(reply));
+    worker.on('message', result => this.#settle(result));
     worker.on('messageerror', error => this.#fail(error));
     worker.on('error', error => this.#fail(error));
     this.#ended = new Promise(resolve => {
@@ -47,7 +50,7 @@ export class EngineThread {
     });
   }
 
-  /** Commands that it has not answered yet. */
+  /** Calls that it has not answered yet. */
   get load(): number {
     return this.#waiting.length;
   }
@@ -56,41 +59,67 @@ export class EngineThread {
     return this.#failure !== undefined;
   }
 
-  /** Rejects when the thread ends before it replies. */
-  ask(command: ThreadCommand, transfer: ArrayBuffer[] = []): Promise<ThreadReply> {
+  /**
+   * Makes a call. Rejects when the thread ends before it answers.
+   *
+   * @param moved Arrays among the arguments whose memory moves to the thread; others are copied.
+   */
+  ask<Name extends keyof ThreadCalls>(
+    name: Name,
+    args: Args<Name>,
+    moved: readonly Memory[] = [],
+  ): Promise<Result<Name>> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       if (this.#waiting.push({ resolve, reject }) === 1) this.#worker.ref();
-      this.#worker.postMessage(command, transfer);
+      this.#worker.postMessage(
+        { name, args },
+        moved.map(({ buffer }) => buffer as ArrayBuffer),
+      );
     });
   }
 
-  /** Sends a command that has no reply. */
-  tell(command: ThreadCommand): void {
-    this.#worker.postMessage(command);
+  /** Makes a call whose outcome nobody needs, also where the thread has ended. */
+  tell<Name extends keyof ThreadCalls>(name: Name, args: Args<Name>): void {
+    this.ask(name, args).catch(() => {});
   }
 
   /**
-   * Ends the thread after the commands before this one. `terminate` would abort the whole process if it came while the
+   * Ends the thread after the calls before this one. `terminate` would abort the whole process if it came while the
    * thread creates a decoder: Node 20 then fails with "close before init".
    */
   async end(): Promise<void> {
-    this.#isEnding = true;
-    this.#worker.ref();
-    this.tell({ kind: 'end' });
+    this.tell('end', []);
     const hung = setTimeout(() => void this.#worker.terminate(), HUNG_MS);
     await this.#ended;
     clearTimeout(hung);
   }
 
-  #settle(reply: ThreadReply): void {
-    this.#waiting.shift()?.resolve(reply);
-    // While it ends, the caller waits: the process must not exit before.
-    if (this.#waiting.length === 0 && !this.#isEnding) this.#worker.unref();
+  #settle(result: unknown): void {
+    this.#waiting.shift()?.resolve(result);
+    if (this.#waiting.length === 0) this.#worker.unref();
   }
 
   #fail(error: unknown): void {
     this.#failure ??= error instanceof Error ? error : new Error(String(error));
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
+  }
+}
+
+/**
+ * The answer of a thread that has what is to be written.
+ *
+ * @param did What the thread did with `path`.
+ * @throws StorageError where the thread has ended.
+ */
+export async function answerOf<T>(answer: Promise<T>, did: string, path: string): Promise<T> {
+  try {
+    return await answer;
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new StorageError(
+      `The thread that ${did} ${path} ended before they were written (${message}). Run again`,
+      { path, cause },
+    );
   }
 }

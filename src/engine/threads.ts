@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
-import { StorageError } from '../errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
-import type { ColumnChunk } from '../parquet/column-chunk.js';
-import type { Decoding } from './decode-file.js';
-import { FileInThread } from './decoded-file.js';
+import type { ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
+import { DecodedFile } from './decoded-file.js';
 import type { StoredFile } from './file-source.js';
-import type { ChunkTask, ThreadReply, WorkerStart } from './messages.js';
-import { EngineThread } from './thread.js';
+import { RowFields } from './row-fields.js';
+import { answerOf, EngineThread } from './thread.js';
+import type { WorkerStart } from './worker.js';
 
 /** How many files a thread decodes or holds, so that the next one is ready when one is written. */
 const FILES_A_THREAD = 2;
@@ -15,16 +14,9 @@ const BYTES_A_POST = 64;
 /** Content of files that all threads may hold, and what belongs to its posts. A single file may be larger. */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
 
-export interface ThreadsSetup extends WorkerStart {
-  readonly script: URL;
-  /** Maximum number of threads. */
-  readonly size: number;
-  readonly decoding: Decoding;
-}
-
 interface Waiting {
   readonly input: StoredFile;
-  resolve(file: FileInThread | undefined | Promise<FileInThread | undefined>): void;
+  resolve(file: DecodedFile | undefined | Promise<DecodedFile | undefined>): void;
 }
 
 /**
@@ -34,7 +26,6 @@ interface Waiting {
 export class Threads {
   readonly #script: URL;
   readonly #size: number;
-  readonly #decoding: Decoding;
   readonly #workerStart: WorkerStart;
   readonly #threads: EngineThread[] = [];
   /**
@@ -49,10 +40,10 @@ export class Threads {
   readonly #ending: Promise<void>[] = [];
   #closed = false;
 
-  constructor({ script, size, decoding, ...start }: ThreadsSetup) {
+  /** @param size Maximum number of threads. */
+  constructor(script: URL, size: number, start: WorkerStart) {
     this.#script = script;
     this.#size = size;
-    this.#decoding = decoding;
     this.#workerStart = start;
   }
 
@@ -73,7 +64,7 @@ export class Threads {
   }
 
   /** Decodes a file. Resolves to `undefined` where it must be read in another way. See `Decoder`. */
-  decode(input: StoredFile): Promise<FileInThread | undefined> {
+  decode(input: StoredFile): Promise<DecodedFile | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ input, resolve });
       this.#dispatch();
@@ -86,30 +77,13 @@ export class Threads {
    * @param path The file that they are for.
    * @throws StorageError when the thread has ended.
    */
-  encodeChunks(task: ChunkTask, path: string): Promise<readonly ColumnChunk[]> | undefined {
-    const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
-    return thread && this.#encodeIn(thread, task, path);
-  }
-
-  async #encodeIn(
-    thread: EngineThread,
-    task: ChunkTask,
+  encodeChunks(
     path: string,
-  ): Promise<readonly ColumnChunk[]> {
-    try {
-      const reply = await thread.ask(
-        { kind: 'chunks', task },
-        task.parts.map(({ buffer }) => buffer as ArrayBuffer),
-      );
-      if (reply.kind === 'chunks') return reply.chunks;
-      throw new Error(`Expected columns, got ${reply.kind}`);
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new StorageError(
-        `The thread that encoded rows of ${path} ended before they were written (${reason}). Run again`,
-        { path, cause },
-      );
-    }
+    ...columns: Parameters<typeof encodeChunks>
+  ): Promise<readonly ColumnChunk[]> | undefined {
+    const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
+    const [, parts] = columns;
+    return thread && answerOf(thread.ask('encodeChunks', columns, parts), 'encoded rows of', path);
   }
 
   /** Ends the threads; what they hold is lost. */
@@ -130,53 +104,40 @@ export class Threads {
     }
   }
 
-  async #decodeIn(thread: EngineThread, input: StoredFile): Promise<FileInThread | undefined> {
+  async #decodeIn(
+    thread: EngineThread,
+    { file: input, origin }: StoredFile,
+  ): Promise<DecodedFile | undefined> {
     const file = this.#files++;
     thread.files++;
-    const free = (bytes: number) => {
+    let heldBytes = 0;
+    const onFree = () => {
       thread.files--;
-      this.#heldBytes -= bytes;
+      this.#heldBytes -= heldBytes;
       this.#dispatch();
       // Row groups are encoded after the last file, too.
       const isLast = this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY);
-      const { encodings = [] } = this.#workerStart;
-      if (isLast && encodings.every(({ kind }) => kind !== 'parquet')) this.#endIdle();
+      if (isLast && this.#workerStart.encodings.every(one => one?.kind !== 'parquet'))
+        this.#endIdle();
     };
     try {
-      const reply = await this.#ask(thread, file, input.file);
-      if (reply.kind === 'decoded') {
-        const heldBytes = reply.bytes + reply.data.count * BYTES_A_POST;
+      const { bytes: back, decoded } = await ('path' in input
+        ? thread.ask('decode', [file, input.path, input.size])
+        : thread.ask('decode', [file, input.bytes, 0], [input.bytes]));
+      if ('bytes' in input && back !== undefined)
+        input.bytes = Buffer.from(back.buffer, back.byteOffset, back.byteLength);
+      if (decoded !== undefined) {
+        const { bytes, data, messages } = decoded;
+        heldBytes = bytes + data.count * BYTES_A_POST;
         this.#heldBytes += heldBytes;
-        return new FileInThread(thread, file, { ...reply, origin: input.origin }, () =>
-          free(heldBytes),
-        );
+        const fields = new RowFields(data);
+        return new DecodedFile(origin, { fields, messages }, { thread, file, bytes, onFree });
       }
     } catch {
       // The thread has ended: the stages of the main thread take the file.
     }
-    free(0);
+    onFree();
     return undefined;
-  }
-
-  async #ask(thread: EngineThread, file: number, input: StoredFile['file']): Promise<ThreadReply> {
-    const decoding = this.#decoding;
-    if ('path' in input)
-      return thread.ask({
-        kind: 'decode',
-        file,
-        task: { ...decoding, file: input.path, size: input.size },
-      });
-    const { bytes } = input;
-    const moved = [bytes.buffer as ArrayBuffer];
-    const reply = await thread.ask(
-      { kind: 'decode', file, task: { ...decoding, file: bytes } },
-      moved,
-    );
-    if ('input' in reply && reply.input !== undefined) {
-      const { buffer, byteOffset, byteLength } = reply.input;
-      input.bytes = Buffer.from(buffer, byteOffset, byteLength);
-    }
-    return reply;
   }
 
   #alive(): EngineThread[] {

@@ -3,129 +3,170 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { inflateWholeSync } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { encodeChunks } from '../parquet/column-chunk.js';
-import { decodeFile, MAX_FILE_BYTES } from './decode-file.js';
-import { rowsEncoder } from './encode-rows.js';
+import { type Decoding, decodeFile, type Fields } from './decode-file.js';
+import { type RowEncoding, type RowList, rowsEncoder } from './encode-rows.js';
 import { FileContent } from './file-content.js';
-import { FileReader } from './file-reader.js';
-import type {
-  DecodeTask,
-  ThreadCommand,
-  ThreadReply,
-  WorkerStart,
-  WriteFailure,
-} from './messages.js';
+import { readWhole } from './read-whole.js';
 
 // A thread that decodes files, and keeps their content until it is written or sent.
 
+/** What a worker is started with. */
+export interface WorkerStart {
+  readonly decoding: Decoding;
+  readonly fields: Fields;
+  /** How each reader of the plan encodes rows, if it does. */
+  readonly encodings: readonly (RowEncoding | undefined)[];
+}
+
+/** Bytes of posts for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
+export interface WriteRange {
+  /** An open file of this process. */
+  readonly fd: number;
+  readonly position: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The calls that another thread makes by `EngineThread.ask`. Each file has a number, which the first call gives it. */
+export type ThreadCalls = typeof calls;
+
+/** An array whose memory may move from one thread to another. */
+export type Memory = Uint8Array | Uint32Array;
+
+/** What a call gives to the other thread. */
+interface Answer<T> {
+  readonly result: T;
+  /** Arrays whose memory moves there; others are copied. */
+  readonly moved: readonly Memory[];
+}
+
 const port = parentPort!;
-const { fields, encodings = [] } = workerData as WorkerStart;
-const encoders = encodings.map(rowsEncoder);
+const { decoding, fields, encodings } = workerData as WorkerStart;
+const encoders = encodings.map(encoding => encoding && rowsEncoder(encoding));
 const held = new Map<number, FileContent>();
-const reader = new FileReader(MAX_FILE_BYTES);
 
 // V8 discards the optimised code that reads buffers when a thread transfers its first one: while there is none yet.
 releaseMemory(Buffer.allocUnsafeSlow(1));
 
-// One after the other: replies are in the order of the commands.
+const calls = {
+  /**
+   * Decodes a file, by its path or its bytes, which come back. `decoded` is absent where it has to be read in another
+   * way.
+   *
+   * @param size Of a file at a path, when it was listed: one that has become shorter is refused.
+   */
+  async decode(file: number, input: string | Uint8Array, size: number) {
+    const bytes = typeof input === 'string' ? undefined : input;
+    const given = typeof input === 'string' ? readWhole(input, size) : bufferOf(input);
+    const found = given && (await decodeFile(given, decoding, fields, inflateWholeSync));
+    const moved = bytes === undefined ? [] : [bytes];
+    if (found === undefined) return answer({ bytes, decoded: undefined }, moved);
+    const { bytes: content, messages } = found;
+    held.set(file, new FileContent(content, found.fields.bounds()));
+    const data = found.fields.data();
+    const decoded = { data, messages, bytes: content.length };
+    return answer({ bytes, decoded }, [data.numbers, data.shownIds, ...moved]);
+  },
+
+  /** Writes posts as lines at positions of open files. Gives what failed, as an error loses its code on the way. */
+  write(file: number, rows: Uint32Array, ranges: readonly WriteRange[]) {
+    const content = held.get(file)!;
+    for (const [index, { fd, position, from, to }] of ranges.entries())
+      try {
+        writeAll(fd, content.lines(rows, from, to), position);
+      } catch (error) {
+        const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
+        return answer({ index, message, code, errno, syscall });
+      }
+    return answer(undefined);
+  },
+
+  /**
+   * Encodes posts in blocks, which are blocks of columns where the encoding says so: `ends` has the index in `rows`
+   * behind the last of each. Where it fails, the main thread encodes the posts again, for the exact error.
+   */
+  encode(file: number, encoding: number, list: RowList, ends: readonly number[]) {
+    const encodeRows = encoders[encoding]!;
+    const posts = { ...list, content: held.get(file)! };
+    try {
+      const blocks = ends.map((to, index) => encodeRows(posts, ends[index - 1] ?? 0, to));
+      return answer(
+        blocks,
+        blocks.flatMap(({ parts }) => parts),
+      );
+    } catch {
+      return answer(undefined);
+    }
+  },
+
+  /** Encodes columns of a row group: those of the same part of its blocks, in order. The parts are transferred. */
+  encodeChunks(...columns: Parameters<typeof encodeChunks>) {
+    const chunks = encodeChunks(...columns);
+    for (const part of columns[1]) releaseMemory(part);
+    return answer(
+      chunks,
+      chunks.flatMap(({ pieces }) => pieces),
+    );
+  },
+
+  /** Copies of some posts. */
+  posts(file: number, rows: Uint32Array) {
+    const posts = held.get(file)!.posts(rows);
+    return answer(posts.map(post => new Uint8Array(post)));
+  },
+
+  /** Puts other posts in the place of some. */
+  replace(file: number, rows: Uint32Array, posts: readonly Uint8Array[]) {
+    held.get(file)!.replace(rows, posts);
+    return answer(undefined);
+  },
+
+  /** A copy of the content of a file. */
+  copy(file: number) {
+    const bytes = new Uint8Array(held.get(file)!.bytes);
+    return answer(bytes, [bytes]);
+  },
+
+  /** The content of a file, which is then no longer held. */
+  take(file: number) {
+    const bytes: Uint8Array = held.get(file)!.bytes;
+    held.delete(file);
+    return answer(bytes, [bytes]);
+  },
+
+  /** Frees the content of a file. */
+  free(file: number) {
+    held.get(file)!.release();
+    held.delete(file);
+    return answer(undefined);
+  },
+
+  /** Ends the thread, as nothing else keeps it. */
+  end() {
+    port.close();
+    return answer(undefined);
+  },
+};
+
+// One after the other: answers are in the order of the calls.
 let last = Promise.resolve();
-port.on('message', (command: ThreadCommand) => {
-  last = last.then(() => execute(command));
+port.on('message', ({ name, args }: { name: keyof ThreadCalls; args: unknown[] }) => {
+  const call = calls[name] as (...args: unknown[]) => Answer<unknown> | Promise<Answer<unknown>>;
+  last = last.then(async () => {
+    const { result, moved } = await call(...args);
+    port.postMessage(
+      result,
+      moved.map(({ buffer }) => buffer as ArrayBuffer),
+    );
+  });
 });
 
-async function execute(command: ThreadCommand): Promise<void> {
-  switch (command.kind) {
-    case 'decode':
-      await decode(command);
-      break;
-    case 'write':
-      reply({ kind: 'written', file: command.file, failure: write(command) });
-      break;
-    case 'encode':
-      encode(command);
-      break;
-    case 'chunks': {
-      const { types, parts, compression } = command.task;
-      const chunks = encodeChunks(types, parts, compression);
-      for (const part of parts) releaseMemory(part);
-      reply(
-        { kind: 'chunks', chunks },
-        chunks.flatMap(({ pieces }) => pieces.map(({ buffer }) => buffer as ArrayBuffer)),
-      );
-      break;
-    }
-    case 'posts': {
-      const content = held.get(command.file)!;
-      const posts = content.posts(command.rows).map(post => new Uint8Array(post));
-      reply({ kind: 'posts', file: command.file, posts });
-      break;
-    }
-    case 'replace':
-      held.get(command.file)!.replace(command.rows, command.posts);
-      break;
-    case 'copy': {
-      const { file } = command;
-      const bytes = new Uint8Array(held.get(file)!.bytes);
-      reply({ kind: 'sent', file, bytes }, [bytes.buffer]);
-      break;
-    }
-    case 'send': {
-      const { file } = command;
-      const { bytes } = held.get(file)!;
-      held.delete(file);
-      reply({ kind: 'sent', file, bytes }, [bytes.buffer as ArrayBuffer]);
-      break;
-    }
-    case 'free':
-      held.get(command.file)!.release();
-      held.delete(command.file);
-      break;
-    case 'end':
-      // The thread ends by itself, as nothing else keeps it.
-      port.close();
-      break;
-  }
+function answer<T>(result: T, moved: readonly Memory[] = []): Answer<T> {
+  return { result, moved };
 }
 
-async function decode({ file, task }: ThreadCommand & { kind: 'decode' }): Promise<void> {
-  const content = contentOf(task);
-  const decoded = content && (await decodeFile(content, task, fields, inflateWholeSync));
-  const input = typeof task.file === 'string' ? undefined : task.file;
-  const moved = input === undefined ? [] : [input.buffer as ArrayBuffer];
-  if (decoded === undefined) {
-    reply({ kind: 'refused', file, input }, moved);
-    return;
-  }
-  const { bytes, fields: read, messages } = decoded;
-  held.set(file, new FileContent(bytes, read.bounds()));
-  const data = read.data();
-  reply({ kind: 'decoded', file, data, messages, bytes: bytes.length, input }, [
-    data.numbers.buffer as ArrayBuffer,
-    data.shownIds.buffer as ArrayBuffer,
-    ...moved,
-  ]);
-}
-
-function contentOf({ file, size }: DecodeTask): Buffer | undefined {
-  return typeof file === 'string'
-    ? reader.read(file, size)
-    : Buffer.from(file.buffer, file.byteOffset, file.byteLength);
-}
-
-/** Writes posts as lines at positions of open files. */
-function write({
-  file,
-  rows,
-  ranges,
-}: ThreadCommand & { kind: 'write' }): WriteFailure | undefined {
-  const content = held.get(file)!;
-  for (const [index, { fd, position, from, to }] of ranges.entries())
-    try {
-      writeAll(fd, content.lines(rows, from, to), position);
-    } catch (error) {
-      const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
-      return { index, message, code, errno, syscall };
-    }
-  return undefined;
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 /** A call may write fewer bytes, on a disk that is nearly full. */
@@ -138,28 +179,4 @@ function writeAll(fd: number, lines: readonly Buffer[], position: number): void 
     skip -= Math.min(skip, line.length);
     at += line.length;
   }
-}
-
-/** Where it fails, the main thread encodes the posts again, for the exact error. */
-function encode({
-  encoding,
-  file,
-  rows,
-  tags,
-  tagNames,
-  ends,
-}: ThreadCommand & { kind: 'encode' }): void {
-  const encodeRows = encoders[encoding]!;
-  const posts = { content: held.get(file)!, rows, tags, tagNames };
-  try {
-    const blocks = ends.map((to, index) => encodeRows(posts, ends[index - 1] ?? 0, to));
-    const memory = blocks.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer));
-    reply({ kind: 'encoded', file, blocks }, memory);
-  } catch {
-    reply({ kind: 'encoded', file, blocks: undefined });
-  }
-}
-
-function reply(message: ThreadReply, transfer: ArrayBuffer[] = []): void {
-  port.postMessage(message, transfer);
 }

@@ -140,10 +140,10 @@ export class ParquetEncoder implements Encoder<ItemToAdd> {
     const made = await Promise.all(blocks);
     const { compression } = this.#format;
     const parts = await Promise.all(
-      tasksOf(this.#types, made).map(({ types, parts }) => {
-        const task = { types, parts, compression };
-        return this.#inThread?.(task) ?? encodeChunks(types, parts, compression);
-      }),
+      tasksOf(this.#types, made).map(
+        ({ types, parts }) =>
+          this.#inThread?.(types, parts, compression) ?? encodeChunks(types, parts, compression),
+      ),
     );
     return dealtBack(this.#types, parts);
   }

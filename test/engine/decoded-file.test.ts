@@ -2,10 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
-import { type DecodedFile, FileInThread } from '../../src/engine/decoded-file.js';
+import type { DecodedFile } from '../../src/engine/decoded-file.js';
 import { Engine } from '../../src/engine/engine.js';
 import { Plan } from '../../src/engine/plan.js';
 import { type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
@@ -20,6 +20,7 @@ import { tap } from '../../src/operators/tap.js';
 import { files } from '../../src/sinks/files.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { askedOfThreads } from './asked-of-threads.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -80,14 +81,14 @@ describe('the memory of a decoded file', () => {
   });
 
   it.each([0, 2])('is released once for each file, with %i threads', async workers => {
-    const released = vi.spyOn(FileInThread.prototype, 'release');
-    onTestFinished(() => released.mockRestore());
+    const asked = askedOfThreads();
     const paths = await Promise.all(
       ['1', '2', '3'].map(name => store(`freed-${name}.jsonl.gz`, LARGE)),
     );
     const seen: DecodedFile[] = [];
     const contents: Buffer[] = [];
-    const engine = new Engine({ workers });
+    const engine = new Engine();
+    engine.add({ workers });
     const plan = Plan.of(activities()(jsonLines()(gunzip()(localFiles(paths)))))!;
     for await (const { rows } of engine.run(plan, {})) {
       seen.push(rows!.file);
@@ -97,12 +98,12 @@ describe('the memory of a decoded file', () => {
     await engine.close();
     expect(seen.length).toBe(3);
     await expect.poll(() => contents.map(({ length }) => length)).toEqual([0, 0, 0]);
-    expect(released.mock.calls.length).toBe(workers === 0 ? 0 : 3);
+    expect(asked('take')).toBe(workers === 0 ? 0 : 3);
+    expect(asked('free')).toBe(0);
   });
 
   it('is released by files() for each file that threads hold', async () => {
-    const released = vi.spyOn(FileInThread.prototype, 'release');
-    onTestFinished(() => released.mockRestore());
+    const asked = askedOfThreads();
     const paths = await Promise.all(
       ['1', '2', '3'].map(name => store(`written-${name}.jsonl.gz`, LARGE)),
     );
@@ -113,7 +114,7 @@ describe('the memory of a decoded file', () => {
       activities(),
       files({ path: at('written-out.jsonl'), workers: 2 }),
     );
-    expect(released.mock.calls.length).toBe(3);
+    expect(asked('free')).toBe(3);
   });
 
   it.each(['tap', 'filter', 'key', 'operator', 'path', 'line', 'for await', 'Flow'])(

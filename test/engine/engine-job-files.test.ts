@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { FileInThread } from '../../src/engine/decoded-file.js';
+import { DecodedFile } from '../../src/engine/decoded-file.js';
 import { Threads } from '../../src/engine/threads.js';
 import { MillraceError } from '../../src/errors.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -145,7 +145,7 @@ async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
 describe('files of a job that threads check, scan and write', () => {
   it('come out as without threads: lines, checkpoint, verdict, errors, requests', async () => {
     const folder = await temporaryFolder();
-    const scans = vi.spyOn(FileInThread.prototype, 'write');
+    const scans = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;
     await fc.assert(
       fc.asyncProperty(

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { Routed } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
-import { FileInThread } from '../../src/engine/decoded-file.js';
+import { DecodedFile } from '../../src/engine/decoded-file.js';
 import { MillraceError, StorageError } from '../../src/errors.js';
 import { batchesOf, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -141,8 +141,8 @@ describe('stored files that threads decode and write', () => {
         if (way === 1) return Buffer.concat([whole, Buffer.alloc(3)]);
         return whole;
       });
-    const writes = vi.spyOn(FileInThread.prototype, 'write');
-    const encodes = vi.spyOn(FileInThread.prototype, 'encode');
+    const writes = vi.spyOn(DecodedFile.prototype, 'write');
+    const encodes = vi.spyOn(DecodedFile.prototype, 'encode');
     let round = 0;
     let whole = 0;
     const comesOutAsWithout = async (contents: readonly Buffer[], options: Options) => {
@@ -214,7 +214,7 @@ describe('stored files that threads decode and write', () => {
         zstd([post(1, ['rain', 'snow']), post(2, ['rain'])]),
         Buffer.concat([zstd([post(2, ['rain'])]), zstd([post(3, ['snow'])])]),
       ]);
-      const encodes = vi.spyOn(FileInThread.prototype, 'encode');
+      const encodes = vi.spyOn(DecodedFile.prototype, 'encode');
       const options = { template: '{tag}.jsonl.zst', checkpoint: true };
       const expected = await run(paths, path.join(folder, 'main'), 0, options);
       encodes.mockClear();

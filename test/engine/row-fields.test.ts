@@ -11,7 +11,7 @@ it('columns that grow keep each number of each post', () => {
     columns.setTags(n, combinations[n] as string[]);
     columns.setKeys(n, [`day ${n}`]);
   }
-  const { starts, lengths, highs, lows, tags, keys, keySets, ...names } = RowFields.of(
+  const { starts, lengths, highs, lows, tags, keys, keySets, ...names } = new RowFields(
     columns.data(),
   );
   const { tagNames, tagSets, tagStarts } = names;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FileHere } from '../../src/engine/decoded-file.js';
+import { DecodedFile } from '../../src/engine/decoded-file.js';
 import { RowFields } from '../../src/engine/row-fields.js';
 import { Rows } from '../../src/engine/rows.js';
 
@@ -13,7 +13,7 @@ function rowsOf(count: number): Rows {
     fields.add(text.length, lineOf(row).length);
     text += `${lineOf(row)}\n`;
   }
-  return Rows.of(new FileHere('x', { bytes: Buffer.from(text), fields, messages: [] }));
+  return Rows.of(new DecodedFile('x', { fields, messages: [] }, Buffer.from(text)));
 }
 
 const idsOf = async (rows: Rows) =>
@@ -58,14 +58,14 @@ describe('rows of a decoded file', () => {
     const [long, short] = [rowsOf(1_001).slice(1_000, 1_001), rowsOf(3).slice(2, 3)];
     const [first] = await long.items();
     const [second] = await short.items();
-    rows.replace(
+    await rows.file.replace(
       new Map([
         [0, first as never],
         [2, second as never],
       ]),
     );
     expect(await idsOf(rows)).toEqual(['1000', '1', '2']);
-    expect((await rows.posts(Uint32Array.of(0, 2))).map(String)).toEqual([
+    expect((await rows.file.posts(Uint32Array.of(0, 2))).map(String)).toEqual([
       lineOf(1_000),
       lineOf(2),
     ]);
@@ -73,7 +73,7 @@ describe('rows of a decoded file', () => {
 
   it('stay as they are where nothing is to be replaced', async () => {
     const rows = rowsOf(2);
-    rows.replace(new Map());
+    await rows.file.replace(new Map());
     expect(await idsOf(rows)).toEqual(['0', '1']);
   });
 });

@@ -20,7 +20,8 @@ const FIELDS = { id: true, tags: false, keys: [] };
 
 function threadsOf(size: number, options: { script?: URL; decoding?: Decoding } = {}): Threads {
   const script = options.script ?? scriptOfThreads()!;
-  return new Threads({ script, size, decoding: options.decoding ?? DECODING, fields: FIELDS });
+  const { decoding = DECODING } = options;
+  return new Threads(script, size, { decoding, fields: FIELDS, encodings: [] });
 }
 
 /** Threads with another script. */
@@ -53,10 +54,10 @@ describe('the threads of the engine', () => {
 
   it('that end while they hold posts give a typed error', async () => {
     const threads = threadsWith(
-      `parentPort.on('message', ({ kind, file }) => {
-        if (kind !== 'decode') process.exit(1);
+      `parentPort.on('message', ({ name }) => {
+        if (name !== 'decode') process.exit(1);
         const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagNames: [], tagSets: new Uint32Array(0), tagStarts: new Uint32Array(1), keySets: [], keyNames: [], shownIds: new Uint32Array(0) };
-        parentPort.postMessage({ kind: 'decoded', file, data, messages: [], bytes: 5 });
+        parentPort.postMessage({ decoded: { data, messages: [], bytes: 5 } });
       })`,
       1,
     );
@@ -70,18 +71,19 @@ describe('the threads of the engine', () => {
 
   it('that end while they encode a row group give a typed error', async () => {
     const threads = threadsWith(
-      `parentPort.on('message', ({ kind }) => {
-        if (kind === 'chunks') process.exit(1);
+      `parentPort.on('message', ({ name }) => {
+        if (name === 'encodeChunks') process.exit(1);
       })`,
       1,
     );
     threads.start(1);
-    const task = { types: ['string'], parts: [new Uint8Array(8)], compression: 'snappy' } as const;
-    const encoding = threads.encodeChunks(task, 'out.parquet');
+    const encode = () =>
+      threads.encodeChunks('out.parquet', ['string'], [new Uint8Array(8)], 'snappy');
+    const encoding = encode();
     await expect(encoding).rejects.toThrow(StorageError);
     await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run again/);
     // None is left: the rows are encoded on the main thread.
-    expect(threads.encodeChunks(task, 'out.parquet')).toBeUndefined();
+    expect(encode()).toBeUndefined();
     await threads.close();
   });
 
@@ -140,8 +142,8 @@ describe('the threads of the engine', () => {
     const finished = path.join(await temporaryFolder(), 'finished');
     const script = `
       import { writeFileSync } from 'node:fs';
-      parentPort.on('message', ({ kind }) => {
-        if (kind === 'end') process.exit();
+      parentPort.on('message', ({ name }) => {
+        if (name === 'end') process.exit();
         for (const end = Date.now() + 300; Date.now() < end; );
         writeFileSync(${JSON.stringify(finished)}, '');
       });`;
@@ -175,9 +177,9 @@ describe('the threads of the engine', () => {
       import { execFileSync } from 'node:child_process';
       import { writeFileSync } from 'node:fs';
       import { parentPort } from 'node:worker_threads';
-      parentPort.on('message', ({ kind, file }) => {
-        if (kind === 'end') process.exit();
-        parentPort.postMessage({ kind: 'refused', file });
+      parentPort.on('message', ({ name }) => {
+        if (name === 'end') process.exit();
+        parentPort.postMessage({});
         writeFileSync(${JSON.stringify(replied)}, '');
         execFileSync(process.execPath, ['-e', 'setTimeout(() => {}, 300)']);
       });`;
@@ -186,7 +188,7 @@ describe('the threads of the engine', () => {
       import { existsSync } from 'node:fs';
       import { Threads } from ${JSON.stringify(library)};
       const script = new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(worker)}`)});
-      const threads = new Threads({ script, size: 1, decoding: {}, fields: {} });
+      const threads = new Threads(script, 1, { decoding: {}, fields: {}, encodings: [] });
       threads.decode({ file: { path: 'a' }, origin: 'a' });
       while (!existsSync(${JSON.stringify(replied)}));
       await threads.close();

@@ -7,7 +7,7 @@ import { compressors } from 'hyparquet-compressors';
 import { describe, expect, it, vi } from 'vitest';
 import type { Activity, Routed } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
-import { FileInThread } from '../../src/engine/decoded-file.js';
+import { DecodedFile } from '../../src/engine/decoded-file.js';
 import { Threads } from '../../src/engine/threads.js';
 import { MillraceError, StorageError } from '../../src/errors.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -108,7 +108,7 @@ const DAMAGES: Readonly<Record<string, (text: string) => Buffer>> = {
 describe('stored posts that threads write as Parquet', () => {
   it('come out as without threads: the bytes of files, their row groups, and errors', async () => {
     const folder = await temporaryFolder();
-    const columns = vi.spyOn(FileInThread.prototype, 'encode');
+    const columns = vi.spyOn(DecodedFile.prototype, 'encode');
     const chunks = vi.spyOn(Threads.prototype, 'encodeChunks');
     let runs = 0;
     await fc.assert(
@@ -243,11 +243,9 @@ describe('stored posts that threads write as Parquet', () => {
   it('give a typed error where the thread that encodes their row group ends', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(path.join(folder, 'in'), [gzipSync(linesOf(POSTS))]);
-    const failing = vi
-      .spyOn(Threads.prototype, 'encodeChunks')
-      .mockImplementation(async (_, file) => {
-        throw new StorageError('ended', { path: file });
-      });
+    const failing = vi.spyOn(Threads.prototype, 'encodeChunks').mockImplementation(async path => {
+      throw new StorageError('ended', { path });
+    });
     const { result, contents } = await run(inputs, path.join(folder, 'out'), { workers: 2 });
     failing.mockRestore();
     expect(result).toMatchObject({ code: 'ERR_STORAGE' });

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
-import { FileInThread } from '../../src/engine/decoded-file.js';
+import { DecodedFile } from '../../src/engine/decoded-file.js';
 import { Threads } from '../../src/engine/threads.js';
 import { DataError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
@@ -97,7 +97,7 @@ describe('several sources of whole files', () => {
     '%s: concat with a plan is as without one, and goes on in checkpoints of either',
     async (_, byItself) => {
       const folder = await temporaryFolder();
-      const writes = vi.spyOn(FileInThread.prototype, 'write');
+      const writes = vi.spyOn(DecodedFile.prototype, 'write');
       let round = 0;
       await fc.assert(
         fc.asyncProperty(groups, fc.nat(), fc.boolean(), async (ids, at, endsPlanned) => {
@@ -140,7 +140,7 @@ describe('several sources of whole files', () => {
 
   it('merge delivers each post once, each source in its order, and goes on after a failure', async () => {
     const folder = await temporaryFolder();
-    const writes = vi.spyOn(FileInThread.prototype, 'write');
+    const writes = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;
     await fc.assert(
       fc.asyncProperty(groups, fc.nat(), fc.boolean(), async (shape, at, byItself) => {

@@ -1,6 +1,5 @@
 import { abortable } from '../../abortable.js';
 import { countOf, type EngineBatch } from '../../engine/rows.js';
-import { SharedFile } from '../../engine/shared-file.js';
 import { OptionError } from '../../errors.js';
 import type { Cursor, Run } from '../../flow/flow.js';
 import { WakeUp } from '../../wait.js';
@@ -29,12 +28,6 @@ interface Reader {
   readonly wakeUp: WakeUp;
 }
 
-/** A batch, and the file that all branches share, where it has rows of one. */
-interface FeedBatch {
-  readonly batch: EngineBatch;
-  readonly file: SharedFile | undefined;
-}
-
 /**
  * One input read by several branches, at the pace of the slowest. Each branch reads it once. A file that rows are of
  * is released once all have.
@@ -45,7 +38,7 @@ export class Feed {
   readonly #cursors = new WeakMap<object, InputCursorOf>();
   readonly #readers = new Map<number, Reader>();
   /** The batches that a branch has yet to take; the first has the number `#first`. */
-  #batches: FeedBatch[] = [];
+  #batches: EngineBatch[] = [];
   #first = 0;
   readonly #opened = new Set<number>();
   #number = 0;
@@ -164,9 +157,9 @@ export class Feed {
       const next = this.#batches[reader.position - this.#first];
       if (next !== undefined) {
         reader.position++;
-        next.file?.share();
+        next.rows?.file.share();
         this.check();
-        return next.batch;
+        return next;
       }
       if (this.#failure !== undefined) throw this.#failure.error;
       if (this.#ended) {
@@ -186,7 +179,8 @@ export class Feed {
     try {
       const { done, value } = await this.#iterator.next();
       if (done === true) this.#ended = true;
-      else if (!this.#ended) this.#batches.push(this.#shared(value));
+      else if (!this.#ended)
+        this.#batches.push({ ...value, cursor: value.cursor && this.#inputCursor(value.cursor) });
     } catch (error) {
       if (!this.#ended) this.#failure = { error };
       this.#ended = true;
@@ -195,15 +189,7 @@ export class Feed {
     for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
   }
 
-  /** The batch as all branches get it, with a cursor that is known to come from this input. */
-  #shared(batch: EngineBatch): FeedBatch {
-    const { rows, origin } = batch;
-    const cursor = batch.cursor && this.#inputCursor(batch.cursor);
-    if (rows === undefined) return { batch: { ...batch, cursor }, file: undefined };
-    const file = new SharedFile(rows.file);
-    return { batch: { rows: rows.in(file), cursor, origin }, file };
-  }
-
+  /** A cursor that is known to come from this input. */
   #inputCursor(cursor: Cursor): InputCursor {
     const input: InputCursor = { tee: 'input' };
     this.#cursors.set(input, { number: ++this.#number, cursor });
@@ -218,7 +204,7 @@ export class Feed {
   #drop(): void {
     const taken = Math.min(this.#slowest - this.#first, this.#batches.length);
     if (taken <= 0) return;
-    for (const { file } of this.#batches.slice(0, taken)) file?.release();
+    for (const { rows } of this.#batches.slice(0, taken)) rows?.file.release();
     this.#batches = this.#batches.slice(taken);
     this.#first += taken;
   }

@@ -93,7 +93,10 @@ export class FileWriter<T> {
         ...shared,
         maxBytes,
         only: onlyOutput(plan),
-        encodeInThread: file => task => engine.encodeChunks(task, file),
+        encodeInThread:
+          file =>
+          (...columns) =>
+            engine.encodeChunks(file, ...columns),
       },
       format,
     );
@@ -145,7 +148,7 @@ export class FileWriter<T> {
             }
             if (outputs.full) await outputs.relieve();
           }
-          rows?.release();
+          rows?.file.release();
         }
         await outputs.begin();
         const isEmpty = rows === undefined && batch.items.length === 0;

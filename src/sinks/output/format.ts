@@ -1,6 +1,5 @@
 import type { EncodedBlock, RowEncoding } from '../../engine/encode-rows.js';
-import type { ChunkTask } from '../../engine/messages.js';
-import type { ColumnChunk } from '../../parquet/column-chunk.js';
+import type { ColumnChunk, encodeChunks } from '../../parquet/column-chunk.js';
 import type { Buffers } from './buffers.js';
 
 /** How the items of a sink become the bytes of its files. */
@@ -44,8 +43,10 @@ export interface FileToEncode {
   readonly inThread?: EncodeInThread | undefined;
 }
 
-/** Encodes columns of a row group. */
-export type EncodeInThread = (task: ChunkTask) => Promise<readonly ColumnChunk[]> | undefined;
+/** `encodeChunks` in another thread, to which the parts move. */
+export type EncodeInThread = (
+  ...columns: Parameters<typeof encodeChunks>
+) => Promise<readonly ColumnChunk[]> | undefined;
 
 /** Encodes one file. */
 export interface Encoder<Entry> {

@@ -85,12 +85,11 @@ export class RowWriter<T> {
    */
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#encoding;
-    const { isInThread } = posts;
+    const { bytes, isInThread } = posts.file;
     if (!isInThread && kind !== 'lines') return false;
     const partitioned = this.#partition(posts, origin);
     if (partitioned === undefined) return false;
-    const isScattered =
-      partitioned.files > MANY_FILES && posts.bytes < FEW_BYTES * partitioned.files;
+    const isScattered = partitioned.files > MANY_FILES && bytes < FEW_BYTES * partitioned.files;
     if (!isInThread || isScattered) {
       if (kind !== 'lines') return false;
       await this.#collect(posts, partitioned);
@@ -98,7 +97,7 @@ export class RowWriter<T> {
     }
     const ranges = rangesOf(posts, partitioned, kind === 'lines');
     if (kind === 'lines' && compression === undefined)
-      this.#writeRanges(posts, ranges).then(() => posts.release());
+      this.#writeRanges(posts, ranges).then(() => posts.file.release());
     else {
       this.#encode(posts, ranges);
       if (this.#outputs.full) await this.#outputs.relieve();
@@ -110,11 +109,11 @@ export class RowWriter<T> {
   #encode(posts: Rows, ranges: readonly Range[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
-    const blocks = posts
+    const blocks = posts.file
       .encode(list, ends, this.#encodingNumber)
       .then(async encoded => encoded ?? Promise.reject(await this.#errorOf(posts)));
     // Nothing needs the content any more; a failure ends the run through the outputs.
-    const release = () => posts.release();
+    const release = () => posts.file.release();
     blocks.then(release, release);
     const isSized = this.#encoding.kind === 'lines';
     for (const [index, { file, rows }] of ranges.entries()) {
@@ -129,7 +128,7 @@ export class RowWriter<T> {
 
   /** The error of the first post that cannot be encoded. */
   async #errorOf(posts: Rows): Promise<unknown> {
-    const { origin } = posts;
+    const { origin } = posts.file;
     const { buffers } = this.#outputs;
     const encoder = this.#format.encoder({ isNew: true, buffers });
     for (const item of await posts.items())
@@ -144,7 +143,7 @@ export class RowWriter<T> {
 
   /** Collects the lines on the main thread. */
   async #collect(posts: Rows, { combinations, partitions }: Partitioned<T>) {
-    const content = await posts.content();
+    const content = await posts.file.content();
     const { rows, fields } = posts;
     const { starts, lengths } = fields;
     for (let index = 0; index < rows.length; index++) {
@@ -154,7 +153,7 @@ export class RowWriter<T> {
       output.fileFor(line.byteLength).add(line);
       if (this.#outputs.full) await this.#outputs.relieve();
     }
-    posts.release();
+    posts.file.release();
   }
 
   /** Lets the thread write the lines. Never rejects: a failure ends the run through the outputs. */
@@ -165,7 +164,7 @@ export class RowWriter<T> {
       const counted = some.map(range => ({ ...range, posts: range.rows.length }));
       const { rows, ends } = listOf(posts, some);
       const write = (fds: readonly number[]) =>
-        posts.write(
+        posts.file.write(
           rows,
           some.map(({ position }, index) => ({
             fd: fds[index]!,

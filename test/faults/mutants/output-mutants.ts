@@ -170,8 +170,8 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
     name: 'freed before written',
     mistake: 'lets a worker thread free a file whose posts are still to be written',
     file: 'sinks/output/row-writer',
-    from: 'this.#writeRanges(…).then(() => posts.release())',
-    to: '(posts.release(), this.#writeRanges(…))',
+    from: 'this.#writeRanges(…).then(() => posts.file.release())',
+    to: '(posts.file.release(), this.#writeRanges(…))',
     cells: ['matrix stored-files-threads/starved-of-CPU'],
   },
 ];
