@@ -1,7 +1,7 @@
 import type { Activity } from './activity.js';
-import { ActivityStreamsFields } from './activity-streams-fields.js';
+import { activityStreamsFields } from './activity-streams-fields.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { OriginalFields } from './original-fields.js';
+import { originalFields } from './original-fields.js';
 import type { OriginalPost } from './original-post.js';
 import type { PostFields } from './post-fields.js';
 
@@ -9,6 +9,6 @@ import type { PostFields } from './post-fields.js';
 export function fieldsOf({ post }: Pick<Activity, 'post'>): PostFields {
   // Not `in`: the members of a `SpannedPost` are getters.
   return (post as Partial<OriginalPost>).created_at !== undefined
-    ? new OriginalFields(post as OriginalPost)
-    : new ActivityStreamsFields(post as ActivityStreamsPost);
+    ? originalFields(post as OriginalPost)
+    : activityStreamsFields(post as ActivityStreamsPost);
 }

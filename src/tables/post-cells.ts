@@ -1,5 +1,6 @@
-import { OriginalFields } from '../activity/original-fields.js';
+import { originalFields } from '../activity/original-fields.js';
 import type { OriginalPost } from '../activity/original-post.js';
+import type { PostFields } from '../activity/post-fields.js';
 import { createdAtIn } from '../activity/posted-at.js';
 import type { SpannedPost } from '../activity/spanned-post.js';
 import { BytesMap } from '../json/bytes-map.js';
@@ -75,7 +76,7 @@ export function originalCells(post: SpannedPost): PostCells {
   const locations = post.spans.elements({ country_code: true, region: true, locality: true });
   const texts = post.spans.elements();
 
-  const sources = new BytesMap<OriginalFields['source']>();
+  const sources = new BytesMap<PostFields['source']>();
   const ruleIds = new WeakMap<object, readonly string[]>();
   /** The places of ids and handles of mentions, each with its end; how many, or -1 before they are read. */
   const mentions = new Int32Array(4 * MAX_MENTIONS);
@@ -381,7 +382,7 @@ export function originalCells(post: SpannedPost): PostCells {
       let source = sources.get(bytes, start, end);
       if (source === undefined) {
         if (!isText(positions, member)) return false;
-        ({ source } = new OriginalFields(post.post as OriginalPost));
+        ({ source } = originalFields(post.post as OriginalPost));
         sources.set(bytes, start, end, source);
       }
       const value = source[part];
