@@ -1,22 +1,13 @@
 import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../../check.js';
 import { isAvailable, mayStandAlone } from '../operators/operators.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
-import type { RuleNode } from '../tree.js';
+import type { OperatorClause, RuleNode, Span } from '../tree.js';
 import { applySuggestions } from './apply-suggestions.js';
 import { lintRule } from './lint-rule.js';
 import { type ParsedRule, parseDraft, RULE_TEXT } from './parse-rule.js';
-import type { Problem } from './problem.js';
+import type { Problem, Suggestion } from './problem.js';
 import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
-import {
-  misplacedNullcast,
-  negatedSample,
-  noPositive,
-  notAlone,
-  notOffered,
-  onlyNegated,
-  sampledOr,
-  tagTooLong,
-} from './rule-problems.js';
+import { at, error, errorSaying, suggest, unavailable } from './syntax-problems.js';
 
 /** The product for which `rules.check` checks a rule, and the tag to check with it. */
 export interface CheckOptions {
@@ -89,13 +80,12 @@ function withoutSuggestion(problem: Problem): Problem {
 function check(text: string, product: RuleProduct, tag: string | null | undefined): ParsedRule {
   const { draft, problems } = parseDraft(text);
   if (draft !== undefined) {
-    const checker = new Check(text, draft, product, problems);
-    checker.visit(draft, { negated: false, inOr: false, top: true });
-    checker.requireAnchor(draft);
+    const rule = { text, draft, product, problems };
+    requireAnchor(rule, checkNode(rule, draft, { negated: false, inOr: false, top: true }));
     if (problems[0]?.code !== 'R001')
       problems.push(...worthWarning(problems, lintRule(text, draft)));
   }
-  if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length, MAX_TAG));
+  if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length));
   const accepted = problems.every(problem => problem.severity === 'warning');
   // Without an error, the tree has no unread parts.
   return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
@@ -120,6 +110,15 @@ function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]):
 /** The maximum number of characters of a tag. */
 const MAX_TAG = 255;
 
+function tagTooLong(text: string, length: number): Problem {
+  return errorSaying(
+    'R023',
+    { start: text.length, end: text.length },
+    `Tag is too long - ${length} characters.  The maximum allowed is ${MAX_TAG} ${at(0)}`,
+    `the tag has ${length} characters; the maximum is ${MAX_TAG}`,
+  );
+}
+
 /** The context of a node in the rule. */
 interface Context {
   readonly negated: boolean;
@@ -130,6 +129,7 @@ interface Context {
 
 /** The facts about a node that the checks of positive clauses need, from one pass over the tree. */
 interface Summary {
+  readonly node: Draft;
   /** Whether it consists only of negations. */
   readonly negative: boolean;
   /** Whether each of its alternatives has a positive clause. */
@@ -137,140 +137,117 @@ interface Summary {
   /** Whether each of its alternatives has a positive clause that may be used alone. */
   readonly anchored: boolean;
   /** The positive operator to name in the message if none may be used alone. */
-  readonly operator: Leaf | undefined;
+  readonly operator?: Leaf | undefined;
   /** A positive clause that does not count as it is a stop word. */
-  readonly stopWord: Leaf | undefined;
+  readonly stopWord?: Leaf | undefined;
+  /** Those of its parts. */
+  readonly inner?: readonly Summary[];
 }
 
-class Check {
-  readonly #text: string;
-  readonly #rule: Draft;
-  readonly #product: RuleProduct;
-  readonly #problems: Problem[];
-  readonly #summaries = new Map<Draft, Summary>();
+/** A rule while it is checked; its problems are added to. */
+interface CheckedRule {
+  readonly text: string;
+  readonly draft: Draft;
+  readonly product: RuleProduct;
+  readonly problems: Problem[];
+}
 
-  constructor(text: string, rule: Draft, product: RuleProduct, problems: Problem[]) {
-    this.#text = text;
-    this.#rule = rule;
-    this.#product = product;
-    this.#problems = problems;
-  }
-
-  /** Checks each clause and group. */
-  visit(node: Draft, context: Context): Summary {
-    const summary = this.#visit(node, context);
-    this.#summaries.set(node, summary);
-    return summary;
-  }
-
-  #visit(node: Draft, context: Context): Summary {
-    switch (node.kind) {
-      case 'and':
-      case 'or': {
-        const isAnd = node.kind === 'and';
-        const inOr = context.inOr || !isAnd;
-        const top = context.top && isAnd;
-        const inner = node.nodes.map(child => {
-          const nested = child.kind === 'and' || child.kind === 'or';
-          return this.visit(child, { negated: context.negated, inOr, top: top && !nested });
-        });
-        const negative = inner.every(child => child.negative);
-        node.nodes.forEach((child, i) => {
-          if (!negative && isAnd && child.kind !== 'not' && inner[i]?.negative)
-            this.#refuseNegations(child);
-        });
-        const holds = (test: (child: Summary) => boolean) =>
-          isAnd ? inner.some(test) : inner.every(test);
-        const found = inner.flatMap(({ operator }) => operator ?? []);
-        return {
-          negative,
-          positive: holds(child => child.positive),
-          anchored: holds(child => child.anchored),
-          operator: found.find(leaf => NAMED.has(operatorOf(leaf) as string)) ?? found[0],
-          stopWord: inner.find(child => child.stopWord !== undefined)?.stopWord,
-        };
-      }
-      case 'not': {
-        if (this.visit(node.node, { ...context, negated: !context.negated }).negative)
-          this.#refuseNegations(node.node);
-        return {
-          negative: true,
-          positive: false,
-          anchored: false,
-          operator: undefined,
-          stopWord: undefined,
-        };
-      }
-      default: {
-        this.#visitLeaf(node, context);
-        const anchored = this.#isAnchor(node);
-        const isOperator = operatorOf(node) !== undefined;
-        return {
-          negative: false,
-          positive: true,
-          anchored,
-          operator: isOperator ? node : undefined,
-          stopWord: isOperator || anchored ? undefined : node,
-        };
-      }
+/** Checks each clause and group. */
+function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
+  switch (node.kind) {
+    case 'and':
+    case 'or': {
+      const isAnd = node.kind === 'and';
+      const inOr = context.inOr || !isAnd;
+      const top = context.top && isAnd;
+      const inner = node.nodes.map(child => {
+        const nested = child.kind === 'and' || child.kind === 'or';
+        return checkNode(rule, child, { negated: context.negated, inOr, top: top && !nested });
+      });
+      const negative = inner.every(child => child.negative);
+      if (!negative && isAnd)
+        for (const child of inner)
+          if (child.node.kind !== 'not' && child.negative) refuseNegations(rule, child.node);
+      const holds = (test: (child: Summary) => boolean) =>
+        isAnd ? inner.some(test) : inner.every(test);
+      const found = inner.flatMap(({ operator }) => operator ?? []);
+      return {
+        node,
+        negative,
+        positive: holds(child => child.positive),
+        anchored: holds(child => child.anchored),
+        operator: found.find(leaf => NAMED.has(operatorOf(leaf) as string)) ?? found[0],
+        stopWord: inner.find(child => child.stopWord !== undefined)?.stopWord,
+        inner,
+      };
+    }
+    case 'not': {
+      if (checkNode(rule, node.node, { ...context, negated: !context.negated }).negative)
+        refuseNegations(rule, node.node);
+      return { node, negative: true, positive: false, anchored: false };
+    }
+    default: {
+      checkLeaf(rule, node, context);
+      const anchored = isAnchor(node, rule.product);
+      const facts = { node, negative: false, positive: true, anchored };
+      if (operatorOf(node) !== undefined) return { ...facts, operator: node };
+      return anchored ? facts : { ...facts, stopWord: node };
     }
   }
+}
 
-  /**
-   * Every branch of a rule must have a positive clause that may be used alone and is not a stop
-   * word. Otherwise the rule would match nearly everything.
-   */
-  requireAnchor(node: Draft): void {
-    if (node.kind === 'or') {
-      for (const branch of node.nodes) this.requireAnchor(branch);
-      return;
-    }
-    const { anchored, positive, operator, stopWord } = this.#summaries.get(node) as Summary;
-    if (anchored) return;
-    if (!positive) this.#refuseNegations(node);
-    else
-      this.#problems.push(
-        operator === undefined
-          ? noPositive(node)
-          : notAlone(operator, operatorOf(operator) as string, {
-              product: this.#product,
-              stopWord: stopWord && this.#text.slice(stopWord.start, stopWord.end),
-            }),
-      );
+/**
+ * Every branch of a rule must have a positive clause that may be used alone and is not a stop
+ * word. Otherwise the rule would match nearly everything.
+ */
+function requireAnchor(rule: CheckedRule, summary: Summary): void {
+  const { node, inner = [], anchored, positive, operator, stopWord } = summary;
+  if (node.kind === 'or') for (const branch of inner) requireAnchor(rule, branch);
+  else if (anchored) return;
+  else if (!positive) refuseNegations(rule, node);
+  else if (operator === undefined) rule.problems.push(noPositive(node));
+  else {
+    const name = operatorOf(operator) as string;
+    const word = stopWord && rule.text.slice(stopWord.start, stopWord.end);
+    rule.problems.push(notAlone(operator, name, rule.product, word));
   }
+}
 
-  #visitLeaf(leaf: Leaf, { negated, inOr, top }: Context): void {
-    if (leaf.kind !== 'operator') return;
-    const { name, value, start } = leaf;
-    const colon = this.#text.indexOf(':', start);
-    if (!isAvailable(name, value, this.#product)) {
-      this.#problems.push(notOffered(this.#text, leaf, colon, this.#product));
-      return;
-    }
-    if (name === 'is' && value === 'nullcast' && !(negated && top))
-      this.#problems.push(misplacedNullcast(leaf, negated));
-    if (name !== 'sample') return;
-    if (inOr) this.#problems.push(sampledOr(this.#text, leaf, this.#rule));
-    if (negated) this.#problems.push(negatedSample(leaf));
+function checkLeaf(rule: CheckedRule, leaf: Leaf, { negated, inOr, top }: Context): void {
+  if (leaf.kind !== 'operator') return;
+  const { name, value, start } = leaf;
+  const { text, draft, product, problems } = rule;
+  const colon = text.indexOf(':', start);
+  if (!isAvailable(name, value, product)) {
+    problems.push(notOffered(text, leaf, colon, product));
+    return;
   }
+  if (name === 'is' && value === 'nullcast' && !(negated && top))
+    problems.push(misplacedNullcast(leaf, negated));
+  if (name !== 'sample') return;
+  if (inOr) problems.push(sampledOr(text, leaf, draft));
+  if (negated)
+    problems.push(
+      error('R018', leaf, 'The sample operator cannot be negated', 'a sample cannot be negated'),
+    );
+}
 
-  #isAnchor(leaf: Leaf): boolean {
-    switch (leaf.kind) {
-      case 'keyword':
-        return !stopWords.has(leaf.text.toLowerCase());
-      case 'operator':
-        return mayStandAlone(leaf.name, this.#product);
-      case 'unread':
-        // The intended operator is unknown; only `is:` and `has:` may never be used alone.
-        return operatorOf(leaf) === undefined;
-      default:
-        return true;
-    }
+function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
+  switch (leaf.kind) {
+    case 'keyword':
+      return !stopWords.has(leaf.text.toLowerCase());
+    case 'operator':
+      return mayStandAlone(leaf.name, product);
+    case 'unread':
+      // The intended operator is unknown; only `is:` and `has:` may never be used alone.
+      return operatorOf(leaf) === undefined;
+    default:
+      return true;
   }
+}
 
-  #refuseNegations(node: Draft): void {
-    this.#problems.push(onlyNegated(node), noPositive(node));
-  }
+function refuseNegations({ problems }: CheckedRule, node: Draft): void {
+  problems.push(onlyNegated(node), noPositive(node));
 }
 
 /** The service's message names these three together. */
@@ -282,6 +259,7 @@ function operatorOf(leaf: Leaf): string | undefined {
     ? leaf.name
     : undefined;
 }
+
 /** Words that are too common to be the only condition of a rule. */
 const stopWords: ReadonlySet<string> = new Set(
   (
@@ -289,3 +267,107 @@ const stopWords: ReadonlySet<string> = new Set(
     'www you'
   ).split(' '),
 );
+
+function onlyNegated(node: Span): Problem {
+  return error(
+    'R010',
+    node,
+    'Rules must contain a non-negation term',
+    'the rule says only what not to match',
+    { note: 'each alternative and each group needs a clause without `-`' },
+  );
+}
+
+function noPositive(node: Span): Problem {
+  return error(
+    'R011',
+    node,
+    'Rules must contain at least one positive, non-stopword clause',
+    'the rule needs a positive clause that is not a stop word',
+    {
+      note: 'stop words are common words such as `the` and `in`; in quotes they may be used alone',
+    },
+  );
+}
+
+/** @param stopWord The text of a stop word in the rule, which does not count. */
+function notAlone(
+  clause: Span,
+  name: string,
+  product: RuleProduct,
+  stopWord: string | undefined,
+): Problem {
+  const named = NAMED.has(name) ? 'is/has/lang' : name;
+  const why = stopWord && `; \`${stopWord}\` is a stop word, which does not count`;
+  return error(
+    'R012',
+    clause,
+    `${named} cannot be used as a standalone operator`,
+    `\`${name}:\` may not be used alone`,
+    { note: `${IN_PRODUCT[product]} it needs a keyword or another operator${why ?? ''}` },
+  );
+}
+
+/**
+ * The service reports the position of the value for `is:` and `has:`, and of the name for all others.
+ */
+function notOffered(
+  text: string,
+  { name, start, end }: OperatorClause,
+  colon: number,
+  product: RuleProduct,
+): Problem {
+  const valued = name === 'is' || name === 'has';
+  const written = text.slice(start, valued ? end : colon);
+  return error(
+    'R015',
+    valued ? { start: colon + 1, end } : { start, end: colon },
+    unavailable(written),
+    `\`${valued ? written : `${written}:`}\` does not exist ${IN_PRODUCT[product]}`,
+  );
+}
+
+function sampledOr(text: string, sample: Span, rule: Draft): Problem {
+  return error(
+    'R017',
+    sample,
+    'The sample operator cannot be used with an OR. To use the sample operator with an OR in the ' +
+      'rule, the ORed clauses must be grouped together with parenthesis.  For example, to get 10% of ' +
+      'activites that have term1 or term2, the rule should be (excluding the single quotes) ' +
+      "'(term1 OR term2) sample:10'",
+    '`sample:` applies to a whole rule, not to one of its alternatives',
+    {
+      note: 'put the alternatives in parentheses: `(a OR b) sample:10`',
+      suggestion: groupAlternatives(text, sample, rule),
+    },
+  );
+}
+
+/** At the end of a rule that is one `OR`, the sample is probably meant for the whole rule. */
+function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion | undefined {
+  if (rule.kind !== 'or' || rule.end !== sample.end || rule.nodes.at(-1)?.kind !== 'and')
+    return undefined;
+  const end = rule.start + text.slice(rule.start, sample.start).trimEnd().length;
+  const edits = [
+    { start: rule.start, end: rule.start, text: '(' },
+    { start: end, end: sample.start, text: ') ' },
+  ];
+  return { label: 'group the alternatives', edits, certain: true };
+}
+
+function misplacedNullcast(clause: Span, negated: boolean): Problem {
+  const { start } = clause;
+  return error(
+    'R022',
+    clause,
+    'The is:nullcast operator can only be used negated and at the top level of a rule',
+    '`is:nullcast` may only be negated, at the top level of a rule',
+    { suggestion: negated ? undefined : suggest('use `-is:nullcast`', { start, end: start }, '-') },
+  );
+}
+
+const IN_PRODUCT: { readonly [Product in RuleProduct]: string } = {
+  search: 'in search',
+  historical: 'in historical jobs',
+  replay: 'in replay streams',
+};

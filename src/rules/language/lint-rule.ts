@@ -1,6 +1,6 @@
 import { operatorNames, operators } from '../operators/operators.js';
 import type { OperatorClause, Span, TextClause } from '../tree.js';
-import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
+import type { Problem, ProblemCode, Suggestion } from './problem.js';
 import type { Draft, Leaf } from './reader.js';
 import { isSpace } from './rule-characters.js';
 import { quoting, suggest } from './syntax-problems.js';
@@ -67,31 +67,15 @@ function lintJoiners(text: string, nodes: readonly Draft[], warn: Warn): void {
     const next = nodes[i + 1];
     if (node.kind !== 'keyword' || next === undefined) return;
     const joiner = node.text.toUpperCase();
-    const { start, end } = node;
-    if (joiner === 'NOT' && next.kind !== 'not') {
-      const gap = gapEnd(text, end);
-      warn(
-        'R101',
-        node,
-        `\`${node.text}\` is matched as a word; a clause is negated by \`-\``,
-        suggest('use `-`', [{ start, end: gap, text: '-' }]),
-      );
-    }
+    const withGap = { start: node.start, end: gapEnd(text, node.end) };
+    const warnOf = (meaning: string, suggestion: Suggestion) =>
+      warn('R101', node, `\`${node.text}\` is matched as a word; ${meaning}`, suggestion);
+    if (joiner === 'NOT' && next.kind !== 'not')
+      warnOf('a clause is negated by `-`', suggest('use `-`', withGap, '-'));
     if (i === 0) return;
-    if (joiner === 'OR')
-      warn(
-        'R101',
-        node,
-        `\`${node.text}\` is matched as a word; alternatives are joined by \`OR\``,
-        suggest('use `OR`', [{ start, end, text: 'OR' }]),
-      );
+    if (joiner === 'OR') warnOf('alternatives are joined by `OR`', suggest('use `OR`', node, 'OR'));
     if (joiner === 'AND' && node.text !== 'AND')
-      warn(
-        'R101',
-        node,
-        `\`${node.text}\` is matched as a word; clauses are joined by white space`,
-        suggest('remove it', [{ start, end: gapEnd(text, end), text: '' }]),
-      );
+      warnOf('clauses are joined by white space', suggest('remove it', withGap, ''));
   });
 }
 
@@ -128,13 +112,8 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn
   if (group.kind !== 'or' && group.kind !== 'and') return;
   const simple = group.kind === 'or' && group.nodes.every(({ kind }) => !COMPOUND.has(kind));
   const each = group.nodes.map(({ start, end }) => `-${text.slice(start, end)}`).join(' ');
-  const { start, end } = not;
-  warn(
-    'R105',
-    not,
-    'a negated group; the service advises to negate each clause',
-    simple ? suggest('negate each clause', [{ start, end, text: each }], true) : undefined,
-  );
+  const fix = simple ? suggest('negate each clause', not, each, true) : undefined;
+  warn('R105', not, 'a negated group; the service advises to negate each clause', fix);
 }
 
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
@@ -149,16 +128,12 @@ function lintPrecedence(text: string, and: Span, warn: Warn): void {
   let before = and.start - 1;
   while (before >= 0 && isSpace(text.charCodeAt(before))) before--;
   if (text[before] === '(' && text[gapEnd(text, and.end)] === ')') return;
-  const edits: TextEdit[] = [
+  const edits = [
     { start: and.start, end: and.start, text: '(' },
     { start: and.end, end: and.end, text: ')' },
   ];
-  warn(
-    'R106',
-    and,
-    'white space joins before `OR` does; parentheses say so, or say otherwise',
-    suggest('make it a group', edits, true),
-  );
+  const explanation = 'white space joins before `OR` does; parentheses say so, or say otherwise';
+  warn('R106', and, explanation, { label: 'make it a group', edits, certain: true });
 }
 
 function lintKeyword(text: string, keyword: TextClause, warn: Warn): void {
@@ -166,29 +141,19 @@ function lintKeyword(text: string, keyword: TextClause, warn: Warn): void {
   // The base of a keycap emoji is not punctuation.
   const bare = plain.replace(/[#*]\ufe0f?\u20e3/g, '');
   if (plain !== keyword.text) {
-    const { start, end } = keyword;
-    const fix = plain === '' ? undefined : suggest('remove them', [{ start, end, text: plain }]);
+    const fix = plain === '' ? undefined : suggest('remove them', keyword, plain);
     warn('R102', keyword, 'only `"` makes a phrase, typographic quotes do not', fix);
   } else if (/[!-/;-@\\^`{|}~’‘…–—]/.test(bare)) {
-    warn(
-      'R104',
-      keyword,
-      'posts are split into words at punctuation; to match it too, quote it',
-      quoting(text, keyword),
-    );
+    const explanation = 'posts are split into words at punctuation; to match it too, quote it';
+    warn('R104', keyword, explanation, quoting(text, keyword));
   }
 }
 
 function lintPhrase(phrase: TextClause, warn: Warn): void {
   const name = /^([a-z_]+):[^\s"]+$/.exec(phrase.text)?.[1] ?? '';
   if (!/^[#@$]\w+$/.test(phrase.text) && !operatorNames.has(name)) return;
-  const { start, end } = phrase;
-  warn(
-    'R108',
-    phrase,
-    'in quotes this is plain text, not an operator',
-    suggest('remove the quotes', [{ start, end, text: phrase.text }]),
-  );
+  const fix = suggest('remove the quotes', phrase, phrase.text);
+  warn('R108', phrase, 'in quotes this is plain text, not an operator', fix);
 }
 
 function lintTag(clause: TextClause, warn: Warn): void {
@@ -197,14 +162,9 @@ function lintTag(clause: TextClause, warn: Warn): void {
   const { start, end, kind } = clause;
   const whole = form.source.slice(0, -1);
   const length = (new RegExp(whole, form.flags).exec(clause.text)?.[0] ?? '').length;
-  warn(
-    'R107',
-    clause,
-    `no post has such a ${kind}, so this never matches`,
-    length === 0
-      ? undefined
-      : suggest('keep what can be one', [{ start: start + 1 + length, end, text: '' }]),
-  );
+  const rest = { start: start + 1 + length, end };
+  const fix = length === 0 ? undefined : suggest('keep what can be one', rest, '');
+  warn('R107', clause, `no post has such a ${kind}, so this never matches`, fix);
 }
 
 const FORMS: { readonly [kind: string]: RegExp } = {

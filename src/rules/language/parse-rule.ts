@@ -138,7 +138,7 @@ function readOr(reader: RuleReader, group: Group, start: number): void {
   const branch = branchOf(group);
   if (branch === undefined) {
     const span = { start, end: start + 2 };
-    const fix = suggest('remove it', [{ ...span, text: '' }]);
+    const fix = suggest('remove it', span, '');
     reader.report(cannotParse(span, 'OR', '`OR` needs a clause before it', fix));
     return;
   }
@@ -212,8 +212,7 @@ function skipMinus(reader: RuleReader, start: number): Draft {
   const { text } = reader;
   const span = { start, end: reader.at };
   const rest = { start, end: wordEnd(text.slice(0, start + MAX_CHARACTERS), reader.at) };
-  const fix =
-    rest.end > span.end ? quoting(text, rest) : suggest('remove it', [{ ...span, text: '' }]);
+  const fix = rest.end > span.end ? quoting(text, rest) : suggest('remove it', span, '');
   reader.report(badInput(span, '-', '`-` must be right before the clause that it negates', fix));
   return reader.unread(start);
 }

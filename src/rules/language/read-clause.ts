@@ -2,10 +2,17 @@ import { deprecatedOperators } from '../operators/deprecated-operators.js';
 import { operatorNames, operators } from '../operators/operators.js';
 import type { OperatorName, TextClause } from '../tree.js';
 import { readValue } from './read-value.js';
-import { CLOSE_BRACKET, COLON, type Leaf, OPEN_BRACKET, QUOTE, type RuleReader } from './reader.js';
+import {
+  CLOSE_BRACKET,
+  COLON,
+  type Leaf,
+  OPEN_BRACKET,
+  QUOTE,
+  type RuleReader,
+  UNDERSCORE,
+} from './reader.js';
 import { isWordStart, startsWord, wordEnd } from './rule-characters.js';
 import {
-  at,
   badInput,
   cannotParse,
   error,
@@ -13,9 +20,9 @@ import {
   quoting,
   shorten,
   suggest,
+  unavailable,
   unknownField,
 } from './syntax-problems.js';
-import { deprecated } from './value-problems.js';
 
 /**
  * Reads one clause, which starts with anything except white space, a parenthesis or `OR`. Text that
@@ -45,7 +52,6 @@ const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([
   [0x40, 'mention'],
   [0x24, 'cashtag'],
 ]);
-const UNDERSCORE = 0x5f;
 const TILDE = 0x7e;
 
 /** Handles and hashtags may start with an underscore, which words may not. */
@@ -90,30 +96,27 @@ function readProximity(reader: RuleReader, start: number, text: string): Leaf {
   reader.at = wordEnd(reader.text, tilde + 1);
   const end = reader.at;
   const digits = reader.text.slice(tilde + 1, end);
-  if (/^\d+$/.test(digits)) {
-    const distance = Number(digits);
-    if (distance >= 1 && distance <= MAX_DISTANCE)
-      return { kind: 'proximity', text, distance, start, end };
-    const nearest = String(Math.min(Math.max(distance, 1), MAX_DISTANCE));
-    reader.report(
-      error(
-        'R021',
-        { start: tilde + 1, end },
-        `Proximity must be between 1 and ${MAX_DISTANCE} ${at(tilde + 1)}`,
-        `words may be 1 to ${MAX_DISTANCE} tokens apart, not ${shorten(digits)}`,
-        { suggestion: suggest(`use \`~${nearest}\``, [{ start: tilde + 1, end, text: nearest }]) },
-      ),
-    );
-  } else {
-    reader.report(
-      cannotParse(
-        { start: tilde, end },
-        `~${digits}`,
-        `\`~\` needs a number from 1 to ${MAX_DISTANCE}`,
-        suggest('remove it', [{ start: tilde, end, text: '' }]),
-      ),
-    );
+  if (!/^\d+$/.test(digits)) {
+    const span = { start: tilde, end };
+    const fix = suggest('remove it', span, '');
+    const explanation = `\`~\` needs a number from 1 to ${MAX_DISTANCE}`;
+    reader.report(cannotParse(span, `~${digits}`, explanation, fix));
+    return reader.unread(start);
   }
+  const distance = Number(digits);
+  if (distance >= 1 && distance <= MAX_DISTANCE)
+    return { kind: 'proximity', text, distance, start, end };
+  const nearest = String(Math.min(Math.max(distance, 1), MAX_DISTANCE));
+  const span = { start: tilde + 1, end };
+  reader.report(
+    error(
+      'R021',
+      span,
+      `Proximity must be between 1 and ${MAX_DISTANCE}`,
+      `words may be 1 to ${MAX_DISTANCE} tokens apart, not ${shorten(digits)}`,
+      { suggestion: suggest(`use \`~${nearest}\``, span, nearest) },
+    ),
+  );
   return reader.unread(start);
 }
 
@@ -173,11 +176,18 @@ function readNamed(reader: RuleReader, start: number, name: OperatorName): Leaf 
   return { kind: 'operator', name, value, start, end: reader.at } as Leaf;
 }
 
+/** An operator of version 1.0. */
 function readDeprecated(reader: RuleReader, start: number, written: string): Leaf {
   const replacement = deprecatedOperators.get(written);
   const span = { start, end: reader.at };
-  reader.report(deprecated(written, span, replacement));
-  if (replacement !== undefined) return readNamed(reader, start, replacement);
-  reader.skipRun();
-  return reader.unread(start);
+  if (replacement === undefined) {
+    const explanation = `\`${written}:\` was removed in version 2.0, without a replacement`;
+    reader.report(error('R016', span, unavailable(written), explanation));
+    reader.skipRun();
+    return reader.unread(start);
+  }
+  const explanation = `\`${written}:\` was replaced by \`${replacement}:\` in version 2.0`;
+  const suggestion = suggest(`use \`${replacement}:\``, span, replacement, true);
+  reader.report(error('R016', span, unavailable(written), explanation, { suggestion }));
+  return readNamed(reader, start, replacement);
 }

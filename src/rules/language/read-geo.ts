@@ -1,6 +1,6 @@
 import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
 import { OPEN_BRACKET, type RuleReader } from './reader.js';
-import { at, badInput, cannotParse, error, suggest } from './syntax-problems.js';
+import { badInput, cannotParse, error, suggest } from './syntax-problems.js';
 
 /** The exclusive maximum of radii and sides. */
 const MAX_MILES = 25;
@@ -9,146 +9,77 @@ const EARTH_RADIUS_MILES = 3958.7613;
 
 /** `[longitude latitude 10mi]`. */
 export function readRadius(reader: RuleReader, name: OperatorName): PointRadius | undefined {
-  const args = readBrackets(reader, name, 'lon lat 10mi');
-  const longitude = args?.number();
-  const latitude = longitude && args?.number();
-  const distance = latitude && args?.distance();
-  if (!args || !longitude || !latitude || !distance || !args.finish()) return undefined;
+  const forms = [NUMBER, NUMBER, DISTANCE];
+  const args = readArguments(reader, name, 'lon lat 10mi', forms);
+  const [longitude, latitude, distance] = args ?? [];
+  if (!longitude || !latitude || !distance) return undefined;
   if (!isOnEarth(reader, longitude, latitude)) return undefined;
-  const { radius, unit } = distance;
+  const radius = distance.value;
+  const unit = /km$/i.test(distance.text) ? 'km' : 'mi';
   const miles = unit === 'mi' ? radius : radius * MILES_PER_KILOMETRE;
-  if (miles >= MAX_MILES || radius === 0) {
-    const reason = radius === 0 ? 'greater than 0' : `less than ${MAX_MILES}mi`;
-    return reader.report(
-      outOfRange(
-        distance,
-        `The radius of ${name} must be ${reason}`,
-        `the radius must be ${reason}`,
-      ),
-    );
-  }
-  return { longitude: longitude.value, latitude: latitude.value, radius, unit };
+  if (miles < MAX_MILES && radius !== 0)
+    return { longitude: longitude.value, latitude: latitude.value, radius, unit };
+  const reason = `must be ${radius === 0 ? 'greater than 0' : `less than ${MAX_MILES}mi`}`;
+  return reader.report(
+    error('R019', distance, `The radius of ${name} ${reason}`, `the radius ${reason}`),
+  );
 }
 
 /** `[west south east north]`. */
 export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | undefined {
-  const args = readBrackets(reader, name, 'west south east north');
-  const w = args?.number();
-  const s = w && args?.number();
-  const e = s && args?.number();
-  const n = e && args?.number();
-  if (!args || !w || !s || !e || !n || !args.finish()) return undefined;
+  const forms = [NUMBER, NUMBER, NUMBER, NUMBER];
+  const [w, s, e, n] = readArguments(reader, name, 'west south east north', forms) ?? [];
+  if (!w || !s || !e || !n) return undefined;
   const west = isOnEarth(reader, w, s);
   if (!isOnEarth(reader, e, n) || !west) return undefined;
   const box = { west: w.value, south: s.value, east: e.value, north: n.value };
   const span = { start: w.start, end: n.end };
   if (box.west === box.east || box.south >= box.north)
     return reader.report(
-      outOfRange(
+      error(
+        'R019',
         span,
         `The southwest corner of ${name} must be southwest of the northeast corner`,
         'a box is `[west south east north]`, with south below north',
       ),
     );
-  if (widthInMiles(box) >= MAX_MILES || heightInMiles(box) >= MAX_MILES)
-    return reader.report(
-      outOfRange(
-        span,
-        `The width and height of ${name} must be less than ${MAX_MILES}mi`,
-        `the box is ${miles(widthInMiles(box))} wide and ${miles(heightInMiles(box))} high; both must ` +
-          `be less than ${MAX_MILES}mi`,
-        'split it into several boxes, joined by `OR` in parentheses',
-      ),
-    );
-  return box;
+  const [width, height] = [widthInMiles(box), heightInMiles(box)];
+  if (width < MAX_MILES && height < MAX_MILES) return box;
+  return reader.report(
+    error(
+      'R019',
+      span,
+      `The width and height of ${name} must be less than ${MAX_MILES}mi`,
+      `the box is ${miles(width)} wide and ${miles(height)} high; both must be less than ${MAX_MILES}mi`,
+      { note: 'split it into several boxes, joined by `OR` in parentheses' },
+    ),
+  );
 }
 
-interface Located extends Span {
+const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)$/;
+const DISTANCE = /^(?:\d+\.?\d*|\.\d+)(?:mi|km)$/i;
+/** After the last argument. */
+const NOTHING = /^$/;
+
+interface Argument extends Span {
+  readonly text: string;
   readonly value: number;
 }
 
-/** The arguments in brackets, which are separated by spaces, read one by one. */
-class Arguments {
-  readonly #reader: RuleReader;
-  readonly #tokens: readonly (Span & { readonly text: string })[];
-  readonly #close: number;
-  readonly #form: string;
-  #next = 0;
-
-  constructor(reader: RuleReader, open: number, close: number, form: string) {
-    this.#reader = reader;
-    this.#close = close;
-    this.#form = form;
-    const inner = reader.text.slice(open + 1, close);
-    this.#tokens = Array.from(inner.matchAll(/[^\s]+/g), found => {
-      const start = open + 1 + found.index;
-      return { text: found[0], start, end: start + found[0].length };
-    });
-  }
-
-  number(): Located | undefined {
-    const token = this.#tokens[this.#next++];
-    if (token !== undefined && /^-?(?:\d+\.?\d*|\.\d+)$/.test(token.text))
-      return { value: Number(token.text), start: token.start, end: token.end };
-    return this.#refuse(token);
-  }
-
-  distance(): (Span & Pick<PointRadius, 'radius' | 'unit'>) | undefined {
-    const token = this.#tokens[this.#next++];
-    const parts = /^(\d+\.?\d*|\.\d+)(mi|km)$/i.exec(token?.text ?? '');
-    if (token === undefined || parts === null) return this.#refuse(token);
-    const unit = (parts[2] as string).toLowerCase() as PointRadius['unit'];
-    return { radius: Number(parts[1]), unit, start: token.start, end: token.end };
-  }
-
-  /** Whether all arguments are read. */
-  finish(): boolean {
-    const token = this.#tokens[this.#next];
-    if (token !== undefined) this.#refuse(token);
-    return token === undefined;
-  }
-
-  /** The service reports the position after a minus sign. */
-  #refuse(token: (Span & { readonly text: string }) | undefined): undefined {
-    const skip = token?.text.startsWith('-') && token.text.length > 1 ? 1 : 0;
-    const start = token === undefined ? this.#close : token.start + skip;
-    const end = token === undefined ? this.#close + 1 : token.end;
-    const { text } = this.#reader;
-    const commas = this.#tokens.some(({ text }) => text.includes(','));
-    this.#reader.report(
-      cannotParse(
-        { start, end },
-        text.slice(start, end),
-        `the arguments are \`[${this.#form}]\`, separated by spaces`,
-        commas ? this.#withoutCommas() : undefined,
-      ),
-    );
-    return undefined;
-  }
-
-  #withoutCommas() {
-    const start = this.#tokens[0]?.start ?? this.#close;
-    const plain = this.#reader.text
-      .slice(start, this.#close)
-      .replace(/[\s,]+/g, ' ')
-      .trim();
-    return suggest('separate them by spaces', [{ start, end: this.#close, text: plain }], true);
-  }
-}
-
-function readBrackets(reader: RuleReader, name: OperatorName, form: string): Arguments | undefined {
+/** The arguments in brackets, separated by spaces, if each has its form. */
+function readArguments(
+  reader: RuleReader,
+  name: OperatorName,
+  usage: string,
+  forms: readonly RegExp[],
+): readonly Argument[] | undefined {
   const { text, at: open } = reader;
   if (reader.unit !== OPEN_BRACKET) {
     reader.skipRun();
     const span = { start: open, end: Math.max(open + 1, reader.at) };
     reader.at = span.end;
-    return reader.report(
-      badInput(
-        span,
-        text.slice(open, span.end),
-        `\`${name}:\` takes its arguments in brackets: \`[${form}]\``,
-      ),
-    );
+    const explanation = `\`${name}:\` takes its arguments in brackets: \`[${usage}]\``;
+    return reader.report(badInput(span, text.slice(open, span.end), explanation));
   }
   const close = text.indexOf(']', open);
   if (close === -1) {
@@ -157,33 +88,48 @@ function readBrackets(reader: RuleReader, name: OperatorName, form: string): Arg
     return undefined;
   }
   reader.at = close + 1;
-  return new Arguments(reader, open, close, form);
+  const found = text.slice(open + 1, close).matchAll(/[^\s]+/g);
+  const args = Array.from(found, ({ 0: word, index }) => {
+    const start = open + 1 + index;
+    return { text: word, value: Number.parseFloat(word), start, end: start + word.length };
+  });
+  const wrong = [...forms, NOTHING].findIndex((form, i) => !form.test(args[i]?.text ?? ''));
+  if (wrong === -1) return args;
+  const explanation = `the arguments are \`[${usage}]\`, separated by spaces`;
+  const start = args[0]?.start ?? close;
+  const plain = text
+    .slice(start, close)
+    .replace(/[\s,]+/g, ' ')
+    .trim();
+  const fix = args.some(arg => arg.text.includes(','))
+    ? suggest('separate them by spaces', { start, end: close }, plain, true)
+    : undefined;
+  const span = refusedIn(args[wrong] ?? { text: ']', start: close, end: close + 1 });
+  const input = text.slice(span.start, span.end);
+  return reader.report(cannotParse(span, input, explanation, fix));
 }
 
-function isOnEarth(reader: RuleReader, longitude: Located, latitude: Located): boolean {
-  const tooFar = Math.abs(longitude.value) > 180;
-  const tooHigh = Math.abs(latitude.value) > 90;
-  if (tooFar)
-    reader.report(
-      outOfRange(
-        longitude,
-        'Longitude must be in the range of -180 to 180',
-        'a longitude is -180 to 180 degrees, and comes before the latitude',
-      ),
-    );
-  if (tooHigh)
-    reader.report(
-      outOfRange(
-        latitude,
-        'Latitude must be in the range of -90 to 90',
-        'a latitude is -90 to 90 degrees, and comes after the longitude',
-      ),
-    );
-  return !tooFar && !tooHigh;
+/** The service reports the position after a minus sign. */
+function refusedIn({ text, start, end }: Pick<Argument, 'text' | 'start' | 'end'>): Span {
+  return { start: text.startsWith('-') && text.length > 1 ? start + 1 : start, end };
 }
 
-function outOfRange(span: Span, message: string, explanation: string, note?: string) {
-  return error('R019', span, `${message} ${at(span.start)}`, explanation, { note });
+function isOnEarth(reader: RuleReader, longitude: Argument, latitude: Argument): boolean {
+  const isInRange = ({ value, start, end }: Argument, name: string, max: number, place: string) => {
+    if (Math.abs(value) <= max) return true;
+    const range = `-${max} to ${max}`;
+    reader.report(
+      error(
+        'R019',
+        { start, end },
+        `${name} must be in the range of ${range}`,
+        `a ${name.toLowerCase()} is ${range} degrees, and comes ${place}`,
+      ),
+    );
+    return false;
+  };
+  const isLongitude = isInRange(longitude, 'Longitude', 180, 'before the latitude');
+  return isInRange(latitude, 'Latitude', 90, 'after the longitude') && isLongitude;
 }
 
 function heightInMiles({ south, north }: BoundingBox): number {

@@ -1,23 +1,22 @@
+import { closest } from '../../closest.js';
 import { deprecatedHasValues } from '../operators/deprecated-operators.js';
 import { hasAliases, hasValues, isValues } from '../operators/flag-operators.js';
 import type { ValueKind } from '../operators/operator.js';
-import type { HasValue, IsValue, OperatorName, OperatorValues, Span } from '../tree.js';
-import { countryCodes, languageCodes } from './iso-codes.js';
+import type { CountRange, OperatorName, OperatorValues, Span } from '../tree.js';
+import { countryCodes, countrySynonyms, languageCodes, languageSynonyms } from './iso-codes.js';
+import type { Problem, Suggestion } from './problem.js';
 import { readBox, readRadius } from './read-geo.js';
-import { CLOSE, OPEN, QUOTE, type RuleReader } from './reader.js';
-import { isSpace, startsWord, wordEnd } from './rule-characters.js';
-import { badInput } from './syntax-problems.js';
+import { CLOSE, OPEN, QUOTE, type RuleReader, UNDERSCORE } from './reader.js';
+import { isSpace, isWord, startsWord, wordEnd } from './rule-characters.js';
 import {
-  badCount,
-  badCountry,
-  badId,
-  badLanguage,
-  badPercent,
-  deprecatedHas,
-  emptyRange,
-  misplacedSymbol,
-  unknownValue,
-} from './value-problems.js';
+  badInput,
+  error,
+  quoting,
+  shorten,
+  suggest,
+  suggestWord,
+  unavailable,
+} from './syntax-problems.js';
 
 type Value = OperatorValues[OperatorName];
 
@@ -27,83 +26,23 @@ export function readValue(
   name: OperatorName,
   kind: ValueKind,
 ): Value | undefined {
-  if (kind === 'radius' || kind === 'box') {
-    if (isMissing(reader, name)) return undefined;
-    return kind === 'radius' ? readRadius(reader, name) : readBox(reader, name);
+  const { unit, at: start } = reader;
+  if (Number.isNaN(unit) || isSpace(unit) || unit === OPEN || unit === CLOSE) {
+    reader.reportEnd(`\`${name}:\` needs a value right after the colon`);
+    return undefined;
   }
-  const start = reader.at;
+  if (kind === 'radius') return readRadius(reader, name);
+  if (kind === 'box') return readBox(reader, name);
   const written = readPlain(reader, name, kind);
-  if (written === undefined) return undefined;
-  return convert(reader, kind, written, { start, end: reader.at });
-}
-
-function convert(
-  reader: RuleReader,
-  kind: ValueKind,
-  written: string,
-  span: Span,
-): Value | undefined {
-  switch (kind) {
-    case 'id':
-      if (/^\d+$/.test(written)) return written;
-      return reader.report(badId(written, span));
-    case 'count':
-      return toCount(reader, written, span);
-    case 'percent': {
-      const percent = /^\d+$/.test(written) ? Number(written) : 0;
-      if (percent >= 1 && percent <= 100) return percent;
-      return reader.report(badPercent(written, span));
-    }
-    case 'language': {
-      const code = written.toLowerCase();
-      if (languageCodes.has(code)) return code;
-      return reader.report(badLanguage(written, span));
-    }
-    case 'country': {
-      const code = written.toUpperCase();
-      if (countryCodes.has(code)) return code;
-      return reader.report(badCountry(written, span));
-    }
-    case 'is': {
-      const value = written.toLowerCase() as IsValue;
-      if (isValues.includes(value)) return value;
-      return reader.report(unknownValue('is', written, span, isValues));
-    }
-    case 'has': {
-      const lower = written.toLowerCase();
-      const value = hasAliases.get(lower) ?? (lower as HasValue);
-      if (hasValues.includes(value)) return value;
-      if (deprecatedHasValues.has(lower))
-        return reader.report(deprecatedHas(reader.text, lower, span));
-      return reader.report(
-        unknownValue('has', written, span, [...hasValues, ...hasAliases.keys()]),
-      );
-    }
-    default:
-      return written;
-  }
-}
-
-function toCount(
-  reader: RuleReader,
-  written: string,
-  span: Span,
-): OperatorValues['listed_count'] | undefined {
-  const parts = /^(\d+)(?:\.\.(\d+))?$/.exec(written);
-  if (parts === null) return reader.report(badCount(written, span));
-  const min = Number(parts[1]);
-  const max = parts[2] === undefined ? undefined : Number(parts[2]);
-  if (!Number.isSafeInteger(min) || !Number.isSafeInteger(max ?? 0))
-    return reader.report(badCount(written, span));
-  if (max === undefined) return { min };
-  return max < min ? reader.report(emptyRange(written, span)) : { min, max };
+  const known = KINDS[kind];
+  if (written === undefined || known === undefined) return written;
+  const span = { start, end: reader.at };
+  return known.valueOf(written) ?? reader.report(known.problem(written, span, reader.text));
 }
 
 /** A word or a quoted text. */
 function readPlain(reader: RuleReader, name: OperatorName, kind: ValueKind): string | undefined {
-  const { text, at: start } = reader;
-  if (isMissing(reader, name)) return undefined;
-  const unit = reader.unit;
+  const { text, at: start, unit } = reader;
   if (unit === QUOTE) return readQuotedValue(reader, name);
   if (startsWord(text, start) || (kind === 'user' && unit === UNDERSCORE)) {
     reader.at = wordEnd(text, start + 1);
@@ -128,11 +67,181 @@ function readQuotedValue(reader: RuleReader, name: OperatorName): string | undef
   return reader.report(badInput(span, input, `\`${name}:\` needs a value`));
 }
 
-function isMissing(reader: RuleReader, name: OperatorName): boolean {
-  const { unit } = reader;
-  if (!(Number.isNaN(unit) || isSpace(unit) || unit === OPEN || unit === CLOSE)) return false;
-  reader.reportEnd(`\`${name}:\` needs a value right after the colon`);
-  return true;
+/** A value that starts with `$`, `#`, `@`, `-` or a bracket. */
+function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: ValueKind): Problem {
+  const input = text.slice(span.start, span.end);
+  if (kind === 'count') return badCount(input, span);
+  const bare = input.slice(1);
+  let fix: Suggestion | undefined;
+  if (kind === 'text') fix = quoting(text, span);
+  else if (kind === 'user' && input.startsWith('@') && isWord(bare))
+    fix = suggest(`use \`${shorten(`${name}:${bare}`)}\``, span, bare, true);
+  return badInput(span, input, `\`${input[0]}\` cannot start a value of \`${name}:\``, fix);
 }
 
-const UNDERSCORE = 0x5f;
+/** How the text of a value is read. */
+interface KindOfValue {
+  /** The value, or `undefined` where the text is none. */
+  valueOf(written: string): Value | undefined;
+  /** The problem of a text that is no value, at a span of the rule. */
+  problem(written: string, span: Span, rule: string): Problem;
+}
+
+/** The kinds that not any text is a value of. */
+const KINDS: { readonly [Kind in ValueKind]?: KindOfValue } = {
+  id: {
+    valueOf: written => (/^\d+$/.test(written) ? written : undefined),
+    problem(written, span) {
+      const digits = /\/status(?:es)?\/(\d+)/.exec(written)?.[1];
+      const fix = suggestWord(digits, span);
+      return badInput(span, written, 'the id of a post consists of digits', fix);
+    },
+  },
+  count: {
+    valueOf(written) {
+      const range = rangeIn(written);
+      return range !== undefined && range.min <= (range.max ?? range.min) ? range : undefined;
+    },
+    problem: (written, span) =>
+      rangeIn(written) === undefined ? badCount(written, span) : emptyRange(written, span),
+  },
+  percent: {
+    valueOf(written) {
+      const percent = /^\d+$/.test(written) ? Number(written) : 0;
+      return percent >= 1 && percent <= 100 ? percent : undefined;
+    },
+    problem: (written, span) =>
+      error(
+        'R018',
+        span,
+        'The sample operator requires an integer between 1 and 100',
+        `\`sample:\` takes a whole percentage from 1 to 100, not \`${shorten(written)}\``,
+      ),
+  },
+  language: {
+    valueOf: written => elementOf(languageCodes, written.toLowerCase()),
+    problem: badLanguage,
+  },
+  country: {
+    valueOf: written => elementOf(countryCodes, written.toUpperCase()),
+    problem: (written, span) =>
+      error(
+        'R014',
+        span,
+        `Invalid country code '${written}'. Must be an ISO 3166-1 alpha-2 code`,
+        `there is no country with the code \`${shorten(written)}\``,
+        {
+          note: 'countries are two-letter codes such as `US` (ISO 3166-1 alpha-2)',
+          suggestion: suggestWord(countrySynonyms.get(written.toUpperCase()), span),
+        },
+      ),
+  },
+  is: {
+    valueOf: written => isValues.find(value => value === written.toLowerCase()),
+    problem: (written, span) => unknownValue('is', written, span, isValues),
+  },
+  has: {
+    valueOf(written) {
+      const lower = written.toLowerCase();
+      return hasAliases.get(lower) ?? hasValues.find(value => value === lower);
+    },
+    problem: (written, span, rule) =>
+      deprecatedHasValues.has(written.toLowerCase())
+        ? deprecatedHas(rule, written.toLowerCase(), span)
+        : unknownValue('has', written, span, [...hasValues, ...hasAliases.keys()]),
+  },
+};
+
+function elementOf(codes: ReadonlySet<string>, code: string): string | undefined {
+  return codes.has(code) ? code : undefined;
+}
+
+/** A count or a range, which may be empty. */
+function rangeIn(written: string): CountRange | undefined {
+  const parts = /^(\d+)(?:\.\.(\d+))?$/.exec(written);
+  if (parts === null) return undefined;
+  const min = Number(parts[1]);
+  const max = parts[2] === undefined ? undefined : Number(parts[2]);
+  if (!Number.isSafeInteger(min) || !Number.isSafeInteger(max ?? 0)) return undefined;
+  return max === undefined ? { min } : { min, max };
+}
+
+function badCount(written: string, span: Span): Problem {
+  const range = /^(\d+)\D+(\d+)$/.exec(written);
+  const fixed =
+    range !== null && Number(range[1]) <= Number(range[2]) ? `${range[1]}..${range[2]}` : undefined;
+  return error(
+    'R020',
+    span,
+    `no viable alternative at input '${written}'`,
+    'a count is a whole number, or a range such as `10..100`',
+    { suggestion: /^\d+\.\d+$/.test(written) ? undefined : suggestWord(fixed, span) },
+  );
+}
+
+function emptyRange(written: string, span: Span): Problem {
+  const swapped = written.split('..').reverse().join('..');
+  return error(
+    'R020',
+    span,
+    `Invalid range '${written}'. The lower bound must not exceed the upper bound`,
+    'the range is empty: its lower bound is above its upper bound',
+    { suggestion: suggestWord(swapped, span) },
+  );
+}
+
+function badLanguage(written: string, span: Span): Problem {
+  const code = written.toLowerCase();
+  const base = code.split(/[-_]/)[0] as string;
+  const meant = languageSynonyms.get(code) ?? elementOf(languageCodes, base);
+  return error(
+    'R014',
+    span,
+    `Reference to invalid operator 'lang:${written}'. Language code is not supported.`,
+    `the service has no language \`${shorten(written)}\``,
+    {
+      note: 'languages are two-letter codes such as `en`, or `und` if none was recognised',
+      suggestion: suggestWord(meant, span),
+    },
+  );
+}
+
+/** The service's message lists the allowed values. */
+function unknownValue(
+  operator: 'is' | 'has',
+  written: string,
+  span: Span,
+  candidates: readonly string[],
+): Problem {
+  const allowed = (operator === 'has' ? hasValues : candidates).join(', ');
+  return error(
+    'R014',
+    span,
+    `Reference to invalid operator '${operator}:${written}'. Allowed values are ${allowed}.`,
+    `unknown value \`${shorten(written)}\` for \`${operator}:\``,
+    { note: `allowed: ${allowed}`, suggestion: suggestWord(closest(written, candidates), span) },
+  );
+}
+
+/** A `has:` value of version 1.0; `has:lang` becomes `-lang:und`. */
+function deprecatedHas(rule: string, value: string, span: Span): Problem {
+  if (value !== 'lang')
+    return error(
+      'R016',
+      span,
+      unavailable(`has:${value}`),
+      `\`has:${value}\` was removed in version 2.0, without a replacement`,
+      { note: '`has:profile_geo` matches any profile location' },
+    );
+  const start = span.start - 'has:'.length;
+  const negated = rule[start - 1] === '-';
+  const use = negated ? 'lang:und' : '-lang:und';
+  const whole = { start: negated ? start - 1 : start, end: span.end };
+  return error(
+    'R016',
+    span,
+    unavailable('has:lang'),
+    '`has:lang` was replaced by `-lang:und` in version 2.0',
+    { suggestion: suggest(`use \`${use}\``, whole, use, true) },
+  );
+}

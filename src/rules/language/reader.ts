@@ -105,6 +105,7 @@ export const MINUS = 0x2d;
 export const COLON = 0x3a;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
+export const UNDERSCORE = 0x5f;
 
 /** The position after the closing quote, or -1. A backslash escapes a quote or another backslash. */
 function quotedEnd(text: string, open: number): number {

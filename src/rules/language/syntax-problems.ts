@@ -2,26 +2,45 @@ import { closest } from '../../closest.js';
 import { deprecatedOperators } from '../operators/deprecated-operators.js';
 import { operatorNames } from '../operators/operators.js';
 import type { Span } from '../tree.js';
-import type { Problem, ProblemCode, Suggestion, TextEdit } from './problem.js';
+import type { Problem, ProblemCode, Suggestion } from './problem.js';
 
 /** Maximum characters of a rule, in every product. */
 export const MAX_CHARACTERS = 2048;
 /** A rule of 2048 characters cannot nest deeper; a longer text may. */
 export const MAX_DEPTH = 1024;
 
+type More = Pick<Problem, 'note' | 'related' | 'suggestion'>;
+
+/** An error whose message ends with where it is, as most messages of the service do. */
 export function error(
   code: ProblemCode,
   span: Span,
   message: string,
   explanation: string,
-  more: Pick<Problem, 'note' | 'related' | 'suggestion'> = {},
+  more?: More,
 ): Problem {
-  const { start, end } = span;
+  return errorSaying(code, span, `${message} ${at(span.start)}`, explanation, more);
+}
+
+/** An error with the whole message of the service. */
+export function errorSaying(
+  code: ProblemCode,
+  { start, end }: Span,
+  message: string,
+  explanation: string,
+  more: More = {},
+): Problem {
   return { code, severity: 'error', start, end, message, explanation, ...more };
 }
 
-export function suggest(label: string, edits: readonly TextEdit[], certain = false): Suggestion {
-  return { label, edits, certain };
+/** Suggests a text in place of what stands there. */
+export function suggest(
+  label: string,
+  { start, end }: Span,
+  text: string,
+  certain = false,
+): Suggestion {
+  return { label, edits: [{ start, end, text }], certain };
 }
 
 /** Suggests a word in place of what stands there; nothing without a word. */
@@ -30,9 +49,7 @@ export function suggestWord(
   span: Span,
   shown = word,
 ): Suggestion | undefined {
-  return word === undefined
-    ? undefined
-    : suggest(`did you mean \`${shown}\`?`, [{ ...span, text: word }]);
+  return word === undefined ? undefined : suggest(`did you mean \`${shown}\`?`, span, word);
 }
 
 /** The service counts UTF-16 units from 1. */
@@ -44,7 +61,7 @@ export function tooLong(text: string, characters: number): Problem {
   return error(
     'R001',
     { start: 0, end: text.length },
-    `Rule is too long - ${characters} characters.  The maximum allowed is ${MAX_CHARACTERS} ${at(0)}`,
+    `Rule is too long - ${characters} characters.  The maximum allowed is ${MAX_CHARACTERS}`,
     `the rule has ${characters} characters; the maximum is ${MAX_CHARACTERS}: split it`,
   );
 }
@@ -53,7 +70,7 @@ export function tooDeep(span: Span): Problem {
   return error(
     'R002',
     span,
-    `Groups may be nested at most ${MAX_DEPTH} deep ${at(span.start)}`,
+    `Groups may be nested at most ${MAX_DEPTH} deep`,
     `groups are nested more than ${MAX_DEPTH} deep`,
   );
 }
@@ -65,7 +82,7 @@ export function badCharacter(text: string, offset: number): Problem {
   return error(
     'R003',
     { start: offset, end },
-    `no viable alternative at character '${character}' ${at(offset)}`,
+    `no viable alternative at character '${character}'`,
     quoted === undefined
       ? `\`${character}\` cannot start a clause`
       : `\`${character}\` is not a quote; only \`"\` is`,
@@ -79,12 +96,16 @@ export function badInput(
   explanation: string,
   fix?: Suggestion,
 ): Problem {
-  return error(
-    'R004',
-    span,
-    `no viable alternative at input '${input}' ${at(span.start)}`,
-    explanation,
-    { suggestion: fix },
+  return error('R004', span, `no viable alternative at input '${input}'`, explanation, {
+    suggestion: fix,
+  });
+}
+
+/** The service's message for an operator that exists, but not in this product. */
+export function unavailable(operator: string): string {
+  return (
+    `Reference to invalid operator '${operator}'. Operator is not available in current product or ` +
+    'product packaging. Please refer to complete available operator list at http://t.co/operators.'
   );
 }
 
@@ -95,7 +116,7 @@ export function cannotParse(
   explanation: string,
   fix?: Suggestion,
 ): Problem {
-  return error(
+  return errorSaying(
     'R005',
     span,
     `Cannot parse rule at '${input}' (position ${span.start + 1})`,
@@ -111,24 +132,20 @@ export function unclosedGroup(text: string, open: number, count: number): Proble
   return error(
     'R006',
     { start: end, end },
-    `mismatched input 'EOF' expecting ')' ${at(end)}`,
+    "mismatched input 'EOF' expecting ')'",
     count === 1 ? 'a group is not closed' : `${count} groups are not closed`,
     {
       related: { start: open, end: open + 1, label: 'opened here' },
-      suggestion: suggest(`add \`${parentheses}\``, [{ start: end, end, text: parentheses }]),
+      suggestion: suggest(`add \`${parentheses}\``, { start: end, end }, parentheses),
     },
   );
 }
 
 export function strayParenthesis(offset: number): Problem {
   const span = { start: offset, end: offset + 1 };
-  return error(
-    'R007',
-    span,
-    `missing EOF at ')' ${at(offset)}`,
-    'this parenthesis does not close a group',
-    { suggestion: suggest('remove it', [{ ...span, text: '' }]) },
-  );
+  return error('R007', span, "missing EOF at ')'", 'this parenthesis does not close a group', {
+    suggestion: suggest('remove it', span, ''),
+  });
 }
 
 export function unclosedPhrase(text: string, open: number): Problem {
@@ -136,11 +153,11 @@ export function unclosedPhrase(text: string, open: number): Problem {
   return error(
     'R008',
     { start: end, end },
-    `mismatched character '<EOF>' expecting '"' ${at(end)}`,
+    `mismatched character '<EOF>' expecting '"'`,
     'a phrase is not closed',
     {
       related: { start: open, end: open + 1, label: 'opened here' },
-      suggestion: suggest('add `"`', [{ start: end, end, text: '"' }]),
+      suggestion: suggest('add `"`', { start: end, end }, '"'),
     },
   );
 }
@@ -152,9 +169,9 @@ export function explicitAnd(text: string, span: Span): Problem {
     'R009',
     span,
     'Ambiguous use of and as a keyword. Use a space to logically join two clauses, or "and" to find ' +
-      `occurrences of and in text ${at(span.start)}`,
+      'occurrences of and in text',
     'clauses are joined by white space, not by `AND`',
-    { suggestion: suggest('remove it', [{ start: span.start, end, text: '' }], true) },
+    { suggestion: suggest('remove it', { start: span.start, end }, '', true) },
   );
 }
 
@@ -163,7 +180,7 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
   const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];
   const meant = text[span.end + 1] === '/' ? undefined : closest(name, known);
-  return error(
+  return errorSaying(
     'R013',
     span,
     `Reference to invalid field '${name}' ${at(span.start)}.`,
@@ -173,13 +190,11 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
 }
 
 /** Suggests quotes around a span, if that makes it a phrase. */
-export function quoting(text: string, { start, end }: Span): Suggestion | undefined {
-  const plain = text.slice(start, end);
+export function quoting(text: string, span: Span): Suggestion | undefined {
+  const plain = text.slice(span.start, span.end);
   if (/["\\]/.test(plain) || plain.trim() === '') return undefined;
   const quoted = `"${plain}"`;
-  return suggest(`to match the text itself, quote it: \`${shorten(quoted)}\``, [
-    { start, end, text: quoted },
-  ]);
+  return suggest(`to match the text itself, quote it: \`${shorten(quoted)}\``, span, quoted);
 }
 
 export function shorten(text: string): string {
@@ -205,14 +220,8 @@ function quotesAround(text: string, open: number, character: string): Suggestion
   const close = open + 1 + inner.length;
   if (!closing.test(text[close] ?? '') || inner.trim() === '' || inner.includes('"'))
     return undefined;
-  return suggest(
-    `use \`"${shorten(inner)}"\``,
-    [
-      { start: open, end: open + 1, text: '"' },
-      { start: close, end: close + 1, text: '"' },
-    ],
-    true,
-  );
+  const edits = [open, close].map(start => ({ start, end: start + 1, text: '"' }));
+  return { label: `use \`"${shorten(inner)}"\``, edits, certain: true };
 }
 
 /** Suggests quotes for a word that starts with a symbol. */
