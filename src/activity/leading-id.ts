@@ -96,6 +96,6 @@ function beforeDigits(json: Buffer, end: number): number {
 
 function afterDigits(json: Buffer, start: number): number {
   let at = start;
-  for (let byte = json[at] as number; byte >= 0x30 && byte <= 0x39; ) byte = json[++at] as number;
+  for (let byte = json[at]!; byte >= 0x30 && byte <= 0x39; ) byte = json[++at]!;
   return at;
 }

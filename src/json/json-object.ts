@@ -113,11 +113,11 @@ export class JsonObject {
   }
 
   #start(index: number): number {
-    return this.#members[index + 2] as number;
+    return this.#members[index + 2]!;
   }
 
   #end(index: number): number {
-    return this.#members[index + 3] as number;
+    return this.#members[index + 3]!;
   }
 
   #find(key: string): number {
@@ -127,8 +127,8 @@ export class JsonObject {
   }
 
   #isKey(index: number, key: string): boolean {
-    const start = this.#members[index] as number;
-    const end = this.#members[index + 1] as number;
+    const start = this.#members[index]!;
+    const end = this.#members[index + 1]!;
     if (start < 0) return decodeString(this.#bytes, -start, end) === key;
     if (end - start - 2 !== key.length) return false;
     for (let at = 0; at < key.length; at++)
@@ -210,7 +210,7 @@ function needleOf(key: string): Needle {
   if (needle === undefined) {
     const bytes = Buffer.from(`"${key}"`);
     const steps = new Uint8Array(256).fill(bytes.length);
-    for (let at = bytes.length - 1; at > 0; at--) steps[bytes[at] as number] = at;
+    for (let at = bytes.length - 1; at > 0; at--) steps[bytes[at]!] = at;
     needle = { bytes, steps };
     needles.set(key, needle);
   }
@@ -227,7 +227,7 @@ export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.le
   const { steps } = needle;
   const { length } = needle.bytes;
   const floor = Math.max(start, end - REACH);
-  for (let at = end - length; at > floor; at -= steps[bytes[at] as number] as number) {
+  for (let at = end - length; at > floor; at -= steps[bytes[at]!]!) {
     if (bytes[at] !== QUOTE) continue;
     let same = 1;
     while (same < length && bytes[at + same] === needle.bytes[same]) same++;
@@ -271,12 +271,12 @@ function afterString(bytes: Buffer, start: number): number {
 /** Brackets are counted, not matched: skipped values are not validated. */
 function afterValue(bytes: Buffer, start: number): number {
   const { length } = bytes;
-  const first = bytes[start] as number;
+  const first = bytes[start]!;
   if (first === QUOTE) return afterString(bytes, start);
   if ((first | BRACE_BIT) !== OPEN_OBJECT) return afterScalar(bytes, start);
   let depth = 0;
   for (let at = start; at < length; ) {
-    const byte = bytes[at] as number;
+    const byte = bytes[at]!;
     if (byte === QUOTE) {
       at = afterString(bytes, at);
       continue;
@@ -291,7 +291,7 @@ function afterValue(bytes: Buffer, start: number): number {
 
 function afterScalar(bytes: Buffer, start: number): number {
   let at = start;
-  while (at < bytes.length && isOfScalar(bytes[at] as number)) at++;
+  while (at < bytes.length && isOfScalar(bytes[at]!)) at++;
   return at;
 }
 

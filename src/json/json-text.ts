@@ -44,7 +44,7 @@ function isMostlyAscii(document: Buffer): boolean {
   const { length } = document;
   if (length > MAX_BYTES) return false;
   let beyondAscii = 0;
-  for (let at = 0; at < length; at += SAMPLED) beyondAscii += (document[at] as number) >> 7;
+  for (let at = 0; at < length; at += SAMPLED) beyondAscii += document[at]! >> 7;
   return beyondAscii <= MAX_SAMPLES_BEYOND_ASCII;
 }
 
@@ -60,7 +60,7 @@ function withEscapes(document: Buffer): string | undefined {
     // After a backslash, an escape would turn a document that is not JSON into one that is.
     if (bytes[at - 1] === BACKSLASH) return undefined;
     end = copyRun(copied, at, end);
-    for (let first = bytes[at] as number; first >= 0x80; first = bytes[at] as number) {
+    for (let first = bytes[at]!; first >= 0x80; first = bytes[at]!) {
       if (++escapes > MAX_ESCAPES) return undefined;
       if (first < 0xe0) {
         end = writeEscape(((first & 0x1f) << 6) | continuation(at + 1), end);
@@ -85,26 +85,21 @@ function withEscapes(document: Buffer): string | undefined {
 /** The position of the next byte beyond ASCII of the copied document, or `length`. */
 function nextBeyondAscii(start: number, length: number): number {
   let at = start;
-  for (; (at & 3) !== 0; at++) if (at >= length || (bytes[at] as number) >= 0x80) return at;
+  for (; (at & 3) !== 0; at++) if (at >= length || bytes[at]! >= 0x80) return at;
   const end = (length + 3) >> 2;
   let word = at >> 2;
   // Zeros follow the document, so four words can be read at once.
   while (word < end && isAsciiOnly(fourWords(word))) word += 4;
-  while (word < end && isAsciiOnly(words[word] as number)) word++;
+  while (word < end && isAsciiOnly(words[word]!)) word++;
   if (word >= end) return length;
   at = 4 * word;
-  while ((bytes[at] as number) < 0x80) at++;
+  while (bytes[at]! < 0x80) at++;
   return at;
 }
 
 /** The bits that are set in any of four adjacent words. */
 function fourWords(word: number): number {
-  return (
-    (words[word] as number) |
-    (words[word + 1] as number) |
-    (words[word + 2] as number) |
-    (words[word + 3] as number)
-  );
+  return words[word]! | words[word + 1]! | words[word + 2]! | words[word + 3]!;
 }
 
 function isAsciiOnly(word: number): boolean {
@@ -114,22 +109,22 @@ function isAsciiOnly(word: number): boolean {
 /** Copies bytes of the document to a position; returns the position after them. */
 function copyRun(start: number, end: number, to: number): number {
   if (end - start < SHORT_RUN)
-    for (let at = start; at < end; at++) escaped[to + at - start] = bytes[at] as number;
+    for (let at = start; at < end; at++) escaped[to + at - start] = bytes[at]!;
   else escaped.set(bytes.subarray(start, end), to);
   return to + end - start;
 }
 
 function continuation(at: number): number {
-  return (bytes[at] as number) & 0x3f;
+  return bytes[at]! & 0x3f;
 }
 
 /** Writes the escape of a UTF-16 unit to a position; returns the position after it. */
 function writeEscape(unit: number, to: number): number {
   escaped[to] = BACKSLASH;
   escaped[to + 1] = 0x75; // u
-  escaped[to + 2] = HEX_DIGITS[unit >> 12] as number;
-  escaped[to + 3] = HEX_DIGITS[(unit >> 8) & 15] as number;
-  escaped[to + 4] = HEX_DIGITS[(unit >> 4) & 15] as number;
-  escaped[to + 5] = HEX_DIGITS[unit & 15] as number;
+  escaped[to + 2] = HEX_DIGITS[unit >> 12]!;
+  escaped[to + 3] = HEX_DIGITS[(unit >> 8) & 15]!;
+  escaped[to + 4] = HEX_DIGITS[(unit >> 4) & 15]!;
+  escaped[to + 5] = HEX_DIGITS[unit & 15]!;
   return to + 6;
 }

@@ -77,7 +77,7 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
       sizes.push({ ...part.size, characters: part.grouped });
     } else {
       queries[index]?.push(part);
-      sizes[index] = sum(sizes[index] as Size, part);
+      sizes[index] = sum(sizes[index]!, part);
     }
   }
   return queries.map(([first, ...others]) => {
@@ -91,7 +91,7 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
 
   function fits(index: number, part: Part): boolean {
     if (queries[index]?.[0]?.isAlternative !== true) return false;
-    const { characters, phrases, clauses } = sum(sizes[index] as Size, part);
+    const { characters, phrases, clauses } = sum(sizes[index]!, part);
     return (
       characters <= limits.characters && phrases <= limits.phrases && clauses <= limits.clauses
     );

@@ -12,9 +12,9 @@ export type AnchorSets = Int32Array;
 
 /** The share of posts that have a term of the set at a position, at most. */
 export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies): number {
-  const length = sets[at] as number;
+  const length = sets[at]!;
   let cost = 0;
-  for (let i = at + 1; i <= at + length; i++) cost += frequencies.frequency(sets[i] as number);
+  for (let i = at + 1; i <= at + length; i++) cost += frequencies.frequency(sets[i]!);
   return cost;
 }
 
@@ -27,7 +27,7 @@ export function rarestSetAt(
 ): number {
   let best = start;
   let cost = Number.POSITIVE_INFINITY;
-  for (let at = start; at < end; at += 1 + (sets[at] as number)) {
+  for (let at = start; at < end; at += 1 + sets[at]!) {
     const found = costOfSet(sets, at, frequencies);
     if (found >= cost) continue;
     cost = found;
@@ -46,12 +46,12 @@ export function secondTerm(
 ): number {
   let second = -1;
   let cost = Number.POSITIVE_INFINITY;
-  for (let at = start; at < end; at += 1 + (sets[at] as number)) {
+  for (let at = start; at < end; at += 1 + sets[at]!) {
     if (at === current || sets[at] !== 1) continue;
-    const found = frequencies.frequency(sets[at + 1] as number);
+    const found = frequencies.frequency(sets[at + 1]!);
     if (found >= cost) continue;
     cost = found;
-    second = sets[at + 1] as number;
+    second = sets[at + 1]!;
   }
   return second;
 }

@@ -92,7 +92,7 @@ export class RuleMatcher {
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));
-    return found.map(rule => this.#entries[rule] as MatchingRule);
+    return found.map(rule => this.#entries[rule]!);
   }
 
   /**
@@ -106,7 +106,7 @@ export class RuleMatcher {
     rules.forEach((rule, i) => {
       const key = keyOf(rule);
       if (this.#numbers.has(key)) return;
-      const number = this.#index.add(trees[i] as RuleNode);
+      const number = this.#index.add(trees[i]!);
       this.#entries[number] = entryOf(rule);
       this.#values[number] = rule.value;
       this.#numbers.set(key, number);

@@ -57,11 +57,11 @@ export class IndexReader {
     this.#blocks = blocks;
     const found: number[] = [];
     for (let i = 0; i < candidates; i++) {
-      const block = this.#candidates[i] as number;
-      if (this.#matches(block, bits)) found.push(blocks[block + BLOCK_RULE] as number);
+      const block = this.#candidates[i]!;
+      if (this.#matches(block, bits)) found.push(blocks[block + BLOCK_RULE]!);
     }
     for (const block of rules.unanchored)
-      if (this.#matches(block, bits)) found.push(blocks[block + BLOCK_RULE] as number);
+      if (this.#matches(block, bits)) found.push(blocks[block + BLOCK_RULE]!);
     return ascending(found);
   }
 
@@ -80,28 +80,28 @@ export class IndexReader {
     let prefetched = 0;
     let pairs = 0;
     for (let i = 0; i < count; i++) {
-      const term = present[i] as number;
-      if (2 * term < lists.length) pairs += lists[2 * term + 1] as number;
+      const term = present[i]!;
+      if (2 * term < lists.length) pairs += lists[2 * term + 1]!;
     }
     if (pairs / 2 > this.#candidates.length) this.#candidates = new Int32Array(pairs);
     for (let i = 0; i < count; i++) {
-      const term = present[i] as number;
-      if (2 * term < lists.length) prefetched |= postings[lists[2 * term] as number] as number;
+      const term = present[i]!;
+      if (2 * term < lists.length) prefetched |= postings[lists[2 * term]!]!;
     }
     const list = this.#candidates;
     let candidates = 0;
     for (let i = 0; i < count; i++) {
-      const term = present[i] as number;
+      const term = present[i]!;
       if (2 * term >= lists.length) continue;
-      const start = lists[2 * term] as number;
-      const end = start + (lists[2 * term + 1] as number);
+      const start = lists[2 * term]!;
+      const end = start + lists[2 * term + 1]!;
       for (let at = start; at < end; at += 2) {
         // Without a branch, which could not be predicted.
-        list[candidates] = postings[at] as number;
-        candidates += hasBit(bits, postings[at + 1] as number);
+        list[candidates] = postings[at]!;
+        candidates += hasBit(bits, postings[at + 1]!);
       }
     }
-    for (let i = 0; i < candidates; i++) prefetched |= blocks[list[i] as number] as number;
+    for (let i = 0; i < candidates; i++) prefetched |= blocks[list[i]!]!;
     this.prefetched = prefetched;
     return candidates;
   }
@@ -111,12 +111,12 @@ export class IndexReader {
     const start = block + BLOCK_HEADER;
     let next = 0;
     while (next >= 0) {
-      const question = blocks[start + 2 * next] as number;
+      const question = blocks[start + 2 * next]!;
       const yes =
         question >= 0
           ? hasBit(bits, question) === 1
           : runTest(blocks, start + ~question, this.scan, this.#compiledAt);
-      const jump = blocks[start + 2 * next + 1] as number;
+      const jump = blocks[start + 2 * next + 1]!;
       next = yes ? nextIfYes(jump) : nextIfNo(jump);
     }
     return next === MATCHES;
@@ -139,7 +139,7 @@ function ascending(numbers: number[]): number[] {
   numbers.sort((a, b) => a - b);
   let kept = 1;
   for (let at = 1; at < numbers.length; at++)
-    if (numbers[at] !== numbers[at - 1]) numbers[kept++] = numbers[at] as number;
+    if (numbers[at] !== numbers[at - 1]) numbers[kept++] = numbers[at]!;
   numbers.length = kept;
   return numbers;
 }

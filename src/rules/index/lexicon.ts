@@ -65,22 +65,22 @@ export class Lexicon {
     const places = sharedInts(this.#capacity);
     let end = 0;
     for (let id = 0; id < this.#capacity; id++) {
-      const place = this.#places[id] as number;
+      const place = this.#places[id]!;
       places[id] = place === -1 ? -1 : end;
       if (place !== -1) end += this.#sizeOf(place);
     }
     const records = sharedInts(end);
     for (const [id, to] of places.entries())
       if (to !== -1) {
-        const place = this.#places[id] as number;
+        const place = this.#places[id]!;
         records.set(this.#records.subarray(place, place + this.#sizeOf(place)), to);
       }
     const slots = sharedInts(this.#slots.length);
     for (let at = 0; at < slots.length; at += 2) {
-      const place = (this.#slots[at + 1] as number) - 1;
+      const place = this.#slots[at + 1]! - 1;
       if (place === -1) continue;
-      slots[at] = this.#slots[at] as number;
-      slots[at + 1] = (places[this.#records[place + RECORD_NUMBER] as number] as number) + 1;
+      slots[at] = this.#slots[at]!;
+      slots[at + 1] = places[this.#records[place + RECORD_NUMBER]!]! + 1;
     }
     const kinds = new Map([...this.#kinds].map(([prefix, { terms }]) => [prefix, terms]));
     return { slots, places, records, kinds };
@@ -96,9 +96,9 @@ export class Lexicon {
   }
 
   term(id: number): string {
-    const place = this.#places[id] as number;
+    const place = this.#places[id]!;
     const start = 2 * (place + RECORD_HEADER);
-    const end = start + (this.#records[place + RECORD_LENGTH] as number);
+    const end = start + this.#records[place + RECORD_LENGTH]!;
     return textIn(this.#units.subarray(start, end));
   }
 
@@ -137,7 +137,7 @@ export class Lexicon {
     const hash = hashText(HASH_START, term);
     const known = this.numberOf(term);
     if (known !== -1) {
-      (this.#uses[known] as number)++;
+      this.#uses[known]!++;
       return known;
     }
     const id = this.#free.pop() ?? this.#capacity++;
@@ -146,15 +146,15 @@ export class Lexicon {
     this.#size++;
     this.#updateTerm(term, id, 1);
     if (2 * this.#size > this.#mask) this.#grow();
-    this.#insert(hash, this.#places[id] as number);
+    this.#insert(hash, this.#places[id]!);
     return id;
   }
 
   /** Returns whether this was the last use, after which another term may get the number. */
   release(id: number): boolean {
-    if (--(this.#uses[id] as number) > 0) return false;
+    if (--this.#uses[id]! > 0) return false;
     const term = this.term(id);
-    const place = this.#places[id] as number;
+    const place = this.#places[id]!;
     this.#remove(hashText(HASH_START, term), place);
     this.#pool.free(place, this.#sizeOf(place));
     this.#places[id] = -1;
@@ -181,10 +181,10 @@ export class Lexicon {
   ): number {
     const slots = this.#slots;
     for (let at = this.#slotOf(hash); ; at = (at + 1) & this.#mask) {
-      const place = (slots[2 * at + 1] as number) - 1;
+      const place = slots[2 * at + 1]! - 1;
       if (place === -1) return -1;
       if (slots[2 * at] === hash && this.#isTerm(place, prefix, units, start, end))
-        return this.#records[place + RECORD_NUMBER] as number;
+        return this.#records[place + RECORD_NUMBER]!;
     }
   }
 
@@ -196,14 +196,13 @@ export class Lexicon {
     const slots = this.#slots;
     const records = this.#records;
     let any = 0;
-    for (let i = 0; i < count; i++)
-      any |= slots[2 * this.#slotOf(hashes[i] as number) + 1] as number;
+    for (let i = 0; i < count; i++) any |= slots[2 * this.#slotOf(hashes[i]!) + 1]!;
     if (any === 0) return false;
     let prefetched = 0;
     for (let i = 0; i < count; i++) {
-      const at = 2 * this.#slotOf(hashes[i] as number);
+      const at = 2 * this.#slotOf(hashes[i]!);
       // The place of a record + 1 is its length, which is compared first.
-      if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1] as number] as number;
+      if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1]!]!;
     }
     this.prefetched = prefetched;
     return true;
@@ -227,7 +226,7 @@ export class Lexicon {
 
   /** The integers of a record. */
   #sizeOf(place: number): number {
-    return RECORD_HEADER + intsFor(this.#records[place + RECORD_LENGTH] as number);
+    return RECORD_HEADER + intsFor(this.#records[place + RECORD_LENGTH]!);
   }
 
   #store(id: number, term: string): void {
@@ -267,10 +266,10 @@ export class Lexicon {
       this.#slots[2 * at + 1] !== 0;
       at = (at + 1) & this.#mask
     ) {
-      const first = this.#slotOf(this.#slots[2 * at] as number);
+      const first = this.#slotOf(this.#slots[2 * at]!);
       if (((at - first) & this.#mask) < ((at - hole) & this.#mask)) continue;
-      this.#slots[2 * hole] = this.#slots[2 * at] as number;
-      this.#slots[2 * hole + 1] = this.#slots[2 * at + 1] as number;
+      this.#slots[2 * hole] = this.#slots[2 * at]!;
+      this.#slots[2 * hole + 1] = this.#slots[2 * at + 1]!;
       hole = at;
     }
     this.#slots[2 * hole] = 0;
@@ -282,7 +281,7 @@ export class Lexicon {
     this.#mask = 2 * this.#mask + 1;
     this.#slots = new Int32Array(2 * (this.#mask + 1));
     for (let at = 0; at < old.length; at += 2)
-      if (old[at + 1] !== 0) this.#insert(old[at] as number, (old[at + 1] as number) - 1);
+      if (old[at + 1] !== 0) this.#insert(old[at]!, old[at + 1]! - 1);
   }
 
   /** Updates the watched number and the count of terms of a term's kind. */

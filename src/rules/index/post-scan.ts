@@ -84,7 +84,7 @@ export class PostScan {
 
   #begin(): void {
     const { bits, present, count } = this;
-    for (let at = 0; at < count; at++) bits[((present[at] as number) + 1) >> 5] = 0;
+    for (let at = 0; at < count; at++) bits[(present[at]! + 1) >> 5] = 0;
     const { capacity } = this.#lexicon;
     if (32 * bits.length <= capacity) this.bits = new Int32Array(capacity >> 4);
     this.bits[0] = ALWAYS;
@@ -102,11 +102,11 @@ export class PostScan {
     const known = this.#lexicon.mayHoldAny(hashes, count);
     const { sequence, gaps } = this;
     for (let i = 0; i < count; i++) {
-      const start = starts[i] as number;
-      const end = ends[i] as number;
-      const id = known ? this.#lexicon.findUnits(word, hashes[i] as number, units, start, end) : -1;
+      const start = starts[i]!;
+      const end = ends[i]!;
+      const id = known ? this.#lexicon.findUnits(word, hashes[i]!, units, start, end) : -1;
       this.#mark(id);
-      const gap = i === 0 ? APART : start - (ends[i - 1] as number);
+      const gap = i === 0 ? APART : start - ends[i - 1]!;
       gaps[this.sequenceEnd] =
         gap === 0 ? TOUCHING : gap === 1 && units[start - 1] === 0x20 ? ONE_BLANK : APART;
       sequence[this.sequenceEnd++] = id;
@@ -130,13 +130,13 @@ export class PostScan {
     const { units, starts, ends } = this.#scanner;
     let length = 0;
     for (let token = i - 1; token <= i; token++) {
-      const start = starts[token] as number;
-      const end = ends[token] as number;
+      const start = starts[token]!;
+      const end = ends[token]!;
       if (length + end - start > this.#pair.length) {
         this.#readLongPair(kind, i);
         return;
       }
-      for (let at = start; at < end; at++) this.#pair[length++] = units[at] as number;
+      for (let at = start; at < end; at++) this.#pair[length++] = units[at]!;
     }
     this.#markUnits(kind, this.#pair, 0, length);
   }
@@ -145,7 +145,7 @@ export class PostScan {
   #readLongPair(kind: Kind, i: number): void {
     const { starts, ends } = this.#scanner;
     const [before, word] = [i - 1, i].map(token =>
-      this.#scanner.text(starts[token] as number, ends[token] as number),
+      this.#scanner.text(starts[token]!, ends[token]!),
     );
     this.#markText(kind, `${before}${word}`);
   }
@@ -164,7 +164,7 @@ export class PostScan {
       scanner.read(text);
       const { units, starts, ends, singles, count } = scanner;
       for (let i = 0; i < count; i++) {
-        this.#markUnits(kind, units, starts[i] as number, ends[i] as number);
+        this.#markUnits(kind, units, starts[i]!, ends[i]!);
         if (i > 0 && singles[i] === 1 && singles[i - 1] === 1) this.#readPair(kind, i);
       }
     }
@@ -192,7 +192,7 @@ export class PostScan {
   /** Adds a term of the post; ignores -1. */
   #mark(term: number): void {
     if (hasBit(this.bits, term) !== 0) return;
-    (this.bits[(term + 1) >> 5] as number) |= 1 << ((term + 1) & 31);
+    this.bits[(term + 1) >> 5]! |= 1 << ((term + 1) & 31);
     if (this.count === this.present.length) this.present = doubled(this.present);
     this.present[this.count++] = term;
   }
@@ -209,7 +209,7 @@ export class PostScan {
 
 /** 1 where the bit of a term is set, and for -1; 0 elsewhere. */
 export function hasBit(bits: Int32Array, term: number): number {
-  return ((bits[(term + 1) >> 5] as number) >>> ((term + 1) & 31)) & 1;
+  return (bits[(term + 1) >> 5]! >>> ((term + 1) & 31)) & 1;
 }
 
 function doubled(list: Int32Array): Int32Array {

@@ -17,8 +17,8 @@ export class Postings {
 
   add(term: number, rule: number, secondTerm: number): void {
     this.#reserve(term);
-    const start = this.#lists[2 * term] as number;
-    const length = this.#lists[2 * term + 1] as number;
+    const start = this.#lists[2 * term]!;
+    const length = this.#lists[2 * term + 1]!;
     const at = this.#roomAt(term, start, length);
     this.#pool.data[at + length] = rule;
     this.#pool.data[at + length + 1] = secondTerm;
@@ -27,14 +27,14 @@ export class Postings {
 
   /** Removes all pairs of a rule under a term. */
   remove(term: number, rule: number): void {
-    const start = this.#lists[2 * term] as number;
-    const length = this.#lists[2 * term + 1] as number;
+    const start = this.#lists[2 * term]!;
+    const length = this.#lists[2 * term + 1]!;
     const { data } = this.#pool;
     let kept = 0;
     for (let at = start; at < start + length; at += 2) {
       if (data[at] === rule) continue;
-      data[start + kept] = data[at] as number;
-      data[start + kept + 1] = data[at + 1] as number;
+      data[start + kept] = data[at]!;
+      data[start + kept + 1] = data[at + 1]!;
       kept += 2;
     }
     this.#lists[2 * term + 1] = kept;

@@ -61,8 +61,8 @@ export class RuleAnchors {
 
   /** Where the sets of a rule are; one without a set is in `unanchored`. */
   setsOf(rule: number): { readonly start: number; readonly end: number } {
-    const start = this.#rules[RULE_INTS * rule + START] as number;
-    return { start, end: start + (this.#rules[RULE_INTS * rule + LENGTH] as number) };
+    const start = this.#rules[RULE_INTS * rule + START]!;
+    return { start, end: start + this.#rules[RULE_INTS * rule + LENGTH]! };
   }
 
   /** The terms of the rule must be in the lexicon, and stay there until the rule is deleted. */
@@ -92,9 +92,9 @@ export class RuleAnchors {
   }
 
   delete(rule: number): void {
-    this.unanchored.delete(this.#rules[RULE_INTS * rule + BLOCK] as number);
-    const start = this.#rules[RULE_INTS * rule + START] as number;
-    const length = this.#rules[RULE_INTS * rule + LENGTH] as number;
+    this.unanchored.delete(this.#rules[RULE_INTS * rule + BLOCK]!);
+    const start = this.#rules[RULE_INTS * rule + START]!;
+    const length = this.#rules[RULE_INTS * rule + LENGTH]!;
     if (length === 0) return;
     this.#release(rule);
     this.#sets.free(start, length);
@@ -119,7 +119,7 @@ export class RuleAnchors {
     const { start, end } = this.setsOf(rule);
     if (start === end) return;
     const sets = this.sets;
-    const current = start + (this.#rules[RULE_INTS * rule + CURRENT] as number);
+    const current = start + this.#rules[RULE_INTS * rule + CURRENT]!;
     const best = rarestSetAt(sets, start, end, this.#counts);
     if (best === current) return;
     // A move must save enough to be worth it.
@@ -131,23 +131,20 @@ export class RuleAnchors {
 
   #anchor(rule: number, offset: number): void {
     this.#rules[RULE_INTS * rule + CURRENT] = offset;
-    const at = (this.#rules[RULE_INTS * rule + START] as number) + offset;
+    const at = this.#rules[RULE_INTS * rule + START]! + offset;
     const { start, end } = this.setsOf(rule);
     const second = secondTerm(this.sets, start, end, at, this.#counts);
-    const length = this.#sets.data[at] as number;
-    const block = this.#rules[RULE_INTS * rule + BLOCK] as number;
+    const length = this.#sets.data[at]!;
+    const block = this.#rules[RULE_INTS * rule + BLOCK]!;
     for (let i = at + 1; i <= at + length; i++)
-      this.#postings.add(this.#sets.data[i] as number, block, second);
+      this.#postings.add(this.#sets.data[i]!, block, second);
   }
 
   #release(rule: number): void {
-    const at =
-      (this.#rules[RULE_INTS * rule + START] as number) +
-      (this.#rules[RULE_INTS * rule + CURRENT] as number);
-    const length = this.#sets.data[at] as number;
-    const block = this.#rules[RULE_INTS * rule + BLOCK] as number;
-    for (let i = at + 1; i <= at + length; i++)
-      this.#postings.remove(this.#sets.data[i] as number, block);
+    const at = this.#rules[RULE_INTS * rule + START]! + this.#rules[RULE_INTS * rule + CURRENT]!;
+    const length = this.#sets.data[at]!;
+    const block = this.#rules[RULE_INTS * rule + BLOCK]!;
+    for (let i = at + 1; i <= at + length; i++) this.#postings.remove(this.#sets.data[i]!, block);
   }
 
   #cost(terms: readonly number[]): number {

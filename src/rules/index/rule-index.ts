@@ -80,12 +80,12 @@ export class RuleIndex implements IndexedRules {
 
   delete(rule: number): void {
     this.#anchors.delete(rule);
-    const block = this.#blockTable[2 * rule] as number;
-    const length = this.#blockTable[2 * rule + 1] as number;
+    const block = this.#blockTable[2 * rule]!;
+    const length = this.#blockTable[2 * rule + 1]!;
     const start = block + BLOCK_HEADER;
-    const end = start + (this.blocks[block + BLOCK_QUESTIONS] as number);
+    const end = start + this.blocks[block + BLOCK_QUESTIONS]!;
     for (let at = start; at < end; at += 2) {
-      const question = this.blocks[at] as number;
+      const question = this.blocks[at]!;
       if (question >= 0 && this.#lexicon.release(question)) this.#counts.forget(question);
     }
     this.#reader.forget();
@@ -122,8 +122,8 @@ export class RuleIndex implements IndexedRules {
   /** Copies the rules to shared memory, without the spaces between them. */
   share(): SharedIndex {
     const rules = Array.from({ length: this.#rules }, (_, rule) => ({
-      block: this.#blockTable[2 * rule] as number,
-      length: this.#blockTable[2 * rule + 1] as number,
+      block: this.#blockTable[2 * rule]!,
+      length: this.#blockTable[2 * rule + 1]!,
       ...this.#anchors.setsOf(rule),
     })).filter(({ length }) => length > 0);
     const total = (sizes: readonly number[]) => sizes.reduce((sum, size) => sum + size, 0);
@@ -145,8 +145,8 @@ export class RuleIndex implements IndexedRules {
     }
     const terms = this.#lexicon.share();
     const guesses = new Float32Array(sharedInts(this.#lexicon.capacity).buffer);
-    for (let at = 0; at < sets.length; at += 1 + (sets[at] as number))
-      for (const term of sets.subarray(at + 1, at + 1 + (sets[at] as number)))
+    for (let at = 0; at < sets.length; at += 1 + sets[at]!)
+      for (const term of sets.subarray(at + 1, at + 1 + sets[at]!))
         guesses[term] = this.#counts.frequency(term);
     const everywhere = sharedInts(unanchored.length);
     everywhere.set(unanchored);

@@ -190,7 +190,7 @@ export function runTest(
   post: PostScan,
   compiled: (at: number) => PostTest,
 ): boolean {
-  const head = ints[at] as number;
+  const head = ints[at]!;
   const words = head >> 3;
   const clause = at + 1 + ((head & WITH_GAPS) === 0 ? words : 2 * words);
   if (words > 0 && !hasWords(ints, at, post)) return false;
@@ -199,7 +199,7 @@ export function runTest(
 
 function hasWords(ints: Int32Array, at: number, post: PostScan): boolean {
   const { sequence, gaps } = post;
-  const head = ints[at] as number;
+  const head = ints[at]!;
   const words = head >> 3;
   const withGaps = (head & WITH_GAPS) !== 0;
   const number = at + 1;
@@ -222,7 +222,7 @@ function hasWords(ints: Int32Array, at: number, post: PostScan): boolean {
 
 /** The clause that is compared by the test at a position. */
 export function clauseAt(ints: Int32Array, at: number): Clause {
-  const length = ints[at] as number;
+  const length = ints[at]!;
   return JSON.parse(textIn(unitsIn(ints.subarray(at + 1)).subarray(0, length)));
 }
 
@@ -234,7 +234,7 @@ function gapsOf(
   { text, lead }: { readonly text: string; readonly lead: number },
 ): readonly number[] | undefined {
   if (lead !== 0) return undefined;
-  let end = (words[0] as string).length;
+  let end = words[0]!.length;
   const gaps = [APART];
   for (const word of words.slice(1)) {
     const touching = text.startsWith(word, end);

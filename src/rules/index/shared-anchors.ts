@@ -40,7 +40,7 @@ export function anchoringOf(index: SharedIndex): Anchoring {
   const { anchored, sets, guesses } = index;
   let size = 0;
   for (let at = 0; at < anchored.length; at += 3)
-    size += 2 * longestSet(sets, anchored[at + 1] as number, anchored[at + 2] as number);
+    size += 2 * longestSet(sets, anchored[at + 1]!, anchored[at + 2]!);
   const copy = () => ({ postings: sharedInts(size), lists: sharedInts(2 * guesses.length) });
   const anchoring: Anchoring = {
     copies: [copy(), copy()],
@@ -54,8 +54,7 @@ export function anchoringOf(index: SharedIndex): Anchoring {
 
 function longestSet(sets: Int32Array, start: number, end: number): number {
   let longest = 0;
-  for (let at = start; at < end; at += 1 + (sets[at] as number))
-    longest = Math.max(longest, sets[at] as number);
+  for (let at = start; at < end; at += 1 + sets[at]!) longest = Math.max(longest, sets[at]!);
   return longest;
 }
 
@@ -65,7 +64,7 @@ export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
     const current = Atomics.load(state, CURRENT);
     Atomics.add(state, READERS + current, 1);
     // Otherwise another thread may have begun to make it again in between.
-    if (Atomics.load(state, CURRENT) === current) return copies[current] as SharedPostings;
+    if (Atomics.load(state, CURRENT) === current) return copies[current]!;
     Atomics.sub(state, READERS + current, 1);
   }
 }
@@ -88,7 +87,7 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   // A thread may still read it: then a later call makes it. If a thread has ended meanwhile, none does.
   const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
   if (isDue && Atomics.load(state, READERS + other) === 0) {
-    fill(copies[other] as SharedPostings, anchoring, index);
+    fill(copies[other]!, anchoring, index);
     Atomics.store(state, REVIEW_AFTER, Math.min(GROWTH * posts, 0x7fffffff));
     Atomics.store(state, CURRENT, other);
   }
@@ -98,36 +97,35 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
 /** Puts each rule under the rarest of its sets of terms. */
 function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
   const { anchored, sets, guesses } = index;
-  const posts = state[POSTS] as number;
+  const posts = state[POSTS]!;
   // Other threads go on counting: each frequency is read once.
-  const shares = guesses.map((guess, term) => estimate(guess, seen[term] as number, posts));
-  const frequencies: Frequencies = { frequency: term => shares[term] as number };
+  const shares = guesses.map((guess, term) => estimate(guess, seen[term]!, posts));
+  const frequencies: Frequencies = { frequency: term => shares[term]! };
   const chosen = new Int32Array(anchored.length / 3);
   lists.fill(0);
   for (let rule = 0; rule < chosen.length; rule++) {
-    const start = anchored[3 * rule + 1] as number;
-    const at = rarestSetAt(sets, start, anchored[3 * rule + 2] as number, frequencies);
+    const start = anchored[3 * rule + 1]!;
+    const at = rarestSetAt(sets, start, anchored[3 * rule + 2]!, frequencies);
     chosen[rule] = at;
-    for (let i = at + 1; i <= at + (sets[at] as number); i++)
-      (lists[2 * (sets[i] as number) + 1] as number) += 2;
+    for (let i = at + 1; i <= at + sets[at]!; i++) lists[2 * sets[i]! + 1]! += 2;
   }
   let end = 0;
   for (let term = 0; term < guesses.length; term++) {
     lists[2 * term] = end;
-    end += lists[2 * term + 1] as number;
+    end += lists[2 * term + 1]!;
     lists[2 * term + 1] = 0;
   }
   for (let rule = 0; rule < chosen.length; rule++) {
-    const at = chosen[rule] as number;
-    const block = anchored[3 * rule] as number;
-    const start = anchored[3 * rule + 1] as number;
-    const second = secondTerm(sets, start, anchored[3 * rule + 2] as number, at, frequencies);
-    for (let i = at + 1; i <= at + (sets[at] as number); i++) {
-      const term = sets[i] as number;
-      const next = (lists[2 * term] as number) + (lists[2 * term + 1] as number);
+    const at = chosen[rule]!;
+    const block = anchored[3 * rule]!;
+    const start = anchored[3 * rule + 1]!;
+    const second = secondTerm(sets, start, anchored[3 * rule + 2]!, at, frequencies);
+    for (let i = at + 1; i <= at + sets[at]!; i++) {
+      const term = sets[i]!;
+      const next = lists[2 * term]! + lists[2 * term + 1]!;
       postings[next] = block;
       postings[next + 1] = second;
-      (lists[2 * term + 1] as number) += 2;
+      lists[2 * term + 1]! += 2;
     }
   }
 }

@@ -46,17 +46,16 @@ export function shareRules(
   const entries = rules.map((rule, number) => {
     const tag = rule?.tag ?? undefined;
     if (tag !== undefined && !numbers.has(tag)) numbers.set(tag, numbers.size);
-    tagOfRule[number] = tag === undefined ? -1 : (numbers.get(tag) as number);
+    tagOfRule[number] = tag === undefined ? -1 : numbers.get(tag)!;
     return rule === undefined ? '' : printMatchingRule(rule);
   });
   const entryStarts = startsOf(entries, entry => Buffer.byteLength(entry));
-  const bytes = sharedBytes(entryStarts[entries.length] as number);
+  const bytes = sharedBytes(entryStarts[entries.length]!);
   const target = Buffer.from(bytes.buffer);
-  for (const [number, entry] of entries.entries())
-    target.write(entry, entryStarts[number] as number);
+  for (const [number, entry] of entries.entries()) target.write(entry, entryStarts[number]!);
   const texts = [...numbers.keys()];
   const tagStarts = startsOf(texts, ({ length }) => length);
-  const tags = sharedUnits(tagStarts[texts.length] as number);
+  const tags = sharedUnits(tagStarts[texts.length]!);
   for (const [number, text] of texts.entries()) tags.set(unitsOf(text), tagStarts[number]);
   return {
     product,
@@ -73,7 +72,7 @@ export function shareRules(
 function startsOf(texts: readonly string[], sizeOf: (text: string) => number): Int32Array {
   const starts = sharedInts(texts.length + 1);
   texts.forEach((text, at) => {
-    starts[at + 1] = (starts[at] as number) + sizeOf(text);
+    starts[at + 1] = starts[at]! + sizeOf(text);
   });
   return starts;
 }
@@ -182,7 +181,7 @@ export class SharedMatcher {
     const numbers: number[] = [];
     this.#tagStamp++;
     for (const rule of rules) {
-      const tag = tagOfRule[rule] as number;
+      const tag = tagOfRule[rule]!;
       if (tag === -1 || this.#tagStamps[tag] === this.#tagStamp) continue;
       this.#tagStamps[tag] = this.#tagStamp;
       numbers.push(tag);
@@ -193,7 +192,7 @@ export class SharedMatcher {
   tag(number: number): string {
     const { tags, tagStarts } = this.#rules;
     this.#tags[number] ??= textIn(tags.subarray(tagStarts[number], tagStarts[number + 1]));
-    return this.#tags[number] as string;
+    return this.#tags[number]!;
   }
 
   /** The post that was matched last with other matching rules, as `withMatchingRules` makes it. */
@@ -211,10 +210,10 @@ export class SharedMatcher {
     length += 2 + Math.max(0, rules.length - 1);
     let prefetched = 0;
     for (const rule of rules) {
-      const from = entryStarts[rule] as number;
-      length += (entryStarts[rule + 1] as number) - from;
+      const from = entryStarts[rule]!;
+      length += entryStarts[rule + 1]! - from;
       // Before they are copied one after the other: so the processor can fetch them in parallel.
-      prefetched |= entries[from] as number;
+      prefetched |= entries[from]!;
     }
     this.prefetched = prefetched;
     return length;
@@ -243,9 +242,8 @@ export class SharedMatcher {
     target[at++] = OPEN_ARRAY;
     for (const rule of rules) {
       if (at > position + 1) target[at++] = COMMA;
-      const end = entryStarts[rule + 1] as number;
-      for (let from = entryStarts[rule] as number; from < end; from++)
-        target[at++] = entries[from] as number;
+      const end = entryStarts[rule + 1]!;
+      for (let from = entryStarts[rule]!; from < end; from++) target[at++] = entries[from]!;
     }
     target[at++] = CLOSE_ARRAY;
     return at;
@@ -258,7 +256,7 @@ export class SharedMatcher {
   #count(): void {
     const { seen } = this.#rules.anchoring;
     const { present, count } = this.#reader.scan;
-    for (let at = 0; at < count; at++) (seen[present[at] as number] as number) += COUNTED;
+    for (let at = 0; at < count; at++) seen[present[at]!]! += COUNTED;
   }
 }
 

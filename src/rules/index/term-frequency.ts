@@ -11,7 +11,7 @@ export function usualFrequency(term: string): number {
   const known = KNOWN.get(term);
   if (known !== undefined) return known;
   const [prefix = '', name = ''] = /^(?:[#@$]|(\w+):)/.exec(term) ?? [];
-  if (prefix in MARKS) return MARKS[prefix] as number;
+  if (prefix in MARKS) return MARKS[prefix]!;
   const word = frequencyOfWord(term.slice(prefix.length));
   return name in ruleOperators ? ruleOperators[name as OperatorName].frequency(word) : word;
 }
@@ -22,7 +22,7 @@ const MARKS: { readonly [mark: string]: number } = { '#': 0.0005, $: 0.0005, '@'
 function frequencyOfWord(word: string): number {
   if (COMMON.has(word)) return 0.1;
   if (isSingle(word)) return word.length === 1 ? 0.03 : 0.002;
-  return BY_LENGTH[Math.min(word.length, BY_LENGTH.length - 1)] as number;
+  return BY_LENGTH[Math.min(word.length, BY_LENGTH.length - 1)]!;
 }
 
 const BY_LENGTH = [0.05, 0.05, 0.03, 0.01, 0.004, 0.002, 0.0012, 0.0008, 0.0005, 0.0003];
@@ -69,19 +69,19 @@ export class TermCounts {
   count(terms: Int32Array, length: number): void {
     this.#reserve();
     const seen = this.#seen;
-    for (let i = 0; i < length; i++) (seen[terms[i] as number] as number)++;
+    for (let i = 0; i < length; i++) seen[terms[i]!]!++;
     this.posts++;
   }
 
   /** The share of posts that have the term, 0 to 1. */
   frequency(term: number): number {
     this.#reserve();
-    let guess = this.#guesses[term] as number;
+    let guess = this.#guesses[term]!;
     if (Number.isNaN(guess)) {
       guess = this.#guess(this.#lexicon.term(term));
       this.#guesses[term] = guess;
     }
-    return estimate(guess, this.#seen[term] as number, this.posts);
+    return estimate(guess, this.#seen[term]!, this.posts);
   }
 
   /** Resets a number that another term may get next. */

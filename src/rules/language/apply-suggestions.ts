@@ -29,7 +29,7 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
   for (const { suggestion } of problems) {
     const edits = suggestion?.edits ?? [];
     if (edits.every(edit => indexFor(taken, edit) !== undefined))
-      for (const edit of edits) taken.splice(indexFor(taken, edit) as number, 0, edit);
+      for (const edit of edits) taken.splice(indexFor(taken, edit)!, 0, edit);
   }
   let result = '';
   let at = 0;
@@ -46,7 +46,7 @@ function indexFor(taken: readonly TextEdit[], { start, end }: TextEdit): number 
   let high = taken.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((taken[middle] as TextEdit).start < start) low = middle + 1;
+    if (taken[middle]!.start < start) low = middle + 1;
     else high = middle;
   }
   const before = taken[low - 1];

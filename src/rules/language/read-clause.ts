@@ -142,7 +142,7 @@ function skipBracket(reader: RuleReader): Leaf {
     return reader.unread(start);
   }
   if (unit === OPEN_BRACKET) reader.openBrackets++;
-  const bracket = text[start] as string;
+  const bracket = text[start]!;
   const span = { start, end: start + 1 };
   reader.report(
     badInput(span, bracket, 'only the operators of places take brackets; groups take parentheses'),

@@ -48,7 +48,7 @@ function readPlain(reader: RuleReader, name: OperatorName, kind: ValueKind): str
     reader.at = wordEnd(text, start + 1);
     return text.slice(start, reader.at);
   }
-  if (unit < 0x80 && '$#@-[]'.includes(text[start] as string)) {
+  if (unit < 0x80 && '$#@-[]'.includes(text[start]!)) {
     reader.skipRun();
     const span = { start, end: reader.at };
     return reader.report(misplacedSymbol(text, span, name, kind));

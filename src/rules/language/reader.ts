@@ -73,7 +73,7 @@ export class RuleReader {
   /** Reports that a rule cannot continue with the character at `at`. */
   reportEnd(explanation: string): void {
     const { text, at } = this;
-    const character = at < text.length ? String.fromCodePoint(text.codePointAt(at) as number) : '';
+    const character = at < text.length ? String.fromCodePoint(text.codePointAt(at)!) : '';
     this.report(
       cannotParse(
         { start: at, end: at + character.length },

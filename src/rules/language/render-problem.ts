@@ -40,7 +40,7 @@ export function renderProblem(text: string, problem: Problem): string {
     `${gutter} ${marks.row} ${suggestion?.label ?? ''}`,
   ];
   if (related !== undefined && marks.columns.length > 1)
-    rows.push(`${gutter} ${' '.repeat(marks.columns[0] as number)}${related.label}`);
+    rows.push(`${gutter} ${' '.repeat(marks.columns[0]!)}${related.label}`);
   if (note !== undefined) rows.push(`${' '.repeat(number.length)}  = ${note}`);
   return rows.map(row => row.trimEnd()).join('\n');
 }
@@ -96,8 +96,8 @@ function cut(cells: readonly Cell[], line: Line, span: Span): Cell[] {
   let last = first;
   let width = 0;
   while (width < COLUMNS && (first > 0 || last < cells.length)) {
-    if (first > 0) width += (cells[--first] as Cell).width;
-    if (last < cells.length) width += (cells[last++] as Cell).width;
+    if (first > 0) width += cells[--first]!.width;
+    if (last < cells.length) width += cells[last++]!.width;
   }
   const shown = cells.slice(first, last);
   const start = shown[0]?.start ?? line.start;

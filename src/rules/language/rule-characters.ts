@@ -15,7 +15,7 @@ for (const character of '":()[]') ASCII[character.charCodeAt(0)] = 0;
 for (const character of ' \t\n\v\f\r') ASCII[character.charCodeAt(0)] = SPACE;
 
 export function isSpace(unit: number): boolean {
-  if (unit < 0x80) return ((ASCII[unit] as number) & SPACE) !== 0;
+  if (unit < 0x80) return (ASCII[unit]! & SPACE) !== 0;
   return (
     unit === 0xa0 ||
     unit === 0x1680 ||
@@ -37,11 +37,11 @@ export function startsWord(text: string, at: number): boolean {
 /** Whether a keycap emoji such as `#️⃣` starts there, with or without its variation selector. */
 export function isKeycap(text: string, at: number): boolean {
   const mark = text.charCodeAt(at + 1) === 0xfe0f ? at + 2 : at + 1;
-  return text.charCodeAt(mark) === 0x20e3 && /[0-9#*]/.test(text[at] as string);
+  return text.charCodeAt(mark) === 0x20e3 && /[0-9#*]/.test(text[at]!);
 }
 
 export function isWordStart(unit: number): boolean {
-  if (unit < 0x80) return ((ASCII[unit] as number) & START) !== 0;
+  if (unit < 0x80) return (ASCII[unit]! & START) !== 0;
   if (unit < 0xc0 || isSpace(unit)) return false;
   if (unit >= 0x2b0 && unit <= 0x37f) return false;
   if (unit >= 0x2000 && unit <= 0x2bff) return EMOJI.test(String.fromCharCode(unit));
@@ -49,7 +49,7 @@ export function isWordStart(unit: number): boolean {
 }
 
 function isWordPart(unit: number): boolean {
-  return unit < 0x80 ? ((ASCII[unit] as number) & PART) !== 0 : !isSpace(unit);
+  return unit < 0x80 ? (ASCII[unit]! & PART) !== 0 : !isSpace(unit);
 }
 
 /** Distinguishes emoji from the other symbols and punctuation of their range. */

@@ -76,7 +76,7 @@ export function tooDeep(span: Span): Problem {
 }
 
 export function badCharacter(text: string, offset: number): Problem {
-  const character = String.fromCodePoint(text.codePointAt(offset) as number);
+  const character = String.fromCodePoint(text.codePointAt(offset)!);
   const end = offset + character.length;
   const quoted = quotesAround(text, offset, character);
   return error(

@@ -48,7 +48,7 @@ export function* trigramsOf(folded: string): Generator<string> {
 function wholeWords(text: string, { accents }: Dialect): string[] {
   const { words, starts, folded } = tokenise(text, accents);
   return words.filter((word, i) => {
-    const start = starts[i] as number;
+    const start = starts[i]!;
     return start > 0 && start + word.length < folded.length && !isFlag(word);
   });
 }

@@ -50,7 +50,7 @@ export function classOfAstral(codePoint: number): number {
   if (codePoint >= 0xe0020 && codePoint <= 0xe007f) return MARK;
   const index = codePoint - 0x10000;
   if (index >= 0x10000) return WORD;
-  const known = astralClasses[index] as number;
+  const known = astralClasses[index]!;
   if (known !== 0) return known - 1;
   const found = classOf(String.fromCodePoint(codePoint));
   astralClasses[index] = found + 1;
@@ -98,7 +98,7 @@ const UNSPACED =
   /^[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]$/u;
 
 function classOf(character: string): number {
-  const code = character.codePointAt(0) as number;
+  const code = character.codePointAt(0)!;
   if (code === 0x200d) return JOINER;
   if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACE;
   // Variation selectors are \p{Mn}; soft hyphens and similar characters are \p{Cf}.

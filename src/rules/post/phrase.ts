@@ -35,7 +35,7 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
   for (let at = tokens.words.indexOf(first); at !== -1; at = tokens.words.indexOf(first, at + 1)) {
     if (!words.every((word, i) => tokens.words[at + i] === word)) continue;
     if (exact === undefined) return true;
-    const start = (tokens.starts[at] as number) - exact.lead;
+    const start = tokens.starts[at]! - exact.lead;
     if (start >= 0 && tokens.folded.startsWith(exact.text, start)) return true;
   }
   return false;

@@ -40,7 +40,7 @@ export function tokenise(text: string, accents: Accents): Tokens {
   const words: string[] = [];
   const starts: number[] = [];
   for (let i = 0; i < scan.count; i++) {
-    const start = scan.starts[i] as number;
+    const start = scan.starts[i]!;
     words.push(folded.slice(start, scan.ends[i]));
     starts.push(start);
   }
@@ -88,7 +88,7 @@ export class Scanner {
     const length = end - start;
     let all = 0;
     for (let at = 0; at < length; at++) {
-      const unit = this.units[start + at] as number;
+      const unit = this.units[start + at]!;
       this.#bytes[at] = unit;
       all |= unit;
     }
@@ -107,7 +107,7 @@ export class Scanner {
     let inWord = false;
     for (let at = 0; at < text.length; at++) {
       let unit = text.charCodeAt(at);
-      let kind = classes[unit] as number;
+      let kind = classes[unit]!;
       if (kind === WORD) {
         // Most of a text is runs of letters, so they have their own loop.
         if (!inWord) {
@@ -116,9 +116,9 @@ export class Scanner {
           starts[count++] = length;
           inWord = true;
         }
-        let hash = hashes[count - 1] as number;
+        let hash = hashes[count - 1]!;
         do {
-          const folded = folds[unit] as number;
+          const folded = folds[unit]!;
           units[length++] = folded;
           hash = Math.imul(hash ^ folded, HASH_STEP);
           if (++at === text.length) break;
@@ -131,7 +131,7 @@ export class Scanner {
       }
       let pair = '';
       if (kind === SURROGATE) {
-        const codePoint = text.codePointAt(at) as number;
+        const codePoint = text.codePointAt(at)!;
         kind = codePoint < 0x10000 ? SEPARATOR : classOfAstral(codePoint);
         if (codePoint >= 0x10000) pair = text.slice(at, ++at + 1);
         if (kind === WORD) pair = pair.toLowerCase();
@@ -146,7 +146,7 @@ export class Scanner {
       if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
       if (unit === KEYCAP && isKeycapBase(units[length - 1])) {
         // The base was the end of the word before, if any, which becomes shorter.
-        const start = starts[count - 1] as number;
+        const start = starts[count - 1]!;
         if (ends[count - 1] === length && count > 0) {
           if (start === length - 1) count--;
           else {
@@ -173,7 +173,7 @@ export class Scanner {
       }
       const from = length;
       if (pair === '') {
-        units[length++] = folds[unit] as number;
+        units[length++] = folds[unit]!;
       } else {
         if (kind === REGIONAL && isRegional(text, at + 1)) {
           pair += text.slice(at + 1, at + 3);
@@ -184,7 +184,7 @@ export class Scanner {
       if (kind === SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
       // Extends the hash: starting again for each mark would take quadratic time.
-      hashes[count - 1] = hashUnits(hashes[count - 1] as number, units, from, length);
+      hashes[count - 1] = hashUnits(hashes[count - 1]!, units, from, length);
     }
     this.length = length;
     this.count = count;
@@ -209,7 +209,7 @@ const HASH_STEP = 0x01000193;
 
 export function hashUnits(from: number, units: Uint16Array, start: number, end: number): number {
   let hash = from;
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (units[at] as number), HASH_STEP);
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ units[at]!, HASH_STEP);
   return hash;
 }
 
@@ -277,5 +277,5 @@ export function isFlag(word: string): boolean {
 function classOfFirst(word: string): number {
   const codePoint = word.codePointAt(0) ?? 0;
   if (codePoint >= 0x10000) return classOfAstral(codePoint);
-  return characterTable('kept').classes[codePoint] as number;
+  return characterTable('kept').classes[codePoint]!;
 }
