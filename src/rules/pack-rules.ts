@@ -68,34 +68,28 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
         `has one of ${size.characters} characters, and a query may have ${limits.characters}: ${value.slice(0, 60)}...`,
       );
   // First fit decreasing: long parts first, each into the first query that has room for it.
-  const queries: Part[][] = [];
-  const sizes: Size[] = [];
+  const queries: Query[] = [];
   for (const part of parts.toSorted((a, b) => b.grouped - a.grouped)) {
-    const index = part.isAlternative ? queries.findIndex((_, i) => fits(i, part)) : -1;
-    if (index === -1) {
-      queries.push([part]);
-      sizes.push({ ...part.size, characters: part.grouped });
-    } else {
-      queries[index]?.push(part);
-      sizes[index] = sum(sizes[index]!, part);
+    const query = queries.find(({ isOpen, size }) => isOpen && fits(sum(size, part), limits));
+    if (query === undefined || !part.isAlternative)
+      queries.push({
+        parts: [part],
+        size: { ...part.size, characters: part.grouped },
+        isOpen: part.isAlternative,
+      });
+    else {
+      query.parts.push(part);
+      query.size = sum(query.size, part);
     }
   }
-  return queries.map(([first, ...others]) => {
-    const all = [first as Part, ...others];
-    const [only] = others.length === 0 ? all : [];
-    return {
-      query: only?.value ?? all.map(grouped).join(OR),
-      rules: all.flatMap(part => part.rules),
-    };
-  });
+  return queries.map(({ parts }) => ({
+    query: parts.length === 1 ? parts[0]!.value : parts.map(grouped).join(OR),
+    rules: parts.flatMap(part => part.rules),
+  }));
+}
 
-  function fits(index: number, part: Part): boolean {
-    if (queries[index]?.[0]?.isAlternative !== true) return false;
-    const { characters, phrases, clauses } = sum(sizes[index]!, part);
-    return (
-      characters <= limits.characters && phrases <= limits.phrases && clauses <= limits.clauses
-    );
-  }
+function fits({ characters, phrases, clauses }: Size, limits: Size): boolean {
+  return characters <= limits.characters && phrases <= limits.phrases && clauses <= limits.clauses;
 }
 
 const OR = ' OR ';
@@ -104,6 +98,13 @@ interface Size {
   readonly characters: number;
   readonly phrases: number;
   readonly clauses: number;
+}
+
+interface Query {
+  readonly parts: Part[];
+  size: Size;
+  /** Whether its parts may be joined with others. */
+  readonly isOpen: boolean;
 }
 
 /** A text of a rule, and the rules that have it. */

@@ -13,8 +13,7 @@ import { checkRule } from '../language/check-rule.js';
 import { serviceMessage } from '../language/problem.js';
 import { textRuleProblem } from '../language/render-problem.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions } from '../match/compile-rule.js';
-import type { RuleProduct } from '../post/dialect.js';
-import { dialectOf } from '../post/dialect.js';
+import { dialectOf, type RuleProduct } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 import { RuleIndex } from './rule-index.js';
 import { type SharedRules, shareRules } from './shared-rules.js';
@@ -142,9 +141,10 @@ export class RuleMatcher {
     const refused: string[] = [];
     const values = new Map<string, string>();
     const trees = rules.flatMap(rule => {
-      const { tree, reason } = this.#check(rule, values);
-      if (reason !== undefined) refused.push(`${JSON.stringify(rule.value)}: ${reason}`);
-      return tree ?? [];
+      const checked = this.#check(rule, values);
+      if (typeof checked !== 'string') return checked;
+      refused.push(`${JSON.stringify(rule.value)}: ${checked}`);
+      return [];
     });
     if (refused.length === 0) return trees;
     const shown = refused.slice(0, MAX_SHOWN);
@@ -155,20 +155,17 @@ export class RuleMatcher {
     );
   }
 
-  #check(
-    { value, tag, id }: Rule,
-    values: Map<string, string>,
-  ): { tree: RuleNode | undefined; reason?: string } {
-    if (typeof value !== 'string')
-      return { tree: undefined, reason: 'a rule has a `value`, its text' };
+  /** The tree of the rule, or why it is refused. */
+  #check({ value, tag, id }: Rule, values: Map<string, string>): RuleNode | string {
+    if (typeof value !== 'string') return 'a rule has a `value`, its text';
     if (id !== undefined) {
-      if (!/^\d+$/.test(id)) return { tree: undefined, reason: `its id is not digits: ${id}` };
+      if (!/^\d+$/.test(id)) return `its id is not digits: ${id}`;
       const other = values.get(id) ?? this.#values[this.#numbers.get(id) ?? -1] ?? value;
-      if (other !== value) return { tree: undefined, reason: `id ${id} is that of another rule` };
+      if (other !== value) return `id ${id} is that of another rule`;
       values.set(id, value);
     }
     const { tree, problems } = checkRule(value, { product: this.#product, tag });
-    return tree === undefined ? { tree, reason: serviceMessage(problems).trim() } : { tree };
+    return tree ?? serviceMessage(problems).trim();
   }
 }
 

@@ -1,6 +1,6 @@
 import { HASH_START, hashText } from '../post/tokeniser.js';
 import { IntPool } from './postings.js';
-import { sharedInts, textIn, unitsIn, unitsOf } from './shared-arrays.js';
+import { grown, sharedInts, textIn, unitsIn, unitsOf } from './shared-arrays.js';
 
 /** The terms of a lexicon in shared memory. */
 export interface SharedTerms {
@@ -230,11 +230,7 @@ export class Lexicon {
   }
 
   #store(id: number, term: string): void {
-    if (id >= this.#places.length) {
-      const places = new Int32Array(2 * id);
-      places.set(this.#places);
-      this.#places = places;
-    }
+    this.#places = grown(this.#places, id + 1);
     const place = this.#pool.allocate(RECORD_HEADER + intsFor(term.length));
     if (this.#records !== this.#pool.data) {
       this.#records = this.#pool.data;

@@ -5,6 +5,7 @@ import type { Dialect } from '../post/dialect.js';
 import { RulePost } from '../post/rule-post.js';
 import { hashUnits, Scanner } from '../post/tokeniser.js';
 import type { Kind, Lexicon } from './lexicon.js';
+import { grown } from './shared-arrays.js';
 
 /** The distance of a token from the one before: none, one space, or more. */
 export const TOUCHING = 0;
@@ -193,15 +194,14 @@ export class PostScan {
   #mark(term: number): void {
     if (hasBit(this.bits, term) !== 0) return;
     this.bits[(term + 1) >> 5]! |= 1 << ((term + 1) & 31);
-    if (this.count === this.present.length) this.present = doubled(this.present);
+    this.present = grown(this.present, this.count + 1);
     this.present[this.count++] = term;
   }
 
   #reserve(more: number): void {
     const { sequence, gaps } = this;
     if (this.sequenceEnd + more <= sequence.length) return;
-    this.sequence = new Int32Array(2 * (this.sequenceEnd + more));
-    this.sequence.set(sequence);
+    this.sequence = grown(sequence, this.sequenceEnd + more);
     this.gaps = new Uint8Array(this.sequence.length);
     this.gaps.set(gaps);
   }
@@ -210,12 +210,6 @@ export class PostScan {
 /** 1 where the bit of a term is set, and for -1; 0 elsewhere. */
 export function hasBit(bits: Int32Array, term: number): number {
   return (bits[(term + 1) >> 5]! >>> ((term + 1) & 31)) & 1;
-}
-
-function doubled(list: Int32Array): Int32Array {
-  const longer = new Int32Array(2 * list.length);
-  longer.set(list);
-  return longer;
 }
 
 /** The kinds of terms that a post is read for. */

@@ -1,3 +1,5 @@
+import { grown } from './shared-arrays.js';
+
 /**
  * The rules indexed under each term: pairs of a rule and its second term, or -1, in one pool of
  * integers.
@@ -5,30 +7,26 @@
 export class Postings {
   readonly #pool = new IntPool();
   /** For each term, the start of its pairs and their number of integers. */
-  #lists = new Int32Array(2 << 10);
+  lists: Int32Array = new Int32Array(2 << 10);
 
   get data(): Int32Array {
     return this.#pool.data;
   }
 
-  get lists(): Int32Array {
-    return this.#lists;
-  }
-
   add(term: number, rule: number, secondTerm: number): void {
-    this.#reserve(term);
-    const start = this.#lists[2 * term]!;
-    const length = this.#lists[2 * term + 1]!;
+    this.lists = grown(this.lists, 2 * (term + 1));
+    const start = this.lists[2 * term]!;
+    const length = this.lists[2 * term + 1]!;
     const at = this.#roomAt(term, start, length);
     this.#pool.data[at + length] = rule;
     this.#pool.data[at + length + 1] = secondTerm;
-    this.#lists[2 * term + 1] = length + 2;
+    this.lists[2 * term + 1] = length + 2;
   }
 
   /** Removes all pairs of a rule under a term. */
   remove(term: number, rule: number): void {
-    const start = this.#lists[2 * term]!;
-    const length = this.#lists[2 * term + 1]!;
+    const start = this.lists[2 * term]!;
+    const length = this.lists[2 * term + 1]!;
     const { data } = this.#pool;
     let kept = 0;
     for (let at = start; at < start + length; at += 2) {
@@ -37,36 +35,25 @@ export class Postings {
       data[start + kept + 1] = data[at + 1]!;
       kept += 2;
     }
-    this.#lists[2 * term + 1] = kept;
+    this.lists[2 * term + 1] = kept;
     if (kept === 0) {
       if (length > 0) this.#pool.free(start, length);
-    } else if (sizeOf(kept) < sizeOf(length)) {
-      this.#move(term, start, kept, length);
-    }
+    } else if (sizeOf(kept) < sizeOf(length)) this.#move(term, start, kept, length, kept);
   }
 
   /** The start of the list, which is moved if it has no space for another pair. */
   #roomAt(term: number, start: number, length: number): number {
     if (length > 0 && sizeOf(length + 2) === sizeOf(length)) return start;
-    const grown = this.#pool.allocate(length + 2);
-    this.#pool.data.copyWithin(grown, start, start + length);
+    return this.#move(term, start, length, length, length + 2);
+  }
+
+  /** Moves the first integers of a list to a place with room for more or fewer; returns that place. */
+  #move(term: number, start: number, kept: number, length: number, room: number): number {
+    const moved = this.#pool.allocate(room);
+    this.#pool.data.copyWithin(moved, start, start + kept);
     if (length > 0) this.#pool.free(start, length);
-    this.#lists[2 * term] = grown;
-    return grown;
-  }
-
-  #move(term: number, start: number, kept: number, length: number): void {
-    const shrunk = this.#pool.allocate(kept);
-    this.#pool.data.copyWithin(shrunk, start, start + kept);
-    this.#pool.free(start, length);
-    this.#lists[2 * term] = shrunk;
-  }
-
-  #reserve(term: number): void {
-    if (2 * term + 1 < this.#lists.length) return;
-    const grown = new Int32Array(4 * (term + 1));
-    grown.set(this.#lists);
-    this.#lists = grown;
+    this.lists[2 * term] = moved;
+    return moved;
   }
 }
 
@@ -86,11 +73,7 @@ export class IntPool {
     if (reused !== undefined) return reused;
     const start = this.#end;
     this.#end += size;
-    if (this.#end > this.data.length) {
-      const grown = new Int32Array(2 ** Math.ceil(Math.log2(this.#end) + 0.5));
-      grown.set(this.data);
-      this.data = grown;
-    }
+    this.data = grown(this.data, this.#end);
     return start;
   }
 

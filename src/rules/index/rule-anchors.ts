@@ -3,6 +3,7 @@ import type { RuleNode } from '../tree.js';
 import { costOfSet, rarestSetAt, secondTerm } from './anchor-sets.js';
 import type { Lexicon } from './lexicon.js';
 import { IntPool, Postings } from './postings.js';
+import { grown } from './shared-arrays.js';
 import type { TermCounts } from './term-frequency.js';
 import { anchorSets, planTree } from './term-plan.js';
 
@@ -24,13 +25,14 @@ const RULE_INTS = 4;
 export class RuleAnchors {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
-  readonly #postings = new Postings();
+  /** Pairs of a rule's block and its second term, which a match must have as well, or -1. */
+  readonly postings: Postings = new Postings();
   /** Blocks of rules without a set, which every post is compared with. */
   readonly unanchored: Set<number> = new Set();
   /** The sets of all rules: for each, its length and its terms. */
   readonly #sets = new IntPool();
   /** For each rule, four integers: see `START` and the others. */
-  #rules = new Int32Array(RULE_INTS << 8);
+  #rules: Int32Array = new Int32Array(RULE_INTS << 8);
   /**
    * The number of posts at which the next review starts, and the number of rules reviewed in it so
    * far.
@@ -42,16 +44,6 @@ export class RuleAnchors {
     this.#lexicon = lexicon;
     this.#counts = counts;
     this.#reviewAfter = reviewAfter;
-  }
-
-  /** Pairs of a rule's block and its second term, which a match must have as well, or -1. */
-  get postings(): Int32Array {
-    return this.#postings.data;
-  }
-
-  /** For each term, the start of its pairs and their number of integers. */
-  get lists(): Int32Array {
-    return this.#postings.lists;
   }
 
   /** The sets of all rules, see `AnchorSets`. */
@@ -67,7 +59,7 @@ export class RuleAnchors {
 
   /** The terms of the rule must be in the lexicon, and stay there until the rule is deleted. */
   add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
-    this.#reserve(rule);
+    this.#rules = grown(this.#rules, RULE_INTS * (rule + 1));
     const { plan } = planTree(tree, dialect);
     const guess = (term: string) => this.#counts.frequency(this.#lexicon.numberOf(term));
     const sets =
@@ -137,25 +129,18 @@ export class RuleAnchors {
     const length = this.#sets.data[at]!;
     const block = this.#rules[RULE_INTS * rule + BLOCK]!;
     for (let i = at + 1; i <= at + length; i++)
-      this.#postings.add(this.#sets.data[i]!, block, second);
+      this.postings.add(this.#sets.data[i]!, block, second);
   }
 
   #release(rule: number): void {
     const at = this.#rules[RULE_INTS * rule + START]! + this.#rules[RULE_INTS * rule + CURRENT]!;
     const length = this.#sets.data[at]!;
     const block = this.#rules[RULE_INTS * rule + BLOCK]!;
-    for (let i = at + 1; i <= at + length; i++) this.#postings.remove(this.#sets.data[i]!, block);
+    for (let i = at + 1; i <= at + length; i++) this.postings.remove(this.#sets.data[i]!, block);
   }
 
   #cost(terms: readonly number[]): number {
     return terms.reduce((sum, term) => sum + this.#counts.frequency(term), 0);
-  }
-
-  #reserve(rule: number): void {
-    if (RULE_INTS * rule < this.#rules.length) return;
-    const rules = new Int32Array(2 * RULE_INTS * rule);
-    rules.set(this.#rules);
-    this.#rules = rules;
   }
 }
 

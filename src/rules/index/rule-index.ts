@@ -1,18 +1,12 @@
 import type { PostFields } from '../../activity/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
-import {
-  BLOCK_HEADER,
-  BLOCK_QUESTIONS,
-  BLOCK_RULE,
-  type IndexedRules,
-  IndexReader,
-} from './index-reader.js';
+import { BLOCK_HEADER, BLOCK_QUESTIONS, BLOCK_RULE, IndexReader } from './index-reader.js';
 import { Lexicon, type SharedTerms } from './lexicon.js';
 import { IntPool } from './postings.js';
 import { RuleAnchors } from './rule-anchors.js';
 import { compileProgram } from './rule-program.js';
-import { sharedInts } from './shared-arrays.js';
+import { grown, sharedInts } from './shared-arrays.js';
 import { TermCounts } from './term-frequency.js';
 
 /** An index in shared memory, which does not change: its rules, and what can anchor each. */
@@ -34,7 +28,7 @@ export interface SharedIndex {
  * deleted rules are reused. The cost of adding and deleting a rule does not depend on the other
  * rules.
  */
-export class RuleIndex implements IndexedRules {
+export class RuleIndex {
   readonly #dialect: Dialect;
   readonly #lexicon = new Lexicon();
   readonly #counts: TermCounts;
@@ -42,7 +36,7 @@ export class RuleIndex implements IndexedRules {
   readonly #anchors: RuleAnchors;
   readonly #blocks = new IntPool();
   /** The start and the length of each rule's block. */
-  #blockTable = new Int32Array(2 << 8);
+  #blockTable: Int32Array = new Int32Array(2 << 8);
   readonly #freeRules: number[] = [];
   #rules = 0;
 
@@ -64,7 +58,7 @@ export class RuleIndex implements IndexedRules {
 
   add(tree: RuleNode): number {
     const rule = this.#freeRules.pop() ?? this.#rules++;
-    this.#reserve(rule);
+    this.#blockTable = grown(this.#blockTable, 2 * (rule + 1));
     const { code, questions } = compileProgram(tree, this.#lexicon, this.#dialect);
     const length = BLOCK_HEADER + code.length;
     const block = this.#blocks.allocate(length);
@@ -83,9 +77,10 @@ export class RuleIndex implements IndexedRules {
     const block = this.#blockTable[2 * rule]!;
     const length = this.#blockTable[2 * rule + 1]!;
     const start = block + BLOCK_HEADER;
-    const end = start + this.blocks[block + BLOCK_QUESTIONS]!;
+    const { data } = this.#blocks;
+    const end = start + data[block + BLOCK_QUESTIONS]!;
     for (let at = start; at < end; at += 2) {
-      const question = this.blocks[at]!;
+      const question = data[at]!;
       if (question >= 0 && this.#lexicon.release(question)) this.#counts.forget(question);
     }
     this.#reader.forget();
@@ -96,27 +91,13 @@ export class RuleIndex implements IndexedRules {
 
   /** The numbers of the rules that match, ascending. */
   match(fields: PostFields): number[] {
-    const found = this.#reader.match(fields, this);
+    const { unanchored, postings } = this.#anchors;
+    const rules = { blocks: this.#blocks.data, unanchored, postings: postings.data };
+    const found = this.#reader.match(fields, { ...rules, lists: postings.lists });
     const { present, count } = this.#reader.scan;
     this.#counts.count(present, count);
     this.#anchors.review(this.#rules);
     return found;
-  }
-
-  get blocks(): Int32Array {
-    return this.#blocks.data;
-  }
-
-  get unanchored(): ReadonlySet<number> {
-    return this.#anchors.unanchored;
-  }
-
-  get postings(): Int32Array {
-    return this.#anchors.postings;
-  }
-
-  get lists(): Int32Array {
-    return this.#anchors.lists;
   }
 
   /** Copies the rules to shared memory, without the spaces between them. */
@@ -135,7 +116,7 @@ export class RuleIndex implements IndexedRules {
     let set = 0;
     let next = 0;
     for (const { block: from, length, start, end } of rules) {
-      blocks.set(this.blocks.subarray(from, from + length), block);
+      blocks.set(this.#blocks.data.subarray(from, from + length), block);
       sets.set(this.#anchors.sets.subarray(start, end), set);
       if (start === end) unanchored.push(block);
       else anchored.set([block, set, set + end - start], next);
@@ -151,12 +132,5 @@ export class RuleIndex implements IndexedRules {
     const everywhere = sharedInts(unanchored.length);
     everywhere.set(unanchored);
     return { terms, guesses, blocks, unanchored: everywhere, anchored, sets };
-  }
-
-  #reserve(rule: number): void {
-    if (2 * rule < this.#blockTable.length) return;
-    const table = new Int32Array(4 * rule);
-    table.set(this.#blockTable);
-    this.#blockTable = table;
   }
 }

@@ -3,12 +3,12 @@ export function sharedInts(length: number): Int32Array {
   return new Int32Array(new SharedArrayBuffer(4 * length));
 }
 
-export function sharedUnits(length: number): Uint16Array {
-  return new Uint16Array(new SharedArrayBuffer(2 * length));
-}
-
-export function sharedBytes(length: number): Uint8Array {
-  return new Uint8Array(new SharedArrayBuffer(length));
+/** Integers with room for more: the array itself, or a copy of at least twice its length. */
+export function grown(ints: Int32Array, length: number): Int32Array {
+  if (length <= ints.length) return ints;
+  const longer = new Int32Array(Math.max(length, 2 * ints.length));
+  longer.set(ints);
+  return longer;
 }
 
 /** The UTF-16 units of a text. */

@@ -16,7 +16,7 @@ import {
   releaseAnchors,
   reviewAnchors,
 } from './shared-anchors.js';
-import { sharedBytes, sharedInts, sharedUnits, textIn, unitsOf } from './shared-arrays.js';
+import { sharedInts } from './shared-arrays.js';
 
 /**
  * Rules that do not change, in shared memory: all threads match posts against one copy. It can be sent to a thread as it is.
@@ -25,14 +25,18 @@ export interface SharedRules {
   readonly product: RuleProduct;
   readonly index: SharedIndex;
   readonly anchoring: Anchoring;
-  /** The entry of each rule in `matching_rules`, in UTF-8, and where each starts and the last ends. */
-  readonly entries: Uint8Array;
-  readonly entryStarts: Int32Array;
+  /** The entry of each rule in `matching_rules`. */
+  readonly entries: SharedTexts;
   /** For each rule, the number of its tag, or -1. */
   readonly tagOfRule: Int32Array;
-  /** The tags, and where each starts and the last ends. */
-  readonly tags: Uint16Array;
-  readonly tagStarts: Int32Array;
+  /** The JSON of each tag. */
+  readonly tags: SharedTexts;
+}
+
+/** Texts in UTF-8, one after the other, and where each starts and the last ends. */
+interface SharedTexts {
+  readonly bytes: Uint8Array;
+  readonly starts: Int32Array;
 }
 
 /** @param rules By their numbers in the index. */
@@ -49,32 +53,23 @@ export function shareRules(
     tagOfRule[number] = tag === undefined ? -1 : numbers.get(tag)!;
     return rule === undefined ? '' : printMatchingRule(rule);
   });
-  const entryStarts = startsOf(entries, entry => Buffer.byteLength(entry));
-  const bytes = sharedBytes(entryStarts[entries.length]!);
-  const target = Buffer.from(bytes.buffer);
-  for (const [number, entry] of entries.entries()) target.write(entry, entryStarts[number]!);
-  const texts = [...numbers.keys()];
-  const tagStarts = startsOf(texts, ({ length }) => length);
-  const tags = sharedUnits(tagStarts[texts.length]!);
-  for (const [number, text] of texts.entries()) tags.set(unitsOf(text), tagStarts[number]);
   return {
     product,
     index,
     anchoring: anchoringOf(index),
-    entries: bytes,
-    entryStarts,
+    entries: shareTexts(entries),
     tagOfRule,
-    tags,
-    tagStarts,
+    tags: shareTexts(Array.from(numbers.keys(), tag => JSON.stringify(tag))),
   };
 }
 
-function startsOf(texts: readonly string[], sizeOf: (text: string) => number): Int32Array {
+function shareTexts(texts: readonly string[]): SharedTexts {
   const starts = sharedInts(texts.length + 1);
-  texts.forEach((text, at) => {
-    starts[at + 1] = starts[at]! + sizeOf(text);
-  });
-  return starts;
+  for (const [number, text] of texts.entries())
+    starts[number + 1] = starts[number]! + Buffer.byteLength(text);
+  const bytes = Buffer.from(new SharedArrayBuffer(starts[texts.length]!));
+  for (const [number, text] of texts.entries()) bytes.write(text, starts[number]!);
+  return { bytes, starts };
 }
 
 const matchers = new WeakMap<SharedRules, SharedMatcher>();
@@ -97,10 +92,10 @@ export class SharedMatcher {
   #tagStamp = 0;
 
   private constructor(rules: SharedRules) {
-    const { index, product, tagStarts } = rules;
+    const { index, product, tags } = rules;
     this.#rules = rules;
     this.#reader = new IndexReader(Lexicon.of(index.terms), dialectOf(product));
-    this.#tagStamps = new Int32Array(tagStarts.length - 1);
+    this.#tagStamps = new Int32Array(tags.starts.length - 1);
   }
 
   /** That of this thread. */
@@ -190,9 +185,10 @@ export class SharedMatcher {
   }
 
   tag(number: number): string {
-    const { tags, tagStarts } = this.#rules;
-    this.#tags[number] ??= textIn(tags.subarray(tagStarts[number], tagStarts[number + 1]));
-    return this.#tags[number]!;
+    const { bytes, starts } = this.#rules.tags;
+    const json = () => Buffer.from(bytes.subarray(starts[number], starts[number + 1])).toString();
+    this.#tags[number] ??= String(JSON.parse(json()));
+    return this.#tags[number];
   }
 
   /** The post that was matched last with other matching rules, as `withMatchingRules` makes it. */
@@ -205,13 +201,13 @@ export class SharedMatcher {
   /** The length of that post with other matching rules. */
   lengthWith(bytes: number, rules: readonly number[]): number {
     const { start, end, before, after } = this.place;
-    const { entries, entryStarts } = this.#rules;
+    const { bytes: entries, starts } = this.#rules.entries;
     let length = bytes - (end - start) + before.length + after.length;
     length += 2 + Math.max(0, rules.length - 1);
     let prefetched = 0;
     for (const rule of rules) {
-      const from = entryStarts[rule]!;
-      length += entryStarts[rule + 1]! - from;
+      const from = starts[rule]!;
+      length += starts[rule + 1]! - from;
       // Before they are copied one after the other: so the processor can fetch them in parallel.
       prefetched |= entries[from]!;
     }
@@ -237,13 +233,13 @@ export class SharedMatcher {
   }
 
   #print(rules: readonly number[], target: Buffer, position: number): number {
-    const { entries, entryStarts } = this.#rules;
+    const { bytes: entries, starts } = this.#rules.entries;
     let at = position;
     target[at++] = OPEN_ARRAY;
     for (const rule of rules) {
       if (at > position + 1) target[at++] = COMMA;
-      const end = entryStarts[rule + 1]!;
-      for (let from = entryStarts[rule]!; from < end; from++) target[at++] = entries[from]!;
+      const end = starts[rule + 1]!;
+      for (let from = starts[rule]!; from < end; from++) target[at++] = entries[from]!;
     }
     target[at++] = CLOSE_ARRAY;
     return at;
