@@ -24,35 +24,22 @@ const PROBLEMS = required(
 export function applySuggestions(text: string, problems: readonly Problem[]): string {
   checkValue('rules.applySuggestions', 'rule', RULE_TEXT, text);
   checkValue('rules.applySuggestions', 'problems', PROBLEMS, problems);
-  /** Edits in the order of the text, without overlap. */
   const taken: TextEdit[] = [];
   for (const { suggestion } of problems) {
     const edits = suggestion?.edits ?? [];
-    if (edits.every(edit => indexFor(taken, edit) !== undefined))
-      for (const edit of edits) taken.splice(indexFor(taken, edit)!, 0, edit);
+    if (edits.every(edit => taken.every(other => areApart(edit, other)))) taken.push(...edits);
   }
   let result = '';
   let at = 0;
-  for (const { start, end, text: replacement } of taken) {
+  for (const { start, end, text: replacement } of taken.sort((a, b) => a.start - b.start)) {
     result += text.slice(at, start) + replacement;
     at = end;
   }
   return result + text.slice(at);
 }
 
-/** The index of an edit among others, or `undefined` if it overlaps one. */
-function indexFor(taken: readonly TextEdit[], { start, end }: TextEdit): number | undefined {
-  let low = 0;
-  let high = taken.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (taken[middle]!.start < start) low = middle + 1;
-    else high = middle;
-  }
-  const before = taken[low - 1];
-  const after = taken[low];
-  const isFree =
-    (before === undefined || before.end <= start) &&
-    (after === undefined || (end <= after.start && start < after.start));
-  return isFree ? low : undefined;
+/** Whether both edits can be applied, in the order of the text. */
+function areApart(edit: TextEdit, other: TextEdit): boolean {
+  if (edit.start === other.start) return false;
+  return edit.start < other.start ? edit.end <= other.start : other.end <= edit.start;
 }

@@ -217,17 +217,9 @@ function skipMinus(reader: RuleReader, start: number): Draft {
   return reader.unread(start);
 }
 
+/** A surrogate pair is one. */
 function countCharacters(text: string): number {
   let count = 0;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    // The second half of a surrogate pair does not count.
-    const paired = unit >= 0xdc00 && unit <= 0xdfff && at > 0 && isHigh(text.charCodeAt(at - 1));
-    if (!paired) count++;
-  }
+  for (const _ of text) count++;
   return count;
-}
-
-function isHigh(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
 }

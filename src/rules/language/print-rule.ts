@@ -1,12 +1,5 @@
 import { checkValue, made, required } from '../../check.js';
-import type {
-  BoundingBox,
-  Clause,
-  CountRange,
-  OperatorClause,
-  PointRadius,
-  RuleNode,
-} from '../tree.js';
+import type { Clause, OperatorClause, RuleNode } from '../tree.js';
 import { isWord } from './rule-characters.js';
 
 export const TREE = required(
@@ -77,20 +70,13 @@ const JOINERS: ReadonlySet<string> = new Set(['OR', 'AND']);
 function printValue(value: OperatorClause['value']): string {
   if (typeof value === 'string') return isWord(value) ? value : quoted(value);
   if (typeof value === 'number') return String(value);
-  if ('min' in value) return printRange(value);
-  return 'radius' in value ? printRadius(value) : printBox(value);
-}
-
-function printRange({ min, max }: CountRange): string {
-  return max === undefined ? String(min) : `${min}..${max}`;
-}
-
-function printRadius({ longitude, latitude, radius, unit }: PointRadius): string {
-  return `[${decimal(longitude)} ${decimal(latitude)} ${decimal(radius)}${unit}]`;
-}
-
-function printBox({ west, south, east, north }: BoundingBox): string {
-  return `[${[west, south, east, north].map(decimal).join(' ')}]`;
+  if ('min' in value)
+    return value.max === undefined ? String(value.min) : `${value.min}..${value.max}`;
+  if ('radius' in value) {
+    const { longitude, latitude, radius, unit } = value;
+    return `[${decimal(longitude)} ${decimal(latitude)} ${decimal(radius)}${unit}]`;
+  }
+  return `[${[value.west, value.south, value.east, value.north].map(decimal).join(' ')}]`;
 }
 
 function quoted(text: string): string {

@@ -31,16 +31,15 @@ export function renderProblem(text: string, problem: Problem): string {
   const cells = cellsOf(text, line, problem);
   const number = line.number === undefined ? '' : String(line.number);
   const gutter = `${' '.repeat(number.length)}  |`;
-  const marks = new Marks(cells);
-  if (related !== undefined && isWithin(related, cells)) marks.put(related, '-');
-  marks.put(problem, '^');
+  const opening = related !== undefined && isWithin(related, cells) ? related : undefined;
+  const marks = marked(cells, problem, '^', opening && marked(cells, opening, '-'));
   const rows = [
     `${severity}[${code}]: ${explanation}`,
     `${number}  | ${cells.map(cell => cell.text).join('')}`,
-    `${gutter} ${marks.row} ${suggestion?.label ?? ''}`,
+    `${gutter} ${marks} ${suggestion?.label ?? ''}`,
   ];
-  if (related !== undefined && marks.columns.length > 1)
-    rows.push(`${gutter} ${' '.repeat(marks.columns[0]!)}${related.label}`);
+  if (opening !== undefined)
+    rows.push(`${gutter} ${' '.repeat(columnOf(cells, opening))}${opening.label}`);
   if (note !== undefined) rows.push(`${' '.repeat(number.length)}  = ${note}`);
   return rows.map(row => row.trimEnd()).join('\n');
 }
@@ -111,25 +110,14 @@ function isWithin(span: Span, cells: readonly Cell[]): boolean {
   return cells.some(cell => cell.start <= span.start && span.start < cell.end && cell.text !== '…');
 }
 
-/** The row of carets under the rule. */
-class Marks {
-  row = '';
-  /** The column of each mark, from 0. */
-  readonly columns: number[] = [];
-  readonly #cells: readonly Cell[];
+/** The row under the rule, with a span marked after what is in it. An empty span, such as the end of the text, has a mark, too. */
+function marked(cells: readonly Cell[], span: Span, mark: string, row = ''): string {
+  const under = cells.filter(cell => cell.end > span.start && cell.start < span.end);
+  return row.padEnd(columnOf(cells, span)) + mark.repeat(Math.max(1, widthOf(under)));
+}
 
-  constructor(cells: readonly Cell[]) {
-    this.#cells = cells;
-  }
-
-  /** Marks a span, from left to right. An empty span, such as the end of the text, has a caret too. */
-  put({ start, end }: Span, mark: string): void {
-    const before = this.#cells.filter(cell => cell.end <= start);
-    const under = this.#cells.filter(cell => cell.end > start && cell.start < end);
-    const column = widthOf(before);
-    this.columns.push(column);
-    this.row = this.row.padEnd(column) + mark.repeat(Math.max(1, widthOf(under)));
-  }
+function columnOf(cells: readonly Cell[], { start }: Span): number {
+  return widthOf(cells.filter(cell => cell.end <= start));
 }
 
 function widthOf(cells: readonly Cell[]): number {

@@ -15,18 +15,7 @@ for (const character of '":()[]') ASCII[character.charCodeAt(0)] = 0;
 for (const character of ' \t\n\v\f\r') ASCII[character.charCodeAt(0)] = SPACE;
 
 export function isSpace(unit: number): boolean {
-  if (unit < 0x80) return (ASCII[unit]! & SPACE) !== 0;
-  return (
-    unit === 0xa0 ||
-    unit === 0x1680 ||
-    (unit >= 0x2000 && unit <= 0x200a) ||
-    unit === 0x2028 ||
-    unit === 0x2029 ||
-    unit === 0x202f ||
-    unit === 0x205f ||
-    unit === 0x3000 ||
-    unit === 0xfeff
-  );
+  return unit < 0x80 ? (ASCII[unit]! & SPACE) !== 0 : /\s/.test(String.fromCharCode(unit));
 }
 
 /** Whether a word starts there. A `#` or `*` starts a word only as the base of a keycap emoji. */
