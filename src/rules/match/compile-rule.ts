@@ -89,15 +89,12 @@ export function compileClause(clause: Clause, dialect: Dialect): PostTest {
       return ({ texts }) =>
         texts.some(tokens => holdsProximity(tokens.words, words, clause.distance));
     }
-    case 'hashtag': {
+    case 'hashtag':
+    case 'cashtag': {
+      const tags = clause.kind === 'hashtag' ? 'hashtags' : 'cashtags';
       const tag = fold(clause.text, dialect.accents);
       return ({ parts }) =>
-        parts.some(part => part.hashtags.some(other => fold(other, dialect.accents) === tag));
-    }
-    case 'cashtag': {
-      const symbol = fold(clause.text, dialect.accents);
-      return ({ parts }) =>
-        parts.some(part => part.cashtags.some(other => fold(other, dialect.accents) === symbol));
+        parts.some(part => part[tags].some(other => fold(other, dialect.accents) === tag));
     }
     case 'mention': {
       const isThem = isPerson(clause.text);

@@ -1,50 +1,33 @@
-import type { Position, PostFields } from '../../activity/post-fields.js';
+import type { Position } from '../../activity/post-fields.js';
 import type { BoundingBox, PointRadius } from '../tree.js';
 import { type OperatorOptions, type RuleOperator, specOf } from './operator.js';
 
-interface AreaOptions<Value> extends OperatorOptions {
-  readonly area: (value: Value) => (position: Position) => boolean;
-}
-
-/** An operator that tests the position of a post: its exact position, or all corners of its place. */
-export function positionOperator<Value>(
-  value: 'radius' | 'box',
-  about: string,
-  options: AreaOptions<Value>,
-): RuleOperator<Value> {
-  const isIn = (inArea: InArea, { position, place }: PostFields) =>
-    isPositionIn(inArea, position, place?.corners ?? []);
-  return { ...areaOperator(value, about, options, 'has:geo', isIn), area: options.area };
-}
-
-/** An operator that tests the home of the author. */
-export function homeOperator<Value>(
-  value: 'radius' | 'box',
-  about: string,
-  options: AreaOptions<Value>,
-): RuleOperator<Value> {
-  return areaOperator(value, about, options, 'has:profile_geo', (inArea, { author }) =>
-    author.homes.some(({ position }) => position !== undefined && inArea(position)),
-  );
-}
-
 type InArea = (position: Position) => boolean;
 
-function areaOperator<Value>(
+/**
+ * An operator that tests where a post is from: its exact position, or all corners of its place; or where the home of its
+ * author is.
+ */
+export function areaOperator<Value>(
+  of: 'post' | 'home',
   value: 'radius' | 'box',
   about: string,
-  { area, ...options }: AreaOptions<Value>,
-  required: string,
-  isIn: (inArea: InArea, fields: PostFields) => boolean,
+  area: (value: Value) => InArea,
+  options: OperatorOptions = {},
 ): RuleOperator<Value> {
   return {
     ...specOf(value, about, options),
     test(asked) {
       const inArea = area(asked);
-      return ({ fields }) => isIn(inArea, fields);
+      if (of === 'post')
+        return ({ fields: { position, place } }) =>
+          isPositionIn(inArea, position, place?.corners ?? []);
+      return ({ fields }) =>
+        fields.author.homes.some(({ position }) => position !== undefined && inArea(position));
     },
-    terms: () => ({ required: [required], exact: false }),
+    terms: () => ({ required: [of === 'post' ? 'has:geo' : 'has:profile_geo'], exact: false }),
     frequency: word => word,
+    area: of === 'post' ? area : undefined,
   };
 }
 
@@ -72,12 +55,7 @@ export function kilometres([lon1, lat1]: Position, [lon2, lat2]: Position): numb
 }
 
 /** A test of positions; the edge is within the circle. */
-export function withinRadius({
-  longitude,
-  latitude,
-  radius,
-  unit,
-}: PointRadius): (position: Position) => boolean {
+export function withinRadius({ longitude, latitude, radius, unit }: PointRadius): InArea {
   const limit = unit === 'mi' ? radius * KM_PER_MILE : radius;
   return position => kilometres([longitude, latitude], position) <= limit;
 }
@@ -86,12 +64,7 @@ export function withinRadius({
  * A test of positions; the edges are within the box. A box with `west` greater than `east` crosses
  * 180°.
  */
-export function withinBox({
-  west,
-  south,
-  east,
-  north,
-}: BoundingBox): (position: Position) => boolean {
+export function withinBox({ west, south, east, north }: BoundingBox): InArea {
   return ([longitude, latitude]) =>
     latitude >= south &&
     latitude <= north &&
