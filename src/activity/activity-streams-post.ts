@@ -1,8 +1,11 @@
-import type { EditControls, EditHistory } from './edit-metadata.js';
 import type {
+  EditControls,
+  EditHistory,
   OriginalEntities,
   OriginalExtendedEntities,
   OriginalIndices,
+  OriginalPoint,
+  OriginalPolygon,
   PostMatchingRule,
 } from './original-post.js';
 
@@ -33,7 +36,7 @@ export interface ActivityStreamsPost {
   readonly inReplyTo?: { readonly objectType?: string; readonly link: string } | undefined;
   readonly location?: StreamsPlace | undefined;
   /** Latitude first. */
-  readonly geo?: StreamsPoint | undefined;
+  readonly geo?: OriginalPoint | undefined;
   readonly twitter_entities: StreamsEntities;
   readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
   /** BCP 47; `und` if no language was recognised. Absent before about 2013: see `gnip.language`. */
@@ -117,18 +120,7 @@ export interface StreamsPlace {
   readonly twitter_place_type?: string | undefined;
   readonly link?: string | undefined;
   /** Longitude first. */
-  readonly geo?:
-    | {
-        readonly type: 'Polygon';
-        readonly coordinates: readonly (readonly (readonly [number, number])[])[];
-      }
-    | null
-    | undefined;
-}
-
-export interface StreamsPoint {
-  readonly type: 'Point';
-  readonly coordinates: readonly [number, number];
+  readonly geo?: OriginalPolygon | null | undefined;
 }
 
 export interface StreamsEnrichments {

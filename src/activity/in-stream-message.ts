@@ -2,7 +2,7 @@ import { DataError } from '../errors.js';
 import { isRecord } from '../is-record.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
-import { bufferOf } from '../json/json-bytes.js';
+import { bufferOf, isTextAt } from '../json/json-bytes.js';
 import { JsonObject } from '../json/json-object.js';
 import type { Window } from '../time.js';
 import { parseIsoTime } from './posted-at.js';
@@ -66,18 +66,13 @@ const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
  */
 export function parseInStreamMessage(document: Uint8Array): InStreamMessage | undefined {
   const bytes = bufferOf(document);
-  if (POST_STARTS.some(start => startsWith(bytes, start))) return undefined;
+  if (POST_STARTS.some(start => isTextAt(bytes, start, 0))) return undefined;
   const fields = JsonObject.of(bytes);
   const first = fields?.firstOf(KEYS);
   const kind = MESSAGE_KEYS.find(key => key === first);
   const span = kind === undefined ? undefined : fields?.span(kind);
   if (kind === undefined || span === undefined) return undefined;
   return messageOf(kind, parseExact(bytes.subarray(...span)), bytes);
-}
-
-function startsWith(bytes: Buffer, start: Buffer): boolean {
-  for (let at = 0; at < start.length; at++) if (bytes[at] !== start[at]) return false;
-  return true;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

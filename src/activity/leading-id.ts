@@ -1,4 +1,4 @@
-import { BACKSLASH, LF, QUOTE } from '../json/json-bytes.js';
+import { afterDigits, BACKSLASH, isDigit, isTextAt, LF, QUOTE } from '../json/json-bytes.js';
 
 const SPACE = 0x20;
 /** Length of `Wed Oct 10 20:19:24 +0000 2018`. */
@@ -83,19 +83,8 @@ export function trailingId(json: Buffer): string | undefined {
   return isLast ? json.toString('latin1', start, end) : undefined;
 }
 
-function isTextAt(json: Buffer, text: Uint8Array, start: number): boolean {
-  for (let at = 0; at < text.length; at++) if (json[start + at] !== text[at]) return false;
-  return true;
-}
-
 function beforeDigits(json: Buffer, end: number): number {
   let at = end;
-  for (let byte = json[at - 1]; byte! >= 0x30 && byte! <= 0x39; ) byte = json[--at - 1];
-  return at;
-}
-
-function afterDigits(json: Buffer, start: number): number {
-  let at = start;
-  for (let byte = json[at]!; byte >= 0x30 && byte <= 0x39; ) byte = json[++at]!;
+  while (isDigit(json[at - 1])) at--;
   return at;
 }

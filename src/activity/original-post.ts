@@ -1,5 +1,3 @@
-import type { EditControls, EditHistory } from './edit-metadata.js';
-
 /**
  * A post of the `original` format, the type of `Activity.post`. Every id is a string of digits, also if
  * the service sends a number, because 64-bit ids do not fit a JavaScript number. The object also keeps
@@ -65,6 +63,23 @@ export interface OriginalPost {
   readonly editable?: boolean | undefined;
   /** The rules that the post matched. */
   readonly matching_rules?: readonly PostMatchingRule[] | undefined;
+}
+
+/**
+ * Edit metadata, the same in both formats, in posts since 29 September 2022. Every edit is a post with
+ * its own id.
+ */
+export interface EditHistory {
+  readonly initial_tweet_id: string;
+  /** Ascending; always at least one. */
+  readonly edit_tweet_ids: readonly string[];
+}
+
+export interface EditControls {
+  /** Epoch milliseconds; thirty minutes after the first of the edits. */
+  readonly editable_until_ms: number;
+  /** At most five. */
+  readonly edits_remaining: number;
 }
 
 /** An entry of `matching_rules`, the same in both formats. Old posts have no ids. */

@@ -1,4 +1,4 @@
-import { COLON, digitsIn, isSmallLetter } from '../json/json-bytes.js';
+import { COLON, digitsIn, isSmallLetter, isTextAt } from '../json/json-bytes.js';
 
 const CREATED_AT = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \+0000 \d{4}$/;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
@@ -25,8 +25,7 @@ export function createdAtIn(bytes: Uint8Array, start: number): number {
   if (bytes[start + 3] !== SPACE || bytes[start + 7] !== SPACE || bytes[start + 10] !== SPACE)
     return Number.NaN;
   if (bytes[start + 13] !== COLON || bytes[start + 16] !== COLON) return Number.NaN;
-  for (let at = 0; at < ZONE.length; at++)
-    if (bytes[start + 19 + at] !== ZONE[at]) return Number.NaN;
+  if (!isTextAt(bytes, ZONE, start + 19)) return Number.NaN;
   const month = monthIn(bytes, start + 4);
   const [day, hour] = [digitsIn(bytes, start + 8, 2), digitsIn(bytes, start + 11, 2)];
   const [minute, second] = [digitsIn(bytes, start + 14, 2), digitsIn(bytes, start + 17, 2)];

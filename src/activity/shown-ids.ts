@@ -1,9 +1,11 @@
 import {
+  afterDigits,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,
   COMMA,
   isDigit,
+  isTextAt,
   OPEN_OBJECT,
   QUOTE,
 } from '../json/json-bytes.js';
@@ -156,7 +158,7 @@ class SpannedIds {
   /** @throws RangeError where WebAssembly gets no memory. */
   constructor(ids: ShownIds) {
     this.#ids = ids;
-    this.#root = placesOf(MEMBERS);
+    this.#root = placesOf(this.#spans);
   }
 
   /** `false` where it is left to `Activity`, which also gives the exact error. */
@@ -175,7 +177,7 @@ class SpannedIds {
       return this.#addNested(post.retweeted, within) && this.#addNested(post.quoted, ID_OF.quoted);
     const verb = spans.startOf(post.verb);
     if (verb !== 0 && spans.hasEscapes(post.verb)) return false;
-    const isShare = verb !== 0 && this.#isAt(verb, SHARE);
+    const isShare = verb !== 0 && isTextAt(spans.bytes, SHARE, verb);
     if (isShare && !this.#addNested(post.object, within)) return false;
     return this.#addNested(post.quotedActivity, ID_OF.quoted);
   }
@@ -234,9 +236,9 @@ class SpannedIds {
     const { bytes } = this.#spans;
     const [high, low] = [ids.numbers[ids.length - 2], ids.numbers[ids.length - 1]];
     let at = this.#spans.startOf(member);
-    if (!this.#isAt(at, INITIAL)) return false;
+    if (!isTextAt(bytes, INITIAL, at)) return false;
     at = afterDigits(bytes, at + INITIAL.length);
-    if (bytes[at] !== QUOTE || !this.#isAt(at + 1, VERSIONS)) return false;
+    if (bytes[at] !== QUOTE || !isTextAt(bytes, VERSIONS, at + 1)) return false;
     at += VERSIONS.length;
     do {
       const start = at + 2;
@@ -248,24 +250,9 @@ class SpannedIds {
     } while (bytes[at] === COMMA);
     return bytes[at] === CLOSE_ARRAY && bytes[at + 1] === CLOSE_OBJECT;
   }
-
-  #isAt(start: number, text: Buffer): boolean {
-    const { bytes } = this.#spans;
-    for (let at = 0; at < text.length; at++) if (bytes[start + at] !== text[at]) return false;
-    return true;
-  }
 }
 
-/** Members have places in the order in which they are listed, each before its own members. */
-function placesOf(members: WantedMembers): PostPlaces {
-  const places = new Map<string, number>();
-  const list = (wanted: WantedMembers, path: string) => {
-    for (const [key, nested] of Object.entries(wanted)) {
-      places.set(path + key, places.size);
-      if (nested !== true) list(nested, `${path}${key}.`);
-    }
-  };
-  list(members, '');
+function placesOf({ places }: MemberSpans): PostPlaces {
   const author = (path: string, handle: string, name: string, id: string) => ({
     object: places.get(path)!,
     id: places.get(`${path}.${id}`)!,
@@ -291,12 +278,6 @@ function placesOf(members: WantedMembers): PostPlaces {
     quotedActivity: nested(`${path}twitter_quoted_status`),
   });
   return post('');
-}
-
-function afterDigits(bytes: Buffer, start: number): number {
-  let at = start;
-  while (isDigit(bytes[at]!)) at++;
-  return at;
 }
 
 function isJson(text: string): boolean {

@@ -164,19 +164,17 @@ const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
  * the next post is read.
  */
 export class SpannedPost {
-  readonly spans: MemberSpans;
+  readonly spans: MemberSpans = new MemberSpans(POST_MEMBERS);
   readonly #root: Members;
-  /** The place of each member, by its path. */
-  readonly #places = new Map<string, number>();
-  readonly #id: number;
-  readonly #idString: number;
-  readonly #createdAt: number;
-  readonly #postedTime: number;
-  readonly #editHistory: number;
-  readonly #editControls: number;
-  readonly #matchingRules: number;
-  readonly #gnip: number;
-  readonly #rulesInGnip: number;
+  readonly #id = this.placeOf('id');
+  readonly #idString = this.placeOf('id_str');
+  readonly #createdAt = this.placeOf('created_at');
+  readonly #postedTime = this.placeOf('postedTime');
+  readonly #editHistory = this.placeOf('edit_history');
+  readonly #editControls = this.placeOf('edit_controls');
+  readonly #matchingRules = this.placeOf('matching_rules');
+  readonly #gnip = this.placeOf('gnip');
+  readonly #rulesInGnip = this.placeOf('gnip.matching_rules');
   /** The members of objects, by the place of the object. */
   readonly #objects: Members[] = [];
   /** What reads the elements of a list, by its place. */
@@ -185,7 +183,6 @@ export class SpannedPost {
   readonly #parsed: unknown[] = [];
   readonly #parsedOf: number[] = [];
   #posts = 0;
-  #count = 0;
   #content: Buffer = Buffer.alloc(0);
   #start = 0;
   #end = 0;
@@ -193,21 +190,10 @@ export class SpannedPost {
 
   /** @throws RangeError where WebAssembly gets no memory. */
   constructor() {
-    this.spans = new MemberSpans(POST_MEMBERS);
     this.#root = this.#objectOf(POST_MEMBERS, '', true);
     const lists = new Map(LISTS.map(list => [list.key, new SpannedList(this.spans, list)]));
-    for (const [path, place] of this.#places)
+    for (const [path, place] of this.spans.places)
       this.#lists[place] = lists.get(path.slice(path.lastIndexOf('.') + 1));
-    const place = (key: string) => this.#places.get(key)!;
-    this.#id = place('id');
-    this.#idString = place('id_str');
-    this.#createdAt = place('created_at');
-    this.#postedTime = place('postedTime');
-    this.#editHistory = place('edit_history');
-    this.#editControls = place('edit_controls');
-    this.#matchingRules = place('matching_rules');
-    this.#gnip = place('gnip');
-    this.#rulesInGnip = place('gnip.matching_rules');
   }
 
   /** Reads the post between two positions; `false` where it has to be parsed. */
@@ -222,7 +208,7 @@ export class SpannedPost {
 
   /** The place of a member among the spans, by its path. */
   placeOf(path: string): number {
-    const place = this.#places.get(path);
+    const place = this.spans.places.get(path);
     if (place === undefined) throw new Error(`No column or rule reads ${path}`);
     return place;
   }
@@ -351,8 +337,7 @@ export class SpannedPost {
   #objectOf(members: WantedMembers, path: string, hasId: boolean): Members {
     const object = {};
     for (const [key, nested] of Object.entries(members)) {
-      const place = this.#count++;
-      this.#places.set(path + key, place);
+      const place = this.placeOf(path + key);
       const child =
         nested === true ? undefined : this.#objectOf(nested, `${path}${key}.`, HAVE_IDS.has(key));
       const isId = (hasId && key === 'id') || RESTORED.has(key);
@@ -361,7 +346,7 @@ export class SpannedPost {
         child !== undefined
           ? () => this.#objectAt(place) ?? this.#value(place)
           : isId
-            ? () => this.#exactId(place, this.#places.get(`${path}${key}_str`)!)
+            ? () => this.#exactId(place, this.placeOf(`${path}${key}_str`))
             : () => this.#value(place);
       Object.defineProperty(object, key, { get });
     }
@@ -370,7 +355,7 @@ export class SpannedPost {
 
   /** A whole number from 0 on, if there is one. */
   #whole(path: string): number | undefined {
-    const place = this.#places.get(path)!;
+    const place = this.placeOf(path);
     const start = this.spans.startOf(place);
     const end = this.spans.endOf(place);
     if (start === 0) return undefined;

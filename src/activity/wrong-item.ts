@@ -5,14 +5,7 @@ import { Activity } from './activity.js';
 import { isComplianceEvent } from './compliance-event.js';
 
 /** What stages read, as messages call it. */
-export type Reads =
-  | 'activities'
-  | 'posts'
-  | 'bytes'
-  | 'compliance events'
-  | 'buckets of counts'
-  | 'usage rows'
-  | 'engagement totals';
+export type Reads = 'activities' | 'posts' | 'bytes' | keyof typeof SOURCES;
 
 /** A stage that got an item that it does not read. */
 export interface Needed {
@@ -112,19 +105,21 @@ function adviceFor(item: unknown, reads: Reads): string {
       return kind === 'a string'
         ? 'A stream with an encoding gives text: do not set an encoding'
         : 'It takes the bytes of files or lines: put it before the stages that parse them, or leave it out';
-    case 'compliance events':
-      return 'Read them from compliance(), or put map(parseComplianceEvent) before it, on bytes';
-    case 'buckets of counts':
-      return 'Read them from counts()';
-    case 'usage rows':
-      return 'Read them from usage.rows()';
-    case 'engagement totals':
-      return 'Put engagement() before it';
     case 'activities':
     case 'posts':
       return `Put ${operatorsFor(item, kind)}`;
+    default:
+      return SOURCES[reads];
   }
 }
+
+const SOURCES = {
+  'compliance events':
+    'Read them from compliance(), or put map(parseComplianceEvent) before it, on bytes',
+  'buckets of counts': 'Read them from counts()',
+  'usage rows': 'Read them from usage.rows()',
+  'engagement totals': 'Put engagement() before it',
+} as const;
 
 /** The operators that make activities of an item. */
 function operatorsFor(item: unknown, kind: string): string {

@@ -48,6 +48,18 @@ export function isSmallLetter(byte: number): boolean {
   return byte >= 0x61 && byte <= 0x7a;
 }
 
+/** Where the digits end that start here. */
+export function afterDigits(bytes: Uint8Array, start: number): number {
+  let at = start;
+  while (isDigit(bytes[at])) at++;
+  return at;
+}
+
+export function isTextAt(bytes: Uint8Array, text: Uint8Array, start: number): boolean {
+  for (let at = 0; at < text.length; at++) if (bytes[start + at] !== text[at]) return false;
+  return true;
+}
+
 /** The number that these digits are; `NaN` where there are other characters. */
 export function digitsIn(bytes: Uint8Array, start: number, count: number): number {
   let number = 0;

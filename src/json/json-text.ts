@@ -89,17 +89,16 @@ function nextBeyondAscii(start: number, length: number): number {
   const end = (length + 3) >> 2;
   let word = at >> 2;
   // Zeros follow the document, so four words can be read at once.
-  while (word < end && isAsciiOnly(fourWords(word))) word += 4;
+  while (
+    word < end &&
+    isAsciiOnly(words[word]! | words[word + 1]! | words[word + 2]! | words[word + 3]!)
+  )
+    word += 4;
   while (word < end && isAsciiOnly(words[word]!)) word++;
   if (word >= end) return length;
   at = 4 * word;
   while (bytes[at]! < 0x80) at++;
   return at;
-}
-
-/** The bits that are set in any of four adjacent words. */
-function fourWords(word: number): number {
-  return words[word]! | words[word + 1]! | words[word + 2]! | words[word + 3]!;
 }
 
 function isAsciiOnly(word: number): boolean {

@@ -154,15 +154,13 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   #tooLong(record: Buffer): Promise<void> {
-    return this.#damaged(record.subarray(0, this.#maxBytes), this.#tooLarge(), { truncated: true });
+    const message = `A line is larger than ${this.#maxBytes} bytes${this.#option('maxBytes')}`;
+    const shown = record.subarray(0, this.#maxBytes);
+    return this.#damaged(shown, this.#error(message), { truncated: true });
   }
 
   #option(name: string): string {
     return this.#options.limitsAreOptions === false ? '' : ` (\`${name}\`)`;
-  }
-
-  #tooLarge(): DataError {
-    return this.#error(`A line is larger than ${this.#maxBytes} bytes${this.#option('maxBytes')}`);
   }
 
   #error(message: string, cause?: unknown): DataError {

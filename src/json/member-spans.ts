@@ -89,9 +89,10 @@ export class MemberSpans {
    */
   readonly positions: Uint32Array;
   readonly decodeText: Finder['decodeText'];
+  /** The place of each wanted member in `positions`, by its path, such as `user.name`. */
+  readonly places: ReadonlyMap<string, number>;
   readonly #finder: Finder;
   readonly #table: number;
-  #count = 0;
   #free: number;
 
   /** @throws RangeError where the module gets no memory. */
@@ -100,8 +101,10 @@ export class MemberSpans {
     this.decodeText = this.#finder.decodeText;
     this.bytes = Buffer.from(this.#finder.memory.buffer);
     this.#free = SPANS + 8 * countOf(wanted);
-    this.#table = this.#addTable(wanted, SPANS);
-    this.positions = new Uint32Array(this.#finder.memory.buffer, SPANS, 2 * this.#count);
+    const places = new Map<string, number>();
+    this.#table = this.#addTable(wanted, SPANS, places);
+    this.places = places;
+    this.positions = new Uint32Array(this.#finder.memory.buffer, SPANS, 2 * places.size);
   }
 
   /**
@@ -116,7 +119,7 @@ export class MemberSpans {
     return this.#finder.findMembers(DOCUMENT, length, this.#table, SPANS, size) === 1;
   }
 
-  /** Where the value of a member starts, by its place in `wanted`, depth first; 0 where there is none. */
+  /** Where the value of a member starts, by its place; 0 where there is none. */
   startOf(member: number): number {
     return this.positions[2 * member]!;
   }
@@ -134,8 +137,7 @@ export class MemberSpans {
   elements(wanted?: WantedMembers): Elements {
     const count = wanted === undefined ? 1 : countOf(wanted);
     const spans = this.#take(8 * count);
-    this.#count = 0;
-    const table = wanted === undefined ? 0 : this.#addTable(wanted, spans);
+    const table = wanted === undefined ? 0 : this.#addTable(wanted, spans, new Map());
     const { findInElement, memory } = this.#finder;
     return {
       positions: new Uint32Array(memory.buffer, spans, 2 * count),
@@ -143,8 +145,8 @@ export class MemberSpans {
     };
   }
 
-  /** Writes a table of keys as `find-members.as` reads it. */
-  #addTable(wanted: WantedMembers, spans: number): number {
+  /** Writes a table of keys as `find-members.as` reads it, and gives places to them, each before those in it. */
+  #addTable(wanted: WantedMembers, spans: number, places: Map<string, number>, path = ''): number {
     const table = this.#take(4 * SLOTS);
     for (const [key, members] of Object.entries(wanted)) {
       const name = Buffer.from(key);
@@ -152,12 +154,15 @@ export class MemberSpans {
       name.copy(this.bytes, entry + KEY_BYTES);
       const prefix = Buffer.concat([name, Buffer.alloc(8)]).readBigUInt64LE();
       const slot = table + 4 * Number(BigInt.asUintN(64, prefix * HASH_FACTOR) >> 58n);
-      const span = spans + 8 * this.#count++;
+      const member = places.size;
+      places.set(path + key, member);
+      const nested =
+        members === true ? 0 : this.#addTable(members, spans, places, `${path}${key}.`);
       this.bytes.writeBigUInt64LE(prefix, entry);
       this.bytes.writeUInt32LE(name.length, entry + 8);
-      this.bytes.writeUInt32LE(members === true ? 0 : this.#addTable(members, spans), entry + 12);
+      this.bytes.writeUInt32LE(nested, entry + 12);
       this.bytes.writeUInt32LE(this.bytes.readUInt32LE(slot), entry + 16);
-      this.bytes.writeUInt32LE(span, entry + 20);
+      this.bytes.writeUInt32LE(spans + 8 * member, entry + 20);
       this.bytes.writeUInt32LE(entry, slot);
     }
     return table;
