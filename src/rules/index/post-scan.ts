@@ -24,7 +24,7 @@ export class PostScan {
   readonly #dialect: Dialect;
   readonly #scanner: Scanner;
   readonly #kinds: ReturnType<typeof kindsOf>;
-  readonly #pair = new Uint16Array(64);
+  #pair = new Uint16Array(64);
   #post: RulePost | undefined;
   /**
    * A bit for each term, whether the post has it: of all terms, they fit into the processor's first cache. The bit of a
@@ -129,26 +129,12 @@ export class PostScan {
   /** Two adjacent characters of a script without spaces form one term. */
   #readPair(kind: Kind, i: number): void {
     const { units, starts, ends } = this.#scanner;
+    const needed = ends[i - 1]! - starts[i - 1]! + ends[i]! - starts[i]!;
+    if (needed > this.#pair.length) this.#pair = new Uint16Array(2 * needed);
     let length = 0;
-    for (let token = i - 1; token <= i; token++) {
-      const start = starts[token]!;
-      const end = ends[token]!;
-      if (length + end - start > this.#pair.length) {
-        this.#readLongPair(kind, i);
-        return;
-      }
-      for (let at = start; at < end; at++) this.#pair[length++] = units[at]!;
-    }
+    for (let token = i - 1; token <= i; token++)
+      for (let at = starts[token]!; at < ends[token]!; at++) this.#pair[length++] = units[at]!;
     this.#markUnits(kind, this.#pair, 0, length);
-  }
-
-  /** For characters with many combining marks. */
-  #readLongPair(kind: Kind, i: number): void {
-    const { starts, ends } = this.#scanner;
-    const [before, word] = [i - 1, i].map(token =>
-      this.#scanner.text(starts[token]!, ends[token]!),
-    );
-    this.#markText(kind, `${before}${word}`);
   }
 
   #readEntities({ hashtags, cashtags, mentions }: PostFields): void {

@@ -1,13 +1,11 @@
 import { type Frequencies, rarestSetAt, secondTerm } from './anchor-sets.js';
+import type { IndexedRules } from './index-reader.js';
 import type { SharedIndex } from './rule-index.js';
 import { sharedInts } from './shared-arrays.js';
 import { estimate } from './term-frequency.js';
 
-/** The rules under each term, see `IndexedRules`. */
-export interface SharedPostings {
-  readonly postings: Int32Array;
-  readonly lists: Int32Array;
-}
+/** The rules under each term. */
+export type SharedPostings = Pick<IndexedRules, 'postings' | 'lists'>;
 
 /**
  * Which rules are found under which terms, in shared memory. There are two copies: one is in use, while a thread makes the

@@ -1,7 +1,7 @@
 import { operatorNames, operators } from '../operators/operators.js';
 import type { OperatorClause, Span, TextClause } from '../tree.js';
 import type { Problem, ProblemCode, Suggestion } from './problem.js';
-import type { Draft, Leaf } from './reader.js';
+import type { Draft } from './reader.js';
 import { isSpace } from './rule-characters.js';
 import { quoting, suggest } from './syntax-problems.js';
 
@@ -38,26 +38,19 @@ function lintNode(text: string, node: Draft, warn: Warn): void {
     case 'not':
       lintNode(text, node.node, warn);
       return;
-    default:
-      lintClause(text, node, warn);
-  }
-}
-
-function lintClause(text: string, clause: Leaf, warn: Warn): void {
-  switch (clause.kind) {
     case 'keyword':
-      lintKeyword(text, clause, warn);
+      lintKeyword(text, node, warn);
       return;
     case 'phrase':
-      lintPhrase(clause, warn);
+      lintPhrase(node, warn);
       return;
     case 'hashtag':
     case 'mention':
     case 'cashtag':
-      lintTag(clause, warn);
+      lintTag(node, warn);
       return;
     case 'operator':
-      lintHandle(text, clause, warn);
+      lintHandle(text, node, warn);
   }
 }
 

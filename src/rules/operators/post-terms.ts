@@ -38,12 +38,7 @@ function* allTerms(post: RulePost): Generator<string> {
 }
 
 /** The values of a post that are indexed for operators, each under its `prefix`. */
-export interface IndexedOperators {
-  readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
-  readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];
-  readonly trigrams: readonly { readonly prefix: string; readonly of: 'text' | 'links' }[];
-  readonly flags: readonly { readonly term: string; readonly test: PostTest }[];
-}
+export type IndexedOperators = ReturnType<typeof collect>;
 
 /**
  * The operators that add terms to an index. For search, fields and trigrams of operators that it does
@@ -57,7 +52,7 @@ export function indexedOperators(dialect: Dialect): IndexedOperators {
 const ALL = collect(() => true);
 const IN_SEARCH = collect(name => ruleOperators[name].search);
 
-function collect(isOffered: (name: OperatorName) => boolean): IndexedOperators {
+function collect(isOffered: (name: OperatorName) => boolean) {
   const found = {
     keys: [] as { prefix: string; keys: ReadKeys }[],
     fields: [] as { prefix: string; texts: ReadTexts }[],

@@ -57,7 +57,7 @@ interface KeyOptions extends OperatorOptions {
 export function keyOperator(
   value: ValueKind,
   about: string,
-  { keys, keyOf = same, frequency, ...options }: KeyOptions,
+  { keys, keyOf = key => key, frequency, ...options }: KeyOptions,
 ): RuleOperator<string> {
   return {
     ...specOf(value, about, options),
@@ -85,10 +85,6 @@ export function sourceKey(source: string, { accents }: Dialect): string {
     .trim()
     .replace(/^https?:\/\//, '')
     .replace(/\/$/, '');
-}
-
-function same(value: string): string {
-  return value;
 }
 
 /** An operator that tests one of the author's counts. */
