@@ -138,35 +138,17 @@ export function isComplianceEvent(item: unknown): item is ComplianceEvent {
 /** `{"delete":{"status":{...},"timestamp_ms":"..."}}`, for example. */
 function streamEvent(name: string, fields: Fields): EventFields | undefined {
   const status = objectOf(fields.status);
-  const about = status ?? objectOf(fields.favorite) ?? objectOf(fields.user) ?? fields;
+  const favorite = objectOf(fields.favorite);
+  const about = status ?? favorite ?? objectOf(fields.user) ?? fields;
   const id = idIn(about, 'id');
   const userId = idIn(about, 'user_id');
-  const countries = countriesIn(fields) ?? countriesIn(about);
-  switch (name) {
-    case 'delete':
-      if (id === undefined) return undefined;
-      if (status !== undefined) return { kind: 'delete', postId: id, userId };
-      if (objectOf(fields.favorite) === undefined) return undefined;
-      return { kind: 'favorite_delete', postId: id, userId };
-    case 'drop':
-    case 'undrop':
-      return id === undefined ? undefined : { kind: name, postId: id, userId };
-    case 'status_withheld':
-      if (id === undefined || countries === undefined) return undefined;
-      return { kind: name, postId: id, userId, countries };
-    case 'tweet_edit':
-      return id === undefined ? undefined : editEvent(id, fields);
-    case 'scrub_geo': {
-      const upToId = idIn(fields, 'up_to_status_id');
-      if (userId === undefined || upToId === undefined) return undefined;
-      return { kind: name, userId, upToId };
-    }
-    case 'user_withheld':
-      if (id === undefined || countries === undefined) return undefined;
-      return { kind: name, userId: id, countries };
-    default:
-      return userEvent(name, id);
+  if (name === 'delete' && status === undefined) {
+    if (id === undefined || favorite === undefined) return undefined;
+    return { kind: 'favorite_delete', postId: id, userId };
   }
+  if (name === 'tweet_edit') return id === undefined ? undefined : editEvent(id, fields);
+  const countries = countriesIn(fields) ?? countriesIn(about);
+  return eventOf(name, id, userId, countries, idIn(fields, 'up_to_status_id'));
 }
 
 /** `{"verb":"delete","object":{"id":"tag:..."},...}`, for example. */
@@ -175,30 +157,35 @@ function activityEvent(root: Fields): EventFields | undefined {
   const id = lastDigits(object.id);
   const userId = lastDigits(objectOf(root.actor)?.id) ?? lastDigits(object.user_id);
   const countries = countriesIn(root) ?? countriesIn(object);
-  switch (root.verb) {
+  const upToId = lastDigits(objectOf(root.target)?.up_to_id);
+  return eventOf(String(root.verb), id, userId, countries, upToId);
+}
+
+/** The event that both shapes call by this name; `undefined` where it lacks what it has to have. */
+function eventOf(
+  name: string,
+  id: string | undefined,
+  userId: string | undefined,
+  countries: readonly string[] | undefined,
+  upToId: string | undefined,
+): EventFields | undefined {
+  if (name === 'scrub_geo') {
+    if (userId === undefined || upToId === undefined) return undefined;
+    return { kind: name, userId, upToId };
+  }
+  if (id === undefined) return undefined;
+  switch (name) {
     case 'delete':
     case 'drop':
     case 'undrop':
-      return id === undefined ? undefined : { kind: root.verb, postId: id, userId };
+      return { kind: name, postId: id, userId };
     case 'status_withheld':
-      if (id === undefined || countries === undefined) return undefined;
-      return { kind: root.verb, postId: id, userId, countries };
-    case 'scrub_geo': {
-      const upToId = lastDigits(objectOf(root.target)?.up_to_id);
-      if (userId === undefined || upToId === undefined) return undefined;
-      return { kind: root.verb, userId, upToId };
-    }
+      return countries && { kind: name, postId: id, userId, countries };
     case 'user_withheld':
-      if (id === undefined || countries === undefined) return undefined;
-      return { kind: root.verb, userId: id, countries };
+      return countries && { kind: name, userId: id, countries };
     default:
-      return userEvent(String(root.verb), id);
+      return USER_KINDS.has(name) ? { kind: name as UserEvent['kind'], userId: id } : undefined;
   }
-}
-
-function userEvent(name: string, userId: string | undefined): EventFields | undefined {
-  if (userId === undefined || !USER_KINDS.has(name)) return undefined;
-  return { kind: name as UserEvent['kind'], userId };
 }
 
 function editEvent(postId: string, fields: Fields): EventFields {

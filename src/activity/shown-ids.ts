@@ -1,3 +1,4 @@
+import { isText, parsedAs } from '../json/json.js';
 import {
   afterDigits,
   CLOSE_ARRAY,
@@ -200,7 +201,7 @@ class SpannedIds {
     // Its escapes may be invalid.
     if (spans.hasEscapes(name)) {
       const text = spans.bytes.toString('utf8', spans.startOf(name), spans.endOf(name));
-      if (!isJson(text)) return false;
+      if (parsedAs(text, isText) === undefined) return false;
     }
     return this.#addDigits(author.id, !isUser, of);
   }
@@ -278,13 +279,4 @@ function placesOf({ places }: MemberSpans): PostPlaces {
     quotedActivity: nested(`${path}twitter_quoted_status`),
   });
   return post('');
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,3 +1,4 @@
+import { isTexts } from '../json/json.js';
 import {
   CLOSE_ARRAY,
   CLOSE_OBJECT,
@@ -307,7 +308,7 @@ export class SpannedPost {
     const until = controls ? this.#whole('edit_controls.editable_until_ms') : undefined;
     const remaining = controls ? this.#whole('edit_controls.edits_remaining') : undefined;
     const { editable } = this.#root;
-    if (typeof initialId !== 'string' || !isListOfStrings(ids)) throw new LeftToParser();
+    if (typeof initialId !== 'string' || !isTexts(ids)) throw new LeftToParser();
     return {
       initialId,
       ids,
@@ -346,7 +347,7 @@ export class SpannedPost {
         child !== undefined
           ? () => this.#objectAt(place) ?? this.#value(place)
           : isId
-            ? () => this.#exactId(place, this.placeOf(`${path}${key}_str`))
+            ? () => exactId(this.#value(place), this.#value(this.placeOf(`${path}${key}_str`)))
             : () => this.#value(place);
       Object.defineProperty(object, key, { get });
     }
@@ -369,11 +370,6 @@ export class SpannedPost {
     const start = this.spans.startOf(place);
     const isObject = start !== 0 && this.spans.bytes[start] === OPEN_OBJECT;
     return isObject ? this.#objects[place] : undefined;
-  }
-
-  /** As `parsePost` restores it. */
-  #exactId(place: number, twinPlace: number): unknown {
-    return exactId(this.#value(place), this.#value(twinPlace));
   }
 
   #value(place: number): unknown {
@@ -402,8 +398,4 @@ export class SpannedPost {
 function parsed(value: Buffer): unknown {
   const post = parsePost(Buffer.concat([WRAPPED[0], value, WRAPPED[1]])) as unknown as Members;
   return post.matching_rules;
-}
-
-function isListOfStrings(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(element => typeof element === 'string');
 }
