@@ -21,16 +21,10 @@ export interface Block {
 }
 
 export interface BlockDetails {
-  /** The occurrences of a word in the block's posts. */
-  occurrences(term: string): WordOccurrences;
+  /** The occurrences of a word in these documents, of those that have it. */
+  occurrences(term: string, among: DocumentSet): ReadonlyMap<number, readonly Occurrence[]>;
   /** The posts with a location, by ascending document number. */
-  locations(): Iterable<PostLocation>;
-}
-
-/** Reads the occurrences of a word, post by post. */
-export interface WordOccurrences {
-  /** The occurrences in one post. Must be called with ascending document numbers. */
-  in(document: number): readonly Occurrence[];
+  locations(): readonly PostLocation[];
 }
 
 export interface PostLocation {

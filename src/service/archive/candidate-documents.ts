@@ -177,12 +177,12 @@ function matchWords(
   const found = new DocumentSet(posts.size);
   const terms = [...new Set(words)].map(word => ({
     word,
-    occurrences: details.occurrences(prefix + word),
+    occurrences: details.occurrences(prefix + word, posts),
   }));
   for (const document of posts.members(0, posts.size)) {
     const texts = new Map<number, string[]>();
     for (const { word, occurrences } of terms)
-      for (const occurrence of occurrences.in(document)) {
+      for (const occurrence of occurrences.get(document) ?? []) {
         const number = textOf(occurrence);
         if (!kinds.includes(kindOf(number))) continue;
         getOrMake(texts, number, () => [])[indexOf(occurrence)] = word;

@@ -3,7 +3,7 @@ import { Activity } from '../../../activity/activity.js';
 import { isNodeError, StorageError } from '../../../errors.js';
 import { storageError } from '../../../storage/storage-error.js';
 import { SECOND } from '../../../time.js';
-import type { Block, BlockDetails, Occurrence, PostLocation, WordOccurrences } from '../block.js';
+import type { Block, BlockDetails, Occurrence, PostLocation } from '../block.js';
 import { DocumentSet } from '../document-set.js';
 import {
   BUCKET_BYTES,
@@ -13,7 +13,7 @@ import {
   LINE_BYTES,
   type LinePosition,
   MAGIC,
-  readLocation,
+  PARTS,
   readOccurrences,
   TIME_BYTES,
   VarintReader,
@@ -21,25 +21,23 @@ import {
 import type { LineReader } from './line-reader.js';
 import { indexTerm } from './read-post.js';
 
+type Part = (typeof PARTS)[number];
+
 /**
  * A block of the index on disk. Each lookup of a term reads a few bytes, mostly from the system's page
  * cache; ids and line positions stay in memory after their first use. No file stays open.
  */
 export class BlockFile implements Block {
-  readonly count: number;
+  readonly details: BlockDetails = this;
   readonly #path: string;
   readonly #from: number;
   readonly #reader: LineReader;
-  readonly #buckets: number;
-  readonly #idsAt: number;
-  readonly #linesAt: number;
-  readonly #locationsAt: number;
-  readonly #tableAt: number;
-  readonly #termsAt: number;
+  /** Where each part starts. */
+  readonly #starts: readonly number[];
   readonly #times: Buffer;
   #ids: Buffer | undefined;
   #lines: Buffer | undefined;
-  #locations: Buffer | undefined;
+  #locations: readonly PostLocation[] | undefined;
 
   /** @throws StorageError If the file is missing or is not a block. */
   constructor(path: string, from: number, reader: LineReader) {
@@ -47,15 +45,13 @@ export class BlockFile implements Block {
     this.#from = from;
     this.#reader = reader;
     const header = this.#read(0, HEADER_BYTES);
-    if (header.toString('latin1', 0, 8) !== MAGIC) throw this.#broken();
-    this.count = header.readUInt32LE(8);
-    this.#buckets = header.readUInt32LE(12);
-    this.#idsAt = header.readDoubleLE(16);
-    this.#linesAt = header.readDoubleLE(24);
-    this.#locationsAt = header.readDoubleLE(32);
-    this.#tableAt = header.readDoubleLE(40);
-    this.#termsAt = header.readDoubleLE(48);
-    this.#times = this.#read(HEADER_BYTES, this.count * TIME_BYTES);
+    if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw this.#broken();
+    this.#starts = PARTS.map((_, i) => header.readDoubleLE(MAGIC.length + 8 * i));
+    this.#times = this.#part('times');
+  }
+
+  get count(): number {
+    return this.#times.length / TIME_BYTES;
   }
 
   timeAt(document: number): number {
@@ -63,7 +59,7 @@ export class BlockFile implements Block {
   }
 
   idAt(document: number): string {
-    this.#ids ??= this.#read(this.#idsAt, this.count * ID_BYTES);
+    this.#ids ??= this.#part('ids');
     return this.#ids.readBigUInt64LE(document * ID_BYTES).toString();
   }
 
@@ -77,27 +73,28 @@ export class BlockFile implements Block {
     return found;
   }
 
-  occurrences(term: string): WordOccurrences {
+  occurrences(term: string, among: DocumentSet): ReadonlyMap<number, readonly Occurrence[]> {
     const { postings, occurrences } = this.#find(term);
-    return new OccurrenceReader(postings, occurrences);
-  }
-
-  *locations(): Generator<PostLocation> {
-    this.#locations ??= this.#read(this.#locationsAt, this.#tableAt - this.#locationsAt);
-    for (let at = 0; at < this.#locations.length; ) {
-      const document = this.#locations.readUInt32LE(at);
-      const { location, end } = readLocation(this.#locations, at + 4);
-      if (location !== undefined) yield { document, ...location };
-      at = end;
+    const documents = new VarintReader(postings);
+    const numbers = new VarintReader(occurrences);
+    const found = new Map<number, readonly Occurrence[]>();
+    // A term that is not a word has postings but no occurrences.
+    for (let document = 0; !numbers.atEnd; ) {
+      document += documents.next();
+      const read: Occurrence[] | undefined = among.has(document) ? [] : undefined;
+      readOccurrences(numbers, read);
+      if (read !== undefined) found.set(document, read);
     }
+    return found;
   }
 
-  get details(): BlockDetails {
-    return this;
+  locations(): readonly PostLocation[] {
+    this.#locations ??= JSON.parse(this.#part('locations').toString()) as PostLocation[];
+    return this.#locations;
   }
 
   async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
-    this.#lines ??= this.#read(this.#linesAt, this.count * LINE_BYTES);
+    this.#lines ??= this.#part('lines');
     const positions = documents.map(document => lineAt(this.#lines as Buffer, document));
     const lines = await this.#reader.read(positions, signal);
     return lines.map(line => new Activity(line));
@@ -106,11 +103,12 @@ export class BlockFile implements Block {
   /** The postings and occurrences of a term; empty where the block does not have it. */
   #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
     const asked = Buffer.from(indexTerm(term));
-    const bucket = bucketOf(asked, this.#buckets);
+    const [table, termsAt] = [this.#startOf('table'), this.#startOf('terms')];
+    const bucket = bucketOf(asked, (termsAt - table) / BUCKET_BYTES - 1);
     const terms = this.#with(file => {
-      const ends = this.#readFrom(file, this.#tableAt + bucket * BUCKET_BYTES, 2 * BUCKET_BYTES);
+      const ends = this.#readFrom(file, table + bucket * BUCKET_BYTES, 2 * BUCKET_BYTES);
       const start = ends.readUInt32LE(0);
-      return this.#readFrom(file, this.#termsAt + start, ends.readUInt32LE(4) - start);
+      return this.#readFrom(file, termsAt + start, ends.readUInt32LE(BUCKET_BYTES) - start);
     });
     const numbers = new VarintReader(terms);
     const next = () => {
@@ -124,6 +122,16 @@ export class BlockFile implements Block {
       if (text.equals(asked)) return { postings, occurrences };
     }
     return { postings: EMPTY, occurrences: EMPTY };
+  }
+
+  #startOf(part: Part): number {
+    return this.#starts[PARTS.indexOf(part)] as number;
+  }
+
+  /** Any part but the last. */
+  #part(part: Exclude<Part, 'terms'>): Buffer {
+    const start = this.#startOf(part);
+    return this.#read(start, (this.#starts[PARTS.indexOf(part) + 1] as number) - start);
   }
 
   #read(position: number, length: number): Buffer {
@@ -171,38 +179,4 @@ function lineAt(lines: Buffer, document: number): LinePosition {
     bytes: lines.readUInt32LE(at + 4),
     offset: lines.readDoubleLE(at + 8),
   };
-}
-
-/** Reads the postings of a word and its occurrences in step. */
-class OccurrenceReader implements WordOccurrences {
-  readonly #postings: VarintReader;
-  readonly #occurrences: VarintReader;
-  /** The post with the next occurrences. */
-  #document: number;
-
-  constructor(postings: Uint8Array, occurrences: Uint8Array) {
-    this.#postings = new VarintReader(postings);
-    this.#occurrences = new VarintReader(occurrences);
-    this.#document = this.#next(0);
-  }
-
-  in(document: number): readonly Occurrence[] {
-    while (this.#document < document) {
-      readOccurrences(this.#occurrences);
-      this.#document = this.#next(this.#document);
-    }
-    const found: Occurrence[] = [];
-    if (this.#document === document) {
-      readOccurrences(this.#occurrences, found);
-      this.#document = this.#next(document);
-    }
-    return found;
-  }
-
-  #next(after: number): number {
-    // A term that is not a word has postings but no occurrences.
-    return this.#postings.atEnd || this.#occurrences.atEnd
-      ? Number.POSITIVE_INFINITY
-      : after + this.#postings.next();
-  }
 }

@@ -27,13 +27,35 @@ const CARRIAGE_RETURN = 0x0d;
  * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
-  const splitter = new LineSplitter(path);
+  /** The start of a line, of earlier blocks. */
+  const rest = new CarryOver();
+  let offset = 0;
+  let number = 0;
+  /** The line that ends with `tail`; nothing for a blank one. */
+  const take = (tail: Buffer): readonly FileLine[] => {
+    const line = rest.join(tail);
+    const start = offset;
+    offset += line.length + 1;
+    number++;
+    const bytes = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
+    return isBlank(bytes) ? [] : [{ bytes, offset: start, number }];
+  };
   for await (const block of fileBlocks(path)) {
-    const lines = splitter.split(block);
+    const lines: FileLine[] = [];
+    let start = 0;
+    for (let end = block.indexOf(LINE_FEED); end !== -1; end = block.indexOf(LINE_FEED, start)) {
+      lines.push(...take(block.subarray(start, end)));
+      start = end + 1;
+    }
+    rest.add(block.subarray(start));
+    if (rest.byteLength > MAX_LINE_BYTES)
+      throw new DataError(`A line is longer than ${MAX_LINE_BYTES} bytes: not a file of posts`, {
+        position: { origin: path, line: number + 1 },
+      });
     if (lines.length > 0) yield lines;
   }
-  const last = splitter.end();
-  if (last !== undefined) yield [last];
+  const last = take(Buffer.alloc(0));
+  if (last.length > 0) yield last;
 }
 
 /** The text of a file, inflated if it is compressed, in buffers of bounded size. */
@@ -67,47 +89,6 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   } finally {
     stream.destroy();
     decoder.close();
-  }
-}
-
-class LineSplitter {
-  readonly #path: string;
-  /** The start of a line, of earlier blocks. */
-  readonly #rest = new CarryOver();
-  #offset = 0;
-  #number = 0;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  split(block: Buffer): FileLine[] {
-    const lines: FileLine[] = [];
-    let start = 0;
-    for (let end = block.indexOf(LINE_FEED); end !== -1; end = block.indexOf(LINE_FEED, start)) {
-      const line = this.#take(block.subarray(start, end), 1);
-      if (line !== undefined) lines.push(line);
-      start = end + 1;
-    }
-    this.#rest.add(block.subarray(start));
-    if (this.#rest.byteLength > MAX_LINE_BYTES)
-      throw new DataError(`A line is longer than ${MAX_LINE_BYTES} bytes: not a file of posts`, {
-        position: { origin: this.#path, line: this.#number + 1 },
-      });
-    return lines;
-  }
-
-  end(): FileLine | undefined {
-    return this.#take(Buffer.alloc(0), 0);
-  }
-
-  #take(tail: Buffer, endBytes: number): FileLine | undefined {
-    const line = this.#rest.join(tail);
-    const offset = this.#offset;
-    this.#offset += line.length + endBytes;
-    this.#number++;
-    const bytes = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
-    return isBlank(bytes) ? undefined : { bytes, offset, number: this.#number };
   }
 }
 

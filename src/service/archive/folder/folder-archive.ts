@@ -29,18 +29,19 @@ export async function openFolderArchive(
 }
 
 function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | undefined): Format {
-  const { original, activity_streams: streams } = formats;
+  const [original, streams] = [formats.original, formats.activity_streams].map(blocks =>
+    blocks.reduce((sum, { posts }) => sum + posts, 0),
+  ) as [number, number];
   if (asked === undefined) {
-    if (original.posts > 0 && streams.posts > 0)
+    if (original > 0 && streams > 0)
       throw new OptionError(
         'format',
-        `The archive folder ${folder} holds ${original.posts} posts of the format original and ` +
-          `${streams.posts} of activity_streams. An archive has one format: say which as \`format\``,
+        `The archive folder ${folder} holds ${original} posts of the format original and ` +
+          `${streams} of activity_streams. An archive has one format: say which as \`format\``,
       );
-    return streams.posts > 0 ? 'activity_streams' : 'original';
+    return streams > 0 ? 'activity_streams' : 'original';
   }
-  const other = asked === 'original' ? streams : original;
-  if (formats[asked].posts === 0 && other.posts > 0)
+  if (formats[asked].length === 0 && original + streams > 0)
     throw new OptionError(
       'format',
       `The archive folder ${folder} holds no posts of the format ${asked}, only of the other`,
@@ -60,7 +61,7 @@ class FolderBlockStore implements BlockStore {
 
   constructor(folder: string, { path, files, formats }: FolderIndex, format: Format) {
     this.#path = path;
-    this.#blocks = new Map(formats[format].blocks.map(block => [block.from, block]));
+    this.#blocks = new Map(formats[format].map(block => [block.from, block]));
     this.#lines = new LineReader(folder, path, files);
   }
 

@@ -22,7 +22,7 @@ import { syncFolder } from '../../../storage/folder.js';
 import { firstBytes } from '../../../storage/regular-file.js';
 import { replaceFile } from '../../../storage/replace-file.js';
 import { withStorageError } from '../../../storage/storage-error.js';
-import { DAY, floorTo, MINUTE, type Window } from '../../../time.js';
+import { DAY, floorTo, formatTimestamp, MINUTE, type Window } from '../../../time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { fileBlocks, fileLines } from './file-lines.js';
 import { type IndexedFile, packedName } from './line-reader.js';
@@ -33,7 +33,7 @@ import { readPost } from './read-post.js';
 import { writeBlock } from './write-block.js';
 
 /** A part of the name of an index, so that indexes of other versions are not used. */
-const VERSION = 4;
+const VERSION = 5;
 /**
  * The approximate maximum of posts in a block. A block is a day, or a part of a day with more posts.
  */
@@ -47,13 +47,8 @@ const ABANDONED_MS = DAY;
 export interface FolderIndex {
   readonly path: string;
   readonly files: readonly IndexedFile[];
-  readonly formats: { readonly [F in Format]: FormatIndex };
-}
-
-export interface FormatIndex {
-  readonly posts: number;
-  /** Ascending. */
-  readonly blocks: readonly IndexedBlock[];
+  /** The blocks of each format, ascending. */
+  readonly formats: { readonly [F in Format]: readonly IndexedBlock[] };
 }
 
 export interface IndexedBlock extends Window {
@@ -107,7 +102,7 @@ function indexName(files: readonly ListedFile[]): string {
 async function readIndex(path: string): Promise<FolderIndex | undefined> {
   try {
     const { files, formats } = JSON.parse(await readFile(join(path, 'index.json'), 'utf8'));
-    return Array.isArray(files) && Array.isArray(formats?.original?.blocks)
+    return Array.isArray(files) && Array.isArray(formats?.original)
       ? { path, files, formats }
       : undefined;
   } catch {
@@ -122,24 +117,13 @@ async function makeIndex(
   path: string,
 ): Promise<FolderIndex> {
   const aside = `${path}.${randomUUID()}.making`;
-  const sorters: PostSorter[] = [];
   try {
     await mkdir(aside, { mode: 0o700 });
-    const sorterOf = {
-      original: await PostSorter.create(aside),
-      activity_streams: await PostSorter.create(aside),
-    };
-    sorters.push(...Object.values(sorterOf));
-    const indexed = await readFiles(folder, files, aside, sorterOf);
-    const formats = {
-      original: await writeBlocks(sorterOf.original, aside, 'original'),
-      activity_streams: await writeBlocks(sorterOf.activity_streams, aside, 'activity_streams'),
-    };
-    for (const sorter of sorters.splice(0)) await sorter.close();
-    await replaceFile(join(aside, 'index.json'), JSON.stringify({ files: indexed, formats }));
+    const index = await writeIndex(folder, files, aside);
+    await replaceFile(join(aside, 'index.json'), JSON.stringify(index));
     await publish(aside, path);
     await syncFolder(dirname(path));
-    return { path, files: indexed, formats };
+    return { path, ...index };
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;
     throw new StorageError(`Cannot write the index of the archive to ${aside}`, {
@@ -147,7 +131,6 @@ async function makeIndex(
       cause,
     });
   } finally {
-    for (const sorter of sorters) await sorter.close();
     // If this fails, a later opening removes it as abandoned.
     await rm(aside, { recursive: true, force: true }).catch(() => {});
   }
@@ -168,11 +151,25 @@ async function publish(aside: string, path: string): Promise<void> {
   }
 }
 
+async function writeIndex(
+  folder: string,
+  files: readonly ListedFile[],
+  aside: string,
+): Promise<Omit<FolderIndex, 'path'>> {
+  const sorter = await PostSorter.create(aside);
+  try {
+    const indexed = await readFiles(folder, files, aside, sorter);
+    return { files: indexed, formats: await writeBlocks(sorter, aside) };
+  } finally {
+    await sorter.close();
+  }
+}
+
 async function readFiles(
   folder: string,
   files: readonly ListedFile[],
   aside: string,
-  sorterOf: { readonly [F in Format]: PostSorter },
+  sorter: PostSorter,
 ): Promise<readonly IndexedFile[]> {
   const indexed: IndexedFile[] = [];
   for (const [number, file] of files.entries()) {
@@ -182,7 +179,7 @@ async function readFiles(
       for (const line of lines) {
         textBytes = line.offset + line.bytes.length;
         const post = readPost(line, path);
-        if (post !== undefined) await sorterOf[post.format].add(post, number);
+        if (post !== undefined) await sorter.add(post, number);
       }
     const form = await formOf(path, textBytes);
     if (form === 'packed') await writePackedText(fileBlocks(path), join(aside, packedName(number)));
@@ -191,22 +188,23 @@ async function readFiles(
   return indexed;
 }
 
-async function writeBlocks(
-  sorter: PostSorter,
-  folder: string,
-  format: Format,
-): Promise<FormatIndex> {
+async function writeBlocks(sorter: PostSorter, folder: string): Promise<FolderIndex['formats']> {
   await sorter.finish();
-  const blocks: IndexedBlock[] = [];
-  let posts = 0;
+  const formats = { original: [] as IndexedBlock[], activity_streams: [] as IndexedBlock[] };
   for (const { from, to } of blockRanges(sorter.counts, BLOCK_POSTS)) {
-    const written = writeBlock(await sorter.read(from, to), from);
-    const name = `${format}-${new Date(from).toISOString().replace(/\D/g, '').slice(0, 12)}.block`;
-    await replaceFile(join(folder, name), Buffer.concat(written.parts));
-    blocks.push({ from, to, name, posts: written.posts });
-    posts += written.posts;
+    const all = await sorter.read(from, to);
+    for (const format of ['original', 'activity_streams'] as const) {
+      const { bytes, posts } = writeBlock(
+        all.filter(post => post.format === format),
+        from,
+      );
+      if (posts === 0) continue;
+      const name = `${format}-${formatTimestamp(from)}.block`;
+      await replaceFile(join(folder, name), bytes);
+      formats[format].push({ from, to, name, posts });
+    }
   }
-  return { posts, blocks };
+  return formats;
 }
 
 async function formOf(path: string, textBytes: number): Promise<IndexedFile['form']> {

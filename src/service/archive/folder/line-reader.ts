@@ -1,14 +1,16 @@
 import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { gunzip, type ZlibOptions } from 'node:zlib';
+import { buffer } from 'node:stream/consumers';
 import pLimit from 'p-limit';
-import { MillraceError, StorageError } from '../../../errors.js';
-import { ZstdDecoder } from '../../../gzip/zstd-decoder.js';
+import { DataError, MillraceError, StorageError } from '../../../errors.js';
+import { nodeZstd } from '../../../gzip/compression.js';
+import { inflateWhole } from '../../../gzip/inflate-whole.js';
+import { lacksZstd } from '../../../gzip/zstd-decoder.js';
 import { storageError } from '../../../storage/storage-error.js';
 import { getOrMake } from '../../get-or-make.js';
 import { WeightedCache } from '../weighted-cache.js';
 import type { LinePosition } from './block-layout.js';
+import { fileBlocks } from './file-lines.js';
 import type { ListedFile } from './list-files.js';
 import { readBytes, readPackedLines } from './packed-text.js';
 
@@ -94,8 +96,13 @@ export class LineReader {
 
   async #inflate(file: IndexedFile): Promise<Buffer> {
     const path = await this.#unchanged(file);
-    if (file.form === 'zstd') return inflateZstd(path);
-    return inflate(await readFile(path), { chunkSize: Math.max(file.textBytes + 1024, 65_536) });
+    const text = await inflateWhole(await readFile(path), Number.POSITIVE_INFINITY);
+    if (text !== undefined) return text;
+    if (file.form === 'zstd' && nodeZstd === undefined) throw lacksZstd(path);
+    return buffer(fileBlocks(path)).catch(cause => {
+      // It was whole when it was indexed.
+      throw cause instanceof DataError ? hasChanged(path, cause) : cause;
+    });
   }
 
   async #readPlain(file: IndexedFile, asked: readonly LinePosition[]): Promise<readonly Buffer[]> {
@@ -126,25 +133,6 @@ export class LineReader {
     if (now.size !== file.bytes || now.mtimeMs !== file.modifiedMs) throw hasChanged(path);
     return path;
   }
-}
-
-const inflate = promisify<Buffer, ZlibOptions, Buffer>(gunzip);
-
-/** @throws DataError where Node has no zstd. */
-async function inflateZstd(path: string): Promise<Buffer> {
-  const decoder = new ZstdDecoder({ origin: path, maxBytes: Number.POSITIVE_INFINITY });
-  const file = await readFile(path);
-  const blocks: Buffer[] = [];
-  try {
-    for await (const block of decoder.push(file)) blocks.push(block);
-    decoder.end();
-  } catch (cause) {
-    // It was whole when it was indexed.
-    throw hasChanged(path, cause);
-  } finally {
-    decoder.close();
-  }
-  return Buffer.concat(blocks);
 }
 
 interface PositionedLine {

@@ -18,11 +18,8 @@ import {
 } from '../block.js';
 import type { FileLine } from './file-lines.js';
 
-export interface IndexedTerm {
-  readonly text: string;
-  /** Empty for a term that is not a word. */
-  readonly occurrences: readonly Occurrence[];
-}
+/** Each term of a post, followed by its occurrences: none for a term that is not a word. */
+export type IndexedTerms = readonly (string | Occurrence)[];
 
 /** The data of a post that the index stores. */
 export interface IndexedPost {
@@ -30,7 +27,7 @@ export interface IndexedPost {
   /** Epoch milliseconds, whole seconds. */
   readonly at: number;
   readonly id: bigint;
-  readonly terms: readonly IndexedTerm[];
+  readonly terms: IndexedTerms;
   readonly location: Omit<PostLocation, 'document'> | undefined;
   /** Position of its line in the file's text. */
   readonly offset: number;
@@ -79,12 +76,11 @@ export function indexTerm(term: string): string {
   return /\p{Surrogate}/u.test(term) ? `\0${JSON.stringify(term)}` : term;
 }
 
-function indexTerms(post: RulePost): readonly IndexedTerm[] {
+function indexTerms(post: RulePost): IndexedTerms {
   const occurrences = occurrencesOf(post);
-  const kept: IndexedTerm[] = [];
+  const kept: (string | Occurrence)[] = [];
   for (const text of postTerms(post))
-    if (text.length <= MAX_TERM_UNITS)
-      kept.push({ text: indexTerm(text), occurrences: occurrences.get(text) ?? [] });
+    if (text.length <= MAX_TERM_UNITS) kept.push(indexTerm(text), ...(occurrences.get(text) ?? []));
   return kept;
 }
 

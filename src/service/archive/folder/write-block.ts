@@ -5,20 +5,20 @@ import {
   BUCKET_TERMS,
   ByteWriter,
   bucketOf,
+  encodeOccurrences,
   HEADER_BYTES,
   ID_BYTES,
   LINE_BYTES,
-  locationBytes,
   MAGIC,
-  NO_OCCURRENCES,
+  PARTS,
   TIME_BYTES,
-  writeLocation,
 } from './block-layout.js';
-import { readTerms, type SortedPost, type SortedPosts } from './post-sorter.js';
+import type { SortedPost } from './post-sorter.js';
+import type { IndexedTerms } from './read-post.js';
 
-/** A block as the parts of a file. */
+/** A block as the bytes of a file. */
 export interface WrittenBlock {
-  readonly parts: readonly Buffer[];
+  readonly bytes: Buffer;
   /** The number of posts, each id once. */
   readonly posts: number;
 }
@@ -28,33 +28,33 @@ export interface WrittenBlock {
  *
  * @param from The start of the block's range, in epoch milliseconds.
  */
-export function writeBlock({ bytes, posts: all }: SortedPosts, from: number): WrittenBlock {
+export function writeBlock(all: readonly SortedPost[], from: number): WrittenBlock {
   const posts = newestFirst(all);
-  const terms = writeTerms(posts, bytes);
-  const parts = [
-    writeEach(posts, TIME_BYTES, (into, at, post) =>
+  const located = posts.flatMap(({ location }, document) =>
+    location === undefined ? [] : [{ document, ...location }],
+  );
+  const parts: Record<(typeof PARTS)[number], Buffer> = {
+    times: writeEach(posts, TIME_BYTES, (into, at, post) =>
       into.writeUInt32LE((post.at - from) / SECOND, at),
     ),
-    writeEach(posts, ID_BYTES, (into, at, post) => into.writeBigUInt64LE(post.id, at)),
-    writeEach(posts, LINE_BYTES, (into, at, post) => {
+    ids: writeEach(posts, ID_BYTES, (into, at, post) => into.writeBigUInt64LE(post.id, at)),
+    lines: writeEach(posts, LINE_BYTES, (into, at, post) => {
       into.writeUInt32LE(post.file, at);
-      into.writeUInt32LE(post.length, at + 4);
+      into.writeUInt32LE(post.bytes, at + 4);
       into.writeDoubleLE(post.offset, at + 8);
     }),
-    writeLocations(posts),
-    terms.table,
-    terms.buckets,
-  ];
+    locations: Buffer.from(JSON.stringify(located)),
+    ...writeTerms(posts),
+  };
   const header = Buffer.alloc(HEADER_BYTES);
   header.write(MAGIC, 0, 'latin1');
-  header.writeUInt32LE(posts.length, 8);
-  header.writeUInt32LE(terms.table.length / BUCKET_BYTES - 1, 12);
-  let end = HEADER_BYTES;
-  parts.slice(0, -1).forEach((part, i) => {
-    end += part.length;
-    header.writeDoubleLE(end, 16 + 8 * i);
-  });
-  return { parts: [header, ...parts], posts: posts.length };
+  let start = HEADER_BYTES;
+  for (const [i, name] of PARTS.entries()) {
+    header.writeDoubleLE(start, MAGIC.length + 8 * i);
+    start += parts[name].length;
+  }
+  const bytes = Buffer.concat([header, ...PARTS.map(name => parts[name])]);
+  return { bytes, posts: posts.length };
 }
 
 function newestFirst(posts: readonly SortedPost[]): readonly SortedPost[] {
@@ -75,40 +75,34 @@ function writeEach(
   write: (into: Buffer, at: number, post: SortedPost) => void,
 ): Buffer {
   const written = Buffer.alloc(posts.length * bytes);
-  posts.forEach((post, i) => {
-    write(written, i * bytes, post);
-  });
+  for (const [i, post] of posts.entries()) write(written, i * bytes, post);
   return written;
 }
 
-function writeLocations(posts: readonly SortedPost[]): Buffer {
-  const parts = posts.flatMap(({ location }, document) => {
-    if (location === undefined) return [];
-    const written = Buffer.alloc(4 + locationBytes(location));
-    writeLocation(written, written.writeUInt32LE(document), location);
-    return [written];
-  });
-  return Buffer.concat(parts);
-}
-
-/** The documents of a term, and the start and end of its occurrences in the sorter's bytes. */
+/** The postings of a term and its occurrences, each as the numbers that are written. */
 interface TermPosts {
-  readonly documents: number[];
+  readonly postings: number[];
   readonly occurrences: number[];
+  isWord: boolean;
+  /** The last document. */
+  last: number;
 }
 
-function writeTerms(
-  posts: readonly SortedPost[],
-  bytes: Buffer,
-): { table: Buffer; buckets: Buffer } {
+const newTerm = (): TermPosts => ({ postings: [], occurrences: [], isWord: false, last: 0 });
+
+function writeTerms(posts: readonly SortedPost[]): { table: Buffer; terms: Buffer } {
   const terms = new Map<string, TermPosts>();
-  posts.forEach((post, document) => {
-    readTerms(bytes, post, (text, start, end) => {
-      const term = getOrMake(terms, text, () => ({ documents: [], occurrences: [] }));
-      term.documents.push(document);
-      term.occurrences.push(start, end);
-    });
-  });
+  for (const [document, post] of posts.entries()) {
+    const listed: IndexedTerms = JSON.parse(post.terms.toString());
+    for (let at = 0; at < listed.length; ) {
+      const term = getOrMake(terms, listed[at++] as string, newTerm);
+      term.postings.push(document - term.last);
+      term.last = document;
+      const end = encodeOccurrences(listed, at, term.occurrences);
+      term.isWord ||= end > at;
+      at = end;
+    }
+  }
   const count = Math.max(Math.ceil(terms.size / BUCKET_TERMS), 1);
   const buckets: [Buffer, TermPosts][][] = Array.from({ length: count }, () => []);
   for (const [text, found] of terms) {
@@ -117,30 +111,22 @@ function writeTerms(
   }
   const table = Buffer.alloc((count + 1) * BUCKET_BYTES);
   const written = new ByteWriter();
-  buckets.forEach((bucket, i) => {
-    for (const [term, found] of bucket) writeTerm(written, term, found, bytes);
+  for (const [i, bucket] of buckets.entries()) {
+    for (const [term, { postings, occurrences, isWord }] of bucket) {
+      written.addWithLength(term);
+      written.addWithLength(varints(postings));
+      written.addWithLength(varints(isWord ? occurrences : []));
+    }
     table.writeUInt32LE(written.length, (i + 1) * BUCKET_BYTES);
-  });
-  return { table, buckets: written.written() };
+  }
+  return { table, terms: written.written() };
 }
 
 const part = new ByteWriter();
 
-function writeTerm(into: ByteWriter, term: Buffer, found: TermPosts, bytes: Buffer): void {
-  into.addWithLength(term);
+/** Valid until the next call. */
+function varints(numbers: readonly number[]): Buffer {
   part.clear();
-  let before = 0;
-  for (const document of found.documents) {
-    part.varint(document - before);
-    before = document;
-  }
-  into.addWithLength(part.written());
-  part.clear();
-  const { occurrences } = found;
-  const isWord = occurrences.some((end, i) => i % 2 === 1 && end > (occurrences[i - 1] as number));
-  for (let i = 0; isWord && i < occurrences.length; i += 2) {
-    const [start, end] = [occurrences[i] as number, occurrences[i + 1] as number];
-    part.add(start < end ? bytes.subarray(start, end) : NO_OCCURRENCES);
-  }
-  into.addWithLength(part.written());
+  for (const number of numbers) part.varint(number);
+  return part.written();
 }

@@ -1,25 +1,22 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
-import { PostSorter, readTerms } from '../../../../src/service/archive/folder/post-sorter.js';
+import { PostSorter } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost } from '../../../../src/service/archive/folder/read-post.js';
 import { DAY, floorTo, MINUTE } from '../../../../src/time.js';
 import { bySuite } from '../../../slow-suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 
-const degrees = fc.double({ min: -180, max: 180, noNaN: true });
+// JSON has no negative zero.
+const degrees = fc.double({ min: -180, max: 180, noNaN: true }).map(value => value + 0);
 const position = fc.tuple(degrees, degrees);
 const post: fc.Arbitrary<IndexedPost> = fc.record({
   format: fc.constant('original' as const),
   at: fc.nat(400).map(seconds => Date.UTC(2024, 4, 1) + seconds * 1000),
   id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
-  terms: fc.array(
-    fc.record({
-      text: fc.string({ unit: 'binary', maxLength: 40 }),
-      occurrences: fc.array(fc.nat(1000), { maxLength: 3 }),
-    }),
-    { maxLength: 6 },
-  ),
+  terms: fc.array(fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.nat(1000)), {
+    maxLength: 12,
+  }),
   location: fc.option(fc.record({ position, corners: fc.array(position, { maxLength: 4 }) }), {
     nil: undefined,
   }),
@@ -38,7 +35,7 @@ test('a sorter returns every post of each minute, for any run size', async () =>
         await sorter.finish();
         const minutes = [...sorter.counts.keys()].toSorted((a, b) => a - b);
         for (const minute of minutes) {
-          const { bytes, posts: found } = await sorter.read(minute, minute + MINUTE);
+          const found = await sorter.read(minute, minute + MINUTE);
           const expected = posts.flatMap((one, file) =>
             floorTo(MINUTE, one.at) === minute ? [{ one, file }] : [],
           );
@@ -46,20 +43,15 @@ test('a sorter returns every post of each minute, for any run size', async () =>
           expect(sorter.counts.get(minute)).toBe(expected.length);
           for (const read of found) {
             const { one } = expected.find(({ file }) => file === read.file) ?? {};
-            expect(read).toMatchObject({
-              at: one?.at,
-              id: one?.id,
-              offset: one?.offset,
-              length: one?.bytes,
+            const { terms, ...rest } = read;
+            expect({ ...rest, terms: JSON.parse(terms.toString()) }).toEqual({
+              ...one,
+              file: read.file,
             });
-            expect(read.location).toEqual(one?.location);
-            const terms: string[] = [];
-            readTerms(bytes, read, text => terms.push(text));
-            expect(terms).toEqual(one?.terms.map(({ text }) => text));
           }
         }
         const all = await sorter.read(0, Number.MAX_SAFE_INTEGER);
-        expect(all.posts.length).toBe(posts.length);
+        expect(all.length).toBe(posts.length);
         await sorter.close();
       },
     ),
