@@ -1,5 +1,9 @@
 import { HASH_START, hashText } from '../../../rules/post/tokeniser.js';
+import { SECOND } from '../../../time.js';
+import { getOrMake } from '../../get-or-make.js';
+import { newestFirst } from '../archive.js';
 import { indexOf, type Occurrence, TEXT_STRIDE, textOf } from '../block.js';
+import type { SortedPost } from './post-sorter.js';
 import type { IndexedTerms } from './read-post.js';
 
 /**
@@ -25,7 +29,7 @@ export const ID_BYTES = 8;
 export const LINE_BYTES = 16;
 export const BUCKET_BYTES = 4;
 /** The average number of terms in a bucket. */
-export const BUCKET_TERMS = 6;
+const BUCKET_TERMS = 6;
 
 export function bucketOf(term: Buffer, buckets: number): number {
   // A character for each byte.
@@ -46,7 +50,7 @@ export interface LinePosition {
 const VARINT_BYTES = 5;
 
 /** A buffer that grows as bytes are added. */
-export class ByteWriter {
+class ByteWriter {
   #bytes = Buffer.allocUnsafe(1024);
   length = 0;
 
@@ -90,11 +94,10 @@ export class ByteWriter {
 /** Reads varints in sequence. */
 export class VarintReader {
   readonly #bytes: Uint8Array;
-  at: number;
+  at = 0;
 
-  constructor(bytes: Uint8Array, at = 0) {
+  constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.at = at;
   }
 
   get atEnd(): boolean {
@@ -115,7 +118,7 @@ export class VarintReader {
  * Encodes the occurrences that follow a term. The two low bits of each number say whether a text number follows and
  * whether it is the last one. Returns where the next term is.
  */
-export function encodeOccurrences(terms: IndexedTerms, start: number, into: number[]): number {
+function encodeOccurrences(terms: IndexedTerms, start: number, into: number[]): number {
   let at = start;
   let before = 0;
   for (let here = terms[at]; typeof here === 'number'; ) {
@@ -145,4 +148,114 @@ export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
     isLast = (value & 1) !== 0;
     into?.push(text * TEXT_STRIDE + (value >>> 2));
   }
+}
+
+/** A block as the bytes of a file. */
+export interface WrittenBlock {
+  readonly bytes: Buffer;
+  /** The number of posts, each id once. */
+  readonly posts: number;
+}
+
+/**
+ * Writes a block of posts, newest first. Of posts with the same id and time, only the first is kept.
+ *
+ * @param from The start of the block's range, in epoch milliseconds.
+ */
+export function writeBlock(all: readonly SortedPost[], from: number): WrittenBlock {
+  const posts = distinct(all);
+  const located = posts.flatMap(({ location }, document) =>
+    location === undefined ? [] : [{ document, ...location }],
+  );
+  const parts: Record<(typeof PARTS)[number], Buffer> = {
+    times: writeEach(posts, TIME_BYTES, (into, at, post) =>
+      into.writeUInt32LE((post.at - from) / SECOND, at),
+    ),
+    ids: writeEach(posts, ID_BYTES, (into, at, post) => into.writeBigUInt64LE(BigInt(post.id), at)),
+    lines: writeEach(posts, LINE_BYTES, (into, at, post) => {
+      into.writeUInt32LE(post.file, at);
+      into.writeUInt32LE(post.bytes, at + 4);
+      into.writeDoubleLE(post.offset, at + 8);
+    }),
+    locations: Buffer.from(JSON.stringify(located)),
+    ...writeTerms(posts),
+  };
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.write(MAGIC, 0, 'latin1');
+  let start = HEADER_BYTES;
+  for (const [i, name] of PARTS.entries()) {
+    header.writeDoubleLE(start, MAGIC.length + 8 * i);
+    start += parts[name].length;
+  }
+  const bytes = Buffer.concat([header, ...PARTS.map(name => parts[name])]);
+  return { bytes, posts: posts.length };
+}
+
+function distinct(posts: readonly SortedPost[]): readonly SortedPost[] {
+  const sorted = posts.toSorted(
+    (a, b) => newestFirst(a, b) || a.file - b.file || a.offset - b.offset,
+  );
+  return sorted.filter((post, i) => post.id !== sorted[i - 1]?.id || post.at !== sorted[i - 1]?.at);
+}
+
+function writeEach(
+  posts: readonly SortedPost[],
+  bytes: number,
+  write: (into: Buffer, at: number, post: SortedPost) => void,
+): Buffer {
+  const written = Buffer.alloc(posts.length * bytes);
+  for (const [i, post] of posts.entries()) write(written, i * bytes, post);
+  return written;
+}
+
+/** The postings of a term and its occurrences, each as the numbers that are written. */
+interface TermPosts {
+  readonly postings: number[];
+  readonly occurrences: number[];
+  isWord: boolean;
+  /** The last document. */
+  last: number;
+}
+
+const newTerm = (): TermPosts => ({ postings: [], occurrences: [], isWord: false, last: 0 });
+
+function writeTerms(posts: readonly SortedPost[]): { table: Buffer; terms: Buffer } {
+  const terms = new Map<string, TermPosts>();
+  for (const [document, post] of posts.entries()) {
+    const listed: IndexedTerms = JSON.parse(post.terms.toString());
+    for (let at = 0; at < listed.length; ) {
+      const term = getOrMake(terms, listed[at++] as string, newTerm);
+      term.postings.push(document - term.last);
+      term.last = document;
+      const end = encodeOccurrences(listed, at, term.occurrences);
+      term.isWord ||= end > at;
+      at = end;
+    }
+  }
+  const count = Math.max(Math.ceil(terms.size / BUCKET_TERMS), 1);
+  const buckets: [Buffer, TermPosts][][] = Array.from({ length: count }, () => []);
+  for (const [text, found] of terms) {
+    const term = Buffer.from(text);
+    buckets[bucketOf(term, count)]?.push([term, found]);
+  }
+  const table = Buffer.alloc((count + 1) * BUCKET_BYTES);
+  const written = new ByteWriter();
+  for (const [i, bucket] of buckets.entries()) {
+    for (const [term, { postings, occurrences, isWord }] of bucket) {
+      written.addWithLength(term);
+      written.addWithLength(varints(postings));
+      written.addWithLength(varints(isWord ? occurrences : []));
+    }
+    table.writeUInt32LE(written.length, (i + 1) * BUCKET_BYTES);
+  }
+  return { table, terms: written.written() };
+}
+
+const part = new ByteWriter();
+
+/** Valid until the next call. */
+function varints(numbers: readonly number[]): Buffer {
+  part.clear();
+  for (const number of numbers) part.varint(number);
+  return part.written();
 }

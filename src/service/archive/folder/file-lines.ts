@@ -67,21 +67,18 @@ export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
     maxBytes: Number.POSITIVE_INFINITY,
     origin: path,
   });
+  const misnamed = (problem: string) =>
+    new DataError(`The file is named ${ending} but is ${problem}`, { position: { origin: path } });
   const stream = createReadStream(path, { highWaterMark: READ_BYTES });
   let isFirst = true;
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       if (isFirst && named !== undefined && compressionOf(chunk) !== named)
-        throw new DataError(`The file is named ${ending} but is not ${named}`, {
-          position: { origin: path },
-        });
+        throw misnamed(`not ${named}`);
       isFirst = false;
       for await (const blocks of decoder.push(chunk)) yield* blocks;
     }
-    if (isFirst && named !== undefined)
-      throw new DataError(`The file is named ${ending} but is empty`, {
-        position: { origin: path },
-      });
+    if (isFirst && named !== undefined) throw misnamed('empty');
     for (const blocks of decoder.end()) yield* blocks;
   } catch (cause) {
     if (cause instanceof MillraceError) throw cause;

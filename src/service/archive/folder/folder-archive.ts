@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { Format } from '../../../activity/activity.js';
 import { OptionError } from '../../../errors.js';
-import type { Window } from '../../../time.js';
 import type { Archive } from '../archive.js';
-import type { Block, BlockStore } from '../block.js';
+import type { BlockStore } from '../block.js';
 import { BlockArchive } from '../block-archive.js';
 import { WeightedCache } from '../weighted-cache.js';
 import { BlockFile } from './block-file.js';
@@ -25,7 +24,7 @@ export async function openFolderArchive(
 ): Promise<Archive> {
   const index = await openFolderIndex(folder);
   const served = chooseFormat(folder, index, format);
-  return new BlockArchive(served, new FolderBlockStore(folder, index, served));
+  return new BlockArchive(served, blocksOf(folder, index, served));
 }
 
 function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | undefined): Format {
@@ -52,33 +51,24 @@ function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | 
 /** The maximum number of posts of cached blocks, with about 30 bytes each. */
 const MAX_CACHED_POSTS = 1_500_000;
 
-class FolderBlockStore implements BlockStore {
-  readonly #path: string;
-  readonly #blocks: ReadonlyMap<number, IndexedBlock>;
-  readonly #lines: LineReader;
+function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStore {
+  const blocks = new Map(index.formats[format].map(block => [block.from, block]));
+  const lines = new LineReader(folder, index.path, index.files);
   /** By start of the block. */
-  readonly #open = new WeightedCache<number, BlockFile>(MAX_CACHED_POSTS);
-
-  constructor(folder: string, { path, files, formats }: FolderIndex, format: Format) {
-    this.#path = path;
-    this.#blocks = new Map(formats[format].map(block => [block.from, block]));
-    this.#lines = new LineReader(folder, path, files);
-  }
-
-  *within({ from, to }: Window): Generator<Window> {
-    for (const block of this.#blocks.values()) if (block.from < to && block.to > from) yield block;
-  }
-
-  async open({ from }: Window): Promise<Block> {
-    const { name } = this.#blocks.get(from) as IndexedBlock;
-    return this.#open.get(from, () => {
-      const block = new BlockFile(join(this.#path, name), from, this.#lines);
-      return { value: block, weight: block.count };
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#open.clear();
-    this.#lines.close();
-  }
+  const opened = new WeightedCache<number, BlockFile>(MAX_CACHED_POSTS);
+  return {
+    *within({ from, to }) {
+      for (const block of blocks.values()) if (block.from < to && block.to > from) yield block;
+    },
+    open: async ({ from }) =>
+      opened.get(from, () => {
+        const { name } = blocks.get(from) as IndexedBlock;
+        const value = new BlockFile(join(index.path, name), from, lines);
+        return { value, weight: value.count };
+      }),
+    close: async () => {
+      opened.clear();
+      lines.close();
+    },
+  };
 }

@@ -24,13 +24,13 @@ import { replaceFile } from '../../../storage/replace-file.js';
 import { withStorageError } from '../../../storage/storage-error.js';
 import { DAY, floorTo, formatTimestamp, MINUTE, type Window } from '../../../time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import { writeBlock } from './block-layout.js';
 import { fileBlocks, fileLines } from './file-lines.js';
 import { type IndexedFile, packedName } from './line-reader.js';
 import { type ListedFile, listFiles } from './list-files.js';
 import { writePackedText } from './packed-text.js';
 import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
-import { writeBlock } from './write-block.js';
 
 /** A part of the name of an index, so that indexes of other versions are not used. */
 const VERSION = 5;
@@ -182,8 +182,11 @@ async function readFiles(
         if (post !== undefined) await sorter.add(post, number);
       }
     const form = await formOf(path, textBytes);
-    if (form === 'packed') await writePackedText(fileBlocks(path), join(aside, packedName(number)));
-    indexed.push({ ...file, form, textBytes });
+    const chunks =
+      form === 'packed'
+        ? await writePackedText(fileBlocks(path), join(aside, packedName(number)))
+        : undefined;
+    indexed.push({ ...file, form, textBytes, chunks });
   }
   return indexed;
 }

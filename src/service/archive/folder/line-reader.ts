@@ -21,6 +21,8 @@ export interface IndexedFile extends ListedFile {
    * copy in the index.
    */
   readonly form: 'plain' | 'gzip' | 'zstd' | 'packed';
+  /** Of a packed file: where each of its chunks starts in the copy, and where the last ends. */
+  readonly chunks?: readonly number[] | undefined;
   /** The size of its text, inflated if it is compressed. */
   readonly textBytes: number;
 }
@@ -57,11 +59,11 @@ export class LineReader {
     await this.#limit.map(byFile(positions), async ([number, asked]) => {
       signal?.throwIfAborted();
       const file = this.#files[number] as IndexedFile;
-      asked.sort((a, b) => a.position.offset - b.position.offset);
-      const ascending = asked.map(({ position }) => position);
+      asked.sort(([, a], [, b]) => a.offset - b.offset);
+      const ascending = asked.map(([, position]) => position);
       try {
         const read = await this.#linesOf(number, file, ascending);
-        for (const [n, { i }] of asked.entries()) lines[i] = read[n] as Buffer;
+        for (const [n, [i]] of asked.entries()) lines[i] = read[n] as Buffer;
       } catch (cause) {
         throw readError(join(this.#folder, file.path), cause);
       }
@@ -80,7 +82,7 @@ export class LineReader {
     asked: readonly LinePosition[],
   ): Promise<readonly Buffer[]> {
     if (file.form === 'plain') return this.#readPlain(file, asked);
-    if (file.form === 'packed') return this.#readPacked(number, asked);
+    if (file.form === 'packed') return this.#readPacked(number, file, asked);
     const text = await this.#text(number);
     return asked.map(position => lineOf(text, position));
   }
@@ -116,10 +118,14 @@ export class LineReader {
     }
   }
 
-  async #readPacked(number: number, asked: readonly LinePosition[]): Promise<readonly Buffer[]> {
-    await this.#unchanged(this.#files[number] as IndexedFile);
+  async #readPacked(
+    number: number,
+    file: IndexedFile,
+    asked: readonly LinePosition[],
+  ): Promise<readonly Buffer[]> {
+    await this.#unchanged(file);
     const path = join(this.#index, packedName(number));
-    return readPackedLines(path, asked).catch(cause => {
+    return readPackedLines(path, file.chunks ?? [], asked).catch(cause => {
       throw new StorageError(`The index of the archive is damaged at ${path}`, { path, cause });
     });
   }
@@ -135,16 +141,10 @@ export class LineReader {
   }
 }
 
-interface PositionedLine {
-  readonly position: LinePosition;
-  /** Index of the line in the result. */
-  readonly i: number;
-}
-
-function byFile(positions: readonly LinePosition[]): Map<number, PositionedLine[]> {
-  const files = new Map<number, PositionedLine[]>();
-  for (const [i, position] of positions.entries())
-    getOrMake(files, position.file, () => []).push({ position, i });
+/** The positions in each file, with their indices. */
+function byFile(positions: readonly LinePosition[]): Map<number, [number, LinePosition][]> {
+  const files = new Map<number, [number, LinePosition][]>();
+  for (const entry of positions.entries()) getOrMake(files, entry[1].file, () => []).push(entry);
   return files;
 }
 

@@ -12,15 +12,14 @@ const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /**
  * Writes the text of a large compressed file to `target`, compressed again in chunks, because gzip and
- * zstd can only be read from their start. After the chunks follow the positions where each starts and where the last
- * ends, 8 bytes each, and the number of these positions.
+ * zstd can only be read from their start. Returns the positions where each starts and where the last ends.
  */
 export async function writePackedText(
   blocks: AsyncIterable<Buffer>,
   target: string,
-): Promise<void> {
+): Promise<readonly number[]> {
+  const starts = [0];
   await replaceFile(target, async file => {
-    const starts = [0];
     let end = 0;
     for await (const chunk of chunks(blocks)) {
       const packed = await pack(chunk, { level: 1 });
@@ -28,11 +27,8 @@ export async function writePackedText(
       end += packed.length;
       starts.push(end);
     }
-    const table = Buffer.alloc(8 * (starts.length + 1));
-    for (const [i, number] of [...starts, starts.length].entries())
-      table.writeDoubleLE(number, 8 * i);
-    await writeAll(file, table, end);
   });
+  return starts;
 }
 
 /** The same bytes in chunks of one size; the last may be shorter. */
@@ -47,21 +43,19 @@ async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (rest.length > 0) yield rest;
 }
 
-/** Reads the lines at ascending positions of a file that `writePackedText` wrote. */
+/** Reads the lines at ascending positions of a file that `writePackedText` wrote, with chunks that start there. */
 export async function readPackedLines(
   path: string,
+  starts: readonly number[],
   positions: readonly LinePosition[],
 ): Promise<readonly Buffer[]> {
   const file = await open(path, 'r');
   try {
-    const { size } = await file.stat();
-    const count = (await readBytes(file, size - 8, 8)).readDoubleLE();
-    const starts = await readBytes(file, size - 8 * (count + 1), 8 * count);
-    let latest: { number: number; text: Buffer } = { number: -1, text: starts };
+    let latest: { number: number; text: Buffer } = { number: -1, text: Buffer.alloc(0) };
     const chunk = async (number: number): Promise<Buffer> => {
       if (latest.number !== number) {
-        const start = starts.readDoubleLE(8 * number);
-        const length = starts.readDoubleLE(8 * number + 8) - start;
+        const start = starts[number] as number;
+        const length = (starts[number + 1] as number) - start;
         latest = { number, text: await unpack(await readBytes(file, start, length)) };
       }
       return latest.text;

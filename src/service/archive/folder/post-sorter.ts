@@ -47,7 +47,7 @@ export class PostSorter {
 
   /** Adds a post of the file with the number `file`. */
   async add({ terms, ...post }: IndexedPost, file: number): Promise<void> {
-    const head = JSON.stringify({ ...post, id: String(post.id), file });
+    const head = JSON.stringify({ ...post, file });
     const bytes = Buffer.from(`${head}\n${JSON.stringify(terms)}\n`);
     if (this.#size + bytes.length > this.#runBytes) await this.finish();
     const minute = floorTo(MINUTE, post.at);
@@ -105,7 +105,7 @@ function* readPosts(bytes: Buffer): Generator<SortedPost> {
     const middle = bytes.indexOf('\n', at);
     const end = bytes.indexOf('\n', middle + 1);
     const head = JSON.parse(bytes.toString('utf8', at, middle));
-    yield { ...head, id: BigInt(head.id), terms: bytes.subarray(middle + 1, end) };
+    yield { ...head, terms: bytes.subarray(middle + 1, end) };
     at = end + 1;
   }
 }

@@ -7,6 +7,7 @@ import { type RulePost, rulePost } from '../../../rules/post/rule-post.js';
 import type { Tokens } from '../../../rules/post/tokeniser.js';
 import { floorTo, SECOND } from '../../../time.js';
 import { getOrMake } from '../../get-or-make.js';
+import type { SortKey } from '../archive.js';
 import {
   ADDRESS,
   DISPLAY,
@@ -22,11 +23,8 @@ import type { FileLine } from './file-lines.js';
 export type IndexedTerms = readonly (string | Occurrence)[];
 
 /** The data of a post that the index stores. */
-export interface IndexedPost {
+export interface IndexedPost extends SortKey {
   readonly format: Format;
-  /** Epoch milliseconds, whole seconds. */
-  readonly at: number;
-  readonly id: bigint;
   readonly terms: IndexedTerms;
   readonly location: Omit<PostLocation, 'document'> | undefined;
   /** Position of its line in the file's text. */
@@ -48,8 +46,8 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
   try {
     if (parseInStreamMessage(line.bytes) !== undefined) return undefined;
     const activity = new Activity(line.bytes);
-    const id = BigInt(activity.id);
-    if (id >= ID_LIMIT) throw new DataError(`The id ${id} has more than 64 bits`);
+    const { id } = activity;
+    if (BigInt(id) >= ID_LIMIT) throw new DataError(`The id ${id} has more than 64 bits`);
     const post = rulePost(activity, 'search');
     return {
       format: activity.format,

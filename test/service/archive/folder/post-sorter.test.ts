@@ -13,7 +13,7 @@ const position = fc.tuple(degrees, degrees);
 const post: fc.Arbitrary<IndexedPost> = fc.record({
   format: fc.constant('original' as const),
   at: fc.nat(400).map(seconds => Date.UTC(2024, 4, 1) + seconds * 1000),
-  id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+  id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String),
   terms: fc.array(fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.nat(1000)), {
     maxLength: 12,
   }),
