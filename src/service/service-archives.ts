@@ -2,11 +2,11 @@ import type { Format } from '../activity/activity.js';
 import { OptionError } from '../errors.js';
 import type { Archive } from './archive/archive.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
-import { VisibleArchive } from './archive/visible-archive.js';
+import { visibleArchive } from './archive/visible-archive.js';
 import type { Clock } from './clock.js';
 import type { Compliance } from './compliance/compliance-events.js';
 import type { Posts } from './posts/posts.js';
-import { JoinedArchive, PostsArchive } from './posts/posts-archive.js';
+import { joinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { openSampleArchive } from './sample/sample-archive.js';
 import type { Settings } from './service-options.js';
 
@@ -33,7 +33,7 @@ export class ServiceArchives {
   /** The posts that compliance events do not hide; by default in the archive's own format. */
   async visible(format?: Format): Promise<Archive> {
     const { clock, compliance } = this.#parts;
-    return new VisibleArchive(await this.open(format), compliance, () => clock.now());
+    return visibleArchive(await this.open(format), compliance, () => clock.now());
   }
 
   /**
@@ -70,7 +70,7 @@ export class ServiceArchives {
     const format = others?.format ?? asked ?? posts.format;
     if (asked === this.#settings.format) posts.open(format);
     const exact = new PostsArchive(posts, format, () => clock.now());
-    return others === undefined ? exact : new JoinedArchive(exact, others);
+    return others === undefined ? exact : joinedArchive(exact, others);
   }
 
   /** The posts besides the exact ones; undefined where the service has only exact ones. */

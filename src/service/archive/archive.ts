@@ -10,6 +10,13 @@ export interface SortKey {
   readonly id: string;
 }
 
+/** Compares two keys: by time, then by id. */
+export function newestFirst(a: SortKey, b: SortKey): number {
+  if (a.at !== b.at) return b.at - a.at;
+  const [idOfA, idOfB] = [BigInt(a.id), BigInt(b.id)];
+  return idOfA === idOfB ? 0 : idOfA < idOfB ? 1 : -1;
+}
+
 /** A post with its sort key. The activity has `matching_rules` only if the archive stores them. */
 export interface ArchivedPost extends SortKey {
   readonly activity: Activity;

@@ -1,25 +1,29 @@
 import type { Format } from '../../activity/activity.js';
 import { floorTo, SECOND, SEGMENT, type Window } from '../../time.js';
 import { EventLoopYield } from '../event-loop-yield.js';
-import type {
-  Archive,
-  ArchivedPost,
-  ArchiveQuery,
-  CountedBucket,
-  CountsOptions,
-  CountsResult,
-  ScannedSegment,
-  ScanOptions,
-  SearchOptions,
-  SearchResult,
-  SortKey,
+import {
+  type Archive,
+  type ArchivedPost,
+  type ArchiveQuery,
+  type CountedBucket,
+  type CountsOptions,
+  type CountsResult,
+  newestFirst,
+  type ScannedSegment,
+  type ScanOptions,
+  type SearchOptions,
+  type SearchResult,
+  type SortKey,
 } from './archive.js';
 import type { Block, BlockStore } from './block.js';
-import { type CandidateDocuments, candidateDocuments } from './candidate-documents.js';
+import { candidateDocuments } from './candidate-documents.js';
 import type { DocumentSet } from './document-set.js';
 
 /** The number of posts that are read together to test whether they match. */
 const BATCH = 128;
+
+/** A bucket that is being counted. */
+type Bucket = { -readonly [K in keyof CountedBucket]: CountedBucket[K] };
 
 /**
  * An archive over blocks. Posts are read only for delivery, or if the index of a block cannot decide
@@ -27,8 +31,8 @@ const BATCH = 128;
  */
 export class BlockArchive implements Archive {
   readonly format: Format;
+  protected readonly now: () => number;
   readonly #blocks: BlockStore;
-  readonly #now: () => number;
 
   /** No post after `now` is served. */
   constructor(
@@ -38,7 +42,7 @@ export class BlockArchive implements Archive {
   ) {
     this.format = format;
     this.#blocks = blocks;
-    this.#now = now;
+    this.now = now;
   }
 
   async search(
@@ -56,12 +60,13 @@ export class BlockArchive implements Archive {
       const block = await this.#blocks.open(range);
       const [start, end] = documentRange(block, newest, after);
       if (start === end) continue;
-      const max = limit + 1 - posts.length;
-      const part = { block, start, end, ...candidateDocuments(rule.tree, block) };
-      for await (const documents of matching(rule, part, work, max)) {
-        const kept = documents.slice(0, limit - posts.length);
+      const { documents, exact } = candidateDocuments(rule.tree, block);
+      const size = exact ? limit + 1 - posts.length : BATCH;
+      for (const batch of batches(documents, start, end, size)) {
+        const found = exact ? batch : await verifiedMatches(rule, block, batch, work);
+        const kept = found.slice(0, limit - posts.length);
         posts.push(...(await loadPosts(block, kept, signal)));
-        if (kept.length < documents.length) return { posts, more: true };
+        if (kept.length < found.length) return { posts, more: true };
       }
     }
     return { posts, more: false };
@@ -76,9 +81,9 @@ export class BlockArchive implements Archive {
     const work = new EventLoopYield(signal);
     const started = performance.now();
     const first = floorTo(bucketMs, window.from);
-    const buckets: CountedBucket[] = [];
+    const buckets: Bucket[] = [];
     for (let start = first; start < window.to; start += bucketMs) buckets.push({ start, count: 0 });
-    const counts = new Float64Array(buckets.length);
+    const bucketAt = (at: number) => buckets[Math.floor((at - first) / bucketMs)] as Bucket;
     let reached = window.to;
     for (const range of this.#blocks.within(this.#span(window))) {
       await work.pause();
@@ -88,15 +93,22 @@ export class BlockArchive implements Archive {
         break;
       }
       const block = await this.#blocks.open(range);
-      const [start, end] = documentRange(block, this.#span(window), undefined);
-      const part = { block, start, end, ...candidateDocuments(rule.tree, block) };
-      await count(rule, part, work, { first, bucketMs, counts });
+      const [start, end] = documentRange(block, this.#span(window));
+      const { documents, exact } = candidateDocuments(rule.tree, block);
+      if (exact) {
+        for (let newest = start; newest < end; ) {
+          const bucket = bucketAt(block.timeAt(newest));
+          const next = firstWhere(end, document => block.timeAt(document) < bucket.start);
+          bucket.count += documents.count(newest, next);
+          newest = next;
+        }
+        continue;
+      }
+      for (const batch of batches(documents, start, end, BATCH))
+        for (const document of await verifiedMatches(rule, block, batch, work))
+          bucketAt(block.timeAt(document)).count++;
     }
-    const complete = buckets.filter(bucket => bucket.start < reached);
-    return {
-      buckets: complete.map((bucket, i) => ({ ...bucket, count: counts[i] as number })),
-      reached,
-    };
+    return { buckets: buckets.filter(({ start }) => start < reached), reached };
   }
 
   async *scan(
@@ -108,7 +120,7 @@ export class BlockArchive implements Archive {
     let pending: { segment: number; posts: ArchivedPost[] } | undefined;
     for (const range of this.#blocks.within(span)) {
       const block = await this.#blocks.open(range);
-      const [start, end] = documentRange(block, span, undefined);
+      const [start, end] = documentRange(block, span);
       for (let newest = end; newest > start; ) {
         await work.pause();
         const segment = floorTo(SEGMENT, block.timeAt(newest - 1));
@@ -140,26 +152,17 @@ export class BlockArchive implements Archive {
   }
 
   #span({ from, to }: Window): Window {
-    return { from, to: Math.min(to, this.#now() + 1) };
+    return { from, to: Math.min(to, this.now() + 1) };
   }
 }
 
 /** The range of documents of a block that are in a window and after a sort key: first and end. */
-function documentRange(
-  block: Block,
-  { from, to }: Window,
-  after: SortKey | undefined,
-): [number, number] {
+function documentRange(block: Block, { from, to }: Window, after?: SortKey): [number, number] {
   let start = firstWhere(block.count, document => block.timeAt(document) < to);
   if (after !== undefined) {
-    const id = BigInt(after.id);
-    start = Math.max(
-      start,
-      firstWhere(block.count, document => {
-        const at = block.timeAt(document);
-        return at < after.at || (at === after.at && BigInt(block.idAt(document)) < id);
-      }),
-    );
+    const keyOf = (document: number) => ({ at: block.timeAt(document), id: block.idAt(document) });
+    const next = firstWhere(block.count, document => newestFirst(after, keyOf(document)) < 0);
+    start = Math.max(start, next);
   }
   const end = firstWhere(block.count, document => block.timeAt(document) < from);
   return [Math.min(start, end), end];
@@ -180,80 +183,16 @@ export function firstWhere(count: number, holds: (n: number) => boolean): number
   return low;
 }
 
-/** The part of a block that a window includes, and the candidate documents of the block. */
-interface BlockQuery extends CandidateDocuments {
-  readonly block: Block;
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * The matching documents, newest first, in batches. The first batch of an exact query has up to
- * `max`.
- */
-async function* matching(
-  rule: ArchiveQuery,
-  { block, documents, exact, start, end }: BlockQuery,
-  work: EventLoopYield,
-  max: number,
-): AsyncGenerator<readonly number[]> {
-  if (exact) {
-    const found: number[] = [];
-    for (const document of documents.members(start, end)) {
-      found.push(document);
-      if (found.length >= max) break;
-    }
-    yield found;
-    return;
-  }
-  for (const batch of batches(documents, start, end))
-    yield verifiedMatches(rule, block, batch, work);
-}
-
-interface BucketCounts {
-  /** Start of the first bucket. */
-  readonly first: number;
-  readonly bucketMs: number;
-  readonly counts: Float64Array;
-}
-
-async function count(
-  rule: ArchiveQuery,
-  { block, documents, exact, start, end }: BlockQuery,
-  work: EventLoopYield,
-  { first, bucketMs, counts }: BucketCounts,
-): Promise<void> {
-  const bucketOf = (document: number) => Math.floor((block.timeAt(document) - first) / bucketMs);
-  const add = (bucket: number, n: number) => {
-    counts[bucket] = (counts[bucket] as number) + n;
-  };
-  if (!exact) {
-    for (const batch of batches(documents, start, end))
-      for (const document of await verifiedMatches(rule, block, batch, work))
-        add(bucketOf(document), 1);
-    return;
-  }
-  for (let newest = start; newest < end; ) {
-    const bucket = bucketOf(newest);
-    const since = first + bucket * bucketMs;
-    const next = Math.min(
-      firstWhere(block.count, document => block.timeAt(document) < since),
-      end,
-    );
-    add(bucket, documents.count(newest, next));
-    newest = next;
-  }
-}
-
 function* batches(
   documents: DocumentSet,
   start: number,
   end: number,
+  size: number,
 ): Generator<readonly number[]> {
   let batch: number[] = [];
   for (const document of documents.members(start, end)) {
     batch.push(document);
-    if (batch.length < BATCH) continue;
+    if (batch.length < size) continue;
     yield batch;
     batch = [];
   }

@@ -1,5 +1,3 @@
-import { getOrMake } from '../get-or-make.js';
-
 /** A set of documents of one block, as a bit set: bit `i` is document `i`, the `i`-th newest post. */
 export class DocumentSet {
   readonly size: number;
@@ -76,28 +74,6 @@ export class DocumentSet {
     const extra = this.size & 31;
     const last = this.#words.length - 1;
     if (extra !== 0) this.#words[last] = (this.#words[last] as number) & ((1 << extra) - 1);
-  }
-}
-
-/** The documents of one block by term. */
-export class TermDocuments {
-  readonly #size: number;
-  readonly #documents = new Map<string, number[]>();
-
-  /** @param size The number of documents of the block. */
-  constructor(size: number) {
-    this.#size = size;
-  }
-
-  add(term: string, document: number): void {
-    getOrMake(this.#documents, term, () => []).push(document);
-  }
-
-  /** The documents of a term, as a new set. */
-  of(term: string): DocumentSet {
-    const found = new DocumentSet(this.#size);
-    for (const document of this.#documents.get(term) ?? []) found.add(document);
-    return found;
   }
 }
 

@@ -1,88 +1,47 @@
-import type { Window } from '../../time.js';
 import type { Compliance } from '../compliance/compliance-events.js';
-import type {
-  Archive,
-  ArchivedPost,
-  ArchiveQuery,
-  CountsResult,
-  ScannedSegment,
-  ScanOptions,
-  SearchOptions,
-  SearchResult,
-} from './archive.js';
+import type { Archive, ArchivedPost } from './archive.js';
 
 /**
  * An archive without the posts that compliance events hide. Counts include hidden posts: the service
  * counts activity at the time it occurred and ignores later deletions.
  */
-export class VisibleArchive implements Archive {
-  readonly #archive: Archive;
-  readonly #compliance: Compliance;
-  readonly #now: () => number;
-
-  constructor(archive: Archive, compliance: Compliance, now: () => number) {
-    this.#archive = archive;
-    this.#compliance = compliance;
-    this.#now = now;
-  }
-
-  get format(): Archive['format'] {
-    return this.#archive.format;
-  }
-
-  get author(): Archive['author'] {
-    const archive = this.#archive;
-    return archive.author && (handle => archive.author?.(handle));
-  }
-
-  get post(): Archive['post'] {
-    const archive = this.#archive;
-    return (
+export function visibleArchive(
+  archive: Archive,
+  compliance: Compliance,
+  now: () => number,
+): Archive {
+  const visible = (posts: readonly ArchivedPost[], asOf: number) =>
+    compliance.hidesNothing ? posts : posts.filter(post => !compliance.hides(post, asOf));
+  return {
+    format: archive.format,
+    author: archive.author && (handle => archive.author?.(handle)),
+    post:
       archive.post &&
       (id => {
         const post = archive.post?.(id);
-        return post && this.#visible([post], this.#now())[0];
-      })
-    );
-  }
-
-  get reactionsMs(): number | undefined {
-    return this.#archive.reactionsMs;
-  }
-
-  async search(
-    rule: ArchiveQuery,
-    window: Window,
-    { limit, after, signal, asOf = this.#now() }: SearchOptions,
-  ): Promise<SearchResult> {
-    const visible: ArchivedPost[] = [];
-    let cursor = after;
-    for (;;) {
-      const missing = { limit: limit - visible.length, after: cursor, signal };
-      const { posts, more } = await this.#archive.search(rule, window, missing);
-      visible.push(...this.#visible(posts, asOf));
-      if (!more || visible.length === limit) return { posts: visible, more };
-      cursor = posts.at(-1);
-    }
-  }
-
-  counts(...asked: Parameters<Archive['counts']>): Promise<CountsResult> {
-    return this.#archive.counts(...asked);
-  }
-
-  async *scan(window: Window, options?: ScanOptions): AsyncGenerator<ScannedSegment> {
-    for await (const { segment, posts } of this.#archive.scan(window, options)) {
-      const visible = this.#visible(posts, this.#now());
-      if (visible.length > 0) yield { segment, posts: visible };
-    }
-  }
-
-  close(): Promise<void> {
-    return this.#archive.close();
-  }
-
-  #visible(posts: readonly ArchivedPost[], asOf: number): readonly ArchivedPost[] {
-    if (this.#compliance.hidesNothing) return posts;
-    return posts.filter(post => !this.#compliance.hides(post, asOf));
-  }
+        return post && visible([post], now())[0];
+      }),
+    get reactionsMs() {
+      return archive.reactionsMs;
+    },
+    async search(rule, window, { limit, after, signal, asOf = now() }) {
+      const found: ArchivedPost[] = [];
+      let cursor = after;
+      for (;;) {
+        const missing = { limit: limit - found.length, after: cursor, signal };
+        const { posts, more } = await archive.search(rule, window, missing);
+        found.push(...visible(posts, asOf));
+        if (!more || found.length === limit) return { posts: found, more };
+        cursor = posts.at(-1);
+      }
+    },
+    counts: (...asked) => archive.counts(...asked),
+    async *scan(window, options) {
+      for await (const { segment, posts } of archive.scan(window, options)) {
+        const left = visible(posts, now());
+        if (left.length > 0) yield { segment, posts: left };
+      }
+    },
+    close: () => archive.close(),
+  };
 }

@@ -3,7 +3,7 @@ import { OptionError } from '../../errors.js';
 import { postTerms } from '../../rules/operators/post-terms.js';
 import { rulePost } from '../../rules/post/rule-post.js';
 import { DAY, FIRST_POST, floorTo, MINUTE, SECOND } from '../../time.js';
-import type { ArchivedPost } from '../archive/archive.js';
+import { type ArchivedPost, newestFirst } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
 import type { Compliance } from '../compliance/compliance-events.js';
 import { SNOWFLAKES, snowflake } from '../sample/sample-ids.js';
@@ -35,7 +35,6 @@ interface AddedPost extends ContainedPost {
   /** What adds it again as it is. */
   readonly given: string | NewPost;
   readonly at: number;
-  readonly lowerHandle: string;
   /** Absent for a post that was completed, which both formats have. */
   readonly format: Format | undefined;
   in(format: Format): PostInFormat;
@@ -55,7 +54,8 @@ export class Posts {
   #deleted = new Set<string>();
   #format: Format | undefined;
   #isOpen = false;
-  #changes = 0;
+  /** All posts in a format, newest first, until they change. */
+  #sorted: { [In in Format]?: readonly PostInFormat[] } = {};
   #last = 0;
 
   /**
@@ -119,7 +119,7 @@ export class Posts {
     const format = this.format;
     return [...this.#added.values()]
       .map(post => post.in(post.format ?? format))
-      .sort(oldestFirst)
+      .sort((a, b) => newestFirst(b, a))
       .map(({ activity }) => activity);
   }
 
@@ -127,7 +127,7 @@ export class Posts {
   clear(): void {
     this.#added = new Map();
     this.#deleted = new Set();
-    this.#changes++;
+    this.#sorted = {};
   }
 
   /** @internal The posts as `replace` takes them. */
@@ -158,11 +158,6 @@ export class Posts {
     return this.#added.size === 0;
   }
 
-  /** @internal Changes with each change of the posts. */
-  get version(): number {
-    return this.#changes;
-  }
-
   /** @internal The format in which the service serves posts, as far as it is known. */
   get format(): Format {
     return this.#format ?? this.#asked ?? this.#formatOfExact() ?? 'original';
@@ -178,12 +173,13 @@ export class Posts {
 
   /** @internal All posts in a format, newest first. @throws OptionError if one of them has another format. */
   in(format: Format): readonly PostInFormat[] {
-    return [...this.#added.values()]
+    this.#sorted[format] ??= [...this.#added.values()]
       .map(post => {
         checkFormat(post.format, format, `post ${post.id}`);
         return post.in(format);
       })
-      .sort((a, b) => oldestFirst(b, a));
+      .sort(newestFirst);
+    return this.#sorted[format];
   }
 
   #formatOfExact(): Format | undefined {
@@ -215,7 +211,7 @@ export class Posts {
       for (const { id } of added) this.#added.delete(id);
       throw error;
     }
-    this.#changes++;
+    this.#sorted = {};
     return added;
   }
 
@@ -268,8 +264,7 @@ export class Posts {
 
   #replied(id: string | undefined): CompletedPost['reply'] {
     if (id === undefined) return undefined;
-    const { handle, userId } = this.#added.get(id) ?? {};
-    return { id, handle, userId };
+    return this.#added.get(id) ?? { id };
   }
 
   /** Ascending with time, and with each post: what a millisecond has no number for has the time of a later one. */
@@ -300,26 +295,20 @@ function added(
 ): AddedPost {
   const rendered: { [In in Format]?: PostInFormat } = {};
   const inFormat = (asked: Format): PostInFormat => {
-    rendered[asked] ??= inArchive(fields.id, at, render(asked));
+    if (rendered[asked] === undefined) {
+      const activity = render(asked);
+      const terms = postTerms(rulePost(activity, 'search'));
+      rendered[asked] = { id: fields.id, at, activity, terms };
+    }
     return rendered[asked];
   };
   return {
     ...fields,
     at,
     format,
-    lowerHandle: fields.handle.toLowerCase(),
     in: inFormat,
     render: asked => inFormat(asked).activity.raw.toString(),
   };
-}
-
-function inArchive(id: string, at: number, activity: Activity): PostInFormat {
-  return { id, at, activity, terms: postTerms(rulePost(activity, 'search')) };
-}
-
-function oldestFirst(a: ArchivedPost, b: ArchivedPost): number {
-  if (a.at !== b.at) return a.at - b.at;
-  return BigInt(a.id) < BigInt(b.id) ? -1 : 1;
 }
 
 /** A post has only the format in which it was given, unless the service has printed it. */

@@ -13,9 +13,10 @@ import {
 import type { Archive } from '../archive/archive.js';
 import type { Block, BlockStore } from '../archive/block.js';
 import { BlockArchive, firstWhere } from '../archive/block-archive.js';
-import { DocumentSet, TermDocuments } from '../archive/document-set.js';
+import { DocumentSet } from '../archive/document-set.js';
 import { WeightedCache } from '../archive/weighted-cache.js';
 import { EventLoopYield } from '../event-loop-yield.js';
+import { getOrMake } from '../get-or-make.js';
 import { seedOf } from './random.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
@@ -55,17 +56,15 @@ export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Ar
 class SampleArchive extends BlockArchive {
   readonly reactionsMs = REACTIONS;
   readonly #authors: SampleAuthors;
-  readonly #now: () => number;
 
   constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number, now: () => number) {
-    super(format, new SampleBlockStore(drafts, format, postsPerMinute), now);
+    super(format, sampleBlocks(drafts, format, postsPerMinute), now);
     this.#authors = drafts.authors;
-    this.#now = now;
   }
 
   author(handle: string): Author | undefined {
     const index = Number(/\d{1,6}$/.exec(handle)?.[0] ?? Number.NaN);
-    if (!(index < SampleAuthors.countAt(this.#now()))) return undefined;
+    if (!(index < SampleAuthors.countAt(this.now()))) return undefined;
     const { id, handle: exact, name } = this.#authors.at(index);
     return exact.toLowerCase() === handle.toLowerCase() ? { id, handle: exact, name } : undefined;
   }
@@ -78,61 +77,50 @@ const BLOCK_POSTS = 1024;
 /** The number of posts whose terms are cached, with about 200 bytes each. */
 const MAX_CACHED_POSTS = 400_000;
 
+/** What all blocks of an archive share. */
+interface Sample {
+  readonly drafts: SampleDrafts;
+  readonly terms: SampleTerms;
+  readonly format: Format;
+}
+
 /** The sample archive in blocks of equal length: a minute to a day, depending on the rate of posts. */
-class SampleBlockStore implements BlockStore {
-  readonly #drafts: SampleDrafts;
-  readonly #terms: SampleTerms;
-  readonly #format: Format;
-  readonly #length: number;
+function sampleBlocks(drafts: SampleDrafts, format: Format, postsPerMinute: number): BlockStore {
+  const sample = { drafts, terms: new SampleTerms(drafts), format };
+  const fits = (length: number) => (postsPerMinute * length) / MINUTE <= BLOCK_POSTS;
+  const length = [DAY, HOUR, SEGMENT].find(fits) ?? MINUTE;
   /** By start of the block. */
-  readonly #open = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
-
-  constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number) {
-    this.#drafts = drafts;
-    this.#terms = new SampleTerms(drafts);
-    this.#format = format;
-    const fits = (length: number) => (postsPerMinute * length) / MINUTE <= BLOCK_POSTS;
-    this.#length = [DAY, HOUR, SEGMENT].find(fits) ?? MINUTE;
-  }
-
-  *within({ from, to }: Window): Generator<Window> {
-    const length = this.#length;
-    for (let at = floorTo(length, Math.max(from, FIRST_POST)); at < to; at += length)
-      yield { from: at, to: at + length };
-  }
-
-  async open({ from, to }: Window): Promise<Block> {
-    return this.#open.get(from, () => {
-      const block = new SampleBlock(from, to, this.#drafts, this.#terms, this.#format);
-      return { value: block, weight: block.count };
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#open.clear();
-  }
+  const opened = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
+  return {
+    *within({ from, to }) {
+      for (let at = floorTo(length, Math.max(from, FIRST_POST)); at < to; at += length)
+        yield { from: at, to: at + length };
+    },
+    open: async range =>
+      opened.get(range.from, () => {
+        const value = new SampleBlock(range, sample);
+        return { value, weight: value.count };
+      }),
+    close: async () => opened.clear(),
+  };
 }
 
 class SampleBlock implements Block {
   readonly count: number;
-  readonly #drafts: SampleDrafts;
-  readonly #terms: SampleTerms;
-  readonly #format: Format;
+  readonly #sample: Sample;
   readonly #firstMinute: number;
   /** The number of posts before each minute. */
   readonly #before: Int32Array;
   #index: TermIndex | undefined;
-  #reactions: TermDocuments | undefined;
+  #reactions: ReadonlyMap<string, readonly number[]> | undefined;
 
-  constructor(from: number, to: number, drafts: SampleDrafts, terms: SampleTerms, format: Format) {
-    this.#drafts = drafts;
-    this.#terms = terms;
-    this.#format = format;
+  constructor({ from, to }: Window, sample: Sample) {
+    this.#sample = sample;
     this.#firstMinute = from / MINUTE;
     this.#before = new Int32Array((to - from) / MINUTE + 1);
     let count = 0;
     for (let i = 1; i < this.#before.length; i++) {
-      count += drafts.countAt(this.#firstMinute + i - 1);
+      count += sample.drafts.countAt(this.#firstMinute + i - 1);
       this.#before[i] = count;
     }
     this.count = count;
@@ -140,7 +128,7 @@ class SampleBlock implements Block {
 
   timeAt(document: number): number {
     const [minute, index] = this.#positionOf(document);
-    return floorTo(SECOND, this.#drafts.timeOf(minute, index));
+    return floorTo(SECOND, this.#sample.drafts.timeOf(minute, index));
   }
 
   idAt(document: number): string {
@@ -148,18 +136,20 @@ class SampleBlock implements Block {
   }
 
   postings(term: string): DocumentSet {
+    const found = new DocumentSet(this.count);
     if (isReactionTerm(term)) {
       this.#reactions ??= this.#findReactions();
-      return this.#reactions.of(term);
+      for (const document of this.#reactions.get(term) ?? []) found.add(document);
+      return found;
     }
     this.#index ??= this.#makeIndex();
-    const found = new DocumentSet(this.count);
     const { numbers, starts } = this.#index;
-    for (const number of this.#terms.numbersOf(term)) {
+    const { terms } = this.#sample;
+    for (const number of terms.numbersOf(term)) {
       let document = 0;
       for (let at = numbers.indexOf(number); at !== -1; ) {
         while ((starts[document + 1] as number) <= at) document++;
-        if (!SampleTerms.isHash(number) || this.#terms.has(this.#draftAt(document), term))
+        if (!SampleTerms.isHash(number) || terms.has(this.#draftAt(document), term))
           found.add(document);
         at = numbers.indexOf(number, starts[document + 1]);
       }
@@ -168,11 +158,12 @@ class SampleBlock implements Block {
   }
 
   async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
+    const { drafts, format } = this.#sample;
     const work = new EventLoopYield(signal);
     const posts: Activity[] = [];
     for (const document of documents) {
       if (work.isDue) await work.pause();
-      posts.push(renderActivity(this.#draftAt(document), this.#drafts, this.#format));
+      posts.push(renderActivity(this.#draftAt(document), drafts, format));
     }
     return posts;
   }
@@ -181,7 +172,7 @@ class SampleBlock implements Block {
     const starts = new Int32Array(this.count + 1);
     const numbers: number[] = [];
     for (let document = 0; document < this.count; document++) {
-      this.#terms.collect(this.#draftAt(document), numbers);
+      this.#sample.terms.collect(this.#draftAt(document), numbers);
       starts[document + 1] = numbers.length;
     }
     return { starts, numbers: new Int32Array(numbers) };
@@ -192,23 +183,23 @@ class SampleBlock implements Block {
    * 30 days for the shares of one post takes 0.2 s, instead of 1 s with `SampleTerms`. Engagement totals need such a search
    * for each post.
    */
-  #findReactions(): TermDocuments {
-    const reactions = new TermDocuments(this.count);
+  #findReactions(): ReadonlyMap<string, readonly number[]> {
+    const reactions = new Map<string, number[]>();
     for (let document = 0; document < this.count; document++) {
       const { kind, target } = this.#headAt(document);
       const prefix = PREFIXES[kind];
       if (target !== undefined && prefix !== undefined)
-        reactions.add(prefix + idOf(target), document);
+        getOrMake(reactions, prefix + idOf(target), () => []).push(document);
     }
     return reactions;
   }
 
   #headAt(document: number): SampleHead {
-    return this.#drafts.head(...this.#positionOf(document));
+    return this.#sample.drafts.head(...this.#positionOf(document));
   }
 
   #draftAt(document: number): SampleDraft {
-    return this.#drafts.draft(...this.#positionOf(document));
+    return this.#sample.drafts.draft(...this.#positionOf(document));
   }
 
   /** The minute of a document and its index in the minute. Document 0 is the newest post. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type Activity, collect, counts, pipeline, search } from '../../../src/index.js';
 import type { Archive } from '../../../src/service/archive/archive.js';
 import { type GivenPost, samplePosts } from '../../../src/service/index.js';
-import { JoinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
+import { joinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
 import { DAY, HOUR, MINUTE } from '../../../src/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { unchecked } from '../../unchecked.js';
@@ -68,7 +68,7 @@ describe('the exact posts of an archive', () => {
   it('may be shared at any time, while posts of the archive are not', () => {
     const archive = unchecked<Archive>({ format: 'original', reactionsMs: DAY });
     const reactionsMs = (posts: readonly GivenPost[]) =>
-      new JoinedArchive(new PostsArchive(added(posts), 'original', () => NOW), archive).reactionsMs;
+      joinedArchive(new PostsArchive(added(posts), 'original', () => NOW), archive).reactionsMs;
     expect(reactionsMs([])).toBe(DAY);
     expect(reactionsMs([{ text: 'tea' }])).toBeUndefined();
   });
