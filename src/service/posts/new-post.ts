@@ -101,15 +101,9 @@ const LAST_POST = Date.UTC(2079, 0, 1);
 
 /** Epoch milliseconds of a time that a post was given. */
 export function instantOf(value: unknown): number | undefined {
-  const at =
-    typeof value === 'string'
-      ? parseInstant(value)
-      : value instanceof Date
-        ? value.getTime()
-        : typeof value === 'number'
-          ? value
-          : Number.NaN;
-  return Number.isFinite(at) ? Math.floor(at) : undefined;
+  if (typeof value === 'string') return instantOf(parseInstant(value));
+  const at = value instanceof Date ? value.getTime() : value;
+  return typeof at === 'number' && Number.isFinite(at) ? Math.floor(at) : undefined;
 }
 
 function isId(value: unknown): boolean {
@@ -176,13 +170,7 @@ export interface CompletedPost {
   readonly likes: number;
   readonly retweets: number;
   /** The post that it replies to; its author, if it was added. */
-  readonly reply:
-    | {
-        readonly id: string;
-        readonly handle?: string | undefined;
-        readonly userId?: string | undefined;
-      }
-    | undefined;
+  readonly reply: ({ readonly id: string } & Partial<ContainedPost>) | undefined;
   readonly retweeted: ContainedPost | undefined;
   readonly quoted: ContainedPost | undefined;
 }

@@ -1,12 +1,15 @@
 import type { Format } from '../../activity/activity.js';
 import {
   createdAt,
+  orNull,
+  postedTime,
   quote,
   renderActor,
   renderActorInfluence,
   renderUser,
 } from '../sample/render-author.js';
 import { editMembers } from '../sample/render-shared-parts.js';
+import { codePoints } from '../sample/sample-fragments.js';
 import { type CompletedPost, profileOf } from './new-post.js';
 
 /** Prints a completed post as one line of JSON. */
@@ -19,30 +22,23 @@ function renderOriginal(post: CompletedPost): string {
   const cut = cutText(post);
   const entities = entitiesOf(text);
   const shown = cut ?? { text, entities };
-  const members = [
+  return objectOf([
     `"created_at":"${createdAt(at)}","id":${id},"id_str":"${id}","text":${quote(shown.text)}`,
     `"source":"<a href=\\"http://twitter.com\\" rel=\\"nofollow\\">Twitter Web Client</a>","truncated":${cut !== undefined}`,
     `"in_reply_to_status_id":${reply?.id ?? null},"in_reply_to_status_id_str":${orNull(reply?.id)}`,
     `"in_reply_to_user_id":${reply?.userId ?? null},"in_reply_to_user_id_str":${orNull(reply?.userId)},"in_reply_to_screen_name":${orNull(reply?.handle)}`,
     `"user":${renderUser(author, at)},"geo":null,"coordinates":null,"place":null,"contributors":null`,
-    ...(retweeted === undefined ? [] : [`"retweeted_status":${retweeted.render('original')}`]),
+    retweeted && `"retweeted_status":${retweeted.render('original')}`,
     `"is_quote_status":${quoted !== undefined}`,
-    ...(quoted === undefined
-      ? []
-      : [
-          `"quoted_status_id":${quoted.id},"quoted_status_id_str":"${quoted.id}","quoted_status":${quoted.render('original')}`,
-        ]),
-    ...(cut === undefined
-      ? []
-      : [
-          `"extended_tweet":{"full_text":${quote(text)},"display_text_range":[0,${lengthOf(text)}],"entities":${printed(entities, true)}}`,
-        ]),
+    quoted &&
+      `"quoted_status_id":${quoted.id},"quoted_status_id_str":"${quoted.id}","quoted_status":${quoted.render('original')}`,
+    cut &&
+      `"extended_tweet":{"full_text":${quote(text)},"display_text_range":[0,${codePoints(text)}],"entities":${printed(entities, true)}}`,
     `"quote_count":0,"reply_count":0,"retweet_count":${post.retweets},"favorite_count":${post.likes}`,
     `"entities":${printed(shown.entities, true)},"favorited":false,"retweeted":false`,
-    ...(entities.urls.length === 0 ? [] : ['"possibly_sensitive":false']),
+    entities.urls.length === 0 ? undefined : '"possibly_sensitive":false',
     `"filter_level":"low","lang":${quote(post.lang)}${editMembers(post, isEditable(post))}`,
-  ];
-  return `{${members}}`;
+  ]);
 }
 
 function renderActivityStreams(post: CompletedPost): string {
@@ -51,39 +47,32 @@ function renderActivityStreams(post: CompletedPost): string {
   const entities = entitiesOf(text);
   const shown = cut ?? { text, entities };
   const link = pageOf(author.handle, id);
-  const time = `${new Date(at).toISOString().slice(0, 19)}.000Z`;
+  const time = postedTime(at);
   const note = `{"objectType":"note","id":"object:search.twitter.com,2005:${id}","summary":${quote(shown.text)},"link":"${link}","postedTime":"${time}"}`;
   const pages = entities.urls.map(
     ({ text: url }) => `{"url":${quote(url)},"expanded_url":${quote(url)},"expanded_status":200}`,
   );
-  const members = [
+  return objectOf([
     `"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"${retweeted === undefined ? 'post' : 'share'}","postedTime":"${time}"`,
     '"generator":{"displayName":"Twitter Web Client","link":"http://twitter.com"},"provider":{"objectType":"service","displayName":"Twitter","link":"http://www.twitter.com"}',
     `"link":"${link}","actor":${renderActor(author, at)},"body":${quote(shown.text)},"object":${retweeted?.render('activity_streams') ?? note}`,
-    ...(reply === undefined
-      ? []
-      : [`"inReplyTo":{"link":"${pageOf(reply.handle ?? 'i', reply.id)}"}`]),
+    reply && `"inReplyTo":{"link":"${pageOf(reply.handle ?? 'i', reply.id)}"}`,
     `"favoritesCount":${post.likes},"twitter_entities":${printed(shown.entities, false)}`,
-    ...(cut === undefined
-      ? []
-      : [
-          `"long_object":{"body":${quote(text)},"display_text_range":[0,${lengthOf(text)}],"twitter_entities":${printed(entities, false)}}`,
-        ]),
-    ...(quoted === undefined
-      ? []
-      : [`"twitter_quoted_status":${quoted.render('activity_streams')}`]),
+    cut &&
+      `"long_object":{"body":${quote(text)},"display_text_range":[0,${codePoints(text)}],"twitter_entities":${printed(entities, false)}}`,
+    quoted && `"twitter_quoted_status":${quoted.render('activity_streams')}`,
     `"retweetCount":${post.retweets},"twitter_lang":${quote(post.lang)},"twitter_filter_level":"low"`,
     `"gnip":{${renderActorInfluence(author, at)}${pages.length === 0 ? '' : `,"urls":[${pages}]`}}${editMembers(post, isEditable(post))}`,
-  ];
-  return `{${members}}`;
+  ]);
+}
+
+/** The members of an object, of those that it has. */
+function objectOf(members: readonly (string | undefined)[]): string {
+  return `{${members.filter(member => member !== undefined)}}`;
 }
 
 function isEditable({ reply, retweeted }: CompletedPost): boolean {
   return reply === undefined && retweeted === undefined;
-}
-
-function orNull(text: string | undefined): string {
-  return text === undefined ? 'null' : quote(text);
 }
 
 function pageOf(handle: string, id: string): string {
@@ -127,8 +116,8 @@ function entitiesOf(text: string): Entities {
 
 function found(text: string, pattern: RegExp): readonly Entity[] {
   return Array.from(text.matchAll(pattern), ({ 0: match, index }) => {
-    const start = lengthOf(text.slice(0, index));
-    return { text: match, start, end: start + lengthOf(match) };
+    const start = codePoints(text.slice(0, index));
+    return { text: match, start, end: start + codePoints(match) };
   });
 }
 
@@ -159,10 +148,4 @@ function cutText({ id, text, retweeted }: CompletedPost) {
   const page = `https://twitter.com/i/web/status/${id}`;
   const kept = points.slice(0, CUT_TO - 26).join('');
   return { text: `${kept}… ${page}`, entities: entitiesOf(`${kept}… ${page}`) };
-}
-
-function lengthOf(text: string): number {
-  let length = 0;
-  for (const _ of text) length++;
-  return length;
 }

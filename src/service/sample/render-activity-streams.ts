@@ -1,4 +1,5 @@
 import {
+  postedTime,
   quote,
   renderActor,
   renderActorInfluence,
@@ -109,11 +110,6 @@ function closing(
     ...(locations === undefined ? [] : [`"profileLocations":${locations}`]),
   ];
   return `"retweetCount":${retweets},"twitter_lang":"${langOf(written)}","twitter_filter_level":"low","gnip":{${enrichments}}${editing(draft)}}`;
-}
-
-/** Always whole seconds. */
-function postedTime(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19)}.000Z`;
 }
 
 function linkOf(head: SampleHead, drafts: SampleDrafts): string {

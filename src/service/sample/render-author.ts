@@ -46,6 +46,11 @@ export function createdAt(at: number): string {
   return `${text.slice(0, 3)} ${text.slice(8, 11)} ${text.slice(5, 7)} ${text.slice(17, 25)} +0000 ${text.slice(12, 16)}`;
 }
 
+/** `2018-10-10T20:19:24.000Z`: always whole seconds. */
+export function postedTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}.000Z`;
+}
+
 export const quote = (text: string): string => JSON.stringify(text);
 
 function writeUser(author: SampleAuthor, at: number): Written {
@@ -109,8 +114,8 @@ function fullName({ name, region, country }: SamplePlace): string {
   return `${name}, ${region}, ${country}`;
 }
 
-function orNull(text: string | null): string {
-  return text === null ? 'null' : quote(text);
+export function orNull(text: string | null | undefined): string {
+  return JSON.stringify(text ?? null);
 }
 
 const SITE = 'http://klout.com';

@@ -1,5 +1,5 @@
 import { mix } from './random.js';
-import { quote } from './render-author.js';
+import { orNull, quote } from './render-author.js';
 import {
   ENRICHED,
   idOf,
@@ -7,7 +7,6 @@ import {
   type SampleDrafts,
   type SampleHead,
 } from './sample-draft.js';
-import type { FragmentEntity } from './sample-fragments.js';
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import type { SampleText, TrailingLink } from './sample-text.js';
 import { linkCode } from './sample-vocabulary.js';
@@ -44,15 +43,22 @@ export function renderEntities(
     const end = entity.end + shift;
     if (entity.kind === 'mention')
       mentions = joined(mentions, mention(entity.author, drafts, start, end));
-    else if (entity.kind === 'link') urls = joined(urls, link(draft, entity, start, end, unwound));
-    else {
+    else if (entity.kind !== 'link') {
       const tag = `{"text":${quote(entity.text)},"indices":[${start},${end}]}`;
       if (entity.kind === 'hashtag') hashtags = joined(hashtags, tag);
       else symbols = joined(symbols, tag);
     }
   }
-  if (text.quoteLink !== undefined && text.quoteLink.end <= kept && draft.target !== undefined)
-    urls = joined(urls, quoteLink(draft, draft.target, drafts, text.quoteLink, shift, unwound));
+  for (const { short, page, display, start, end, ...about } of linksOf(draft, text, drafts)) {
+    if (end > kept) continue;
+    const target = unwound
+      ? `,"unwound":{"url":"${page}","status":200${described(draft, '', about)}}`
+      : '';
+    urls = joined(
+      urls,
+      `{"url":"${short}","expanded_url":"${page}","display_url":"${display}"${target},"indices":[${start + shift},${end + shift}]}`,
+    );
+  }
   if (cutLink !== undefined) {
     const page = `twitter.com/i/web/status/${idOf(draft)}`;
     urls = joined(
@@ -93,22 +99,43 @@ export function renderLinkedPages(
   drafts: SampleDrafts,
 ): string | undefined {
   let pages = '';
+  for (const { short, page, ...about } of linksOf(draft, text, drafts))
+    pages = joined(
+      pages,
+      `{"url":"${short}","expanded_url":"${page}","expanded_status":200${described(draft, 'expanded_url_', about)}}`,
+    );
+  return pages === '' ? undefined : `[${pages}]`;
+}
+
+/** The title and description of a linked page. */
+interface About {
+  readonly title: string;
+  readonly description: string | null;
+}
+
+/** A link of a text. */
+interface Link extends About {
+  readonly short: string;
+  /** The URL of the page. */
+  readonly page: string;
+  readonly display: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The links of a text to pages, and to the quoted post. */
+function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): Generator<Link> {
   for (const entity of text.entities) {
     if (entity.kind !== 'link') continue;
-    const { code, url, title, description } = entity.link;
-    pages = joined(
-      pages,
-      `{"url":"https://t.co/${code}","expanded_url":"${url}","expanded_status":200${about(draft, 'expanded_url_', title, description)}}`,
-    );
+    const { link, start, end } = entity;
+    const { code, url: page, display, title, description } = link;
+    yield { short: `https://t.co/${code}`, page, display, title, description, start, end };
   }
-  if (text.quoteLink !== undefined && draft.target !== undefined) {
-    const { author } = draft.target;
-    pages = joined(
-      pages,
-      `{"url":"${text.quoteLink.url}","expanded_url":"${pageOf(draft.target, drafts)}","expanded_status":200${about(draft, 'expanded_url_', `${drafts.authors.at(author).name} on Twitter`, null)}}`,
-    );
-  }
-  return pages === '' ? undefined : `[${pages}]`;
+  if (text.quoteLink === undefined || draft.target === undefined) return;
+  const { url: short, start, end } = text.quoteLink;
+  const page = pageOf(draft.target, drafts);
+  const title = `${drafts.authors.at(draft.target.author).name} on Twitter`;
+  yield { short, page, display: pageDisplay(page), title, description: null, start, end };
 }
 
 /** The URL of a post on the web. */
@@ -127,44 +154,13 @@ function mention(author: number, drafts: SampleDrafts, start: number, end: numbe
 }
 
 /** The title and description of a linked page, for posts since 29 July 2016. */
-function about(
+function described(
   { at }: SampleDraft,
   prefix: '' | 'expanded_url_',
-  title: string,
-  description: string | null,
+  { title, description }: About,
 ): string {
   if (at < ENRICHED) return '';
-  const text = description === null ? 'null' : quote(description);
-  return `,"${prefix}title":${quote(title)},"${prefix}description":${text}`;
-}
-
-function link(
-  draft: SampleDraft,
-  entity: FragmentEntity & { readonly kind: 'link' },
-  start: number,
-  end: number,
-  unwound: boolean,
-): string {
-  const { code, url, display, title, description } = entity.link;
-  const page = unwound
-    ? `,"unwound":{"url":"${url}","status":200${about(draft, '', title, description)}}`
-    : '';
-  return `{"url":"https://t.co/${code}","expanded_url":"${url}","display_url":"${display}"${page},"indices":[${start},${end}]}`;
-}
-
-function quoteLink(
-  draft: SampleDraft,
-  target: SampleHead,
-  drafts: SampleDrafts,
-  at: TrailingLink,
-  shift: number,
-  unwound: boolean,
-): string {
-  const url = pageOf(target, drafts);
-  const page = unwound
-    ? `,"unwound":{"url":"${url}","status":200${about(draft, '', `${drafts.authors.at(target.author).name} on Twitter`, null)}}`
-    : '';
-  return `{"url":"${at.url}","expanded_url":"${url}","display_url":"${pageDisplay(url)}"${page},"indices":[${at.start + shift},${at.end + shift}]}`;
+  return `,"${prefix}title":${quote(title)},"${prefix}description":${orNull(description)}`;
 }
 
 const SIZES = [

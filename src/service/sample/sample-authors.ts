@@ -1,7 +1,8 @@
 import { DAY, FIRST_POST } from '../../time.js';
+import { getOrMake } from '../get-or-make.js';
 import { LANGUAGES, languageAt, type SampleLanguage } from './languages.js';
 import { Random, type Seed } from './random.js';
-import { shortCode, snowflake, USER_SNOWFLAKES } from './sample-ids.js';
+import { snowflake, USER_SNOWFLAKES } from './sample-ids.js';
 import { PLACES, type SamplePlace } from './sample-places.js';
 import vocabulary from './vocabulary.json' with { type: 'json' };
 
@@ -88,22 +89,13 @@ export class SampleAuthors {
 
   /** Without `@`. */
   handleOf(index: number): string {
-    let handle = this.#handles[index];
-    if (handle === undefined) {
-      handle = handleOf(this.#random.seed(this.#seed, SALT - 1, index), index);
-      this.#handles[index] = handle;
-    }
-    return handle;
+    this.#handles[index] ??= handleOf(this.#random.seed(this.#seed, SALT - 1, index), index);
+    return this.#handles[index];
   }
 
   at(index: number): SampleAuthor {
-    let author = this.#recent.get(index);
-    if (author === undefined) {
-      author = this.#make(index);
-      if (this.#recent.size >= 8192) this.#recent.clear();
-      this.#recent.set(index, author);
-    }
-    return author;
+    if (this.#recent.size > 8192) this.#recent.clear();
+    return getOrMake(this.#recent, index, () => this.#make(index));
   }
 
   #make(index: number): SampleAuthor {
@@ -191,7 +183,12 @@ function elsewhere(random: Random): string | null {
   return random.chance(40) ? random.pick(places) : null;
 }
 
-const code = (random: Random, length: number) => shortCode(() => random.next(), length);
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** `length` letters and digits as in short links. */
+function code(random: Random, length: number): string {
+  return Array.from({ length }, () => DIGITS.charAt(random.next() % 62)).join('');
+}
 
 function color(random: Random): string {
   return random.below(0x100_0000).toString(16).padStart(6, '0').toUpperCase();

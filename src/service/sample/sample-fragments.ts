@@ -108,7 +108,8 @@ export class SampleFragments {
   }
 }
 
-function codePoints(text: string): number {
+/** The length of a text in code points. */
+export function codePoints(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);

@@ -18,12 +18,3 @@ export function snowflake(at: number, low: number): string {
   const head = Math.floor(ms / HALF) * 0x400000 + Math.floor(tail / HALF);
   return `${head}${String(tail % HALF).padStart(5, '0')}`;
 }
-
-const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-
-/** `length` letters and digits as in short links. */
-export function shortCode(next: () => number, length: number): string {
-  let code = '';
-  for (let i = 0; i < length; i++) code += DIGITS.charAt(next() % 62);
-  return code;
-}

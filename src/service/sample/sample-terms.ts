@@ -179,20 +179,17 @@ export class SampleTerms {
 
   /** The terms of an author's home and verification. */
   #profileOf(index: number): readonly number[] {
-    let numbers = this.#profiles[index];
-    if (numbers === undefined) {
-      const { authors } = this.#drafts;
-      const { home } = authors.livesIn(index);
-      numbers = [
-        ...(authors.isVerified(index) ? [this.#is.verified] : []),
-        ...(home === undefined ? [] : this.#homeTerms(home)),
-      ];
-      this.#profiles[index] = numbers;
-    }
-    return numbers;
+    const { authors } = this.#drafts;
+    this.#profiles[index] ??= [
+      ...(authors.isVerified(index) ? [this.#is.verified] : []),
+      ...this.#homeTerms(authors.livesIn(index).home),
+    ];
+    return this.#profiles[index];
   }
 
-  #homeTerms({ code, region, name }: SamplePlace): readonly number[] {
+  #homeTerms(home: SamplePlace | undefined): readonly number[] {
+    if (home === undefined) return [];
+    const { code, region, name } = home;
     const terms = [
       `profile_country:${code}`,
       ...wordTermsOf(region).map(term => `profile_region:${term}`),
