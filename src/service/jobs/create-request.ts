@@ -48,14 +48,19 @@ export function readCreateRequest(body: Uint8Array, checks: CreateChecks): Creat
   return { title, format, window, rules };
 }
 
+function invalid(name: string, problem: string): string {
+  return `Invalid value for field '${name}'. ${problem}`;
+}
+
 /** The text of a required field. */
 function textOf(name: string, given: Given, problems: string[]): string | undefined {
   const value = given[name];
   if (typeof value === 'string' && value.trim() !== '') return value;
+  const isMissing = value === undefined || value === null;
   problems.push(
-    value === undefined || value === null
+    isMissing
       ? `Missing field '${name}'.`
-      : `Invalid value for field '${name}'. It must be a string that is not empty.`,
+      : invalid(name, 'It must be a string that is not empty.'),
   );
   return undefined;
 }
@@ -63,43 +68,36 @@ function textOf(name: string, given: Given, problems: string[]): string | undefi
 function readTitle(given: Given, { hasTitle }: CreateChecks, problems: string[]): string {
   const title = textOf('title', given, problems);
   if (title !== undefined && /\p{Cc}/u.test(title))
-    problems.push("Invalid value for field 'title'. It must not hold control characters.");
+    problems.push(invalid('title', 'It must not hold control characters.'));
   if (title !== undefined && hasTitle(title)) problems.push(titleTaken(title));
   return title ?? '';
 }
 
 export function titleTaken(title: string): string {
-  return (
-    `Invalid value for field 'title'. There is a job with the title ${JSON.stringify(title)}; ` +
-    'titles are unique in an account.'
-  );
+  const taken = `There is a job with the title ${JSON.stringify(title)}`;
+  return invalid('title', `${taken}; titles are unique in an account.`);
 }
 
 function readFormat(given: Given, problems: string[]): Format {
   const format = textOf('dataFormat', given, problems);
   if (format === 'original' || format === 'activity_streams') return format;
-  if (format === 'activity-streams')
-    problems.push(
-      "Invalid value for field 'dataFormat'. 'activity-streams' is an older spelling: send 'activity_streams'.",
-    );
-  else if (format !== undefined)
-    problems.push(
-      "Invalid value for field 'dataFormat'. It must be 'activity_streams' or 'original'.",
-    );
+  const problem =
+    format === 'activity-streams'
+      ? "'activity-streams' is an older spelling: send 'activity_streams'."
+      : "It must be 'activity_streams' or 'original'.";
+  if (format !== undefined) problems.push(invalid('dataFormat', problem));
   return 'original';
 }
 
 function checkPublisher(given: Given, { publisher }: CreateChecks, problems: string[]): void {
   const name = textOf('publisher', given, problems);
   if (name !== undefined && name !== publisher)
-    problems.push(`Invalid value for field 'publisher'. The only publisher is '${publisher}'.`);
+    problems.push(invalid('publisher', `The only publisher is '${publisher}'.`));
   const { streamType } = given;
   if (streamType === 'track')
-    problems.push(
-      "Invalid value for field 'streamType'. 'track' is an older name: send 'track_v2'.",
-    );
+    problems.push(invalid('streamType', "'track' is an older name: send 'track_v2'."));
   else if (streamType !== undefined && streamType !== null && streamType !== 'track_v2')
-    problems.push("Invalid value for field 'streamType'. It must be 'track_v2'.");
+    problems.push(invalid('streamType', "It must be 'track_v2'."));
 }
 
 function readWindow(given: Given, { limits, now }: CreateChecks, problems: string[]): Window {
@@ -129,11 +127,9 @@ function readRules(given: Given, max: number, problems: string[]): readonly Requ
   const { rules } = given;
   if (rules === undefined || rules === null) problems.push("Missing field 'rules'.");
   else if (!Array.isArray(rules) || rules.length === 0)
-    problems.push(`Invalid value for field 'rules'. ${RULES_FORMAT}`);
+    problems.push(invalid('rules', RULES_FORMAT));
   else if (rules.length > max)
-    problems.push(
-      `Invalid value for field 'rules'. A job has at most ${max} rules, not ${rules.length}.`,
-    );
+    problems.push(invalid('rules', `A job has at most ${max} rules, not ${rules.length}.`));
   else {
     const read = rules.map(rule => readRule(rule));
     const wrong = read.indexOf(undefined);

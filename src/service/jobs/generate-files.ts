@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Activity } from '../../activity/activity.js';
@@ -96,15 +97,7 @@ function* linesOf(
 }
 
 /** The chunks as a gzip file, in memory, as the posts are, which are larger. */
-async function compressed(chunks: Iterable<Uint8Array>, signal: AbortSignal): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  await pipeline(
-    Readable.from(blocksOf(chunks), { objectMode: false }),
-    createGzip(),
-    async (blocks: AsyncIterable<Buffer>) => {
-      for await (const block of blocks) parts.push(block);
-    },
-    { signal },
-  );
-  return Buffer.concat(parts);
+function compressed(chunks: Iterable<Uint8Array>, signal: AbortSignal): Promise<Buffer> {
+  const blocks = Readable.from(blocksOf(chunks), { objectMode: false });
+  return pipeline(blocks, createGzip(), buffer, { signal });
 }

@@ -76,10 +76,7 @@ export class IdleTracker {
     if (this.#busy === 0) return;
     const settled = new Promise<void>(resolve => this.#waiters.push(resolve));
     if (maxWaitMs === undefined) return settled;
-    const timer = new AbortController();
-    const timeout = setTimeout(maxWaitMs, undefined, { signal: timer.signal, ref: false });
-    await Promise.race([settled, timeout.catch(() => {})]);
-    timer.abort();
+    await Promise.race([settled, setTimeout(maxWaitMs, undefined, { ref: false })]);
   }
 
   #endBusy(): void {

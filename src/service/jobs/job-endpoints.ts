@@ -13,30 +13,25 @@ export class JobEndpoints implements JobAccess {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
   readonly routes: readonly Route[];
-  readonly #files: Server;
-  readonly #stopFiles: () => void;
+  readonly url: () => string;
   jobs: Jobs;
-  readonly #serviceUrl: () => string;
+  readonly #listener: RequestListener;
+  readonly #files: Server;
   #opened: Promise<void> | undefined;
 
-  constructor(context: ServiceContext, serviceUrl: () => string) {
+  /** @param url The URL of the service, once it is started. */
+  constructor(context: ServiceContext, url: () => string) {
     const { seed, account } = context.settings;
     this.context = context;
+    this.url = url;
     this.jobs = new Jobs(context);
     this.urls = createDataUrls(seed, account);
-    this.#serviceUrl = serviceUrl;
     const files = dataRoutes(this);
     this.routes = [...jobRoutes(this), ...(this.#hasOneOrigin ? files : [])];
-    const listener = new RequestListener(files, context);
+    this.#listener = new RequestListener(files, context);
     this.#files = createServer(SLOW_CLIENTS, (request, response) =>
-      listener.handle(request, response),
+      this.#listener.handle(request, response),
     );
-    this.#stopFiles = () => listener.stop();
-  }
-
-  /** The URL of the service. */
-  get url(): string {
-    return this.#serviceUrl();
   }
 
   /** The origin of the data files, if it is another one than that of the service. */
@@ -74,7 +69,7 @@ export class JobEndpoints implements JobAccess {
   }
 
   async close(): Promise<void> {
-    this.#stopFiles();
+    this.#listener.stop();
     await this.#opened?.catch(() => {});
     await closeServer(this.#files);
     await this.jobs.close();

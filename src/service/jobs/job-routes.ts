@@ -37,7 +37,7 @@ export interface JobAccess {
   readonly urls: DataUrls;
   readonly jobs: Jobs;
   /** The URL of the service. */
-  readonly url: string;
+  url(): string;
   /** The origin of the data files, if it is another one than that of the service. */
   readonly filesUrl: string;
   open(): Promise<void>;
@@ -80,7 +80,7 @@ export function jobRoutes(access: JobAccess): readonly Route[] {
     const { product = '' } = incoming.path;
     const names = [product, 'accounts', account, 'publishers', publisher].map(encodeURIComponent);
     const origin = originOf(incoming.request, settings);
-    const base = `${origin ?? access.url}/historical/${names.join('/')}`;
+    const base = `${origin ?? access.url()}/historical/${names.join('/')}`;
     const filesUrl = origin ?? access.filesUrl;
     return { access, address: { account, publisher, base }, filesUrl, checkReads };
   });
@@ -165,8 +165,7 @@ const csv: Handler<JobParts> = ({ path }, parts) => {
 
 const suspectMinutes: Handler<JobParts> = ({ path }, { access }) => {
   const runner = delivered(access, path.uuid);
-  if (!hasSuspectMinutes(runner))
-    throw new HttpProblem(404, 'Not Found: no minute of this job is suspect');
+  if (!hasSuspectMinutes(runner)) throw notFound('no minute of this job is suspect');
   return jsonResponse(200, suspectMinutesView(runner));
 };
 
@@ -187,20 +186,21 @@ async function checkFormat({ archive }: ServiceContext, format: Format): Promise
 
 function find({ jobs }: JobAccess, uuid = ''): JobRunner {
   const runner = jobs.find(uuid);
-  if (runner === undefined) throw new HttpProblem(404, `Not Found: there is no job ${uuid}`);
-  if (runner.expired)
-    throw new HttpProblem(404, `Not Found: the job ${uuid} has expired and cannot be recovered`);
+  if (runner === undefined) throw notFound(`there is no job ${uuid}`);
+  if (runner.expired) throw notFound(`the job ${uuid} has expired and cannot be recovered`);
   return runner;
 }
 
 function delivered(access: JobAccess, uuid = ''): JobRunner {
   const runner = find(access, uuid);
-  if (runner.job.status !== 'delivered')
-    throw new HttpProblem(
-      404,
-      `Not Found: the job ${uuid} has no results; its status is '${runner.job.status}'`,
-    );
+  const { status } = runner.job;
+  if (status !== 'delivered')
+    throw notFound(`the job ${uuid} has no results; its status is '${status}'`);
   return runner;
+}
+
+function notFound(problem: string): HttpProblem {
+  return new HttpProblem(404, `Not Found: ${problem}`);
 }
 
 function fileAddress(

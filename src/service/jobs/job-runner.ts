@@ -149,7 +149,7 @@ export class JobRunner {
     }
   }
 
-  async #estimate(): Promise<JobChange> {
+  #estimate(): Promise<JobChange> {
     const { context, signal } = this.#dependencies;
     const { job } = this;
     return this.#work('estimating', async archive => {
@@ -163,7 +163,7 @@ export class JobRunner {
     });
   }
 
-  async #run(): Promise<JobChange> {
+  #run(): Promise<JobChange> {
     const { context, store, signal } = this.#dependencies;
     const { job, files } = this;
     return this.#work('running', async archive => {

@@ -1,5 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { isNodeError, StorageError } from '../../errors.js';
 import { isCount } from '../../json/json.js';
 import { makeSyncedFolder } from '../../storage/folder.js';
@@ -24,8 +25,8 @@ export class JobStore {
   readonly #stateFolder: string | undefined;
   #opened: Promise<string> | undefined;
   #lock: Lock | undefined;
-  /** The last write of each job's record; writes of one job are serialized. */
-  readonly #writing = new Map<string, Promise<void>>();
+  /** Writes of one job's record take turns. */
+  readonly #turns = new Map<string, LimitFunction>();
   /** The lists of files, by job. */
   readonly #lists = new Map<string, LineLog<DataFile>>();
   /** Folders whose names are on disk. */
@@ -56,23 +57,16 @@ export class JobStore {
 
   /** Resolves once the record is on disk. */
   save(job: Job): Promise<void> {
-    const write = async () => {
+    const inTurn = getOrMake(this.#turns, job.uuid, () => pLimit(1));
+    return inTurn(async () => {
       const folder = await this.#jobFolder(job);
       await withStorageError('keep the job in', folder, async () => {
         await this.#makeFolder(folder);
-        // A fixed name is safe: this process holds the lock, and writes of a job are serialized.
+        // A fixed name is safe: this process holds the lock, and writes of a job take turns.
         const aside = join(folder, 'job.json.part');
         await replaceFile(join(folder, 'job.json'), JSON.stringify(job), { aside });
       });
-    };
-    const saved = (this.#writing.get(job.uuid) ?? Promise.resolve()).then(write);
-    const settled = saved
-      .catch(() => {})
-      .then(() => {
-        if (this.#writing.get(job.uuid) === settled) this.#writing.delete(job.uuid);
-      });
-    this.#writing.set(job.uuid, settled);
-    return saved;
+    });
   }
 
   /** Appends a file, which is already written, to the job's list. Resolves once that is on disk. */
@@ -106,13 +100,13 @@ export class JobStore {
 
   /** Removes a job with everything. */
   async remove(job: Job): Promise<void> {
-    await this.#writing.get(job.uuid);
+    await this.#turns.get(job.uuid)?.(() => {});
     await this.removeFiles(job);
     await rm(await this.#jobFolder(job), { recursive: true, force: true });
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#writing.values());
+    await Promise.all([...this.#turns.values()].map(inTurn => inTurn(() => {})));
     if (this.#stateFolder === undefined && this.#opened !== undefined)
       await rm(await this.#opened, { recursive: true, force: true });
     this.#opened = undefined;

@@ -35,7 +35,6 @@ export class Jobs {
   readonly #stopping = new AbortController();
   readonly #runners = new Map<string, JobRunner>();
   readonly #running = new Set<Promise<void>>();
-  #opened: Promise<void> | undefined;
   #lastNumber = 0;
 
   constructor(context: ServiceContext) {
@@ -58,13 +57,12 @@ export class Jobs {
   }
 
   /**
-   * Loads the stored jobs and continues them. Later calls return the same promise.
+   * Loads the stored jobs and continues them.
    *
    * @throws StorageError if the jobs cannot be read.
    */
-  open(): Promise<void> {
-    this.#opened ??= this.#load();
-    return this.#opened;
+  async open(): Promise<void> {
+    this.#continue(await this.#shared.store.load());
   }
 
   /** Resolves once the job is stored. The title must not be in use. */
@@ -165,13 +163,8 @@ export class Jobs {
   /** Stops all jobs where they are. A new `Jobs` with the same folder continues them. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('The service stops'));
-    await this.#opened?.catch(() => {});
     await Promise.all(this.#running);
     await this.#shared.store.close();
-  }
-
-  async #load(): Promise<void> {
-    this.#continue(await this.#shared.store.load());
   }
 
   /** @param jobs In order of creation. */
