@@ -143,8 +143,8 @@ export class Compliance {
 
   #hides(id: string, at: number, userId: string, isRepost: boolean, asOf: number): boolean {
     return (
-      this.#injected.hidesPost(id, asOf) ||
-      this.#injected.hidesUser(userId, asOf) ||
+      this.#injected.hides('post', id, asOf) ||
+      this.#injected.hides('user', userId, asOf) ||
       isHiddenBy(this.#generated.eventOf(id, at, isRepost), asOf)
     );
   }

@@ -29,7 +29,7 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
 /** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
   readonly #events: ComplianceEvent[] = [];
-  /** By id, prefixed with `p` for posts and `u` for users. */
+  /** By kind and id. */
   readonly #changes = new Map<string, Change[]>();
 
   get isEmpty(): boolean {
@@ -53,7 +53,11 @@ export class InjectedEvents {
       const [reason, hides] = hiding;
       const isUser = kind.startsWith('user_');
       const id = isUser ? user : idOf(objectAt(body, 'status') ?? {}, 'id');
-      if (id !== undefined) this.#addChange(`${isUser ? 'u' : 'p'}${id}`, { at, reason, hides });
+      if (id !== undefined) {
+        const changes = getOrMake(this.#changes, `${isUser ? 'user' : 'post'} ${id}`, () => []);
+        changes.push({ at, reason, hides });
+        changes.sort((a, b) => a.at - b.at);
+      }
     }
     return added;
   }
@@ -62,24 +66,10 @@ export class InjectedEvents {
     return this.#events.filter(({ at }) => at >= from && at < to);
   }
 
-  hidesPost(id: string, asOf: number): boolean {
-    return this.#isHidden(`p${id}`, asOf);
-  }
-
-  hidesUser(id: string, asOf: number): boolean {
-    return this.#isHidden(`u${id}`, asOf);
-  }
-
-  #addChange(key: string, change: Change): void {
-    const changes = getOrMake(this.#changes, key, () => []);
-    changes.push(change);
-    changes.sort((a, b) => a.at - b.at);
-  }
-
   /** Several reasons can hide a post; each has its own undo event. */
-  #isHidden(key: string, asOf: number): boolean {
+  hides(kind: 'post' | 'user', id: string, asOf: number): boolean {
     const reasons = new Set<string>();
-    for (const { at, reason, hides } of this.#changes.get(key) ?? []) {
+    for (const { at, reason, hides } of this.#changes.get(`${kind} ${id}`) ?? []) {
       if (at > asOf) break;
       if (hides) reasons.add(reason);
       else reasons.delete(reason);

@@ -70,7 +70,7 @@ interface AcceptedReplay {
 
 const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
   const { context, type, window } = accepted;
-  const { settings, clock, usage, rules } = context;
+  const { settings, usage, rules } = context;
   const { url, signal } = incoming;
   const token = {};
   if (type === 'rulestream') rules.connected.add(token);
@@ -81,11 +81,9 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
     let end: ReplayEnd | undefined;
     try {
       end = await replay(live, source(accepted, stop), {
+        context,
         window,
-        postsPerSecond: settings.replayPostsPerSecond,
         signal: stop,
-        now: () => clock.now(),
-        onError: settings.onError,
         onSent: ids => {
           if (type === 'compliance') return;
           usage.delivered(type, ids);

@@ -10,7 +10,6 @@ import {
   type KnownRule,
   outcomesText,
   type RequestedRule,
-  type RuleOutcome,
   readRule,
   rejected,
   ruleText,
@@ -18,7 +17,7 @@ import {
   summaryText,
 } from '../http/rule-outcomes.js';
 import type { Limits } from '../http/service-limits.js';
-import type { MissingRule, RequestedRules } from './stream-rules.js';
+import type { RequestedRules } from './stream-rules.js';
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
 /** `rulestream` is a placeholder for the product's name, `powertrack`; `-replay` is optional. */
@@ -66,10 +65,12 @@ const add: Handler<RuleParts> = async ({ request }, { rules, clock, limits, chec
   rules.checkIdle();
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
   const invalid = rejected(await checkRules(requested, 'replay'));
-  if (invalid !== undefined) return { status: 422, body: addedBody(invalid, clock.now()) };
+  if (invalid !== undefined)
+    return { status: 422, body: bytesOf(outcomesText(invalid, clock.now())) };
   // Again, because a replay may have connected during the check.
   rules.checkIdle();
-  return { status: 201, body: addedBody(await rules.add(requested), clock.now()) };
+  const added = await rules.add(requested);
+  return { status: 201, body: bytesOf(outcomesText(added, clock.now())) };
 };
 
 const remove: Handler<RuleParts> = async ({ request }, { rules, clock, limits, checkRates }) => {
@@ -78,7 +79,13 @@ const remove: Handler<RuleParts> = async ({ request }, { rules, clock, limits, c
   const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
   rules.checkIdle();
   const { deleted, missing } = await rules.delete(requested);
-  return { status: 200, body: deletedBody(deleted, missing, clock.now()) };
+  // The details name only the rules that did not exist.
+  const details = missing.map(
+    rule =>
+      `{"rule":${'id' in rule ? `{"id":${rule.id}}` : ruleText(rule)},"deleted":false,"message":"Rule does not exist"}`,
+  );
+  const counts = `"deleted":${deleted},"not_deleted":${missing.length}`;
+  return { status: 200, body: bytesOf(summaryText(counts, details, clock.now())) };
 };
 
 const getMany: Handler<RuleParts> = async ({ request }, { rules, clock, limits, checkRates }) => {
@@ -98,7 +105,11 @@ const getOne: Handler<RuleParts> = ({ path: { id = '' } }, { rules, clock, check
 const validate: Handler<RuleParts> = async ({ request }, { clock, limits, checkRates }) => {
   checkRates(false);
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
-  return { status: 200, body: validatedBody(await checkRules(requested, 'replay'), clock.now()) };
+  const outcomes = await checkRules(requested, 'replay');
+  // Valid rules come first.
+  const sorted = outcomes.toSorted((a, b) => Number(b.done) - Number(a.done));
+  const text = outcomesText(sorted, clock.now(), ['valid', 'not_valid']);
+  return { status: 200, body: bytesOf(text) };
 };
 
 const change: Handler<RuleParts> = (incoming, parts) => {
@@ -180,27 +191,4 @@ function rulesBody(rules: readonly KnownRule[], now: number): readonly Uint8Arra
   return chunks;
 }
 
-/** The response to an add. */
-function addedBody(outcomes: readonly RuleOutcome[], now: number): readonly Uint8Array[] {
-  return [Buffer.from(outcomesText(outcomes, now))];
-}
-
-/** The response to a validation: valid rules first. */
-function validatedBody(outcomes: readonly RuleOutcome[], now: number): readonly Uint8Array[] {
-  const sorted = outcomes.toSorted((a, b) => Number(b.done) - Number(a.done));
-  return [Buffer.from(outcomesText(sorted, now, ['valid', 'not_valid']))];
-}
-
-/** The response to a delete: its details name only the rules that did not exist. */
-function deletedBody(
-  deleted: number,
-  missing: readonly MissingRule[],
-  now: number,
-): readonly Uint8Array[] {
-  const detail = missing.map(
-    rule =>
-      `{"rule":${'id' in rule ? `{"id":${rule.id}}` : ruleText(rule)},"deleted":false,"message":"Rule does not exist"}`,
-  );
-  const counts = `"deleted":${deleted},"not_deleted":${missing.length}`;
-  return [Buffer.from(summaryText(counts, detail, now))];
-}
+const bytesOf = (text: string): readonly Uint8Array[] => [Buffer.from(text)];

@@ -6,6 +6,7 @@ import { compileRule } from '../../rules/match/compile-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
 import { floorTo, MINUTE, parseTimestamp, SECOND, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
+import type { ServiceContext } from '../context.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-kinds.js';
 import type { LiveResponse } from '../http/live-response.js';
@@ -13,11 +14,9 @@ import type { KnownRule } from '../http/rule-outcomes.js';
 import { infoMessage, type ReplayEnd } from './replay-log.js';
 
 export interface ReplayOptions {
+  readonly context: ServiceContext;
   readonly window: Window;
-  readonly postsPerSecond: number;
   readonly signal: AbortSignal;
-  now(): number;
-  onError(error: unknown): void;
   /** Called with the ids of sent posts, in batches. */
   onSent(ids: readonly string[]): void;
   readonly faults: ReplayFaults;
@@ -45,10 +44,11 @@ export async function replay(
   items: ReplayItems,
   options: ReplayOptions,
 ): Promise<ReplayEnd | undefined> {
-  const { window, faults, signal, now, onSent } = options;
+  const { context, window, faults, signal, onSent } = options;
+  const { replayPostsPerSecond, onError } = context.settings;
   const failed = new Set(faults.failed?.minutes.map(minute => parseTimestamp(minute) as number));
   const stop = faults.unprocessed && (parseTimestamp(faults.unprocessed.fromDate) as number);
-  const pacer = new Pacer(options.postsPerSecond, signal);
+  const pacer = new Pacer(replayPostsPerSecond, signal);
   const work = new EventLoopYield();
   let activityCount = 0;
   const sent: string[] = [];
@@ -83,7 +83,7 @@ export async function replay(
   } catch (error) {
     if (signal.aborted) throw error;
     // The client asks again for what the archive failed to read.
-    options.onError(error);
+    onError(error);
     unprocessed = { from: minute, to: window.to };
   } finally {
     onSent(sent);
@@ -93,7 +93,7 @@ export async function replay(
     .filter(start => start >= window.from && start < window.to)
     .sort((a, b) => a - b);
   const end: ReplayEnd = {
-    sent: now(),
+    sent: context.clock.now(),
     activityCount: activityCount + faults.activityCountOff,
     minutesFailed,
     unprocessed,

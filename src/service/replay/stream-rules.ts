@@ -11,7 +11,7 @@ export type RequestedRules =
   | { readonly ids: readonly string[] };
 
 /** A rule that a delete names and the stream does not have. */
-export type MissingRule = RequestedRule | Pick<KnownRule, 'id'>;
+type MissingRule = RequestedRule | Pick<KnownRule, 'id'>;
 
 /** The rules of the replay stream: unique values, in order of creation. */
 export class StreamRules extends StoredMap<KnownRule, StoredRules> {
@@ -55,21 +55,12 @@ export class StreamRules extends StoredMap<KnownRule, StoredRules> {
   /** Matches values case-sensitively. */
   delete(requested: RequestedRules): Promise<{ deleted: number; missing: readonly MissingRule[] }> {
     return this.change(rules => {
-      const missing: MissingRule[] = [];
-      let deleted = 0;
-      if ('ids' in requested) {
-        for (const id of requested.ids) {
-          const value = this.find(id)?.value;
-          if (value !== undefined && rules.delete(value)) deleted++;
-          else missing.push({ id });
-        }
-      } else {
-        for (const rule of requested.rules) {
-          if (rules.delete(rule.value)) deleted++;
-          else missing.push(rule);
-        }
-      }
-      return { deleted, missing };
+      const asked =
+        'ids' in requested
+          ? requested.ids.map(id => ({ id, value: this.find(id)?.value }))
+          : requested.rules;
+      const missing = asked.filter(({ value }) => value === undefined || !rules.delete(value));
+      return { deleted: asked.length - missing.length, missing };
     });
   }
 

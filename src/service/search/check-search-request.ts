@@ -108,7 +108,7 @@ export function resolveRequest<Parameters>(
     window,
     asOf,
     after: token?.after,
-    nextAfter: last => tokens.encode({ asOf, window, after: last, request }),
+    nextAfter: ({ at, id }) => tokens.encode({ asOf, window, after: { at, id }, request }),
   };
 }
 
@@ -247,9 +247,8 @@ export function createNextTokens(seed: string | number) {
   const sign = (payload: Uint8Array) =>
     createHmac('sha256', key).update(payload).digest().subarray(0, SIGNATURE_BYTES);
   return {
-    encode({ asOf, window, after, request }: NextToken): string {
-      const fields = [asOf, window.from, window.to, after.at, after.id, request];
-      const payload = Buffer.from(JSON.stringify(fields));
+    encode(token: NextToken): string {
+      const payload = Buffer.from(JSON.stringify(token));
       return Buffer.concat([sign(payload), payload]).toString('base64');
     },
     /** `undefined` for any text except the result of `encode` with the same seed. */
@@ -260,15 +259,7 @@ export function createNextTokens(seed: string | number) {
       // Base64 decoding ignores invalid characters, but only the exact text is valid.
       if (bytes.toString('base64') !== text || !isSameSecret(signature, sign(payload)))
         return undefined;
-      const [asOf, from, to, at, id, request] = JSON.parse(payload.toString()) as [
-        number,
-        number,
-        number,
-        number,
-        string,
-        string,
-      ];
-      return { asOf, window: { from, to }, after: { at, id }, request };
+      return JSON.parse(payload.toString());
     },
   };
 }
