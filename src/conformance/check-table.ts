@@ -44,12 +44,13 @@ export interface CheckedEndpoint {
   readonly path: string;
   readonly limits: Family;
   readonly kind?: string;
-  /** Settings besides those of the path. */
-  readonly needs: readonly SettingName[];
+  /** Settings besides those of the path. @default LOGIN */
+  readonly needs?: readonly SettingName[];
 }
 
-const LOGIN = ['email', 'password'] as const;
-const SEARCH = { base: 'baseUrl', limits: 'search', needs: LOGIN } as const;
+/** The settings of HTTP Basic. */
+export const LOGIN: readonly SettingName[] = ['email', 'password'];
+const SEARCH = { base: 'baseUrl', limits: 'search' } as const;
 const STREAM = 'accounts/{account}/publishers/{publisher}';
 
 export const ENDPOINTS = {
@@ -74,7 +75,6 @@ export const ENDPOINTS = {
     base: 'historicalUrl',
     path: `historical/{rulestream}/${STREAM}/jobs`,
     limits: 'jobReads',
-    needs: LOGIN,
   },
   rules: {
     family: 'rules',
@@ -82,28 +82,24 @@ export const ENDPOINTS = {
     path: `rules/{rulestream}-replay/${STREAM}/{streamLabel}`,
     limits: 'replayRules',
     kind: 'change',
-    needs: LOGIN,
   },
   replay: {
     family: 'replay',
     base: 'replayStreamUrl',
     path: `replay/{rulestream}/${STREAM}/{streamLabel}.json`,
     limits: 'replay',
-    needs: LOGIN,
   },
   compliance: {
     family: 'compliance',
     base: 'complianceStreamUrl',
     path: `${STREAM}/streams/compliance/{complianceLabel}.json`,
     limits: 'compliance',
-    needs: LOGIN,
   },
   usage: {
     family: 'usage',
     base: 'accountApiUrl',
     path: 'accounts/{account}/usage.json',
     limits: 'usage',
-    needs: LOGIN,
   },
   totals: {
     family: 'engagement',
