@@ -1,6 +1,6 @@
 import { writeSync, writevSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { inflateWholeSync } from '../gzip/inflate-whole.js';
+import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { encodeChunks } from '../parquet/column-chunk.js';
 import { type Decoding, decodeFile, type Fields } from './decode-file.js';
@@ -58,7 +58,7 @@ const calls = {
   async decode(file: number, input: string | Uint8Array, size: number) {
     const bytes = typeof input === 'string' ? undefined : input;
     const given = typeof input === 'string' ? readWhole(input, size) : bufferOf(input);
-    const found = given && (await decodeFile(given, decoding, fields, inflateWholeSync));
+    const found = given && (await decodeFile(given, decoding, fields, inflateWholeHere));
     const moved = bytes === undefined ? [] : [bytes];
     if (found === undefined) return answer({ bytes, decoded: undefined }, moved);
     const { bytes: content, messages } = found;

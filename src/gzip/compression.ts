@@ -1,4 +1,4 @@
-import type { Transform } from 'node:stream';
+import type { Transform, TransformOptions } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { isZstd } from './zstd-frames.js';
 
@@ -13,32 +13,20 @@ export function compressionOf(start: Uint8Array): FileCompression {
   return isZstd(start) === true ? 'zstd' : 'plain';
 }
 
-interface CompressOptions {
-  readonly chunkSize?: number;
-  readonly params?: Readonly<Record<number, number>>;
-}
-
-interface DecompressOptions {
-  readonly chunkSize?: number;
-  readonly maxOutputLength?: number;
-}
-
-type InPool<Options> = (
+type InPool = (
   bytes: Uint8Array,
-  options: Options,
+  options: zlib.BrotliOptions,
   done: (error: Error | null, result: Buffer) => void,
 ) => void;
 
+/** The options have the form of those of Brotli. */
 interface NodeZstd {
-  readonly zstdCompress: InPool<CompressOptions>;
-  readonly zstdDecompress: InPool<DecompressOptions>;
-  zstdCompressSync(bytes: Uint8Array, options?: CompressOptions): Buffer;
-  zstdDecompressSync(bytes: Uint8Array, options?: DecompressOptions): Buffer;
-  createZstdCompress(options: CompressOptions): Transform;
-  createZstdDecompress(options: {
-    readonly chunkSize: number;
-    readonly readableHighWaterMark: number;
-  }): Transform;
+  readonly zstdCompress: InPool;
+  readonly zstdDecompress: InPool;
+  zstdCompressSync(bytes: Uint8Array, options?: zlib.BrotliOptions): Buffer;
+  zstdDecompressSync(bytes: Uint8Array, options?: zlib.BrotliOptions): Buffer;
+  createZstdCompress(options: zlib.BrotliOptions): Transform;
+  createZstdDecompress(options: zlib.BrotliOptions & TransformOptions): Transform;
   readonly constants: { readonly ZSTD_c_checksumFlag: number };
 }
 

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 // A named import would make the bundler rename Millrace's own `gunzip`.
-import zlib, { type Zlib } from 'node:zlib';
+import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
 import { compressionOf, nodeZstd } from './compression.js';
 import { MAGIC_BYTES, ZstdFrames } from './zstd-frames.js';
 
@@ -26,36 +26,71 @@ interface Inflated {
   readonly engine: Zlib;
 }
 
-const zstdInPool = nodeZstd && promisify(nodeZstd.zstdDecompress);
+/** What inflates, in the thread pool or on this thread. */
+interface Decoders {
+  gzip(file: Buffer, call: OneCall): Inflated | Promise<Inflated>;
+  /** Absent where Node has no zstd. */
+  readonly zstd: ((frame: Buffer, options: BrotliOptions) => Buffer | Promise<Buffer>) | undefined;
+}
 
-// The types of node:zlib lack the option `info`.
-const inPool = promisify(zlib.gunzip) as unknown as (
-  file: Buffer,
-  call: OneCall,
-) => Promise<Inflated>;
-const inPlace = zlib.gunzipSync as unknown as (file: Buffer, call: OneCall) => Inflated;
+const IN_POOL: Decoders = {
+  // The types of node:zlib lack the option `info`.
+  gzip: promisify(zlib.gunzip) as unknown as Decoders['gzip'],
+  zstd: nodeZstd && promisify(nodeZstd.zstdDecompress),
+};
+const HERE: Decoders = {
+  gzip: zlib.gunzipSync as unknown as Decoders['gzip'],
+  zstd: nodeZstd?.zstdDecompressSync,
+};
 
 /**
  * Inflates a whole file in one task of the thread pool, the fastest way for a small file. Resolves to
  * `undefined` where the file is too large or not a good gzip file: `inflateDownload` then says what is wrong.
  */
-export async function inflateGzip(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
-  const call = oneCall(file, maxBytes);
+export async function inflateGzip(
+  file: Buffer,
+  maxBytes: number,
+  { gzip } = IN_POOL,
+): Promise<Buffer | undefined> {
+  const maxOutputLength = Math.min(maxBytes, LARGEST_CONTENT);
+  const size = inflatedSize(file);
+  if (file.length > LARGEST_FILE || file.length < SMALLEST_FILE || size > maxOutputLength)
+    return undefined;
+  const chunkSize = roundedUp(size + 1);
   try {
-    return call && contentOf(file, await inPool(file, call));
+    const { buffer, engine } = await gzip(file, { info: true, chunkSize, maxOutputLength });
+    // The decoder does not read what follows the last member.
+    return engine.bytesWritten === file.length ? buffer : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** The same on this thread. */
-export function inflateGzipSync(file: Buffer, maxBytes: number): Buffer | undefined {
-  const call = oneCall(file, maxBytes);
+/**
+ * Inflates a whole gzip or zstd file in the thread pool. Resolves to `undefined` where the file is too large, damaged,
+ * neither of these, or zstd and this Node has none: the decoders of blocks then say what is wrong.
+ */
+export async function inflateWhole(
+  file: Buffer,
+  maxBytes: number,
+  decoders = IN_POOL,
+): Promise<Buffer | undefined> {
+  if (compressionOf(file) !== 'zstd') return inflateGzip(file, maxBytes, decoders);
+  const { zstd } = decoders;
+  if (zstd === undefined) return undefined;
+  const contents: Buffer[] = [];
   try {
-    return call && contentOf(file, inPlace(file, call));
+    for (const frame of framesOf(file))
+      contents.push(await zstd(frame, optionsFor(frame, contents, maxBytes)));
   } catch {
     return undefined;
   }
+  return joined(contents);
+}
+
+/** The same on this thread. */
+export function inflateWholeHere(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
+  return inflateWhole(file, maxBytes, HERE);
 }
 
 /**
@@ -66,19 +101,6 @@ export function inflatedSize(file: Buffer): number {
   return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
 }
 
-function oneCall(file: Buffer, maxBytes: number): OneCall | undefined {
-  const maxOutputLength = Math.min(maxBytes, LARGEST_CONTENT);
-  const size = inflatedSize(file);
-  if (file.length > LARGEST_FILE || file.length < SMALLEST_FILE || size > maxOutputLength)
-    return undefined;
-  return { info: true, chunkSize: roundedUp(size + 1), maxOutputLength };
-}
-
-/** Files with bytes after their end are refused: the decoder does not read what follows the last member. */
-function contentOf(file: Buffer, { buffer, engine }: Inflated): Buffer | undefined {
-  return engine.bytesWritten === file.length ? buffer : undefined;
-}
-
 /**
  * Files of one source have similar sizes: blocks of equal size take the memory of released ones, where
  * others need new memory from the system, which takes 4 % of the time.
@@ -86,37 +108,6 @@ function contentOf(file: Buffer, { buffer, engine }: Inflated): Buffer | undefin
 function roundedUp(bytes: number): number {
   const unit = bytes < LARGE_CHUNK ? SMALLEST_CHUNK : LARGE_CHUNK;
   return Math.ceil(bytes / unit) * unit;
-}
-
-/**
- * Inflates a whole gzip or zstd file in the thread pool. Resolves to `undefined` where the file is too large, damaged,
- * neither of these, or zstd and this Node has none: the decoders of blocks then say what is wrong.
- */
-export async function inflateWhole(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
-  if (compressionOf(file) !== 'zstd') return inflateGzip(file, maxBytes);
-  if (zstdInPool === undefined) return undefined;
-  const contents: Buffer[] = [];
-  try {
-    for (const frame of framesOf(file))
-      contents.push(await zstdInPool(frame, optionsFor(frame, contents, maxBytes)));
-  } catch {
-    return undefined;
-  }
-  return joined(contents);
-}
-
-/** The same on this thread. */
-export function inflateWholeSync(file: Buffer, maxBytes: number): Buffer | undefined {
-  if (compressionOf(file) !== 'zstd') return inflateGzipSync(file, maxBytes);
-  if (nodeZstd === undefined) return undefined;
-  const contents: Buffer[] = [];
-  try {
-    for (const frame of framesOf(file))
-      contents.push(nodeZstd.zstdDecompressSync(frame, optionsFor(frame, contents, maxBytes)));
-  } catch {
-    return undefined;
-  }
-  return joined(contents);
 }
 
 /**

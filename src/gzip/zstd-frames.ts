@@ -9,16 +9,10 @@ const FRAME = 0xfd2fb528;
 const SKIPPABLE = 0x184d2a50;
 export const MAGIC_BYTES = 4;
 
+/** Fields of which each byte is kept, as they are read as a number. */
+const NUMBERS = ['magic', 'skippable size', 'descriptor', 'block'] as const;
 /** What the next bytes are, once `need` of them have come. */
-type Field =
-  | 'magic'
-  | 'skippable size'
-  | 'skippable'
-  | 'descriptor'
-  | 'header'
-  | 'block'
-  | 'content'
-  | 'checksum';
+type Field = (typeof NUMBERS)[number] | 'skippable' | 'header' | 'content' | 'checksum';
 
 /**
  * Cuts zstd files into their frames, as their bytes arrive (RFC 8878). The decoder of Node stops after the
@@ -45,12 +39,7 @@ export class ZstdFrames {
     let start = 0;
     for (let at = 0; at < input.length; ) {
       const field = this.#field;
-      if (
-        field === 'skippable' ||
-        field === 'header' ||
-        field === 'content' ||
-        field === 'checksum'
-      ) {
+      if (!NUMBERS.some(number => number === field)) {
         const taken = Math.min(this.#need, input.length - at);
         at += taken;
         this.read += taken;
@@ -65,7 +54,10 @@ export class ZstdFrames {
       }
       while (this.#need === 0) {
         const magic = this.#field === 'magic' ? Buffer.from(this.#collected) : undefined;
-        const isOver = this.#next();
+        const isOver = this.#field === 'checksum';
+        const number = this.#collected.reduceRight((value, byte) => value * 256 + byte, 0);
+        this.#collected = [];
+        [this.#field, this.#need] = this.#after(this.#field, number);
         if (magic !== undefined && this.#field === 'descriptor')
           yield { bytes: magic, ends: false };
         if (!isOver) continue;
@@ -76,59 +68,39 @@ export class ZstdFrames {
     if (start < input.length) yield { bytes: input.subarray(start), ends: false };
   }
 
-  /** Begins the field after one that is complete. Returns whether a frame with content is over. */
-  #next(): boolean {
-    const number = this.#collected.reduceRight((value, byte) => value * 256 + byte, 0);
-    this.#collected = [];
-    switch (this.#field) {
+  /** The field after one that is complete, and its size. */
+  #after(field: Field, number: number): readonly [Field, number] {
+    switch (field) {
       case 'magic':
-        if (number === FRAME) this.#begin('descriptor', 1);
-        else if (number >= SKIPPABLE && number < SKIPPABLE + 16) this.#begin('skippable size', 4);
-        else throw new Error('something follows the end of the data');
-        return false;
+        if (number === FRAME) return ['descriptor', 1];
+        if (number >= SKIPPABLE && number < SKIPPABLE + 16) return ['skippable size', 4];
+        throw new Error('something follows the end of the data');
       case 'skippable size':
-        this.#begin('skippable', number);
-        return false;
-      case 'skippable':
-        this.#end();
-        return false;
+        return ['skippable', number];
       case 'descriptor': {
         const isSingle = (number >> 5) & 1;
         const contentSize = [isSingle, 2, 4, 8][number >> 6] as number;
         const dictionary = [0, 1, 2, 4][number & 3] as number;
         this.#hasChecksum = ((number >> 2) & 1) === 1;
-        this.#begin('header', 1 - isSingle + dictionary + contentSize);
-        return false;
+        return ['header', 1 - isSingle + dictionary + contentSize];
       }
       case 'header':
-        this.#begin('block', 3);
-        return false;
+        return ['block', 3];
       case 'block': {
         const kind = (number >> 1) & 3;
         if (kind === 3) throw new Error('a block of an unknown kind');
         this.#isLastBlock = (number & 1) === 1;
         // A block of one repeated byte has that byte alone.
-        this.#begin('content', kind === 1 ? 1 : number >> 3);
-        return false;
+        return ['content', kind === 1 ? 1 : number >> 3];
       }
       case 'content':
-        if (!this.#isLastBlock) this.#begin('block', 3);
-        else this.#begin('checksum', this.#hasChecksum ? 4 : 0);
-        return false;
+        if (!this.#isLastBlock) return ['block', 3];
+        return ['checksum', this.#hasChecksum ? 4 : 0];
+      case 'skippable':
       case 'checksum':
-        this.#end();
-        return true;
+        this.#frames++;
+        return ['magic', MAGIC_BYTES];
     }
-  }
-
-  #begin(field: Field, need: number): void {
-    this.#field = field;
-    this.#need = need;
-  }
-
-  #end(): void {
-    this.#frames++;
-    this.#begin('magic', MAGIC_BYTES);
   }
 }
 

@@ -7,7 +7,7 @@ import type { RowFields } from '../../src/engine/row-fields.js';
 import { Flow } from '../../src/flow/flow.js';
 import { compressBlockSync } from '../../src/gzip/compress-block.js';
 import { nodeZstd } from '../../src/gzip/compression.js';
-import { inflateWhole, inflateWholeSync } from '../../src/gzip/inflate-whole.js';
+import { inflateWhole, inflateWholeHere } from '../../src/gzip/inflate-whole.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -60,7 +60,7 @@ async function decode(
   limits = LIMITS,
 ): Promise<Seen[] | undefined> {
   const decoding = { gunzip: { ...GUNZIP, plain }, limits };
-  const decoded = await decodeFile(file, decoding, FIELDS, inflateWholeSync);
+  const decoded = await decodeFile(file, decoding, FIELDS, inflateWholeHere);
   const inPool = await decodeFile(file, decoding, FIELDS, inflateWhole);
   expect(inPool?.bytes).toEqual(decoded?.bytes);
   if (decoded === undefined) return undefined;
@@ -227,7 +227,7 @@ it('a file of very many tiny records is left to the main thread, which has them 
       gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
       { gunzip: GUNZIP, limits: LIMITS },
       { id: true, tags: false, keys: [] },
-      inflateWholeSync,
+      inflateWholeHere,
     );
   expect((await decoded(100_000))?.fields.count).toBe(100_000);
   expect(await decoded(300_000)).toBeUndefined();
@@ -240,7 +240,7 @@ it('a file with bytes behind its gzip is left to the stages, which name them', a
       bytes,
       { gunzip: GUNZIP, limits: LIMITS },
       { id: true, tags: false, keys: [] },
-      inflateWholeSync,
+      inflateWholeHere,
     );
   expect((await decoded(file))?.fields.count).toBe(1);
   expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();

@@ -11,7 +11,7 @@ import { batchesOf, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { compressBlockSync } from '../../src/gzip/compress-block.js';
 import { nodeZstd } from '../../src/gzip/compression.js';
-import { inflateWholeSync } from '../../src/gzip/inflate-whole.js';
+import { inflateWholeHere } from '../../src/gzip/inflate-whole.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
@@ -45,7 +45,7 @@ async function contentsOf(folder: string): Promise<Record<string, string>> {
   for (const name of names) {
     const bytes = await readFile(path.join(folder, name));
     // Members end at other places where threads make them.
-    const content = /\.(gz|zst)$/.test(name) ? inflateWholeSync(bytes, 1e9) : bytes;
+    const content = /\.(gz|zst)$/.test(name) ? await inflateWholeHere(bytes, 1e9) : bytes;
     contents[name] = (content as Buffer).toString('latin1');
   }
   return contents;
@@ -222,7 +222,7 @@ describe('stored files that threads decode and write', () => {
       expect(Object.keys(expected.files ?? {})).toEqual(['rain.jsonl.zst', 'snow.jsonl.zst']);
       expect(encodes).toHaveBeenCalledTimes(2);
       const rain = await readFile(path.join(folder, 'threads', 'rain.jsonl.zst'));
-      expect(String(inflateWholeSync(rain, 1e6)).split('\n')).toHaveLength(3);
+      expect(String(await inflateWholeHere(rain, 1e6)).split('\n')).toHaveLength(3);
     },
   );
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { compressBlockSync } from '../../src/gzip/compress-block.js';
-import { inflateGzip, inflateWhole, inflateWholeSync } from '../../src/gzip/inflate-whole.js';
+import { inflateGzip, inflateWhole, inflateWholeHere } from '../../src/gzip/inflate-whole.js';
 import { ZstdDecoder } from '../../src/gzip/zstd-decoder.js';
 
 vi.mock('node:zlib', async original => {
@@ -30,7 +30,7 @@ async function inBlocks(file: Buffer): Promise<Buffer | undefined> {
 }
 
 async function inflated(file: Buffer, maxBytes = 1e6): Promise<Buffer | undefined> {
-  const here = inflateWholeSync(file, maxBytes);
+  const here = await inflateWholeHere(file, maxBytes);
   const inPool = await inflateWhole(file, maxBytes);
   expect(inPool?.equals(here ?? Buffer.of(1))).toBe(here === undefined ? undefined : true);
   return here;
