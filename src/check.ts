@@ -181,13 +181,14 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-function option<T, Else>(
+/** An option with its own check. */
+export function special<T, Else = undefined>(
   meaning: string,
   expected: string,
   accepts: (value: unknown) => boolean,
-  otherwise: Else,
+  otherwise?: Else,
 ): Optional<T, Else> {
-  return { meaning, expected, accepts, otherwise, isRequired: false };
+  return { meaning, expected, accepts, otherwise: otherwise as Else, isRequired: false };
 }
 
 /** The same option where it cannot be left out. */
@@ -209,13 +210,13 @@ export function whole<Else extends number | undefined = undefined>(
   { min = 0, max = Number.MAX_SAFE_INTEGER, orInfinity = false, ...rest }: Bounds<Else> = {},
 ): Optional<number, Else> {
   const span = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  return option(
+  return special(
     meaning,
     `a whole number ${span}${orInfinity ? ', or Infinity' : ''}`,
     value =>
       (orInfinity && value === Number.POSITIVE_INFINITY) ||
       (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max),
-    rest.default as Else,
+    rest.default,
   );
 }
 
@@ -230,11 +231,11 @@ export function milliseconds<Else extends number | undefined = undefined>(
   meaning: string,
   { min = 1, max = MAX_MILLISECONDS, ...rest }: Bounds<Else> = {},
 ): Optional<number, Else> {
-  return option(
+  return special(
     meaning,
     `milliseconds from ${min} to ${max}`,
     value => typeof value === 'number' && value >= min && value <= max,
-    rest.default as Else,
+    rest.default,
   );
 }
 
@@ -243,7 +244,7 @@ export function flag<Else extends boolean | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
 ): Optional<boolean, Else> {
-  return option(meaning, 'true or false', value => typeof value === 'boolean', otherwise as Else);
+  return special(meaning, 'true or false', value => typeof value === 'boolean', otherwise);
 }
 
 /** A non-empty string without control characters or lone surrogates. */
@@ -251,11 +252,11 @@ export function text<Else extends string | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
 ): Optional<string, Else> {
-  return option(
+  return special(
     meaning,
     'a string that is not empty, without control characters',
     value => isText(value) && !/[\p{Cc}\p{Surrogate}]/u.test(value),
-    otherwise as Else,
+    otherwise,
   );
 }
 
@@ -269,11 +270,10 @@ export function secret<Else extends string | undefined = undefined>(
 
 /** As `text`, but line feeds and tabs are allowed. */
 export function lines(meaning: string): Optional<string, undefined> {
-  return option(
+  return special(
     meaning,
     'a string that is not empty, without lone surrogates',
     value => isText(value) && !/\p{Surrogate}/u.test(value),
-    undefined,
   );
 }
 
@@ -284,11 +284,11 @@ export function oneOf<const T, const Else extends T | undefined = undefined>(
   otherwise?: Else,
 ): Optional<T, Else> {
   const names = values.map(value => (typeof value === 'string' ? quotedOne(value) : String(value)));
-  return option(
+  return special(
     meaning,
     names.length === 1 ? `${names[0]}` : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`,
     value => values.includes(value as T),
-    otherwise as Else,
+    otherwise,
   );
 }
 
@@ -296,27 +296,21 @@ export function oneOf<const T, const Else extends T | undefined = undefined>(
 export function func<T extends (...args: never[]) => unknown>(
   meaning: string,
 ): Optional<T, undefined> {
-  return option(meaning, 'a function', value => typeof value === 'function', undefined);
+  return special(meaning, 'a function', value => typeof value === 'function');
 }
 
 /** A UTC minute: see `parseDate`. */
 export function date(meaning: string): Optional<string | Date, undefined> {
-  return option(
+  return special(
     meaning,
     "a UTC time such as '202401312359', '2024-01-31' or '2024-01-31T23:59:00Z', or a Date",
     value => parseDate(value) !== undefined,
-    undefined,
   );
 }
 
 /** Ends the call. */
 export function signal(): Optional<AbortSignal, undefined> {
-  return option(
-    'ends the call',
-    'an AbortSignal',
-    value => value instanceof AbortSignal,
-    undefined,
-  );
+  return special('ends the call', 'an AbortSignal', value => value instanceof AbortSignal);
 }
 
 /** An object of options, which `members` lists. Where it is left out, the defaults of its members hold. */
@@ -345,17 +339,7 @@ export function orGroup<T, Else, Members extends object>(
 
 /** An object; what is in it is checked elsewhere. */
 export function record<T extends object>(meaning: string): Optional<T, undefined> {
-  return option(meaning, 'an object', isRecord, undefined);
-}
-
-/** An option with its own check. */
-export function special<T, Else = undefined>(
-  meaning: string,
-  expected: string,
-  accepts: (value: unknown) => boolean,
-  otherwise?: Else,
-): Optional<T, Else> {
-  return option(meaning, expected, accepts, otherwise as Else);
+  return special(meaning, 'an object', isRecord);
 }
 
 /** What another call gave: an object with these members. */
@@ -365,7 +349,7 @@ export function made<T extends object>(
   members: readonly (keyof T & string)[],
 ): Optional<T, undefined> {
   const accepts = (value: unknown) => isRecord(value) && members.every(member => member in value);
-  return option(meaning, expected, accepts, undefined);
+  return special(meaning, expected, accepts);
 }
 
 /** What only its call can check, where the message depends on the value; `explain` gives `must be ...`. */
@@ -374,12 +358,12 @@ export function explained<T>(
   explain: (value: unknown) => string | undefined,
 ): Optional<T, undefined> {
   const accepts = (value: unknown) => explain(value) === undefined;
-  return { ...option<T, undefined>(meaning, '', accepts, undefined), explain };
+  return { ...special<T>(meaning, '', accepts), explain };
 }
 
 /** The cursor of a batch. The source checks whether it is one of its cursors. */
 export function cursor<T extends object>(): Optional<T, undefined> {
-  return option('where to go on', 'the cursor of a batch or of an error', isRecord, undefined);
+  return special('where to go on', 'the cursor of a batch or of an error', isRecord);
 }
 
 /** A cursor that its source refuses; `problem` continues "The cursor ...". */

@@ -51,22 +51,18 @@ export class OptionError extends MillraceError {
   }
 }
 
-export interface HttpErrorDetails extends MillraceErrorOptions {
-  readonly status: number;
-  readonly method: string;
-  /** Without credentials or signatures. */
-  readonly url: string;
-  /** The service's own message, or the start of the body where there is none. */
-  readonly body: string;
-  readonly retryAfterMs?: number | undefined;
-}
+export type HttpErrorDetails = MillraceErrorOptions &
+  Pick<HttpError, 'status' | 'method' | 'url' | 'body'> &
+  Partial<Pick<HttpError, 'retryAfterMs'>>;
 
 /** A response that is not a success. */
 export class HttpError extends MillraceError {
   readonly code: 'ERR_HTTP' | 'ERR_AUTHORIZATION' = 'ERR_HTTP';
   readonly status: number;
   readonly method: string;
+  /** Without credentials or signatures. */
   readonly url: string;
+  /** The service's own message, or the start of the body where there is none. */
   readonly body: string;
   readonly retryAfterMs: number | undefined;
 

@@ -111,6 +111,7 @@ export class Progress {
   /** A copy of the counts. */
   counts(): ProgressCounts {
     const { received, receivedBytes, fraction, reached, leftMs, wait, note } = this;
+    const behind = [...this.behind.values()];
     const branches = this.#branches.map(branch => branch.counts());
     const all: Pick<ProgressCounts, Sums | 'dropped'>[] = [this, ...branches];
     const dropped = new Map<string, number>();
@@ -125,17 +126,11 @@ export class Progress {
       leftMs,
       wait,
       branches,
-      ...(this.behind.size > 0 && { behind: sum(this.behind.values()) }),
+      ...(behind.length > 0 && { behind: behind.reduce((sum, messages) => sum + messages) }),
       ...(note !== undefined && { note }),
       ...sumsOf(all),
     };
   }
-}
-
-function sum(values: Iterable<number>): number {
-  let all = 0;
-  for (const value of values) all += value;
-  return all;
 }
 
 /** Counts of a run that include those of its branches. */

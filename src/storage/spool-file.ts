@@ -3,6 +3,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { StorageError } from '../errors.js';
+import { writeAll } from './file-system.js';
 import { withStorageError } from './storage-error.js';
 
 /**
@@ -40,16 +41,11 @@ export class SpoolFile {
   async write(chunks: readonly Buffer[]): Promise<void> {
     await withStorageError(`store ${this.#content} in`, this.#path, async () => {
       const size = chunks.reduce((sum, { length }) => sum + length, 0);
-      let { bytesWritten: done } = await this.#handle.writev(chunks, this.#bytes);
+      const { bytesWritten } = await this.#handle.writev(chunks, this.#bytes);
       // A disk that takes only a part reports the reason for the rest.
-      for (const rest = done < size ? Buffer.concat(chunks) : undefined; rest && done < size; ) {
-        const { bytesWritten } = await this.#handle.write(
-          rest,
-          done,
-          undefined,
-          this.#bytes + done,
-        );
-        done += bytesWritten;
+      if (bytesWritten < size) {
+        const rest = Buffer.concat(chunks).subarray(bytesWritten);
+        await writeAll(this.#handle, rest, this.#bytes + bytesWritten);
       }
       this.#bytes += size;
     });
