@@ -3,7 +3,7 @@ import type { Decoded } from './decode-file.js';
 import type { RowList } from './encode-rows.js';
 import { FileContent, movePosts } from './file-content.js';
 import type { RowFields } from './row-fields.js';
-import { answerOf, type EngineThread } from './thread.js';
+import { answerOfThread, type EngineThread } from './thread.js';
 import type { WriteRange } from './worker.js';
 
 /** The content of a file that a thread has decoded, and holds. */
@@ -155,6 +155,6 @@ export class DecodedFile {
 
   #ask<T>(call: (held: HeldContent) => Promise<T>): Promise<T> {
     if (this.#held === undefined) throw new Error('No thread holds this file');
-    return answerOf(call(this.#held), 'held posts of', this.origin);
+    return answerOfThread(call(this.#held), 'held posts of', this.origin);
   }
 }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Batches, Run } from '../flow/flow.js';
-import { type FlowPlan, PlannedFlow } from '../flow/planned-flow.js';
+import { type Batches, type FlowPlan, planOf, type Run } from '../flow/flow.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import type { Decoding } from './decode-file.js';
@@ -78,7 +77,8 @@ export class Plan implements FlowPlan {
 
   /** The plan of a flow, as far as it has one. */
   static of(input: AsyncIterable<unknown>): Plan | undefined {
-    return input instanceof PlannedFlow && input.plan instanceof Plan ? input.plan : undefined;
+    const plan = planOf(input);
+    return plan instanceof Plan ? plan : undefined;
   }
 
   inflated(gunzip: InflateLimits, stage: Stage): Plan | undefined {

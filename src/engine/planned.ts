@@ -5,10 +5,10 @@ import {
   type FlowIdentity,
   identityOf,
   type Operator,
+  OwnFlow,
   type Run,
 } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
-import { PlannedFlow } from '../flow/planned-flow.js';
 import { bytesOfFile, planItems } from './engine.js';
 import type { FileSource } from './file-source.js';
 import { Plan, type SharedPosts, type Stage } from './plan.js';
@@ -16,7 +16,7 @@ import { type Step, throughSteps } from './step.js';
 
 /** A source of whole files. */
 export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<Uint8Array> {
-  return new PlannedFlow(
+  return new OwnFlow(
     async function* (run) {
       for await (const file of open(run, undefined)) yield* bytesOfFile(file);
     },
@@ -36,7 +36,8 @@ export function stageFlow<In, Out>(
 ): Flow<Out> {
   const before = Plan.of(input);
   const plan = before && extend(before, stage as Stage);
-  return plannedFlow(input, plan, run => stage(batchesOf(input, run), run));
+  const open = (run: Run) => stage(batchesOf(input, run), run);
+  return plannedFlow([input], { plan, open, identity: identityOf(input) });
 }
 
 /**
@@ -48,23 +49,17 @@ export function stageFlow<In, Out>(
 export function joinedFlow<T>(
   sources: readonly AsyncIterable<unknown>[],
   {
-    open,
     join,
-    identity,
-  }: {
-    readonly open: (run: Run) => Batches<T>;
-    readonly join: (open: readonly FileSource[]) => FileSource;
-    readonly identity: FlowIdentity;
-  },
+    ...flow
+  }: Omit<Planned<T>, 'plan'> & { readonly join: (open: readonly FileSource[]) => FileSource },
 ): Flow<T> {
-  const plan = Plan.joined(sources, join);
-  return hold(new PlannedFlow(opening(plan, open), { plan, identity }), sources);
+  return plannedFlow(sources, { ...flow, plan: Plan.joined(sources, join) });
 }
 
 /** A flow whose items several read from one run of its plan, as one of them reads it. */
 export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
   const own = plan.sharing(shared);
-  return new PlannedFlow(run => planItems(own, run), { plan: own, identity: [] });
+  return new OwnFlow(run => planItems(own, run), { plan: own });
 }
 
 /** An operator that takes part in plans, see `Step`. */
@@ -73,23 +68,21 @@ export function stepOperator<In, Out>(given: Step<In, Out>): Operator<In, Out> {
   return input => {
     const open = (run: Run) =>
       throughSteps([step], run, at => batchesOf(input, at)) as Batches<Out>;
-    return plannedFlow(input, Plan.of(input)?.with(step), open, step);
+    const plan = Plan.of(input)?.with(step);
+    return plannedFlow([input], { plan, open, identity: identityOf(input, step.identity) });
   };
 }
 
-function plannedFlow<T>(
-  input: AsyncIterable<unknown>,
-  plan: Plan | undefined,
-  open: (run: Run) => Batches<T>,
-  { identity }: { readonly identity?: Step<never, unknown>['identity'] } = {},
-): Flow<T> {
-  const flow = new PlannedFlow(opening(plan, open), {
-    plan,
-    identity: identityOf(input, identity),
-  });
-  return hold(flow, [input]);
+interface Planned<T> {
+  readonly plan: Plan | undefined;
+  readonly open: (run: Run) => Batches<T>;
+  readonly identity: FlowIdentity;
 }
 
-function opening<T>(plan: Plan | undefined, open: (run: Run) => Batches<T>) {
-  return plan?.isComplete === true ? (run: Run): Batches<T> => planItems(plan, run) : open;
+function plannedFlow<T>(
+  inputs: readonly AsyncIterable<unknown>[],
+  { plan, open, identity }: Planned<T>,
+): Flow<T> {
+  const byPlan = plan?.isComplete ? (run: Run) => planItems(plan, run) : open;
+  return hold(new OwnFlow<T>(byPlan, { plan, identity }), inputs);
 }

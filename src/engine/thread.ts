@@ -112,7 +112,7 @@ export class EngineThread {
  * @param did What the thread did with `path`.
  * @throws StorageError where the thread has ended.
  */
-export async function answerOf<T>(answer: Promise<T>, did: string, path: string): Promise<T> {
+export async function answerOfThread<T>(answer: Promise<T>, did: string, path: string): Promise<T> {
   try {
     return await answer;
   } catch (cause) {

@@ -4,7 +4,7 @@ import type { ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
 import { DecodedFile } from './decoded-file.js';
 import type { StoredFile } from './file-source.js';
 import { RowFields } from './row-fields.js';
-import { answerOf, EngineThread } from './thread.js';
+import { answerOfThread, EngineThread } from './thread.js';
 import type { WorkerStart } from './worker.js';
 
 /** How many files a thread decodes or holds, so that the next one is ready when one is written. */
@@ -83,7 +83,9 @@ export class Threads {
   ): Promise<readonly ColumnChunk[]> | undefined {
     const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
     const [, parts] = columns;
-    return thread && answerOf(thread.ask('encodeChunks', columns, parts), 'encoded rows of', path);
+    return (
+      thread && answerOfThread(thread.ask('encodeChunks', columns, parts), 'encoded rows of', path)
+    );
   }
 
   /** Ends the threads; what they hold is lost. */

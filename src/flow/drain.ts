@@ -3,9 +3,8 @@ import { Readable, Writable } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { settledSoon } from '../abortable.js';
-import { partsOf } from './composed.js';
 import { batchesOf, type Flow, OwnFlow, type SinkRun } from './flow.js';
-import { type Argument, callSink } from './pipeline-arguments.js';
+import { type Argument, callSink, partsOf } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
 import { type StreamSink, writeError, writeToStream } from './write-to-stream.js';
 
@@ -36,7 +35,7 @@ type Draining = SinkRun & { readonly signal: AbortSignal };
 async function drainTo(input: Flow<unknown>, value: unknown, run: Draining): Promise<void> {
   if (isWebWritable(value)) {
     const failure = await writeToWeb(
-      at => new OwnFlow(pull => batchesOf(input, pull), at),
+      signal => new OwnFlow(pull => batchesOf(input, pull), { signal }),
       value,
       run.signal,
     );

@@ -143,11 +143,10 @@ function sourceCursor(delivered: unknown): unknown {
   return isRecord(cursor) && typeof cursor.source === 'string' ? cursor : undefined;
 }
 
-interface BatchRun<T> {
-  readonly ended: boolean;
-  next(): Promise<IteratorResult<{ readonly items: readonly T[] }, undefined>>;
-  return(): Promise<unknown>;
-}
+type BatchRun<T> = Pick<
+  FlowRun<{ readonly items: readonly T[]; readonly cursor?: unknown }, object>,
+  'ended' | 'next' | 'return'
+>;
 
 /**
  * The items of a run, one at a time. Calls of `next` that overlap are answered in order. Calls `onEnd` once
@@ -189,22 +188,17 @@ export class FlowItems<T> implements AsyncIterator<T, undefined> {
   async #take(): Promise<IteratorResult<T, undefined>> {
     // After an abort in the middle of a batch, the rest of the batch is not delivered.
     while (this.#run.ended || this.#index >= this.#items.length) {
-      const result = await this.#nextBatch();
-      if (result.done) return { done: true, value: undefined };
+      const result = await this.#run.next().catch(error => {
+        this.#onEnd();
+        throw error;
+      });
+      if (result.done) {
+        this.#onEnd();
+        return result;
+      }
       this.#items = result.value.items;
       this.#index = 0;
     }
     return { done: false, value: this.#items[this.#index++] as T };
-  }
-
-  async #nextBatch(): ReturnType<BatchRun<T>['next']> {
-    let isOver = true;
-    try {
-      const result = await this.#run.next();
-      isOver = result.done === true;
-      return result;
-    } finally {
-      if (isOver) this.#onEnd();
-    }
   }
 }

@@ -137,12 +137,49 @@ export class Flow<T> implements AsyncIterable<T> {
   }
 }
 
+/** How a flow is made of built-in stages. Only the engine looks into it. */
+export interface FlowPlan {
+  /** The same plan; `check` is called when a run of it begins, and may throw. */
+  guarded(check: () => void): FlowPlan;
+}
+
+interface OwnFlowOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly identity?: FlowIdentity;
+  readonly plan?: FlowPlan | undefined;
+}
+
 /** A flow of this package: when its run is to end, it is waited for until it has closed what it holds. */
-export class OwnFlow<T> extends Flow<T> {}
+export class OwnFlow<T> extends Flow<T> {
+  /** Who knows the plan can get the same items in another way. */
+  readonly plan: FlowPlan | undefined;
+
+  constructor(open: OpenFlow<T>, { signal, identity, plan }: OwnFlowOptions = {}) {
+    super(open, signal, identity);
+    this.plan = plan;
+  }
+}
+
+/** The plan of a flow; `undefined` for other iterables. */
+export function planOf(input: AsyncIterable<unknown>): FlowPlan | undefined {
+  return input instanceof OwnFlow ? input.plan : undefined;
+}
 
 /** A source of this package, which a checkpoint knows by its step. */
 export function sourceFlow<T>(step: FlowStep, open: OpenFlow<T>): Flow<T> {
-  return new OwnFlow(open, undefined, [step]);
+  return new OwnFlow(open, { identity: [step] });
+}
+
+/** A flow that ends with a signal and counts in a progress, however a sink reads it. */
+export function boundFlow<T>(
+  input: AsyncIterable<T>,
+  { signal, progress }: Pick<Run, 'signal' | 'progress'>,
+): Flow<T> {
+  return new OwnFlow(
+    run => batchesOf(input, { ...run, signal: AbortSignal.any([run.signal, signal]), progress }),
+    // A sink that runs the plan itself gets the signal and the progress, too.
+    { plan: planOf(input), signal, identity: identityOf(input) },
+  );
 }
 
 /** Batches that have a moment to end by themselves once the signal fires; then they are abandoned. */
@@ -271,7 +308,7 @@ export function ownOperator<In, Out>(
   { step }: OperatorOptions = {},
 ): Operator<In, Out> {
   return input =>
-    hold(new OwnFlow(opened(input, run), undefined, identityOf(input, step)), [input]);
+    hold(new OwnFlow(opened(input, run), { identity: identityOf(input, step) }), [input]);
 }
 
 type RunOperator<In, Out> = Parameters<typeof operator<In, Out>>[0];

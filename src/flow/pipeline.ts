@@ -2,7 +2,15 @@ import type { Writable } from 'node:stream';
 import { abortable, answerOf, LinkedAbort } from '../abortable.js';
 import { isWatched, publish } from '../diagnostics.js';
 import { drain } from './drain.js';
-import { type Batches, batchesOf, type FlowSink, identityOf } from './flow.js';
+import {
+  type Batches,
+  batchesOf,
+  boundFlow,
+  type FlowSink,
+  identityOf,
+  OwnFlow,
+  planOf,
+} from './flow.js';
 import { closeHeld, hold } from './held-streams.js';
 import {
   applyStage,
@@ -10,7 +18,6 @@ import {
   type PipelineOptions,
   readArguments,
 } from './pipeline-arguments.js';
-import { boundFlow, PlannedFlow, planOf } from './planned-flow.js';
 import { Progress, type RunMessage, summaryOf } from './progress.js';
 import { showProgress } from './progress-display.js';
 import type * as rows from './stage.js';
@@ -116,7 +123,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const check = () => {
     if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
   };
-  const gated = new PlannedFlow(
+  const gated = new OwnFlow(
     run => {
       check();
       const batches = batchesOf(source, run);

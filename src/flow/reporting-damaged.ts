@@ -1,25 +1,18 @@
 import type { OnDamaged } from '../json/damaged-record.js';
 import type { Batches, DamagedStage, Run } from './flow.js';
 
-export interface ReportingOptions {
-  /**
-   * Whether the records come from live connections: a later run does not find them at the same line.
-   * @default false
-   */
-  readonly isLive?: boolean | undefined;
-}
-
 /**
  * Runs a stage that leaves damaged records out. Each goes to the caller's function first, then to the sink, before
  * the cursor after it is delivered.
  *
  * @param open Gets what takes a record, or nothing where the first one ends the run.
+ * @param options `isLive` where the records come from live connections: a later run does not find them at the same line.
  */
 export function reportingDamaged<T>(
   { damaged, progress }: Run,
   onDamaged: OnDamaged | undefined,
   open: (report: OnDamaged | undefined) => Batches<T>,
-  { isLive = false }: ReportingOptions = {},
+  { isLive }: { readonly isLive: boolean } = { isLive: false },
 ): Batches<T> {
   if (onDamaged === undefined && damaged === undefined) return open(undefined);
   const stage = damaged?.stage();

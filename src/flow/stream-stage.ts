@@ -31,7 +31,7 @@ export function streamStage<In, Out>(
     used.add(stream);
     return isWebTransform(stream) ? pipedWeb(input, stream, run) : piped(input, stream, run);
   };
-  const flow = new OwnFlow(open, undefined, identityOf(input, { step: 'through' }));
+  const flow = new OwnFlow(open, { identity: identityOf(input, { step: 'through' }) });
   return hold(flow, [input, stream]);
 }
 
@@ -52,7 +52,7 @@ async function* piped<In, Out>(
   // The input is pulled by the stream, in a run that would not have this run's progress.
   const source = new OwnFlow<In>(
     at => batchesOf(input, { ...at, progress: run.progress, damaged: run.damaged }),
-    isMinipass(stream) ? signal : undefined,
+    isMinipass(stream) ? { signal } : {},
   );
   const fed = isMinipass(stream)
     ? writeToStream(source, stream, { signal, untilEnded: false })
@@ -75,8 +75,8 @@ async function* pipedWeb<In, Out>(
   { readable, writable }: WebTransform<In, Out>,
   { signal, progress, damaged }: Run,
 ): Batches<Out> {
-  const open = (at: AbortSignal) =>
-    new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress, damaged }), at);
+  const open = (signal: AbortSignal) =>
+    new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress, damaged }), { signal });
   const fed = writeToWeb(open, writable, signal);
   // The stream passes a failure of the input on, but some streams replace it.
   let failure: WriteFailure | undefined;

@@ -1,5 +1,4 @@
 import { OptionError } from '../errors.js';
-import { rememberComposed } from '../flow/composed.js';
 import { drain } from '../flow/drain.js';
 import {
   batchesOf,
@@ -19,6 +18,7 @@ import {
   callLast,
   checkLast,
   checkStage,
+  rememberComposed,
 } from '../flow/pipeline-arguments.js';
 import type * as rows from '../flow/stage.js';
 import { isStageStream } from '../flow/stream-stage.js';
@@ -114,6 +114,6 @@ function end(
 
 function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
   if (input instanceof Flow) return input;
-  const flow = new OwnFlow(run => batchesOf(input, run), undefined, identityOf(input));
+  const flow = new OwnFlow(run => batchesOf(input, run), { identity: identityOf(input) });
   return hold(flow, [input]);
 }

@@ -8,6 +8,7 @@ import { drain, ownSink } from '../flow/drain.js';
 import {
   type Batches,
   batchesOf,
+  boundFlow,
   type Cursor,
   type Flow,
   type FlowSink,
@@ -22,7 +23,6 @@ import { isIncremental } from '../flow/flow-difference.js';
 import { hold } from '../flow/held-streams.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import { applyStage, isPlainObject } from '../flow/pipeline-arguments.js';
-import { boundFlow } from '../flow/planned-flow.js';
 import type { Progress } from '../flow/progress.js';
 import { BranchCommits, ENDED } from './branches/branch-commits.js';
 import {

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { optionError } from '../../check.js';
 import { OptionError } from '../../errors.js';
-import { partsOf } from '../../flow/composed.js';
-import { type Argument, checkSink } from '../../flow/pipeline-arguments.js';
+import { type Argument, checkSink, partsOf } from '../../flow/pipeline-arguments.js';
 import { type CommittedSink, committedOf } from '../committed.js';
 import { type FileSink, fileSinkOf } from '../output/file-sink.js';
 import { checkDamagedOf, mustDiffer } from '../output/file-sink-options.js';
