@@ -3,7 +3,6 @@ import { HttpError, IncompleteError, MillraceError } from '../errors.js';
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
 import { connectLive } from '../http/live-connection.js';
-import type { Permit } from '../http/rate-limiter.js';
 import type { Damaged } from '../json/damaged-record.js';
 import { overlap, shownRange } from '../minute-ranges.js';
 import { shareName } from '../share.js';
@@ -15,7 +14,8 @@ import { connectFailure, namesDates } from './replay-retry.js';
 import { ReplaySpool } from './replay-spool.js';
 import { type ReplayWait, refuseFarAhead, WaitReporter } from './replay-wait.js';
 
-interface ConnectionOptions {
+/** What the connections of a replay are made for. */
+export interface ConnectionOptions {
   readonly account: Account;
   /** The URL without dates. */
   readonly url: URL;
@@ -32,22 +32,6 @@ export interface Delivery {
   readonly damaged: readonly Damaged[];
   /** Whether some of its activities were or will be received again, because minutes failed. */
   readonly inParts: boolean;
-}
-
-/** What the connections that have got their final message covered, and how long they took. */
-class Pace {
-  #ms = 0;
-  #coveredMs = 0;
-
-  add({ from, to }: Window, ms: number): void {
-    this.#ms += ms;
-    this.#coveredMs += to - from;
-  }
-
-  /** Milliseconds that a connection takes for each millisecond of its range; 0 while nothing is known. */
-  get perMs(): number {
-    return this.#coveredMs === 0 ? 0 : this.#ms / this.#coveredMs;
-  }
 }
 
 /** How often the clock is read while minutes are too recent. */
@@ -77,7 +61,8 @@ export async function* replayConnections(
   const { timing, clock, onRetry } = account;
   const limiter = account.rateLimiter('replay', url);
   const log = new ConnectLog(folder, budgetOf(account, url));
-  const pace = new Pace();
+  const connects = async () => (limiter.rates.length > 0 ? log.read() : []);
+  const pace: Pace = { ms: 0, coveredMs: 0 };
   const run: RangeRun = { account, url, log, machine, pace, signal, progress };
   let failure: MillraceError | undefined;
   let attempts = 0;
@@ -85,8 +70,9 @@ export async function* replayConnections(
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
   const waits = new WaitReporter({ account, onWait, signal });
-  const estimate = () => {
-    const leftMs = machine.leftMs(timing.now(), clock.now(), pace.perMs);
+  const estimate = async () => {
+    const perMs = pace.ms / Math.max(1, pace.coveredMs);
+    const leftMs = machine.leftMs(timing.now(), clock.now(), perMs, await connects());
     if (progress !== undefined)
       progress.endsAt = leftMs === undefined ? undefined : performance.now() + leftMs;
     return leftMs;
@@ -95,10 +81,10 @@ export async function* replayConnections(
   const { responses } = clock;
   while (true) {
     signal.throwIfAborted();
-    if (limiter.rates.length > 0) machine.alsoConnected(await log.read());
+    const made = await connects();
     const isKnown = clock.isKnownSince(responses);
     if (isKnown) refuseFarAhead('replay', window, clock.now());
-    const action = machine.next(timing.now(), isKnown ? clock.now() : undefined);
+    const action = machine.next(timing.now(), isKnown ? clock.now() : undefined, made);
     if (action.do === 'done') return;
     if (action.do === 'give up') throw new GaveUp(failure ?? new Error('no reason was given'));
     if (unreported && failure !== undefined) {
@@ -130,9 +116,15 @@ export async function* replayConnections(
     attempts = 0;
     const { state } = machine;
     const inParts = wasInParts || isInParts(state, range);
-    estimate();
+    await estimate();
     yield { spool, state, damaged: outcome.damaged, inParts };
   }
+}
+
+/** What the connections that have got their final message covered, and how long they took. */
+interface Pace {
+  ms: number;
+  coveredMs: number;
 }
 
 interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
@@ -163,7 +155,10 @@ async function tryRange(
   const at = account.timing.now();
   try {
     const received = await receiveRange(run, range, at, spool);
-    if (received.info !== undefined) pace.add(range, account.timing.now() - at);
+    if (received.info !== undefined) {
+      pace.ms += account.timing.now() - at;
+      pace.coveredMs += range.to - range.from;
+    }
     const failure = reportEnd(received, account, machine, range);
     return { failure, damaged: received.damaged, refusals: 0 };
   } catch (error) {
@@ -181,7 +176,7 @@ async function tryRange(
  * @param at the time of the connection
  */
 async function receiveRange(
-  { account, url, log, machine, signal, progress }: RangeRun,
+  { account, url, log, signal, progress }: RangeRun,
   range: Window,
   at: number,
   spool: ReplaySpool,
@@ -190,15 +185,16 @@ async function receiveRange(
   if (isLimited) await log.add(at);
   const permit = await account.acquire('replay', url, signal);
   let moved: Promise<void> | undefined;
-  const counted = onceSent(permit, () => {
-    const sentAt = account.timing.now();
-    const isLate = isLimited && sentAt - at > MAX_OPENING_MS;
-    machine.connecting(isLate ? sentAt : at);
-    if (!isLate) return;
-    moved = log.move(at, sentAt);
+  const count = async (sentAt: number) => {
+    if (isLimited && sentAt - at > MAX_OPENING_MS) await log.move(at, sentAt);
+  };
+  const sent = () => {
+    permit.sent();
+    moved ??= count(account.timing.now());
     // Awaited below; until then, a rejection has no listener.
     moved.catch(() => {});
-  });
+  };
+  const counted = { ...permit, sent };
   try {
     const connection = await connectLive(account, withDates(url, range), counted, signal);
     return await receiveReplay(connection, spool, { signal, progress });
@@ -206,18 +202,6 @@ async function receiveRange(
     // The next run may read the times as soon as this one has ended.
     await moved;
   }
-}
-
-/** Calls back when the request of a permit is sent, or can no longer be. */
-function onceSent(permit: Permit, onSent: () => void): Permit {
-  let isSent = false;
-  const sent = () => {
-    permit.sent();
-    if (isSent) return;
-    isSent = true;
-    onSent();
-  };
-  return { sent, responded: () => permit.responded() };
 }
 
 function isInParts({ open }: ReplayState, range: Window): boolean {

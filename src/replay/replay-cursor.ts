@@ -23,8 +23,8 @@ export type ReplayIdentity = Readonly<Record<string, string | boolean>>;
 const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];
 
 /**
- * The progress of a replay: minutes that are still to be confirmed or never will be, the times of
- * connections, and ids that may be received again.
+ * The progress of a replay: minutes that are still to be confirmed or never will be, and ids that may be
+ * received again.
  *
  * @param until Of an incremental replay, the end of the window so far.
  */
@@ -41,7 +41,6 @@ export function replayCursor(
     open: state.open.map(withDates),
     gaps: state.gaps.map(withDates),
     chunkMinutes: state.chunk / MINUTE,
-    connects: state.connects.map(at => new Date(at).toISOString()),
     ids: seen.state(),
   };
 }
@@ -66,12 +65,7 @@ export function parseReplayCursor(
   const open = json.open.map(withWindow);
   const gaps = json.gaps.map(withWindow);
   if ([...open, ...gaps].some(({ from, to }) => from >= to)) throw cursorError('is damaged');
-  const connects = json.connects.map(at => Date.parse(at));
-  return {
-    state: { open, gaps, chunk: json.chunkMinutes * MINUTE, connects },
-    ids: json.ids,
-    until,
-  };
+  return { state: { open, gaps, chunk: json.chunkMinutes * MINUTE }, ids: json.ids, until };
 }
 
 function withDates<T extends Window>({ from, to, ...rest }: T) {
@@ -87,7 +81,6 @@ interface Stored {
   readonly open: readonly (Dates & Omit<OpenRange, 'from' | 'to'>)[];
   readonly gaps: readonly (Dates & Pick<ReplayGap, 'reason'>)[];
   readonly chunkMinutes: number;
-  readonly connects: readonly string[];
 }
 
 const RANGE = { fromDate: isMinute, toDate: isMinute };
@@ -104,7 +97,6 @@ const isStored = shaped<Stored>({
     shaped<Stored['gaps'][number]>({ ...RANGE, reason: reason => REASONS.includes(reason) }),
   ),
   chunkMinutes: minutes => isCount(minutes) && minutes > 0,
-  connects: listOf((at): at is string => isText(at) && !Number.isNaN(Date.parse(at))),
 });
 
 function isMinute(date: unknown): boolean {

@@ -1,6 +1,8 @@
+import type { InfoMessage } from '../activity/in-stream-message.js';
 import type { Rate } from '../http/rate-limits.js';
 import { mergeRanges, overlap, subtractRanges, wholeMinutes } from '../minute-ranges.js';
 import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../time.js';
+import type { Received } from './receive-replay.js';
 import { ReplayRetry } from './replay-retry.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
@@ -29,14 +31,12 @@ export interface ReplayState {
   readonly open: readonly OpenRange[];
   readonly gaps: readonly ReplayGap[];
   readonly chunk: number;
-  /** The times of connections, by the wall clock. */
-  readonly connects: readonly number[];
 }
 
 /** The state at the start of a window; without one, there is nothing to do. */
 export function stateOf(window: Window | undefined, { firstChunkMs }: ReplayTimings): ReplayState {
   const open = window && { ...window, mismatches: 0, failures: 0, partial: false };
-  return { open: open ? [open] : [], gaps: [], chunk: firstChunkMs, connects: [] };
+  return { open: open ? [open] : [], gaps: [], chunk: firstChunkMs };
 }
 
 /** What to do next. */
@@ -51,20 +51,8 @@ export type ReplayAction =
   /** Too many connections in a row failed. */
   | { readonly do: 'give up' };
 
-/** The final message of a connection. */
-export interface ReplayEnd {
-  readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
-  readonly activityCount: number | undefined;
-  readonly minutesFailed: readonly number[];
-  readonly unprocessedRange: Window | undefined;
-}
-
-/** What a connection has delivered. */
-export interface ReceivedCounts {
-  readonly activities: number;
-  /** Bytes of these activities. */
-  readonly bytes: number;
-}
+/** What counts of the final message of a connection. */
+export type ReplayEnd = Omit<InfoMessage, 'kind' | 'message' | 'sent'>;
 
 /** Other limits of a replay than those of the service. */
 interface MachineOptions {
@@ -100,10 +88,7 @@ export class ReplayMachine {
   readonly #options: MachineOptions;
   /** Bytes for each millisecond of the last range that a final message confirmed. */
   #bytesPerMs = 0;
-  #open: readonly OpenRange[];
-  #gaps: readonly ReplayGap[];
-  #chunk: number;
-  #connects: readonly number[];
+  readonly #state: { -readonly [Name in keyof ReplayState]: ReplayState[Name] };
   readonly #retry: ReplayRetry;
   /** How much 406 responses have narrowed the available minutes, compared with the service's clock. */
   #youngMargin = 0;
@@ -114,15 +99,11 @@ export class ReplayMachine {
     this.#options = options;
     this.#timings = timings;
     this.#retry = new ReplayRetry(timings);
-    const state = 'open' in start ? start : stateOf(start, timings);
-    this.#open = state.open;
-    this.#gaps = state.gaps;
-    this.#chunk = state.chunk;
-    this.#connects = state.connects;
+    this.#state = { ...('open' in start ? start : stateOf(start, timings)) };
   }
 
   get state(): ReplayState {
-    return { open: this.#open, gaps: this.#gaps, chunk: this.#chunk, connects: this.#connects };
+    return { ...this.#state };
   }
 
   /**
@@ -130,29 +111,24 @@ export class ReplayMachine {
    * @param serviceNow the service's clock, which decides the available minutes; `undefined` before
    * any response has shown it: then a connection is made, because only its response can say that
    * minutes are too old or too recent.
+   * @param connects the times of connections that count together, by this machine's clock, in order
    */
-  next(now: number, serviceNow: number | undefined): ReplayAction {
+  next(
+    now: number,
+    serviceNow: number | undefined,
+    connects: readonly number[] = [],
+  ): ReplayAction {
     if (serviceNow !== undefined) this.#expire(serviceNow);
-    if (this.#open.length === 0) return { do: 'done' };
+    if (this.#state.open.length === 0) return { do: 'done' };
     if (this.#retry.givesUp) return { do: 'give up' };
     const range = this.#rangeAt(serviceNow ?? now);
     if (typeof range === 'number' && serviceNow !== undefined)
       return { do: 'wait', ms: range - serviceNow, why: 'too recent' };
     const retryMs = this.#retry.waitMs(now);
     if (retryMs > 0) return { do: 'wait', ms: retryMs, why: 'after a failure' };
-    const free = nextConnectAt(this.#connects, this.#options.rates, now);
+    const free = nextConnectAt(connects, this.#options.rates, now);
     if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
     return { do: 'connect', range: typeof range === 'number' ? this.#firstRange() : range };
-  }
-
-  /** Connections of other processes within the same limit, or of this one before a restart. */
-  alsoConnected(times: readonly number[]): void {
-    this.#connects = mergeConnects(this.#connects, times);
-  }
-
-  /** Must be called for each connection, after its time was stored durably. */
-  connecting(now: number): void {
-    this.#connects = [...recentConnects(this.#connects, this.#options.rates, now), now];
   }
 
   /**
@@ -187,7 +163,7 @@ export class ReplayMachine {
   /** The connection ended without a final message. */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
-    this.#chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#chunk / 2));
+    this.#state.chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#state.chunk / 2));
     this.#retry.cut(now, random);
   }
 
@@ -198,7 +174,7 @@ export class ReplayMachine {
   ended(
     range: Window,
     end: ReplayEnd,
-    { activities, bytes }: ReceivedCounts,
+    { activities, bytes }: Pick<Received, 'activities' | 'bytes'>,
     now: number,
     random: number,
   ): boolean {
@@ -229,7 +205,7 @@ export class ReplayMachine {
     else {
       this.#retry.confirmed();
       if (end.outcome === 'completed' && !miscounted)
-        this.#chunk = Math.min(maxChunkMs, 2 * this.#chunk);
+        this.#state.chunk = Math.min(maxChunkMs, 2 * this.#state.chunk);
     }
     this.#keepWithinDisk();
     return handedOn;
@@ -240,20 +216,27 @@ export class ReplayMachine {
    * minutes that are too recent, and the connections. `undefined` where that is too far away to plan.
    *
    * @param pace milliseconds that a connection takes for each millisecond of its range
+   * @param connects see `next`
    */
-  leftMs(now: number, serviceNow: number, pace: number): number | undefined {
+  leftMs(
+    now: number,
+    serviceNow: number,
+    pace: number,
+    connects: readonly number[] = [],
+  ): number | undefined {
     const plan = new ReplayMachine(this.state, this.#options);
+    const planned = [...connects];
     plan.#youngMargin = this.#youngMargin;
     plan.#oldMargin = this.#oldMargin;
     let ms = this.#retry.waitMs(now);
     for (let step = 0; step < MAX_STEPS; step++) {
-      const action = plan.next(now + ms, serviceNow + ms);
+      const action = plan.next(now + ms, serviceNow + ms, planned);
       if (action.do === 'done') return ms;
       if (action.do === 'wait') ms += action.ms;
       if (action.do !== 'connect') continue;
       const { range } = action;
       const length = range.to - range.from;
-      plan.connecting(now + ms);
+      planned.push(now + ms);
       ms += pace * length;
       const bytes = this.#bytesPerMs * length;
       plan.ended(range, COMPLETED, { activities: 0, bytes }, now + ms, 0);
@@ -266,15 +249,17 @@ export class ReplayMachine {
     const { minChunkMs } = this.#timings;
     const { maxRangeBytes = Number.POSITIVE_INFINITY } = this.#options;
     const longest = floorTo(MINUTE, maxRangeBytes / this.#bytesPerMs);
-    if (longest < this.#chunk) this.#chunk = Math.max(minChunkMs, longest);
+    if (longest < this.#state.chunk) this.#state.chunk = Math.max(minChunkMs, longest);
   }
 
   /** Minutes that the service no longer has become gaps. */
   #expire(serviceNow: number): void {
     const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
-    const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
+    const gone = this.#state.open.flatMap(
+      range => overlap(range, { from: -Infinity, to: edge }) ?? [],
+    );
     if (gone.length === 0) return;
-    this.#open = this.#open.flatMap(range => cutOut(range, gone));
+    this.#state.open = this.#state.open.flatMap(range => cutOut(range, gone));
     this.#gap(gone, 'expired');
   }
 
@@ -285,16 +270,16 @@ export class ReplayMachine {
 
   /** The range to request in order to learn the service's time. */
   #firstRange(): Window {
-    const { from, to } = this.#open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
-    return { from, to: Math.min(to, from + this.#chunk) };
+    const { from, to } = this.#state.open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
+    return { from, to: Math.min(to, from + this.#state.chunk) };
   }
 
   /** The minutes to request at this time of the service, or the time from which there are any. */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
-    const asked = this.#open.map(range => {
-      const full = Math.min(range.to, range.from + this.#chunk);
+    const asked = this.#state.open.map(range => {
+      const full = Math.min(range.to, range.from + this.#state.chunk);
       // Requests for very few recent minutes would use up the connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
@@ -310,15 +295,17 @@ export class ReplayMachine {
 
   /** Takes a range out of the open one that it is part of. */
   #take(range: Window): OpenRange {
-    const found = this.#open.find(open => open.from <= range.from && range.to <= open.to);
+    const found = this.#state.open.find(open => open.from <= range.from && range.to <= open.to);
     const { mismatches = 0, failures = 0, partial = false } = found ?? {};
-    this.#open = this.#open.flatMap(open => (open === found ? cutOut(open, [range]) : open));
+    this.#state.open = this.#state.open.flatMap(open =>
+      open === found ? cutOut(open, [range]) : open,
+    );
     return { ...range, mismatches, failures, partial };
   }
 
   #keepOpen(ranges: readonly OpenRange[]): void {
-    this.#open = mergeRanges(
-      [...this.#open, ...ranges],
+    this.#state.open = mergeRanges(
+      [...this.#state.open, ...ranges],
       (a, b) =>
         a.mismatches === b.mismatches && a.failures === b.failures && a.partial === b.partial,
     );
@@ -326,7 +313,7 @@ export class ReplayMachine {
 
   #gap(parts: readonly Window[], reason: GapReason): void {
     const gaps = parts.map(({ from, to }) => ({ from, to, reason }));
-    this.#gaps = mergeRanges([...this.#gaps, ...gaps], (a, b) => a.reason === b.reason);
+    this.#state.gaps = mergeRanges([...this.#state.gaps, ...gaps], (a, b) => a.reason === b.reason);
   }
 }
 
@@ -376,25 +363,4 @@ function nextConnectAt(connects: readonly number[], rates: readonly Rate[], now:
       : (recent[recent.length - requests] as number) + perMs + ARRIVAL;
   });
   return Math.max(now, ...free);
-}
-
-/** The connections that still count in any of the rates. */
-function recentConnects(
-  connects: readonly number[],
-  rates: readonly Rate[],
-  now: number,
-): readonly number[] {
-  const longest = Math.max(0, ...rates.map(rate => rate.perMs));
-  return connects.filter(at => at > now - longest - ARRIVAL && at <= now);
-}
-
-/** Merges two lists. A time in both is the same connection. */
-function mergeConnects(own: readonly number[], others: readonly number[]): readonly number[] {
-  const unmatched = [...own];
-  const more = others.filter(at => {
-    const known = unmatched.indexOf(at);
-    if (known !== -1) unmatched.splice(known, 1);
-    return known === -1;
-  });
-  return [...own, ...more].sort((a, b) => a - b);
 }

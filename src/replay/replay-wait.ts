@@ -62,7 +62,7 @@ export class WaitReporter {
   /** `error` and `failures` are those of the connection before; `leftMs` is asked when the wait begins. */
   async begin(
     { why, ms }: WaitAction,
-    leftMs: () => number | undefined,
+    leftMs: () => Promise<number | undefined>,
     error: MillraceError | undefined,
     failures: number,
   ): Promise<void> {
@@ -82,7 +82,7 @@ export class WaitReporter {
     );
     this.#current = { why, until, end };
     if (why === 'after a failure') return;
-    const wait = { reason: why, until: new Date(until), waitMs: ms, leftMs: leftMs() };
+    const wait = { reason: why, until: new Date(until), waitMs: ms, leftMs: await leftMs() };
     await answerOf(onWait?.(wait), signal);
   }
 

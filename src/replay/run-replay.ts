@@ -2,17 +2,15 @@ import { answerOf, LinkedAbort } from '../abortable.js';
 import { DataError, IncompleteError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
-import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { shownRange } from '../minute-ranges.js';
 import { type Dates, datesOf, floorTo, MINUTE, type Window } from '../time.js';
 import { replayFolder } from './connect-log.js';
-import { GaveUp, replayConnections } from './replay-connections.js';
+import { type ConnectionOptions, GaveUp, replayConnections } from './replay-connections.js';
 import { parseReplayCursor, type ReplayIdentity, replayCursor, SeenIds } from './replay-cursor.js';
 import { ReplayMachine, type ReplayState, stateOf } from './replay-machine.js';
 import type { ReplaySpool } from './replay-spool.js';
 import type { ReplayTimings } from './replay-timings.js';
-import type { ReplayWait } from './replay-wait.js';
 
 /** Minutes that could not be delivered. */
 export interface Gap extends Dates {
@@ -25,22 +23,16 @@ export interface Gap extends Dates {
 }
 
 /** A replay that has passed every check. */
-export interface ReplayRun<T> {
-  readonly account: Account;
-  /** The URL without dates. */
-  readonly url: URL;
+export interface ReplayRun<T> extends ConnectionOptions {
   readonly identity: ReplayIdentity;
-  readonly window: Window;
   readonly timings: ReplayTimings;
   readonly folder: string | undefined;
-  readonly maxMemory: number;
   readonly maxDisk: number;
   readonly resume: Cursor | undefined;
   /** Whether the window begins where that of the last run ended, and ends now; `window` is then where the first begins. */
   readonly incremental?: boolean | undefined;
   readonly onGap: ((gap: Gap) => unknown) | undefined;
   readonly onDamaged: OnDamaged | undefined;
-  readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
   readonly parse: (record: Buffer) => T;
   /** Two items with the same id are the same. */
   readonly idOf: (item: T) => string;
@@ -120,8 +112,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   await reportGaps(job, machine.state, cursor, run.signal);
   // The next run begins here, and need not report these gaps again.
   if (until !== undefined) {
-    const { chunk, connects } = machine.state;
-    const done = { open: [], gaps: [], chunk, connects };
+    const done = { ...machine.state, open: [], gaps: [] };
     yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };
   }
 }

@@ -8,7 +8,6 @@ const cursor = {
   request: { url: 'x' },
   ids: {},
   chunkMinutes: 16,
-  connects: [],
   open: [{ ...range, mismatches: 0, failures: 0, partial: false }],
   gaps: [{ ...range, reason: 'expired' }],
 };
@@ -16,7 +15,7 @@ const parse = (changes: object) => parseReplayCursor({ url: 'x' }, { ...cursor, 
 
 describe('the cursor of a replay', () => {
   it('is read as it was written', () => {
-    expect(parse({}).state).toMatchObject({ chunk: 960_000, connects: [] });
+    expect(parse({}).state).toMatchObject({ chunk: 960_000, gaps: [{ reason: 'expired' }] });
   });
 
   it('is refused for another service, unless an older version wrote it', () => {
@@ -26,7 +25,7 @@ describe('the cursor of a replay', () => {
       'its service was "a.example", and now it is "b.example"',
     );
     expect(() => resume({ service: 'a.example' }, {})).toThrow('and now it is not given');
-    expect(resume({}, { service: 'b.example' }).state).toMatchObject({ connects: [] });
+    expect(resume({}, { service: 'b.example' }).state).toMatchObject({ chunk: 960_000 });
   });
 
   it('of a share is refused by a run of the whole, which would take the share for all', () => {

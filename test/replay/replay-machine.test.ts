@@ -98,15 +98,16 @@ describe('the next step of a replay', () => {
 
 /** The connections and the time of a replay whose connections all complete, each in no time. */
 function completed(minutes: number, machine = machineOf(pastOf(minutes))) {
-  let [now, connections] = [NOW, 0];
-  for (let action = at(machine, now); action.do !== 'done'; action = at(machine, now)) {
+  let now = NOW;
+  const connects: number[] = [];
+  const next = () => machine.next(now, now, connects);
+  for (let action = next(); action.do !== 'done'; action = next()) {
     if (action.do === 'wait') now += action.ms;
     if (action.do !== 'connect') continue;
-    connections++;
-    machine.connecting(now);
+    connects.push(now);
     machine.ended(action.range, end(), got(7), now, 0.5);
   }
-  return { connections, ms: now - NOW };
+  return { connections: connects.length, ms: now - NOW };
 }
 
 const pastOf = (minutes: number): Window => ({
@@ -142,17 +143,18 @@ describe('a replay whose connections all complete', () => {
             rates: RATES,
             maxRangeBytes: maxMinutes,
           });
-          machine.alsoConnected(secondsAgo.map(seconds => NOW - seconds * SECOND));
+          const connects = secondsAgo.map(seconds => NOW - seconds * SECOND).sort((a, b) => a - b);
           const said: (readonly [number, number | undefined])[] = [];
           let now = NOW;
-          for (let action = at(machine, now); action.do !== 'done'; action = at(machine, now)) {
+          const next = () => machine.next(now, now, connects);
+          for (let action = next(); action.do !== 'done'; action = next()) {
             // The bytes of a minute are known from the first connection on.
             if (minutes <= 16 || machine.state.chunk > 16 * MINUTE)
-              said.push([now, machine.leftMs(now, now, pace)]);
+              said.push([now, machine.leftMs(now, now, pace, connects)]);
             if (action.do === 'wait') now += action.ms;
             if (action.do !== 'connect') continue;
             const { range } = action;
-            machine.connecting(now);
+            connects.push(now);
             now += pace * (range.to - range.from);
             machine.ended(range, end(), { activities: 7, bytes: bytes(range) }, now, 0.5);
           }
@@ -165,11 +167,13 @@ describe('a replay whose connections all complete', () => {
 });
 
 describe('a connection', () => {
-  it('waits after five connections in five minutes, across restarts too', () => {
-    const machine = machineOf();
-    machine.alsoConnected([4, 3].map(n => NOW - n * MINUTE));
-    for (const n of [2, 1, 0]) machine.connecting(NOW - n * MINUTE);
-    expect(at(machine)).toMatchObject({ do: 'wait', ms: MINUTE + SECOND, why: 'connect limit' });
+  it('waits after five connections in five minutes', () => {
+    const connects = [4, 3, 2, 1, 0].map(n => NOW - n * MINUTE);
+    expect(machineOf().next(NOW, NOW, connects)).toMatchObject({
+      do: 'wait',
+      ms: MINUTE + SECOND,
+      why: 'connect limit',
+    });
   });
 
   it('that is refused for a date near the newest limit requests older minutes, by at most an hour', () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SeenIds } from '../../src/replay/replay-cursor.js';
 import {
-  type ReceivedCounts,
   type ReplayEnd,
   ReplayMachine,
   type ReplayState,
@@ -50,8 +49,8 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
     parts: {
       machine: class extends ReplayMachine {
         #range: Window | undefined;
-        override next(now: number, serviceNow: number | undefined) {
-          const action = super.next(now, serviceNow);
+        override next(...times: Parameters<ReplayMachine['next']>) {
+          const action = super.next(...times);
           if (action.do === 'connect') this.#range = action.range;
           return action;
         }
@@ -130,7 +129,16 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
     breaks: 'overBudget',
     parts: {
       machine: class extends ReplayMachine {
-        override alsoConnected() {}
+        #begun: number | undefined;
+        override next(now: number, serviceNow: number | undefined, connects: readonly number[]) {
+          this.#begun ??= now;
+          const begun = this.#begun;
+          return super.next(
+            now,
+            serviceNow,
+            connects.filter(at => at >= begun),
+          );
+        }
       },
     },
   },
@@ -141,7 +149,7 @@ function believing(change: (end: ReplayEnd) => ReplayEnd): typeof ReplayMachine 
     override ended(
       range: Window,
       end: ReplayEnd,
-      received: ReceivedCounts,
+      received: { readonly activities: number; readonly bytes: number },
       now: number,
       random: number,
     ) {

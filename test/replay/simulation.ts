@@ -147,9 +147,8 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
     const output = [...committed.output];
     const crash = () => chance(faultiness * 0.05) && ++crashes > 0;
     while (true) {
-      machine.alsoConnected(log.filter(at => at > now - 6 * MINUTE));
       const serviceNow = now + (dated ? clockOff : 0);
-      const action = machine.next(now, heard ? serviceNow : undefined);
+      const action = machine.next(now, heard ? serviceNow : undefined, log);
       if (action.do === 'done' || action.do === 'give up') {
         for (const post of output) delivered.set(post.id, (delivered.get(post.id) ?? 0) + 1);
         const gaps = [...machine.state.gaps];
@@ -177,7 +176,6 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       }
       if (crash()) continue run;
       log.push(now);
-      machine.connecting(now);
       if (crash()) continue run;
       const answer = service(action.range);
       if (answer.status !== 0) heard = true;

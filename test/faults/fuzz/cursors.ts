@@ -63,7 +63,6 @@ export const cursors: ParserKind = {
         ],
         gaps: [{ fromDate: '201801010010', toDate: '201801010020', reason: 'expired' }],
         chunkMinutes: 16,
-        connects: ['2018-01-06T20:00:00.000Z'],
         ids: { '201801010000': ['1,2'], none: [] },
       },
       { dedupe: ['1'], inner: { source: 'search' } },
