@@ -197,6 +197,16 @@ export class DataError extends MillraceError {
   }
 }
 
+/** What a function returns, or the `DataError` that it throws. Any other error is thrown. */
+export function orDataError<T>(read: () => T): T | DataError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof DataError) return error;
+    throw error;
+  }
+}
+
 /** The service could not deliver all of the requested data. Says what is missing. */
 export class IncompleteError extends MillraceError {
   readonly code = 'ERR_INCOMPLETE';

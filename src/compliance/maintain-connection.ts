@@ -1,7 +1,7 @@
 import { answerOf } from '../abortable.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
-import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
-import { ConnectionError, DataError, HttpError, MillraceError } from '../errors.js';
+import { parseInStreamMessage } from '../activity/in-stream-message.js';
+import { ConnectionError, DataError, HttpError, MillraceError, orDataError } from '../errors.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-connection.js';
@@ -100,7 +100,9 @@ async function readConnection(
       state.failures = 0;
       const events: ComplianceEvent[] = [];
       for (const record of items) {
-        const message = readRecord(record);
+        const message = orDataError(
+          () => parseInStreamMessage(record) ?? parseComplianceEvent(record),
+        );
         if (message instanceof DataError)
           await onDamaged({ raw: Buffer.from(record), origin: url }, message);
         else if ('raw' in message) events.push(message);
@@ -117,15 +119,6 @@ async function readConnection(
     failure: 'cut',
     url,
   });
-}
-
-function readRecord(record: Buffer): InStreamMessage | ComplianceEvent | DataError {
-  try {
-    return parseInStreamMessage(record) ?? parseComplianceEvent(record);
-  } catch (error) {
-    if (error instanceof DataError) return error;
-    throw error;
-  }
 }
 
 /** Whether a retry cannot help. After a good connection, invalid bytes were probably damaged in transit. */

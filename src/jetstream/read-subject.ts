@@ -2,7 +2,7 @@ import type { JsMsg } from '@nats-io/jetstream';
 import { answerOf } from '../abortable.js';
 import type { Activity } from '../activity/activity.js';
 import { cursorError } from '../check.js';
-import { DataError } from '../errors.js';
+import { DataError, orDataError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { isCount } from '../json/json.js';
@@ -244,8 +244,9 @@ class SubjectReader<T> {
     for await (const { messages, lost } of groups) {
       // The stream may have had the messages that are looked for among those it has dropped.
       if (lost !== undefined) positions.skip();
+      // The error about damaged headers is thrown when it is the turn of the message.
       for (const { subject, headers } of messages)
-        unlessDamaged(() => epochs.admits(subject, headers) && positions.admits(subject, headers));
+        orDataError(() => epochs.admits(subject, headers) && positions.admits(subject, headers));
       if (inBoth(open, positions.open).length === 0) break;
     }
     return inBoth(open, positions.takeLost());
@@ -307,8 +308,8 @@ export async function readAgain(
     for await (const { messages } of read()) {
       for (const message of messages) {
         const { subject, headers } = message;
-        const at = unlessDamaged(() => subjectPositionOf(headers));
-        if (at === undefined) continue;
+        const at = orDataError(() => subjectPositionOf(headers));
+        if (at === undefined || at instanceof DataError) continue;
         const publisher = headers?.get(HEADERS.publisher) ?? '';
         const key = `${publisher} ${subject} ${at.position}`;
         const one = { publisher, subject, from: at.position, to: at.position };
@@ -318,17 +319,4 @@ export async function readAgain(
     }
   }
   return [...found.values()];
-}
-
-/**
- * What headers say; `undefined` where they are damaged. It is for messages that are read out of their turn: the error
- * about them is thrown when it is their turn.
- */
-function unlessDamaged<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof DataError) return undefined;
-    throw error;
-  }
 }

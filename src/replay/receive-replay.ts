@@ -1,9 +1,11 @@
+import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import {
-  type InfoMessage,
-  type InStreamMessage,
-  parseInStreamMessage,
-} from '../activity/in-stream-message.js';
-import { ConnectionError, DataError, type MillraceError } from '../errors.js';
+  ConnectionError,
+  DataError,
+  isNodeError,
+  type MillraceError,
+  orDataError,
+} from '../errors.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { Progress } from '../flow/progress.js';
 import type { LiveConnection } from '../http/live-connection.js';
@@ -21,26 +23,21 @@ export interface Received {
   readonly bytes: number;
   /** The activities that are not JSON objects, or too large. */
   readonly damaged: readonly Damaged[];
-  /** The final message; absent when the connection ended without one. */
-  readonly info: InfoMessage | undefined;
-  /** Why the final message is absent. */
-  readonly error: MillraceError | undefined;
-}
-
-interface ReceiveOptions {
-  readonly signal: AbortSignal;
-  /** Counts the bytes as they arrive; activities count once they are delivered. */
-  readonly progress: Progress | undefined;
+  /** The final message, or why there is none. */
+  readonly end: InfoMessage | MillraceError;
 }
 
 /**
  * Stores all activities of a connection in a spool as fast as they come, up to the final message. A
  * broken connection is part of the result; an error of the disk is thrown.
+ *
+ * @param progress counts the bytes as they arrive; activities count once they are delivered
  */
 export async function receiveReplay(
   connection: LiveConnection,
   spool: ReplaySpool,
-  { signal, progress }: ReceiveOptions,
+  signal: AbortSignal,
+  progress: Progress | undefined,
 ): Promise<Received> {
   let countedBytes = 0;
   const onBytes = () => {
@@ -57,14 +54,16 @@ export async function receiveReplay(
     if (damaged.length === MAX_DAMAGED || damagedBytes > MAX_DAMAGED_BYTES) throw error;
     damaged.push({ record, error });
   };
+  const ended = (end: Received['end']) => ({ activities, bytes: spool.bytes, damaged, end });
   let info: InfoMessage | undefined;
   let trouble: MillraceError | undefined;
   try {
     for await (const { items } of liveRecords(connection, { onDamaged, onBytes })) {
       const records: Buffer[] = [];
       for (const record of items) {
-        const message = messageOf(record);
-        if (message === undefined) records.push(record);
+        const message = orDataError(() => parseInStreamMessage(record));
+        // A damaged record is reported by the parser of activities.
+        if (message === undefined || message instanceof DataError) records.push(record);
         else if (message.kind === 'info' && message.outcome !== undefined) info = message;
         else if (message.kind === 'error')
           trouble = new ConnectionError(`${connection.url} said: ${message.message}`, {
@@ -80,38 +79,16 @@ export async function receiveReplay(
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
     // After the final message only corrupt bytes matter, not how the connection ended. Damaged records
     // may have been damaged in transit, unless the checksum at the end was right.
-    if (info === undefined || isCorrupt(error) || damaged.length > 0)
-      return { activities, bytes: spool.bytes, damaged, info: undefined, error: error };
+    if (info === undefined || isCorrupt(error) || damaged.length > 0) return ended(error);
   } finally {
     connection.close();
   }
-  if (info === undefined)
-    trouble ??= new ConnectionError(
-      `The replay of ${connection.url} ended without a word on whether it is complete`,
-      { failure: 'cut', url: connection.url },
-    );
-  return {
-    activities,
-    bytes: spool.bytes,
-    damaged,
-    info,
-    error: info === undefined ? trouble : undefined,
-  };
-}
-
-/** Returns nothing for a damaged record, which the parser of activities reports. */
-function messageOf(record: Buffer): InStreamMessage | undefined {
-  try {
-    return parseInStreamMessage(record);
-  } catch (error) {
-    if (!(error instanceof DataError)) throw error;
-    return undefined;
-  }
+  if (info !== undefined || trouble !== undefined) return ended(info ?? trouble);
+  const silent = `The replay of ${connection.url} ended without a word on whether it is complete`;
+  return ended(new ConnectionError(silent, { failure: 'cut', url: connection.url }));
 }
 
 /** Whether the bytes are corrupt, and not only cut short. */
 function isCorrupt(error: MillraceError): boolean {
-  const { cause } = error;
-  const short = cause instanceof Error && 'code' in cause && cause.code === 'Z_BUF_ERROR';
-  return error instanceof DataError && !short;
+  return error instanceof DataError && !isNodeError(error.cause, 'Z_BUF_ERROR');
 }

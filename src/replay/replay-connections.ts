@@ -10,7 +10,7 @@ import { formatTimestamp, SECOND, type Window } from '../time.js';
 import { ConnectLog } from './connect-log.js';
 import { type Received, receiveReplay } from './receive-replay.js';
 import type { ReplayMachine, ReplayState } from './replay-machine.js';
-import { connectFailure, namesDates } from './replay-retry.js';
+import { connectFailure } from './replay-retry.js';
 import { ReplaySpool } from './replay-spool.js';
 import { type ReplayWait, refuseFarAhead, WaitReporter } from './replay-wait.js';
 
@@ -62,16 +62,24 @@ export async function* replayConnections(
   const limiter = account.rateLimiter('replay', url);
   const log = new ConnectLog(folder, budgetOf(account, url));
   const connects = async () => (limiter.rates.length > 0 ? log.read() : []);
-  const pace: Pace = { ms: 0, coveredMs: 0 };
-  const run: RangeRun = { account, url, log, machine, pace, signal, progress };
+  const run: RangeRun = {
+    account,
+    url,
+    log,
+    machine,
+    signal,
+    progress,
+    coveredMs: 0,
+    tookMs: 0,
+    refusals: 0,
+  };
   let failure: MillraceError | undefined;
   let attempts = 0;
-  let refusals = 0;
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
   const waits = new WaitReporter({ account, onWait, signal });
   const estimate = async () => {
-    const perMs = pace.ms / Math.max(1, pace.coveredMs);
+    const perMs = run.tookMs / Math.max(1, run.coveredMs);
     const leftMs = machine.leftMs(timing.now(), clock.now(), perMs, await connects());
     if (progress !== undefined)
       progress.endsAt = leftMs === undefined ? undefined : performance.now() + leftMs;
@@ -105,67 +113,75 @@ export async function* replayConnections(
     const spool = new ReplaySpool(folder, maxMemory);
     spools.add(spool);
     const wasInParts = isInParts(machine.state, range);
-    const outcome = await tryRange(run, range, spool, refusals);
-    ({ failure, refusals } = outcome);
-    unreported = failure !== undefined;
-    if (unreported) {
+    const received = await tryRange(run, range, spool);
+    if (received instanceof MillraceError) {
+      failure = received;
+      unreported = true;
       spools.delete(spool);
       await spool.close();
       continue;
     }
+    failure = undefined;
     attempts = 0;
     const { state } = machine;
     const inParts = wasInParts || isInParts(state, range);
     await estimate();
-    yield { spool, state, damaged: outcome.damaged, inParts };
+    yield { spool, state, damaged: received.damaged, inParts };
   }
 }
 
-/** What the connections that have got their final message covered, and how long they took. */
-interface Pace {
-  ms: number;
-  coveredMs: number;
-}
-
+/** What the connections of a run share. */
 interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
   readonly account: Account;
   readonly url: URL;
   readonly log: ConnectLog;
   readonly machine: ReplayMachine;
-  readonly pace: Pace;
+  /** What the connections that have got their final message covered, and how long they took. */
+  coveredMs: number;
+  tookMs: number;
+  /** Refusals in a row, up to now. */
+  refusals: number;
 }
 
-/** How a connection ended. */
-interface Outcome {
-  /** `undefined` where its activities are confirmed. */
-  readonly failure: MillraceError | undefined;
-  readonly damaged: readonly Damaged[];
-  /** Refusals in a row, up to this connection. */
-  readonly refusals: number;
-}
-
-/** Makes one connection, and reports its end to the machine. @throws The error, if a retry cannot help. */
+/**
+ * Makes one connection, and reports its end to the machine. Returns what was received where that is confirmed, and
+ * otherwise the failure.
+ *
+ * @throws The error, if a retry cannot help.
+ */
 async function tryRange(
   run: RangeRun,
   range: Window,
   spool: ReplaySpool,
-  refusalsBefore: number,
-): Promise<Outcome> {
-  const { account, machine, pace, signal } = run;
-  const at = account.timing.now();
+): Promise<Received | MillraceError> {
+  const { account, machine, signal } = run;
+  const { timing, clock, retry } = account;
+  const at = timing.now();
   try {
     const received = await receiveRange(run, range, at, spool);
-    if (received.info !== undefined) {
-      pace.ms += account.timing.now() - at;
-      pace.coveredMs += range.to - range.from;
+    run.refusals = 0;
+    const { end } = received;
+    const now = timing.now();
+    if (end instanceof MillraceError) {
+      machine.cut(now, timing.random());
+      return end;
     }
-    const failure = reportEnd(received, account, machine, range);
-    return { failure, damaged: received.damaged, refusals: 0 };
+    run.tookMs += now - at;
+    run.coveredMs += range.to - range.from;
+    if (machine.ended(range, end, received, now, timing.random())) return received;
+    return new IncompleteError(end.message, { missing: [shownRange(range)] });
   } catch (error) {
     signal.throwIfAborted();
-    const refusals = error instanceof HttpError && !error.retryable ? refusalsBefore + 1 : 0;
-    if (refusals === MAX_REFUSALS && !namesDates(error)) throw error;
-    return { failure: reportFailure(error, account, machine, range), damaged: [], refusals };
+    run.refusals = error instanceof HttpError && !error.retryable ? run.refusals + 1 : 0;
+    const failure = connectFailure(error, retry.maxRetryAfterMs);
+    const isLast = run.refusals === MAX_REFUSALS && failure !== 'dates refused';
+    if (isLast || failure === 'fatal' || !(error instanceof MillraceError)) throw error;
+    const [now, random] = [timing.now(), timing.random()];
+    const retryAfterMs = error instanceof HttpError ? error.retryAfterMs : undefined;
+    if (failure === 'dates refused') machine.datesRefused(range, now, clock.now(), random);
+    else if (failure === 'rate limited') machine.limited(now, retryAfterMs);
+    else machine.refused(now, random, retryAfterMs);
+    return error;
   }
 }
 
@@ -197,7 +213,7 @@ async function receiveRange(
   const counted = { ...permit, sent };
   try {
     const connection = await connectLive(account, withDates(url, range), counted, signal);
-    return await receiveReplay(connection, spool, { signal, progress });
+    return await receiveReplay(connection, spool, signal, progress);
   } finally {
     // The next run may read the times as soon as this one has ended.
     await moved;
@@ -218,41 +234,6 @@ interface ConnectionRun {
 /** What the service counts together. Each share has its part of the limit. */
 function budgetOf({ settings: { account, share } }: Account, url: URL): string {
   return JSON.stringify([url.origin, account, ...(share === undefined ? [] : [shareName(share)])]);
-}
-
-/** Reports to the machine how a connection ended. Returns the failure; `undefined` where its activities are confirmed. */
-function reportEnd(
-  received: Received,
-  { timing }: Account,
-  machine: ReplayMachine,
-  range: Window,
-): MillraceError | undefined {
-  const { info, error } = received;
-  const now = timing.now();
-  if (info === undefined) {
-    machine.cut(now, timing.random());
-    return error;
-  }
-  if (machine.ended(range, info, received, now, timing.random())) return undefined;
-  return new IncompleteError(info.message, { missing: [shownRange(range)] });
-}
-
-/** Reports a failed connection to the machine. @throws The error, if a retry cannot help. */
-function reportFailure(
-  error: unknown,
-  { timing, clock, retry }: Account,
-  machine: ReplayMachine,
-  range: Window,
-): MillraceError {
-  const failure = connectFailure(error, retry.maxRetryAfterMs);
-  if (failure === 'fatal' || !(error instanceof MillraceError)) throw error;
-  const now = timing.now();
-  const random = timing.random();
-  const retryAfterMs = error instanceof HttpError ? error.retryAfterMs : undefined;
-  if (failure === 'dates refused') machine.datesRefused(range, now, clock.now(), random);
-  else if (failure === 'rate limited') machine.limited(now, retryAfterMs);
-  else machine.refused(now, random, retryAfterMs);
-  return error;
 }
 
 function withDates(url: URL, { from, to }: Window): URL {

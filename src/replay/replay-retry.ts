@@ -19,7 +19,7 @@ export function connectFailure(error: unknown, maxRetryAfterMs: number): Connect
 }
 
 /** Whether the service refuses the dates: it names the parameter. */
-export function namesDates(error: unknown): boolean {
+function namesDates(error: unknown): boolean {
   return (
     error instanceof HttpError &&
     (error.status === 406 || error.status === 400) &&

@@ -1,5 +1,5 @@
 import { answerOf, LinkedAbort } from '../abortable.js';
-import { DataError, IncompleteError } from '../errors.js';
+import { DataError, IncompleteError, orDataError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { ReadAhead } from '../flow/read-ahead.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
@@ -79,7 +79,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
         const items: T[] = [];
         let again = 0;
         for (const record of records) {
-          const read = readRecord(job, record);
+          const read = orDataError(() => readRecord(job, record));
           if (read instanceof DataError)
             await skip({ raw: Buffer.from(record), origin: job.url.href }, read);
           else if (ids.add(read.id, timeOf(read.item))) items.push(read.item);
@@ -166,13 +166,8 @@ function gaveUpError(
 }
 
 function readRecord<T>({ parse, idOf }: ReplayRun<T>, record: Buffer) {
-  try {
-    const item = parse(record);
-    return { item, id: idOf(item) };
-  } catch (error) {
-    if (error instanceof DataError) return error;
-    throw error;
-  }
+  const item = parse(record);
+  return { item, id: idOf(item) };
 }
 
 async function reportGaps<T>(
