@@ -234,11 +234,7 @@ export class JetStreamConnection {
         const until = new Date(Date.now() + UNMADE_WAIT_MS);
         const wait = { reason: 'servers', until, waitMs: UNMADE_WAIT_MS, error, retry } as const;
         const end = this.#run.progress?.onWait(wait);
-        try {
-          await realTime.sleep(UNMADE_WAIT_MS, this.signal);
-        } finally {
-          end?.();
-        }
+        await realTime.sleep(UNMADE_WAIT_MS, this.signal).finally(end);
       }
     }
   }
@@ -248,15 +244,8 @@ export class JetStreamConnection {
    *
    * @param since When the first try began.
    */
-  tries(what: string, since: number): Pick<RequestTries, 'failed' | 'end'> {
-    const tries = new RequestTries(this.#requestFor(what), since);
-    return {
-      failed: error => {
-        this.signal.throwIfAborted();
-        return tries.failed(this.#cause(error));
-      },
-      end: () => tries.end(),
-    };
+  tries(what: string, since: number): RequestTries {
+    return new RequestTries(this.#requestFor(what), since);
   }
 
   /**
@@ -289,17 +278,21 @@ export class JetStreamConnection {
 
   /** The typed form of an error of the client. */
   error(what: string, error: unknown): unknown {
-    return typedError(this.#requestFor(what), this.#cause(error));
+    return typedError(this.#requestFor(what), error);
   }
 
   #requestFor(what: string): RepeatedRequest {
-    return { access: this.#access, run: this.#run, what, onOutage: this.#changeServer };
+    return {
+      access: this.#access,
+      run: this.#run,
+      what,
+      onOutage: this.#changeServer,
+      cause: this.#cause,
+    };
   }
 
   /** Why a request failed. Once the connection has ended for good, the client only says that it is closed. */
-  #cause(error: unknown): unknown {
-    return this.#endedBy ?? error;
-  }
+  readonly #cause = (error: unknown): unknown => this.#endedBy ?? error;
 
   /** Connects to another server where the present one has failed for some time: it may be cut off from the rest. */
   readonly #changeServer = (since: number, afterMs = OTHER_SERVER_MS): void => {

@@ -55,8 +55,7 @@ export async function readPublished(
   );
   let end = 0;
   const groups = readMessages(connection, {
-    stream: stream.name,
-    created: stream.created,
+    stream,
     subject: `${subject}.>`,
     after,
     until,
@@ -101,17 +100,15 @@ export async function readPublished(
 
 /** The items that earlier runs have published behind the committed sequence, and which of them the flow has delivered again. */
 export class EarlierItems {
-  readonly #items: ReadonlyMap<string, PublishedItem>;
+  readonly #published: Pick<Published, 'items' | 'end'>;
   /** The ids of the items that the flow has not delivered yet. */
   readonly #unseen: Set<string>;
-  readonly #end: number;
   /** How many items were committed when this run began. */
   readonly #start: number;
 
-  constructor({ items, end }: Pick<Published, 'items' | 'end'>, start: number) {
-    this.#items = items;
-    this.#unseen = new Set(items.keys());
-    this.#end = end;
+  constructor(published: Pick<Published, 'items' | 'end'>, start: number) {
+    this.#published = published;
+    this.#unseen = new Set(published.items.keys());
     this.#start = start;
   }
 
@@ -120,7 +117,7 @@ export class EarlierItems {
    * the result has `bytes` once for each message: at the first delivery of its first item.
    */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
-    const item = this.#items.get(id);
+    const item = this.#published.items.get(id);
     return item && { bytes: this.#unseen.delete(id) ? item.bytes : undefined };
   }
 
@@ -132,12 +129,11 @@ export class EarlierItems {
    */
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;
-    if (posts < this.#end) return false;
+    const { items, end } = this.#published;
+    if (posts < end) return false;
     // The flow began behind items that were committed, so it does not deliver them again.
-    const isBehind = [...this.#unseen].every(
-      id => (this.#items.get(id)?.position ?? 0) < this.#start,
-    );
+    const isBehind = [...this.#unseen].every(id => (items.get(id)?.position ?? 0) < this.#start);
     // Others may have been deleted at the source, and never come again.
-    return isBehind || posts >= this.#end + 2 * (this.#end - this.#start) + SLACK;
+    return isBehind || posts >= end + 2 * (end - this.#start) + SLACK;
   }
 }

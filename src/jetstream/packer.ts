@@ -87,58 +87,47 @@ export function checkBatch(call: string, batch: JetStreamBatchOptions | undefine
   return pack;
 }
 
-/** Makes messages of items. The payload is the exact bytes of one item, or a batch of several. */
-export class Packer {
-  readonly #options: PackOptions;
+/** What an item adds to the size of a message before it is compressed, at most. */
+export function sizeOf({ payload, id, tags }: Outgoing): number {
+  const tagBytes = tags.length === 0 ? 0 : 2 * Buffer.byteLength(JSON.stringify(tags));
+  return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
+}
 
-  constructor(options: PackOptions) {
-    this.#options = options;
-  }
+/** Whether one item, or several of which these are the limits, can be one message. A single item may be larger than `maxBytes`. */
+export function fits(
+  { posts, maxBytes }: PackOptions,
+  count: number,
+  size: number,
+  maxPayload: number,
+): boolean {
+  if (size + OVERHEAD_BYTES > maxPayload) return false;
+  return count === 1 || (count <= posts && size <= maxBytes);
+}
 
-  /** How long an item waits for others of its subject, in milliseconds. */
-  get waitMs(): number {
-    return this.#options.waitMs;
-  }
-
-  /** What an item adds to the size of a message before it is compressed, at most. */
-  sizeOf({ payload, id, tags }: Outgoing): number {
-    const tagBytes = tags.length === 0 ? 0 : 2 * Buffer.byteLength(JSON.stringify(tags));
-    return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
-  }
-
-  /** Whether items of this size can be one message. A single item may be larger than `maxBytes`. */
-  fits(count: number, size: number, maxPayload: number): boolean {
-    const { posts, maxBytes } = this.#options;
-    if (size + OVERHEAD_BYTES > maxPayload) return false;
-    return count === 1 || (count <= posts && size <= maxBytes);
-  }
-
-  /** Whether a message with this number of items and bytes is sent without waiting for more items. */
-  isFull(count: number, size: number): boolean {
-    const { posts, maxBytes } = this.#options;
-    return count >= posts || size >= maxBytes;
-  }
-
-  /** Makes a message. It returns a promise only where it compresses: most messages are one post with its exact bytes. */
-  pack(items: readonly Outgoing[]): Packed | Promise<Packed> {
-    const { compression } = this.#options;
-    const [first] = items;
-    const headers = headersOf(items);
-    if (first !== undefined && items.length === 1 && compression === undefined)
-      return { payload: first.payload, headers };
-    const content = Buffer.concat(
-      items.flatMap(({ payload }, index) => (index === 0 ? [payload] : [LINE_FEED, payload])),
-    );
-    const lengths: Headers = [
-      ...headers,
-      [HEADERS.lengths, items.map(({ payload }) => payload.length).join(',')],
-    ];
-    if (compression === undefined) return { payload: content, headers: lengths };
-    return compressBlock(content, COMPRESSIONS[compression]).then(payload => ({
-      payload,
-      headers: [...lengths, [HEADERS.encoding, compression]],
-    }));
-  }
+/**
+ * Makes a message of items: its payload is the exact bytes of one item, or a batch of several. It returns a promise only
+ * where it compresses: most messages are one post with its exact bytes.
+ */
+export function pack(
+  items: readonly Outgoing[],
+  compression: BatchCompression | undefined,
+): Packed | Promise<Packed> {
+  const [first] = items;
+  const headers = headersOf(items);
+  if (first !== undefined && items.length === 1 && compression === undefined)
+    return { payload: first.payload, headers };
+  const content = Buffer.concat(
+    items.flatMap(({ payload }, index) => (index === 0 ? [payload] : [LINE_FEED, payload])),
+  );
+  const lengths: Headers = [
+    ...headers,
+    [HEADERS.lengths, items.map(({ payload }) => payload.length).join(',')],
+  ];
+  if (compression === undefined) return { payload: content, headers: lengths };
+  return compressBlock(content, COMPRESSIONS[compression]).then(payload => ({
+    payload,
+    headers: [...lengths, [HEADERS.encoding, compression]],
+  }));
 }
 
 /** The headers that describe the items of a message. */
@@ -161,7 +150,7 @@ interface SubjectBatch {
 /** Collects items by subject until they fill a message or have waited long enough, and passes them on to be sent. */
 export class SubjectBatches {
   readonly #batches = new Map<number, SubjectBatch>();
-  readonly #packer: Packer;
+  readonly #options: PackOptions;
   readonly #maxBytes: () => number;
   readonly #send: (subject: number, items: readonly Outgoing[]) => void;
   #timer: NodeJS.Timeout | undefined;
@@ -171,11 +160,11 @@ export class SubjectBatches {
    * @param send Called with the items of one message.
    */
   constructor(
-    packer: Packer,
+    options: PackOptions,
     maxBytes: () => number,
     send: (subject: number, items: readonly Outgoing[]) => void,
   ) {
-    this.#packer = packer;
+    this.#options = options;
     this.#maxBytes = maxBytes;
     this.#send = send;
   }
@@ -183,7 +172,7 @@ export class SubjectBatches {
   /** @throws DamagedItem where the item does not fit into a message. */
   mustFit(item: Outgoing): void {
     const maxBytes = this.#maxBytes();
-    if (this.#packer.fits(1, this.#packer.sizeOf(item), maxBytes)) return;
+    if (fits(this.#options, 1, sizeOf(item), maxBytes)) return;
     const { id, payload } = item;
     throw new DamagedItem(
       `The item ${id} has ${payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
@@ -194,22 +183,19 @@ export class SubjectBatches {
 
   /** Adds an item that fits, see `mustFit`. */
   add(subject: number, item: Outgoing): void {
-    const packer = this.#packer;
-    const maxBytes = this.#maxBytes();
-    const size = packer.sizeOf(item);
-    let batch = this.#batches.get(subject);
-    if (batch !== undefined && !packer.fits(batch.items.length + 1, batch.size + size, maxBytes)) {
+    const options = this.#options;
+    const size = sizeOf(item);
+    let batch = this.#batches.get(subject) ?? { items: [], size: 0 };
+    if (!fits(options, batch.items.length + 1, batch.size + size, this.#maxBytes())) {
       this.#sendBatch(subject);
-      batch = undefined;
-    }
-    if (batch === undefined) {
       batch = { items: [], size: 0 };
-      this.#batches.set(subject, batch);
     }
+    this.#batches.set(subject, batch);
     batch.items.push(item);
     batch.size += size;
-    if (packer.isFull(batch.items.length, batch.size)) this.#sendBatch(subject);
-    else this.#timer ??= setTimeout(() => this.sendAll(), packer.waitMs);
+    const isFull = batch.items.length >= options.posts || batch.size >= options.maxBytes;
+    if (isFull) this.#sendBatch(subject);
+    else this.#timer ??= setTimeout(() => this.sendAll(), options.waitMs);
   }
 
   /** Sends all items that wait. */
@@ -297,13 +283,12 @@ export function outgoingOf<T>(
 ): Outgoing {
   if (item instanceof Activity) {
     const post = outgoingPost(item);
-    return id === undefined && payload === undefined
-      ? post
-      : {
-          ...post,
-          id: id === undefined ? post.id : idOf(id(item)),
-          payload: payload === undefined ? post.payload : bytesOf(payload(item)),
-        };
+    if (id === undefined && payload === undefined) return post;
+    return {
+      ...post,
+      id: id === undefined ? post.id : idOf(id(item)),
+      payload: payload === undefined ? post.payload : bytesOf(payload(item)),
+    };
   }
   if (id === undefined)
     throw wrongItem(item, {

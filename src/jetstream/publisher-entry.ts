@@ -58,22 +58,18 @@ export interface EntryBucket {
 
 /** The entry of one publisher in the bucket. Each write names the revision before it, so only one process can write it. */
 export class PublisherEntry {
+  /** Its name in the bucket. */
+  readonly key: string;
   readonly #bucket: EntryBucket;
-  readonly #key: string;
   #state: PublisherState;
   #revision: number;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(bucket: EntryBucket, key: string, state: PublisherState, revision: number) {
     this.#bucket = bucket;
-    this.#key = key;
+    this.key = key;
     this.#state = state;
     this.#revision = revision;
-  }
-
-  /** Its name in the bucket. */
-  get key(): string {
-    return this.#key;
   }
 
   get state(): PublisherState {
@@ -105,10 +101,10 @@ export class PublisherEntry {
 
   async #write(changes: Partial<PublisherState>): Promise<void> {
     const state = { ...this.#state, ...changes, write: this.#state.write + 1 };
-    const revision = await writeEntry(this.#bucket, this.#key, state, this.#revision);
+    const revision = await writeEntry(this.#bucket, this.key, state, this.#revision);
     if (revision === undefined)
       throw new JetStreamError(
-        `toJetStream: another process has taken over the publisher ${this.#key}, so this one has stopped. Nothing is lost or doubled; run one process under each \`name\``,
+        `toJetStream: another process has taken over the publisher ${this.key}, so this one has stopped. Nothing is lost or doubled; run one process under each \`name\``,
         { failure: 'taken-over', cursor: this.#state.cursor ?? undefined },
       );
     this.#state = state;

@@ -5,7 +5,7 @@ import type { JetStreamConnection } from './connection.js';
 import { EarlierItems, readPublished } from './earlier-items.js';
 import { EntryWriter } from './entry-writer.js';
 import { HEADERS, type SubjectPosition } from './headers.js';
-import { digest, type Outgoing, type Packer, SubjectBatches } from './packer.js';
+import { digest, type Outgoing, type PackOptions, pack, SubjectBatches } from './packer.js';
 import type {
   EntryBucket,
   PublishedToJetStream,
@@ -24,7 +24,7 @@ export interface PublisherOptions extends TakeOverOptions {
   readonly topics: number;
   readonly maxInFlight: number;
   readonly commitIntervalMs: number;
-  readonly packer: Packer;
+  readonly pack: PackOptions;
   readonly progress: Progress | undefined;
   /** Called with the error that ends the run. */
   readonly onFailure: (error: unknown) => void;
@@ -91,7 +91,7 @@ export class Publisher {
     entry: PublisherEntry,
     options: PublisherOptions,
   ) {
-    const { key, stream, flow, packer, commitIntervalMs } = options;
+    const { key, stream, flow, commitIntervalMs } = options;
     this.#options = options;
     this.#entry = entry;
     this.#writer = new EntryWriter(entry, {
@@ -102,7 +102,7 @@ export class Publisher {
     const prefix = digest(JSON.stringify([key, flow]));
     this.#sender = new Sender(connection, entry, { key, stream, prefix });
     this.#batches = new SubjectBatches(
-      packer,
+      options.pack,
       () => connection.maxPayload,
       (subject, items) => this.#send(subject, items),
     );
@@ -225,7 +225,7 @@ export class Publisher {
   /** Packs a message and sends it until it is acknowledged. */
   async #deliver(message: Pending): Promise<void> {
     const { subject, items, itemsBefore, at, since } = message;
-    const packed = this.#options.packer.pack(items);
+    const packed = pack(items, this.#options.pack.compression);
     const { payload, headers } = packed instanceof Promise ? await packed : packed;
     message.sentBytes = payload.length;
     await this.#sender.send({

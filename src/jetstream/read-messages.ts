@@ -12,7 +12,7 @@ import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
 import { JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import { lostWithin, type Range, rangesOf } from './ranges.js';
-import { NANOSECONDS } from './stream-settings.js';
+import { NANOSECONDS, type OpenedStream } from './stream-settings.js';
 
 /** How long a request for messages waits where the stream has no more. */
 const EXPIRES_MS = 2_000;
@@ -33,9 +33,8 @@ const BEHIND_WAIT_MS = 100;
 
 /** Where a reader starts and ends. */
 export interface ReadOptions {
-  readonly stream: string;
-  /** When the stream was made; any other stream of this name is refused. */
-  readonly created: string;
+  /** The name of the stream, and when it was made: any other stream of this name is refused. */
+  readonly stream: Pick<OpenedStream, 'name' | 'created'>;
   /** The subject, or `posts.*`. */
   readonly subject: string;
   /** The sequence to start behind. */
@@ -64,16 +63,11 @@ export interface MessageGroup {
  * Messages are requested by `fetch` again and again, because the client's `consume` sometimes stays silent after the
  * leader of a stream was restarted.
  */
-export async function* readMessages(
+export function readMessages(
   connection: JetStreamConnection,
   options: ReadOptions,
 ): AsyncGenerator<MessageGroup> {
-  const reader = new MessageReader(connection, options);
-  try {
-    yield* reader.groups();
-  } finally {
-    await reader.close();
-  }
+  return new MessageReader(connection, options).groups();
 }
 
 class MessageReader {
@@ -100,6 +94,15 @@ class MessageReader {
   }
 
   async *groups(): AsyncGenerator<MessageGroup> {
+    try {
+      yield* this.#groups();
+    } finally {
+      // If this fails, the servers delete it themselves after `INACTIVE_MS`.
+      if (!this.#connection.signal.aborted) this.#consumer?.delete().catch(() => {});
+    }
+  }
+
+  async *#groups(): AsyncGenerator<MessageGroup> {
     yield* this.#catchUp();
     while (this.#position < this.#until) {
       const before = this.#position;
@@ -116,21 +119,13 @@ class MessageReader {
     }
   }
 
-  async close(): Promise<void> {
-    const consumer = this.#consumer;
-    this.#consumer = undefined;
-    // If this fails, the servers delete it themselves after `INACTIVE_MS`.
-    if (!this.#connection.signal.aborted) consumer?.delete().catch(() => {});
-  }
-
   /**
    * To be called where no message comes. Moves the position over messages of other subjects, so that their loss is later
    * not taken for a loss of this subject. Returns whether the stream has more messages of this subject.
    */
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
-    const { stream, subject } = this.#options;
     const info = await this.#info(this.#position);
-    const next = await this.#nextOf(stream, subject, this.#position + 1);
+    const next = await this.#nextFrom(this.#position + 1);
     if (next === undefined) this.#behind = 0;
     const { state, cluster } = await this.#info(info.state.last_seq);
     const dropped = Math.min(state.first_seq - 1, this.#until);
@@ -151,12 +146,18 @@ class MessageReader {
    * The first sequence from `from` on that has a message of the subject. A request for the last message of the subject
    * would not do: where that message was deleted, nats-server 2.9 answers that the subject has none.
    */
-  async #nextOf(stream: string, subject: string, from: number): Promise<number | undefined> {
-    const request: SeqMsgRequest & NextMsgRequest = { seq: from, next_by_subj: subject };
-    const message = await this.#connection.repeat(`read the stream ${stream}`, () =>
-      this.#connection.manager.streams.getMessage(stream, request),
+  async #nextFrom(seq: number): Promise<number | undefined> {
+    const { stream, subject } = this.#options;
+    const request: SeqMsgRequest & NextMsgRequest = { seq, next_by_subj: subject };
+    const message = await this.#connection.repeat(this.#reading, () =>
+      this.#connection.manager.streams.getMessage(stream.name, request),
     );
     return message?.seq;
+  }
+
+  /** What its requests do, for messages. */
+  get #reading(): string {
+    return `read the stream ${this.#options.stream.name}`;
   }
 
   /**
@@ -166,20 +167,17 @@ class MessageReader {
   #stalled(): void {
     const now = performance.now();
     this.#stalledSince ??= now;
-    const { stream } = this.#options;
-    const denied = this.#connection.denial(`.CONSUMER.MSG.NEXT.${stream}.`);
+    const { name } = this.#options.stream;
+    const denied = this.#connection.denial(`.CONSUMER.MSG.NEXT.${name}.`);
     if (denied === undefined && now - this.#stalledSince <= this.#connection.maxOutageMs) return;
-    throw this.#connection.error(
-      `read the stream ${stream}`,
-      denied ?? new StaleAnswer('no consumer delivers its messages'),
-    );
+    const stale = new StaleAnswer('no consumer delivers its messages');
+    throw this.#connection.error(this.#reading, denied ?? stale);
   }
 
   /** The messages of one request. */
   async *#fetch(): AsyncGenerator<MessageGroup> {
     const connection = this.#connection;
-    const { stream } = this.#options;
-    const messages = await connection.repeat(`read the stream ${stream}`, () => this.#request());
+    const messages = await connection.repeat(this.#reading, () => this.#request());
     try {
       const iterator = messages[Symbol.asyncIterator]();
       while (true) {
@@ -248,7 +246,10 @@ class MessageReader {
     if (state.first_seq <= from && state.num_deleted === 0) return [];
     const sequences = group.map(({ seq }) => seq);
     const dropped = lostWithin(from, Math.min(last, state.first_seq - 1), sequences);
-    const deleted = state.num_deleted === 0 ? [] : await this.#deleted();
+    if (state.num_deleted === 0) return dropped;
+    const { stream } = this.#options;
+    const info = await this.#connection.streamInfo(stream.name, { deleted: true });
+    const deleted = info.state.deleted ?? [];
     const gone = deleted.filter(seq => seq >= Math.max(from, state.first_seq) && seq <= last);
     return [...dropped, ...rangesOf(gone)];
   }
@@ -272,7 +273,7 @@ class MessageReader {
     const { client, manager, packages } = this.#connection;
     const { AckPolicy, DeliverPolicy } = packages.jetstream;
     const { stream, subject, headersOnly } = this.#options;
-    const info = await manager.consumers.add(stream, {
+    const info = await manager.consumers.add(stream.name, {
       // `nats consumer report` shows it, with the messages that it has not delivered yet.
       description: `millrace fromJetStream, process ${process.pid} of ${os.hostname()}`,
       ack_policy: AckPolicy.None,
@@ -290,24 +291,17 @@ class MessageReader {
 
   /** The state of the stream, from a server that has its messages up to this sequence. */
   async #info(sequence: number): Promise<StreamInfo> {
-    const { stream, created } = this.#options;
+    const { name, created } = this.#options.stream;
     const started = performance.now();
     while (true) {
-      const info = await this.#connection.streamInfo(stream);
-      if (info.created !== created) throw remade(stream, created, info.created);
+      const info = await this.#connection.streamInfo(name);
+      if (info.created !== created) throw remade(name, created, info.created);
       if (info.state.last_seq >= sequence) return info;
       // A leader that was just elected may not have applied its whole log yet.
       if (performance.now() - started > this.#connection.maxOutageMs)
-        throw behind(stream, sequence, info);
+        throw behind(name, sequence, info);
       await realTime.sleep(BEHIND_WAIT_MS, this.#connection.signal);
     }
-  }
-
-  /** All sequences of the stream that were deleted. */
-  async #deleted(): Promise<readonly number[]> {
-    const { stream } = this.#options;
-    const info = await this.#connection.streamInfo(stream, { deleted: true });
-    return info.state.deleted ?? [];
   }
 }
 

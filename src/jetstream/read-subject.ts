@@ -4,7 +4,6 @@ import type { Activity } from '../activity/activity.js';
 import { cursorError } from '../check.js';
 import { DataError, orDataError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
-import type { Progress } from '../flow/progress.js';
 import { isCount } from '../json/json.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs, isEpochs } from './epochs.js';
@@ -22,7 +21,7 @@ import {
   type LostPositions,
 } from './lost-and-repeated.js';
 import { NodeLacksZstd, postOf, postsOf } from './posts-of.js';
-import { type MessageGroup, readMessages, remade } from './read-messages.js';
+import { type MessageGroup, type ReadOptions, readMessages, remade } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 
 /**
@@ -48,19 +47,14 @@ export interface SubjectPlan<T> {
  * The posts of a subject, or of all subjects by a wildcard, from a cursor on. Each post comes once, and posts that are
  * gone are reported.
  */
-export async function* readSubject<T>(
+export function readSubject<T>(
   connection: JetStreamConnection,
   plan: SubjectPlan<T>,
   stream: OpenedStream,
   subject: string,
   run: Run,
 ): Batches<T | Activity> {
-  const reader = new SubjectReader(connection, plan, stream, subject, run);
-  try {
-    yield* reader.batches();
-  } catch (error) {
-    throw reader.withCursor(error);
-  }
+  return new SubjectReader(connection, plan, stream, subject, run).batches();
 }
 
 class SubjectReader<T> {
@@ -68,8 +62,7 @@ class SubjectReader<T> {
   readonly #plan: SubjectPlan<T>;
   readonly #stream: OpenedStream;
   readonly #subject: string;
-  readonly #progress: Progress | undefined;
-  readonly #signal: AbortSignal;
+  readonly #run: Run;
   readonly #epochs: Epochs;
   readonly #positions: LostAndRepeated;
   /** The last sequence to read; `undefined` where the reader never ends. */
@@ -82,17 +75,16 @@ class SubjectReader<T> {
     plan: SubjectPlan<T>,
     stream: OpenedStream,
     subject: string,
-    { resume, progress, signal }: Run,
+    run: Run,
   ) {
     this.#connection = connection;
     this.#plan = plan;
     this.#stream = stream;
     this.#subject = subject;
-    this.#progress = progress;
-    this.#signal = signal;
+    this.#run = run;
     const { until } = plan;
     this.#end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
-    const { after, epochs, positions } = startOf(resume, stream, subject);
+    const { after, epochs, positions } = startOf(run.resume, stream, subject);
     this.#last = after;
     this.#epochs = epochs;
     this.#positions = positions;
@@ -111,6 +103,17 @@ class SubjectReader<T> {
   }
 
   async *batches(): Batches<T | Activity> {
+    try {
+      yield* this.#batches();
+    } catch (error) {
+      // An error of the servers has the cursor after what was delivered.
+      if (!(error instanceof JetStreamError) || error.cursor !== undefined) throw error;
+      const { message, failure, retryable, cause } = error;
+      throw new JetStreamError(message, { failure, retryable, cause, cursor: this.#cursor });
+    }
+  }
+
+  async *#batches(): Batches<T | Activity> {
     const end = this.#end;
     // The run before this one may have ended before it had reported all lost messages.
     yield* this.#lostMessages();
@@ -119,32 +122,15 @@ class SubjectReader<T> {
       yield* this.#groupOf(group);
       yield* this.#lostMessages();
     }
-    if (end !== undefined) await this.#reportLostAtEnd(end);
+    if (end === undefined) return;
+    const lost = await this.#lostBefore(end);
+    this.#positions.dismiss(lost);
+    await this.#report(lost);
   }
 
-  /** An error of the servers with the cursor after what was delivered, where it has none. Any other error is returned unchanged. */
-  withCursor(error: unknown): unknown {
-    if (!(error instanceof JetStreamError) || error.cursor !== undefined) return error;
-    return new JetStreamError(error.message, {
-      failure: error.failure,
-      retryable: error.retryable,
-      cause: error.cause,
-      cursor: this.#cursor,
-    });
-  }
-
-  #read(part: {
-    readonly after: number;
-    readonly until: number | undefined;
-    readonly headersOnly?: boolean;
-  }): AsyncIterable<MessageGroup> {
-    const { name, created } = this.#stream;
-    return readMessages(this.#connection, {
-      stream: name,
-      created,
-      subject: this.#subject,
-      ...part,
-    });
+  #read(part: Omit<ReadOptions, 'stream' | 'subject'>): AsyncIterable<MessageGroup> {
+    const [stream, subject] = [this.#stream, this.#subject];
+    return readMessages(this.#connection, { stream, subject, ...part });
   }
 
   /** Delivers the posts of a group of messages, or reports the sequences that the stream has dropped. */
@@ -160,9 +146,10 @@ class SubjectReader<T> {
         throw error;
       }
     }
-    if (this.#progress !== undefined && this.#end !== undefined)
-      this.#progress.fraction = Math.min(1, position / this.#end);
-    if (!Number.isNaN(behind)) this.#progress?.behind.set(this, behind);
+    const { progress } = this.#run;
+    if (progress !== undefined && this.#end !== undefined)
+      progress.fraction = Math.min(1, position / this.#end);
+    if (!Number.isNaN(behind)) progress?.behind.set(this, behind);
     this.#last = position;
     if (lost !== undefined) {
       this.#positions.skip();
@@ -179,7 +166,7 @@ class SubjectReader<T> {
   async #take(message: JsMsg, items: (T | Activity)[], epochs?: Epochs): Promise<void> {
     const { data, headers, subject, seq } = message;
     const stream = this.#stream.name;
-    const progress = this.#progress;
+    const { progress } = this.#run;
     const { item } = this.#plan;
     let advice = `Delete the message (\`nats stream rmm ${stream} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`;
     try {
@@ -224,12 +211,6 @@ class SubjectReader<T> {
     });
   }
 
-  async #reportLostAtEnd(end: number): Promise<void> {
-    const lost = await this.#lostBefore(end);
-    this.#positions.dismiss(lost);
-    await this.#report(lost);
-  }
-
   /**
    * Which positions of messages before the end are lost, where the messages before the end do not show it: messages
    * behind the end say which positions were acknowledged.
@@ -257,22 +238,15 @@ class SubjectReader<T> {
     const { onGap } = this.#plan;
     if (gaps.length > 0 && onGap === undefined)
       throw incomplete(this.#stream.name, gaps, this.#cursor);
-    for (const gap of gaps) await answerOf(onGap?.(gap), this.#signal);
+    for (const gap of gaps) await answerOf(onGap?.(gap), this.#run.signal);
   }
-}
-
-/** Where a reader starts. */
-interface Start {
-  readonly after: number;
-  readonly epochs: Epochs;
-  readonly positions: LostAndRepeated;
 }
 
 /**
  * Where to go on from a cursor. A reader without a cursor starts at sequence 1, so messages that the stream has dropped
  * since then are reported.
  */
-function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string): Start {
+function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string) {
   if (resume === undefined)
     return { after: 0, epochs: new Epochs(), positions: new LostAndRepeated({ isWhole: true }) };
   const { source, created, seq, epochs, positions } = resume;

@@ -28,6 +28,8 @@ export interface RepeatedRequest {
   readonly what: string;
   /** Called each time that no server answers, with the time at which the first try began. */
   readonly onOutage?: ((since: number) => void) | undefined;
+  /** Why a try has failed, by its error. @default the error */
+  readonly cause?: ((error: unknown) => unknown) | undefined;
 }
 
 /**
@@ -81,6 +83,7 @@ export class RequestTries {
    */
   async failed(error: unknown): Promise<void> {
     const { access, run, onOutage } = this.#request;
+    run.signal.throwIfAborted();
     const typed = typedError(this.#request, error);
     if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
     const passedMs = performance.now() - this.#since;
@@ -109,7 +112,11 @@ export class RequestTries {
  * The typed form of an error of the client; any other error unchanged. It is retryable where the same request may
  * succeed later: `outage` and `full`.
  */
-export function typedError({ access, run, what }: RepeatedRequest, error: unknown): unknown {
+export function typedError(
+  { access, run, what, cause: causeOf = error => error }: RepeatedRequest,
+  thrown: unknown,
+): unknown {
+  const error = causeOf(thrown);
   const { failure, text, mayPass } = failureOf(error);
   if (failure === undefined) return error;
   const servers = access.addresses.join(', ');

@@ -39,13 +39,10 @@ export interface PostsMessage {
 }
 
 /** What one try sends. */
-interface Attempt {
-  readonly subject: number;
+interface Attempt extends Pick<PostsMessage, 'subject' | 'headers' | 'payload'> {
   readonly msgID: string;
   /** `undefined` for a message that begins an epoch. */
   readonly at?: SubjectPosition;
-  readonly headers: Headers;
-  readonly payload: Uint8Array;
 }
 
 /**

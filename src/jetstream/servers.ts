@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type {
   Authenticator,
   ConnectionOptions,
-  credsAuthenticator,
   NatsConnection,
-  nkeyAuthenticator,
+  TlsOptions,
 } from '@nats-io/transport-node';
 import {
   type Checked,
@@ -112,7 +111,8 @@ export const SERVER_OPTIONS = {
   connection: special<NatsConnection>(
     'a connection of the NATS client',
     'what `connect()` of @nats-io/transport-node resolves to',
-    value => isRecord(value) && ['getServers', 'request'].every(name => isFunction(value[name])),
+    value =>
+      isRecord(value) && ['getServers', 'request'].every(name => typeof value[name] === 'function'),
   ),
   domain: special<string>('the JetStream domain', 'letters, digits, `-` and `_`', value =>
     isText(value, WORD),
@@ -129,18 +129,14 @@ export const SERVER_OPTIONS = {
 } satisfies OptionTable<JetStreamServers>;
 
 /** How to reach the servers, and how long to wait for them. */
-export interface Access {
+export interface Access
+  extends Pick<JetStreamServers, 'user' | 'credentials' | 'authenticator' | 'connection'> {
   /** Hosts and ports, without a scheme or a login. */
   readonly addresses: readonly string[];
-  readonly user?: string | undefined;
   readonly password?: Secret | undefined;
   readonly token?: Secret | undefined;
-  readonly credentials?: string | undefined;
   readonly nkey?: Secret | undefined;
-  readonly authenticator?: Authenticator | undefined;
   readonly tls?: JetStreamTls | undefined;
-  /** The connection of the caller, which is not closed. */
-  readonly connection?: NatsConnection | undefined;
   /** Where the requests go, by the names that the client has for it. */
   readonly jetStream: { readonly domain?: string; readonly apiPrefix?: string };
   readonly maxOutageMs: number;
@@ -259,11 +255,7 @@ function secretOf(value: string | Secret | undefined): Secret | undefined {
 }
 
 /** The login in an address: a user with a password, or a token as in `nats://token@host`. */
-function loginOf(url: URL | undefined): {
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-  readonly token?: string | undefined;
-} {
+function loginOf(url: URL | undefined): Partial<Record<'user' | 'password' | 'token', string>> {
   if (url === undefined) return {};
   const user = decodeURIComponent(url.username);
   return url.password === ''
@@ -273,10 +265,6 @@ function loginOf(url: URL | undefined): {
 
 function isText(value: unknown, form: RegExp): boolean {
   return typeof value === 'string' && form.test(value);
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function';
 }
 
 function isAddress(value: unknown): boolean {
@@ -296,21 +284,19 @@ function urlOf(address: string): URL {
   return new URL(address.includes('://') ? address : `nats://${address}`);
 }
 
-/** What makes logins, of the NATS client. */
-interface Authenticators {
-  readonly credsAuthenticator: typeof credsAuthenticator;
-  readonly nkeyAuthenticator: typeof nkeyAuthenticator;
-}
-
 /**
  * The settings of a connection, by the names that the client has for them.
  *
+ * @param client What makes logins, of the NATS client.
  * @throws JetStreamError where a file of the login cannot be read.
  */
 export async function connectionOptions(
   { addresses, user, password, token, credentials, nkey, authenticator, tls }: Access,
   call: string,
-  authenticators: Authenticators,
+  client: Pick<
+    typeof import('@nats-io/transport-node'),
+    'credsAuthenticator' | 'nkeyAuthenticator'
+  >,
 ): Promise<ConnectionOptions> {
   return {
     servers: [...addresses],
@@ -329,26 +315,21 @@ export async function connectionOptions(
     ...(user !== undefined && password !== undefined && { user, pass: password.reveal() }),
     ...(token !== undefined && { token: token.reveal() }),
     ...(credentials !== undefined && {
-      authenticator: authenticators.credsAuthenticator(
-        await fileOf(call, 'credentials', credentials),
-      ),
+      authenticator: client.credsAuthenticator(await fileOf(call, 'credentials', credentials)),
     }),
     ...(nkey !== undefined && {
-      authenticator: authenticators.nkeyAuthenticator(Buffer.from(nkey.reveal())),
+      authenticator: client.nkeyAuthenticator(Buffer.from(nkey.reveal())),
     }),
     ...(authenticator !== undefined && { authenticator }),
-    ...(tls !== undefined && {
-      tls: {
-        ...(tls.ca !== undefined && { ca: await textOf(call, 'tls.ca', tls.ca) }),
-        ...(tls.cert !== undefined && { cert: await textOf(call, 'tls.cert', tls.cert) }),
-        ...(tls.key !== undefined && { key: await textOf(call, 'tls.key', tls.key) }),
-      },
-    }),
+    ...(tls !== undefined && { tls: await tlsFiles(call, tls) }),
   };
 }
 
-async function textOf(call: string, option: string, file: string): Promise<string> {
-  return (await fileOf(call, option, file)).toString();
+async function tlsFiles(call: string, { ca, cert, key }: JetStreamTls): Promise<TlsOptions> {
+  const read: Record<string, string> = {};
+  for (const [name, file] of Object.entries({ ca, cert, key }))
+    if (file !== undefined) read[name] = String(await fileOf(call, `tls.${name}`, file));
+  return read;
 }
 
 async function fileOf(call: string, option: string, file: string): Promise<Buffer> {

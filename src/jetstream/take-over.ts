@@ -4,7 +4,7 @@ import type { FlowIdentity, FlowStep } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-difference.js';
 import { realTime } from '../http/timing.js';
 import { processState, thisProcess } from '../storage/process-identity.js';
-import { JetStreamError } from './jet-stream-errors.js';
+import { JetStreamError, type JetStreamFailure } from './jet-stream-errors.js';
 import {
   ENTRY_VERSION,
   type EntryBucket,
@@ -118,22 +118,25 @@ function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean 
 
 /** @throws JetStreamError where the entry belongs to another flow or stream. */
 function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeOverOptions): void {
-  const again = 'or delete the entry of the publisher to publish everything again';
+  const refuse = (failure: JetStreamFailure, problem: string) => {
+    const again = 'or delete the entry of the publisher to publish everything again';
+    throw new JetStreamError(`toJetStream: ${problem}, ${again}`, { failure });
+  };
   const difference = flowDifference(before.flow, flow);
   if (difference !== undefined)
-    throw new JetStreamError(
-      `toJetStream: the publisher ${key} belongs to another flow: ${difference}. Run the same pipeline as before, pass another \`name\` for this one, ${again}`,
-      { failure: 'publisher' },
+    refuse(
+      'publisher',
+      `the publisher ${key} belongs to another flow: ${difference}. Run the same pipeline as before, pass another \`name\` for this one`,
     );
   if (before.stream !== stream.name)
-    throw new JetStreamError(
-      `toJetStream: the publisher ${key} belongs to the stream ${before.stream}. Pass another \`name\` for ${stream.name}, ${again}`,
-      { failure: 'publisher' },
+    refuse(
+      'publisher',
+      `the publisher ${key} belongs to the stream ${before.stream}. Pass another \`name\` for ${stream.name}`,
     );
   if (before.created !== stream.created)
-    throw new JetStreamError(
-      `toJetStream: the stream ${stream.name} was deleted and made again since the publisher ${key} published to it. Pass another \`name\`, ${again}`,
-      { failure: 'stream' },
+    refuse(
+      'stream',
+      `the stream ${stream.name} was deleted and made again since the publisher ${key} published to it. Pass another \`name\``,
     );
 }
 

@@ -22,7 +22,6 @@ import {
   type JetStreamBatchOptions,
   type Outgoing,
   outgoingOf,
-  Packer,
   type PackOptions,
 } from './packer.js';
 import { Publisher } from './publisher.js';
@@ -216,7 +215,6 @@ async function publish<T>(
       stream,
       topics: (plan.topics?.length ?? 0) + 1,
       flow,
-      packer: new Packer(plan.pack),
       progress,
       onFailure: error => {
         failure ??= { error };

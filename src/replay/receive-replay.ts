@@ -83,9 +83,10 @@ export async function receiveReplay(
   } finally {
     connection.close();
   }
-  if (info !== undefined || trouble !== undefined) return ended(info ?? trouble);
   const silent = `The replay of ${connection.url} ended without a word on whether it is complete`;
-  return ended(new ConnectionError(silent, { failure: 'cut', url: connection.url }));
+  return ended(
+    info ?? trouble ?? new ConnectionError(silent, { failure: 'cut', url: connection.url }),
+  );
 }
 
 /** Whether the bytes are corrupt, and not only cut short. */

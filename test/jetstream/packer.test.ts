@@ -3,7 +3,7 @@ import { DataError } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { nodeZstd } from '../../src/gzip/compression.js';
 import { HEADERS, type HeaderReader, type Headers } from '../../src/jetstream/headers.js';
-import { Packer } from '../../src/jetstream/packer.js';
+import { fits, pack, sizeOf } from '../../src/jetstream/packer.js';
 import { postsOf } from '../../src/jetstream/posts-of.js';
 
 const reader = (headers: Headers): HeaderReader => ({
@@ -22,13 +22,13 @@ const items = fc.array(
 
 const compressions = [undefined, 'gzip' as const, ...(nodeZstd ? ['zstd' as const] : [])];
 
-const pack = { posts: 100, maxBytes: 1 << 20, waitMs: 10 };
+const OPTIONS = { posts: 100, maxBytes: 1 << 20, waitMs: 10, compression: undefined };
 
 describe('a message', () => {
   it.each(compressions)('gives back the exact bytes of its posts: %s', async compression => {
     await fc.assert(
       fc.asyncProperty(items, async batch => {
-        const { payload, headers } = await new Packer({ ...pack, compression }).pack(batch);
+        const { payload, headers } = await pack(batch, compression);
         const posts = await postsOf(payload, reader(headers));
         expect(posts.map(post => Buffer.from(post))).toEqual(
           batch.map(item => Buffer.from(item.payload)),
@@ -43,15 +43,14 @@ describe('a message', () => {
   it('is smaller than its estimate, headers included', async () => {
     await fc.assert(
       fc.asyncProperty(items, async batch => {
-        const packer = new Packer({ ...pack, compression: undefined });
-        const { payload, headers } = await packer.pack(batch);
+        const { payload, headers } = await pack(batch, undefined);
         const size = headers.reduce(
           (sum, [name, value]) => sum + name.length + 4 + Buffer.byteLength(value),
           payload.length,
         );
-        const estimate = batch.reduce((sum, item) => sum + packer.sizeOf(item), 0);
-        expect(packer.fits(1, estimate, size - 1)).toBe(false);
-        expect(packer.fits(1, estimate, estimate + 1024)).toBe(true);
+        const estimate = batch.reduce((sum, item) => sum + sizeOf(item), 0);
+        expect(fits(OPTIONS, 1, estimate, size - 1)).toBe(false);
+        expect(fits(OPTIONS, 1, estimate, estimate + 1024)).toBe(true);
       }),
     );
   });

@@ -310,7 +310,8 @@ it('messages above 4 MiB are requested one by one: the client takes a request fo
     },
     client: { consumers: { getConsumerFromInfo: () => consumer } },
   });
-  const options = { stream: 'posts', created: 'then', subject: 'posts.0', after: 0, until: 3 };
+  const stream = { name: 'posts', created: 'then' };
+  const options = { stream, subject: 'posts.0', after: 0, until: 3 };
   const positions: number[] = [];
   for await (const { position } of readMessages(fake, options)) positions.push(position);
   expect(positions).toEqual([1, 2, 3]);
