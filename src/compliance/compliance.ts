@@ -10,7 +10,7 @@ import {
   special,
   text,
 } from '../check.js';
-import { type Cursor, type Flow, type Run, sourceFlow } from '../flow/flow.js';
+import { type Cursor, type Flow, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
@@ -150,10 +150,10 @@ export function compliance(
     untilCaughtUp: until !== undefined,
     onGap,
   };
-  const start = (run: Run, onDamaged: OnDamaged | undefined) =>
-    runCompliance({ ...job, onDamaged }, run);
   return sourceFlow(step, run =>
-    reportingDamaged(run, onDamaged, report => start(run, report), { isLive: true }),
+    reportingDamaged(run, onDamaged, report => runCompliance({ ...job, onDamaged: report }, run), {
+      isLive: true,
+    }),
   );
 }
 

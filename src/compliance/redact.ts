@@ -15,13 +15,8 @@ export type HiddenReason =
   | 'user suspended'
   | 'user withheld';
 
-/** The parts of a post that must not be shown. */
-interface Visibility {
-  /** The reason, if the whole post must not be shown. */
-  readonly hidden: HiddenReason | undefined;
-  /** The start and end of bytes that must not be shown: a location, or a quoted post. */
-  readonly cleared: readonly (readonly [number, number])[];
-}
+/** The start and end of bytes that must not be shown: a location, or a quoted post. */
+type Span = readonly [start: number, end: number];
 
 /** Which posts count as hidden, in addition to deleted, dropped and protected ones. */
 export interface VisibilityOptions {
@@ -60,13 +55,15 @@ export function redact(
   activity: Activity,
   options: RedactOptions = {},
 ): Redacted {
-  const { hidden, cleared } = visibilityOf(tombstones, activity, options);
+  const cleared: Span[] = [];
+  const hidden = visit(tombstones, activity, options, activity.raw, cleared);
   if (hidden !== undefined) {
     if (options.mask !== true) return { activity: undefined, hidden, changed: true };
     const mask = masked(activity, hidden);
     return { activity: mask, hidden, changed: !mask.raw.equals(activity.raw) };
   }
   if (cleared.length === 0) return { activity, hidden, changed: false };
+  cleared.sort(([a], [b]) => a - b);
   return { activity: new Activity(withNulls(activity.raw, cleared)), hidden, changed: true };
 }
 
@@ -81,7 +78,7 @@ export function hasTombstone(tombstones: Tombstones, { numbers, length }: ShownI
   return false;
 }
 
-function withNulls(bytes: Buffer, spans: readonly (readonly [number, number])[]): Buffer {
+function withNulls(bytes: Buffer, spans: readonly Span[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
   for (const [start, end] of spans) {
@@ -117,26 +114,15 @@ const PLACES = {
 } as const;
 
 /**
- * Decides which parts of a post must not be shown. A repost of a hidden post is hidden, too; a post
- * that quotes a hidden post loses the quoted one.
+ * Why the whole post must not be shown; otherwise adds the parts that must not be shown. A repost of a hidden post is
+ * hidden, too; a post that quotes a hidden post loses the quoted one.
  */
-function visibilityOf(
-  tombstones: Tombstones,
-  activity: Activity,
-  options: VisibilityOptions = {},
-): Visibility {
-  const cleared: (readonly [number, number])[] = [];
-  const hidden = visit(tombstones, activity, options, activity.raw, cleared);
-  if (hidden !== undefined) return { hidden, cleared: [] };
-  return { hidden, cleared: cleared.sort(([a], [b]) => a - b) };
-}
-
 function visit(
   tombstones: Tombstones,
   activity: Activity,
   options: VisibilityOptions,
   root: Buffer,
-  cleared: (readonly [number, number])[],
+  cleared: Span[],
 ): HiddenReason | undefined {
   const hidden = hiddenBy(tombstones, activity, options);
   if (hidden !== undefined) return hidden;
@@ -147,7 +133,7 @@ function visit(
   }
   const offset = raw.byteOffset - root.byteOffset;
   if (quoted !== undefined) {
-    const within: (readonly [number, number])[] = [];
+    const within: Span[] = [];
     if (visit(tombstones, quoted, options, root, within) === undefined) cleared.push(...within);
     else {
       const start = quoted.raw.byteOffset - root.byteOffset;

@@ -57,19 +57,15 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const { timing } = account;
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);
-  const gaps = new ConnectionGaps(urls.length, start);
   const queue = new BatchQueue<ComplianceEvent>(MAX_WAITING_BYTES, ({ raw }) => raw.length);
   const ours = new LinkedAbort(run.signal);
   const { signal } = ours;
   // Each connection listens several times: Node would warn of a leak.
   setMaxListeners(0, signal);
   const gapFound = new WakeUp();
-  /** When each connection was first established. */
-  const begun: (number | undefined)[] = urls.map(() => undefined);
-  const isOver = (state: ConnectionGapsState) => job.untilCaughtUp && isCaughtUp(state, begun);
-  const checkEnd = () => {
-    if (isOver(gaps.state)) queue.poke();
-  };
+  const gaps = new ConnectionGaps(urls.length, start, () => {
+    if (job.untilCaughtUp && gaps.areCaughtUp) queue.poke();
+  });
 
   const fail = (error: unknown) => {
     queue.fail(error);
@@ -91,14 +87,11 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     maintainConnection(account, url, signal, {
       connected: at => {
         gaps.connected(index, at);
-        begun[index] ??= at;
         gapFound.wake();
-        checkEnd();
       },
       delivered: until => {
         gaps.delivered(index, until);
         if (timing.elapsed() - told >= QUIET_MS) queue.poke();
-        checkEnd();
       },
       damaged,
       events: events => queue.add(events),
@@ -106,11 +99,12 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   );
   const work = [
     ...connections,
-    fillGaps({ ...job, onDamaged: damaged }, gaps, queue, { gapFound, checkEnd, signal }),
+    fillGaps({ ...job, onDamaged: damaged }, gaps, queue, gapFound, signal),
   ];
   for (const one of work) one.catch(fail);
   try {
-    for await (const { items, state } of queue.read(() => gaps.state)) {
+    const taken = () => ({ ...gaps.state, isOver: job.untilCaughtUp && gaps.areCaughtUp });
+    for await (const { items, state } of queue.read(taken)) {
       told = timing.elapsed();
       if (run.progress !== undefined) {
         run.progress.received += items.length;
@@ -118,7 +112,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
       }
       const cursor = cursorOf(job, state);
       yield { items, origin: urls[0]?.href, ...(cursor === undefined ? {} : { cursor }) };
-      if (isOver(state)) return;
+      if (state.isOver) return;
     }
   } finally {
     ours.abort(new Error('The compliance stream is no longer read'));
@@ -127,27 +121,13 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   }
 }
 
-/** Whether all events from before the connections began have been delivered, those of gaps too. */
-function isCaughtUp(
-  { until, gaps }: ConnectionGapsState,
-  begun: readonly (number | undefined)[],
-): boolean {
-  const known = begun.filter(at => at !== undefined);
-  if (until === undefined || known.length < begun.length) return false;
-  const all = Math.max(...known);
-  return until >= all && gaps.every(({ from }) => from >= all);
-}
-
 /** Fetches the events of gaps in sequence by replays, which wait until a gap is old enough. */
 async function fillGaps(
   { account, replayOf, onGap, onDamaged }: ComplianceRun,
   gaps: ConnectionGaps,
   queue: BatchQueue<ComplianceEvent>,
-  {
-    gapFound,
-    checkEnd,
-    signal,
-  }: { readonly gapFound: WakeUp; readonly checkEnd: () => void; readonly signal: AbortSignal },
+  gapFound: WakeUp,
+  signal: AbortSignal,
 ): Promise<void> {
   while (true) {
     signal.throwIfAborted();
@@ -159,7 +139,6 @@ async function fillGaps(
     if (replayOf === undefined) {
       await answerOf(onGap({ ...datesOf(gap), reason: 'not filled' }), signal);
       gaps.filled(gap);
-      checkEnd();
       continue;
     }
     const replay = { ...replayOf(gap), ...EVENT_PARSER, onGap, onDamaged };
@@ -172,7 +151,6 @@ async function fillGaps(
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
       gaps.filled(gap);
-      checkEnd();
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof IncompleteError && error.retryable)) throw error;
@@ -244,33 +222,57 @@ export class ConnectionGaps {
    * The time up to which each connection has delivered everything; empty before the first connection.
    */
   readonly #delivered: (number | undefined)[];
+  /** When each connection was first established. */
+  readonly #begun = new Map<number, number>();
   #gaps: readonly Window[];
+  readonly #onChange: () => void;
 
-  /** @param start The state to go on from: where it has `until`, the time from there to the first connection is a gap. */
-  constructor(connections: number, start: ConnectionGapsState = { until: undefined, gaps: [] }) {
+  /**
+   * @param start The state to go on from: where it has `until`, the time from there to the first connection is a gap.
+   * @param onChange Called after each change.
+   */
+  constructor(
+    connections: number,
+    start: ConnectionGapsState = { until: undefined, gaps: [] },
+    onChange: () => void = () => {},
+  ) {
     this.#delivered = Array.from({ length: connections }, () => start.until);
     this.#gaps = mergeRanges(start.gaps, () => true);
+    this.#onChange = onChange;
   }
 
   /** A connection is established; the time before it is a gap, unless it is the first. */
   connected(connection: number, at: number): void {
     const before = this.#delivered[connection];
     this.#delivered[connection] = at;
-    if (before === undefined) return;
-    const gap = {
-      from: floorTo(MINUTE, before - LATE),
-      to: floorTo(MINUTE, Math.max(at, before) + LATE + MINUTE - 1),
-    };
-    this.#gaps = mergeRanges([...this.#gaps, gap], () => true);
+    if (!this.#begun.has(connection)) this.#begun.set(connection, at);
+    if (before !== undefined) {
+      const gap = {
+        from: floorTo(MINUTE, before - LATE),
+        to: floorTo(MINUTE, Math.max(at, before) + LATE + MINUTE - 1),
+      };
+      this.#gaps = mergeRanges([...this.#gaps, gap], () => true);
+    }
+    this.#onChange();
   }
 
   /** All events of a connection up to this time were delivered. */
   delivered(connection: number, until: number): void {
     this.#delivered[connection] = Math.max(until, this.#delivered[connection] ?? until);
+    this.#onChange();
   }
 
   filled(window: Window): void {
     this.#gaps = this.#gaps.flatMap(gap => subtractRanges(gap, [window]));
+    this.#onChange();
+  }
+
+  /** Whether all events from before the connections began have been delivered, those of gaps too. */
+  get areCaughtUp(): boolean {
+    const { until, gaps } = this.state;
+    if (until === undefined || this.#begun.size < this.#delivered.length) return false;
+    const all = Math.max(...this.#begun.values());
+    return until >= all && gaps.every(({ from }) => from >= all);
   }
 
   get oldest(): Window | undefined {
