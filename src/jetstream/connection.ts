@@ -38,15 +38,6 @@ interface Packages {
   readonly kv: typeof import('@nats-io/kv');
 }
 
-interface StreamInfoOptions {
-  /** Whether to list the sequences that were deleted. */
-  readonly deleted?: boolean | undefined;
-  /** A subject with wildcards: the answer then lists the subjects that it matches. */
-  readonly subjects?: string | undefined;
-  /** Whether an error is an answer that the caller handles. */
-  readonly isAnswer?: ((error: unknown) => boolean) | undefined;
-}
-
 /** A connection that repeats requests while servers restart or elect a leader. */
 export class JetStreamConnection {
   readonly packages: Packages;
@@ -202,16 +193,17 @@ export class JetStreamConnection {
   /**
    * What the leader of a stream says about it. Without a leader, other servers answer with what they last
    * knew, which may be long ago: that does not count as an answer, and the request is made again.
+   *
+   * @param details What to list, too: the sequences that were deleted, or the subjects that match one with wildcards.
+   * @param isAnswer Whether an error is an answer that the caller handles.
    */
   streamInfo(
     stream: string,
-    { deleted = false, subjects, isAnswer }: StreamInfoOptions = {},
+    details: Parameters<JetStreamManager['streams']['info']>[1] = {},
+    isAnswer?: (error: unknown) => boolean,
   ): Promise<StreamInfo> {
     const request = async () => {
-      const info = await this.manager.streams.info(stream, {
-        deleted_details: deleted,
-        ...(subjects !== undefined && { subjects_filter: subjects }),
-      });
+      const info = await this.manager.streams.info(stream, details);
       const { leader } = info.cluster ?? { leader: 'the only server' };
       if (leader === undefined || leader === '')
         throw new StaleAnswer(`the stream ${stream} has no leader`);
@@ -224,7 +216,7 @@ export class JetStreamConnection {
   async streamOnceMade(stream: string): Promise<StreamInfo> {
     for (let retry = 1; ; retry++) {
       try {
-        return await this.streamInfo(stream, { isAnswer: isMissing });
+        return await this.streamInfo(stream, {}, isMissing);
       } catch (cause) {
         if (!isMissing(cause)) throw cause;
         const error = new JetStreamError(`The stream ${stream} does not exist yet`, {

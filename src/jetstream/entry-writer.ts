@@ -42,7 +42,7 @@ export class EntryWriter {
   /** The flow can go on at this cursor, which is committed when a commit is due. */
   reached(cursor: Cursor): void {
     this.#cursor = cursor;
-    if (this.#isDue) this.#commit();
+    if (this.#isDue) this.#commit(cursor);
   }
 
   /** The flow has delivered items behind the cursor: it is not committed. */
@@ -62,19 +62,16 @@ export class EntryWriter {
   }
 
   #tick(): void {
-    if (this.#isDue && this.#cursor !== undefined) this.#commit();
+    if (this.#isDue && this.#cursor !== undefined) this.#commit(this.#cursor);
     // Signs of life are also written while a commit waits for acknowledgements: where the stream is full, it waits for minutes.
     else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
-      this.#showLife();
+      void this.#showLife();
   }
 
-  #showLife(): void {
+  async #showLife(): Promise<void> {
     this.#isShowingLife = true;
-    this.#write()
-      .catch(error => this.#options.onFailure(error))
-      .finally(() => {
-        this.#isShowingLife = false;
-      });
+    await this.#write().catch(this.#options.onFailure);
+    this.#isShowingLife = false;
   }
 
   get #isDue(): boolean {
@@ -83,21 +80,18 @@ export class EntryWriter {
   }
 
   /** Commits the cursor once all items before it are acknowledged; meanwhile, the publisher sends more. */
-  #commit(): void {
-    const cursor = this.#cursor;
-    if (cursor === undefined) return;
+  #commit(cursor: Cursor): void {
     this.#cursor = undefined;
     const started = performance.now();
     this.#lastCommit = started;
-    this.#committing = this.#options
-      .acknowledged()
-      .then(async state => {
-        const json = JSON.parse(JSON.stringify(cursor)) as Cursor;
-        await this.#write({ ...state, cursor: json });
-        const durationMs = performance.now() - started;
-        publish('commit', () => ({ checkpoint: this.#entry.key, durationMs }));
-      })
-      .catch(error => this.#options.onFailure(error))
+    const commit = async () => {
+      const state = await this.#options.acknowledged();
+      await this.#write({ ...state, cursor: JSON.parse(JSON.stringify(cursor)) as Cursor });
+      const durationMs = performance.now() - started;
+      publish('commit', () => ({ checkpoint: this.#entry.key, durationMs }));
+    };
+    this.#committing = commit()
+      .catch(this.#options.onFailure)
       .finally(() => {
         this.#committing = undefined;
       });

@@ -117,21 +117,11 @@ export function fromJetStream(
 ): Flow<Activity>;
 export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T>;
 export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Activity> {
-  const checked = checkOptions<FromJetStreamOptions<unknown>, typeof OPTIONS>(
-    'fromJetStream',
-    OPTIONS,
-    options,
-  );
-  const {
-    stream,
-    subject,
-    subjects: given,
-    share = shareOf('fromJetStream'),
-    until,
-    item,
-    resume,
-  } = checked;
-  if ((subject === undefined) === (given === undefined))
+  const given: FromJetStreamOptions<unknown> = options;
+  const checked = checkOptions('fromJetStream', OPTIONS, given);
+  const { stream, subject, until, item, resume } = checked;
+  const { share = shareOf('fromJetStream') } = checked;
+  if ((subject === undefined) === (checked.subjects === undefined))
     throw optionError(
       'fromJetStream',
       'subject',
@@ -139,7 +129,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
         ? 'is missing: pass the prefix of a stream of toJetStream(), or the `subjects` of another one'
         : 'cannot be used with `subjects`: pass one',
     );
-  const subjects = given === undefined ? undefined : [given].flat();
+  const subjects = checked.subjects === undefined ? undefined : [checked.subjects].flat();
   const plan: Plan<T> = {
     ...checked,
     subjects,

@@ -72,12 +72,7 @@ export interface PackOptions {
 export function checkBatch(call: string, batch: JetStreamBatchOptions | undefined): PackOptions {
   if (batch === undefined)
     return { posts: 1, maxBytes: Number.POSITIVE_INFINITY, waitMs: 0, compression: undefined };
-  const pack = checkOptions<JetStreamBatchOptions, typeof BATCH_OPTIONS>(
-    call,
-    BATCH_OPTIONS,
-    batch,
-    'batch',
-  );
+  const pack = checkOptions(call, BATCH_OPTIONS, batch, 'batch');
   if (pack.compression === 'zstd' && nodeZstd === undefined)
     throw optionError(
       call,

@@ -248,7 +248,7 @@ class MessageReader {
     const dropped = lostWithin(from, Math.min(last, state.first_seq - 1), sequences);
     if (state.num_deleted === 0) return dropped;
     const { stream } = this.#options;
-    const info = await this.#connection.streamInfo(stream.name, { deleted: true });
+    const info = await this.#connection.streamInfo(stream.name, { deleted_details: true });
     const deleted = info.state.deleted ?? [];
     const gone = deleted.filter(seq => seq >= Math.max(from, state.first_seq) && seq <= last);
     return [...dropped, ...rangesOf(gone)];

@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type {
   Authenticator,
   ConnectionOptions,
+  credsAuthenticator,
   NatsConnection,
+  nkeyAuthenticator,
   TlsOptions,
 } from '@nats-io/transport-node';
 import {
@@ -245,8 +247,7 @@ function tlsOf(
   given: boolean | JetStreamTls | undefined,
   urls: readonly URL[],
 ): JetStreamTls | undefined {
-  if (typeof given === 'object')
-    return checkOptions<JetStreamTls, typeof TLS_OPTIONS>(call, TLS_OPTIONS, given, 'tls');
+  if (typeof given === 'object') return checkOptions(call, TLS_OPTIONS, given, 'tls');
   return (given ?? urls.some(({ protocol }) => protocol === 'tls:')) ? {} : undefined;
 }
 
@@ -284,19 +285,21 @@ function urlOf(address: string): URL {
   return new URL(address.includes('://') ? address : `nats://${address}`);
 }
 
+/** What makes logins, of the NATS client. */
+interface Authenticators {
+  readonly credsAuthenticator: typeof credsAuthenticator;
+  readonly nkeyAuthenticator: typeof nkeyAuthenticator;
+}
+
 /**
  * The settings of a connection, by the names that the client has for them.
  *
- * @param client What makes logins, of the NATS client.
  * @throws JetStreamError where a file of the login cannot be read.
  */
 export async function connectionOptions(
   { addresses, user, password, token, credentials, nkey, authenticator, tls }: Access,
   call: string,
-  client: Pick<
-    typeof import('@nats-io/transport-node'),
-    'credsAuthenticator' | 'nkeyAuthenticator'
-  >,
+  client: Authenticators,
 ): Promise<ConnectionOptions> {
   return {
     servers: [...addresses],

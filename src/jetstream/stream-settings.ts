@@ -101,12 +101,7 @@ export type CreateStream = Checked<CreateStreamOptions, typeof CREATE_OPTIONS> &
 
 /** @throws OptionError */
 export function checkCreate(call: string, create: CreateStreamOptions): CreateStream {
-  const checked = checkOptions<CreateStreamOptions, typeof CREATE_OPTIONS>(
-    call,
-    CREATE_OPTIONS,
-    create,
-    'create',
-  );
+  const checked = checkOptions(call, CREATE_OPTIONS, create, 'create');
   const { maxAgeMs = Number.POSITIVE_INFINITY, duplicateWindowMs = 120_000 } = checked;
   if (checked.duplicateWindowMs !== undefined && duplicateWindowMs > maxAgeMs)
     throw optionError(call, 'create.duplicateWindowMs', 'must not be longer than `maxAgeMs`');
@@ -120,7 +115,6 @@ export interface OpenedStream {
   readonly created: string;
   readonly subjects: readonly string[];
   readonly replicas: number;
-  readonly duplicateWindowMs: number;
   readonly lastSequence: number;
 }
 
@@ -149,7 +143,7 @@ export async function openStream(
 ): Promise<OpenedStream> {
   const { manager } = connection;
   const find = () =>
-    connection.streamInfo(stream, { isAnswer: create === undefined ? undefined : isMissing });
+    connection.streamInfo(stream, {}, create === undefined ? undefined : isMissing);
   let info: StreamInfo;
   try {
     info = await find();
@@ -201,13 +195,11 @@ export async function findStream(
     throw differs(call, stream, [
       `it has no ${others.join(', ')}, its subjects are ${own.join(', ')}`,
     ]);
-  mustKeep(call, info.config);
+  // Where messages are dropped once they are read, other readers would take messages away.
+  const { retention } = info.config;
+  if (retention !== 'limits')
+    throw differs(call, stream, [`retention is ${retention}, not limits`]);
   return streamOf(info, subjects);
-}
-
-/** Refuses a stream that drops messages once they are read: other readers would take messages away. */
-function mustKeep(call: string, { name, retention }: StreamConfig): void {
-  if (retention !== 'limits') throw differs(call, name, [`retention is ${retention}, not limits`]);
 }
 
 /** What the subjects of a stream are called. */
@@ -254,7 +246,6 @@ function streamOf(
     created,
     subjects,
     replicas: config.num_replicas,
-    duplicateWindowMs: config.duplicate_window / NANOSECONDS,
     lastSequence: state.last_seq,
   };
 }

@@ -152,7 +152,7 @@ async function mustNotDivideAgain(
 ): Promise<void> {
   const [, of] = SHARE_OF.exec(key.slice(name.length)) ?? [];
   const { state } = await bucket.connection.streamInfo(`KV_${bucket.name}`, {
-    subjects: `$KV.${bucket.name}.*`,
+    subjects_filter: `$KV.${bucket.name}.*`,
   });
   const keys = Object.keys(state.subjects ?? {}).map(subject => subject.split('.').at(-1) ?? '');
   for (const other of keys) {

@@ -151,7 +151,7 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
     name,
     bucket = 'millrace',
     ...checked
-  } = checkOptions<ToJetStreamOptions<T>, typeof OPTIONS>(call, OPTIONS, options);
+  } = checkOptions(call, OPTIONS, options);
   const made = create && checkCreate(call, create);
   const topicOf = checkTopics(call, checked.topics, topic, made?.shares);
   const plan: Plan<T> = {
