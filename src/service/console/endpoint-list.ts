@@ -4,198 +4,22 @@ import type { Addresses } from '../http/addresses.js';
 import type { SECTIONS } from './console-page.js';
 
 /** An endpoint, with commands for curl and the library. */
-export interface ListedEndpoint {
-  readonly name: string;
-  readonly method: string;
-  readonly address: string;
+export interface ListedEndpoint
+  extends Pick<Example, 'section' | 'name' | 'address'>,
+    Required<Pick<Example, 'method'>> {
   /** Absent for signed requests, which curl cannot make. */
   readonly curl?: string | undefined;
   /** A shell command that runs a short script. */
   readonly millrace: string;
 }
 
-export interface EndpointGroup {
-  /** The page that has their commands. */
+interface Example {
+  /** The page that has its commands. */
   readonly section: keyof typeof SECTIONS;
-  readonly endpoints: readonly ListedEndpoint[];
-}
-
-/** Every endpoint of the account, with examples for the current time of the service. */
-export function endpointGroups(addresses: Addresses, now: number): readonly EndpointGroup[] {
-  return [searches(addresses), jobs(addresses, now), ...streams(addresses, now), people(addresses)];
-}
-
-function searches({ baseUrl, account, label }: Addresses): EndpointGroup {
-  const of = (product: string, what: string) => {
-    const base = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}`;
-    const dates =
-      product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : '';
-    return [
-      endpoint({
-        name: `Posts, ${what}`,
-        method: 'GET or POST',
-        address: `${base}.json`,
-        query: 'query=coffee%20lang%3Aen&maxResults=10',
-        script: [
-          `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en", limit: 10 }), stdout());`,
-        ],
-      }),
-      endpoint({
-        name: `Counts, ${what}`,
-        method: 'GET or POST',
-        address: `${base}/counts.json`,
-        query: 'query=coffee%20lang%3Aen&bucket=day',
-        script: [
-          `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${dates} }), chart());`,
-        ],
-      }),
-    ];
-  };
-  return {
-    section: 'overview',
-    endpoints: [...of('30day', 'the last 30 days'), ...of('fullarchive', 'since March 2006')],
-  };
-}
-
-function jobs({ historicalUrl, account, publisher }: Addresses, now: number): EndpointGroup {
-  const address = `${historicalUrl}/historical/rulestream/accounts/${pathOf(account, 'publishers', publisher, 'jobs.json')}`;
-  const to = floorTo(HOUR, now) - 24 * HOUR;
-  const window = { fromDate: formatTimestamp(to - HOUR), toDate: formatTimestamp(to) };
-  const title = `coffee, ${window.fromDate}`;
-  const rules = [{ value: 'coffee', tag: 'coffee' }];
-  const job = JSON.stringify({ title, dataFormat: 'original', ...window, rules });
-  return {
-    section: 'jobs',
-    endpoints: [
-      endpoint({
-        name: 'Make a job',
-        method: 'POST',
-        address,
-        body: { publisher, dataFormat: 'original', ...window, title, rules },
-        script: [
-          `const job = await jobs.create(account(), ${job});`,
-          'console.log(job.status, job.statusMessage);',
-        ],
-      }),
-      endpoint({
-        name: 'All jobs',
-        method: 'GET',
-        address,
-        script: [
-          'const list = await jobs.list(account());',
-          'for (const { title, status } of list.jobs) console.log(status, title);',
-        ],
-      }),
-    ],
-  };
-}
-
-const STREAM_TYPES = {
-  firehose: 'all posts',
-  sample10: 'a tenth of all posts',
-  mentions: 'posts that mention someone',
-  rulestream: 'what matches the rules',
-  compliance: 'compliance events',
-};
-
-function streams(addresses: Addresses, now: number): readonly EndpointGroup[] {
-  const { account, publisher, streamLabel, complianceLabel } = addresses;
-  const to = floorTo(HOUR, now) - 2 * HOUR;
-  const window = { fromDate: formatTimestamp(to - HOUR / 6), toDate: formatTimestamp(to) };
-  const path = `accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
-  const replays = Object.entries(STREAM_TYPES).map(([streamType, what]) => {
-    const source = `replay(account(), ${JSON.stringify({ streamType, ...window })})`;
-    const script =
-      streamType === 'compliance'
-        ? `for await (const event of ${source}) console.log(event);`
-        : `await pipeline(${source}, stdout());`;
-    return endpoint({
-      name: `Replay of ${what}`,
-      method: 'GET',
-      address: `${addresses.replayStreamUrl}/replay/${streamType}/${path}`,
-      query: String(new URLSearchParams(window)),
-      isStream: true,
-      script: [script],
-    });
-  });
-  const rules = `${addresses.rulesUrl}/rules/rulestream-replay/${path}`;
-  const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
-  return [
-    {
-      section: 'streams',
-      endpoints: [
-        ...replays,
-        endpoint({
-          name: 'Add rules',
-          method: 'POST',
-          address: rules,
-          body: { rules: rule },
-          script: [`console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`],
-        }),
-        endpoint({
-          name: 'All rules',
-          method: 'GET',
-          address: rules,
-          script: [
-            'for await (const { id, tag, value } of replayRules.list(account())) console.log(id, tag, value);',
-          ],
-        }),
-      ],
-    },
-    {
-      section: 'compliance',
-      endpoints: [
-        endpoint({
-          name: 'Compliance events',
-          method: 'GET',
-          address: `${addresses.complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`,
-          isStream: true,
-          script: ['for await (const event of compliance(account())) console.log(event);'],
-        }),
-      ],
-    },
-  ];
-}
-
-function people({ accountApiUrl, oauthUrl, dataUrl, account }: Addresses): EndpointGroup {
-  const signIn = [
-    'const acme = account();',
-    'const token = await users.signIn(acme, { store: "tokens.json" });',
-  ];
-  return {
-    section: 'usage',
-    endpoints: [
-      endpoint({
-        name: 'Usage report',
-        method: 'GET',
-        address: `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`,
-        query: 'bucket=day',
-        script: ['console.log(usage.chart(await usage.report(account(), { bucket: "day" })));'],
-      }),
-      endpoint({
-        name: 'Sign-in of a user',
-        method: 'POST, then GET',
-        address: `${oauthUrl}/oauth/request_token`,
-        isSigned: true,
-        script: [...signIn, 'console.log(token.screenName);'],
-      }),
-      endpoint({
-        name: 'Engagement totals',
-        method: 'POST',
-        address: `${dataUrl}/insights/engagement/totals`,
-        isSigned: true,
-        script: [
-          ...signIn,
-          'const own = search(acme, { product: "30day", query: "from:" + token.screenName, limit: 10 });',
-          'const ids = (await pipeline(own, collect())).map(post => post.id);',
-          'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
-        ],
-      }),
-    ],
-  };
-}
-
-interface Example extends Pick<ListedEndpoint, 'name' | 'method' | 'address'> {
+  readonly name: string;
+  /** GET by default. */
+  readonly method?: string;
+  readonly address: string;
   readonly query?: string;
   /** Sent as JSON. */
   readonly body?: object;
@@ -206,13 +30,183 @@ interface Example extends Pick<ListedEndpoint, 'name' | 'method' | 'address'> {
   readonly script: readonly string[];
 }
 
-function endpoint({ name, method, address, script, ...request }: Example): ListedEndpoint {
-  const { query, body, isStream, isSigned } = request;
-  const asked = query === undefined ? address : `${address}?${query}`;
+/** Every endpoint of the account, with examples for the current time of the service. */
+export function listedEndpoints(addresses: Addresses, now: number): readonly ListedEndpoint[] {
+  return [
+    ...searches(addresses, '30day', 'the last 30 days'),
+    ...searches(addresses, 'fullarchive', 'since March 2006'),
+    ...jobs(addresses, now),
+    ...replays(addresses, now),
+    ...others(addresses),
+  ].map(endpoint);
+}
+
+function searches(
+  { baseUrl, account, label }: Addresses,
+  product: string,
+  what: string,
+): Example[] {
+  const base = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}`;
+  const dates =
+    product === 'fullarchive' ? ', fromDate: "202401010000", toDate: "202401310000"' : '';
+  return [
+    {
+      section: 'overview',
+      name: `Posts, ${what}`,
+      method: 'GET or POST',
+      address: `${base}.json`,
+      query: 'query=coffee%20lang%3Aen&maxResults=10',
+      script: [
+        `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en", limit: 10 }), stdout());`,
+      ],
+    },
+    {
+      section: 'overview',
+      name: `Counts, ${what}`,
+      method: 'GET or POST',
+      address: `${base}/counts.json`,
+      query: 'query=coffee%20lang%3Aen&bucket=day',
+      script: [
+        `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${dates} }), chart());`,
+      ],
+    },
+  ];
+}
+
+function jobs({ historicalUrl, account, publisher }: Addresses, now: number): Example[] {
+  const address = `${historicalUrl}/historical/rulestream/accounts/${pathOf(account, 'publishers', publisher, 'jobs.json')}`;
+  const to = floorTo(HOUR, now) - 24 * HOUR;
+  const window = { fromDate: formatTimestamp(to - HOUR), toDate: formatTimestamp(to) };
+  const title = `coffee, ${window.fromDate}`;
+  const rules = [{ value: 'coffee', tag: 'coffee' }];
+  const job = JSON.stringify({ title, dataFormat: 'original', ...window, rules });
+  return [
+    {
+      section: 'jobs',
+      name: 'Make a job',
+      method: 'POST',
+      address,
+      body: { publisher, dataFormat: 'original', ...window, title, rules },
+      script: [
+        `const job = await jobs.create(account(), ${job});`,
+        'console.log(job.status, job.statusMessage);',
+      ],
+    },
+    {
+      section: 'jobs',
+      name: 'All jobs',
+      address,
+      script: [
+        'const list = await jobs.list(account());',
+        'for (const { title, status } of list.jobs) console.log(status, title);',
+      ],
+    },
+  ];
+}
+
+const STREAM_TYPES = {
+  firehose: 'all posts',
+  sample10: 'a tenth of all posts',
+  mentions: 'posts that mention someone',
+  rulestream: 'what matches the rules',
+  compliance: 'compliance events',
+};
+
+/** Replays, and the rules of one. */
+function replays(addresses: Addresses, now: number): Example[] {
+  const { account, publisher, streamLabel, replayStreamUrl, rulesUrl } = addresses;
+  const to = floorTo(HOUR, now) - 2 * HOUR;
+  const window = { fromDate: formatTimestamp(to - HOUR / 6), toDate: formatTimestamp(to) };
+  const path = `accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
+  const rules = `${rulesUrl}/rules/rulestream-replay/${path}`;
+  const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
+  return [
+    ...Object.entries(STREAM_TYPES).map(([streamType, what]): Example => {
+      const source = `replay(account(), ${JSON.stringify({ streamType, ...window })})`;
+      const script =
+        streamType === 'compliance'
+          ? `for await (const event of ${source}) console.log(event);`
+          : `await pipeline(${source}, stdout());`;
+      return {
+        section: 'streams',
+        name: `Replay of ${what}`,
+        address: `${replayStreamUrl}/replay/${streamType}/${path}`,
+        query: String(new URLSearchParams(window)),
+        isStream: true,
+        script: [script],
+      };
+    }),
+    {
+      section: 'streams',
+      name: 'Add rules',
+      method: 'POST',
+      address: rules,
+      body: { rules: rule },
+      script: [`console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`],
+    },
+    {
+      section: 'streams',
+      name: 'All rules',
+      address: rules,
+      script: [
+        'for await (const { id, tag, value } of replayRules.list(account())) console.log(id, tag, value);',
+      ],
+    },
+  ];
+}
+
+const SIGN_IN = [
+  'const acme = account();',
+  'const token = await users.signIn(acme, { store: "tokens.json" });',
+];
+
+function others(addresses: Addresses): Example[] {
+  const { accountApiUrl, oauthUrl, dataUrl, account, publisher, complianceLabel } = addresses;
+  return [
+    {
+      section: 'compliance',
+      name: 'Compliance events',
+      address: `${addresses.complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`,
+      isStream: true,
+      script: ['for await (const event of compliance(account())) console.log(event);'],
+    },
+    {
+      section: 'usage',
+      name: 'Usage report',
+      address: `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`,
+      query: 'bucket=day',
+      script: ['console.log(usage.chart(await usage.report(account(), { bucket: "day" })));'],
+    },
+    {
+      section: 'usage',
+      name: 'Sign-in of a user',
+      method: 'POST, then GET',
+      address: `${oauthUrl}/oauth/request_token`,
+      isSigned: true,
+      script: [...SIGN_IN, 'console.log(token.screenName);'],
+    },
+    {
+      section: 'usage',
+      name: 'Engagement totals',
+      method: 'POST',
+      address: `${dataUrl}/insights/engagement/totals`,
+      isSigned: true,
+      script: [
+        ...SIGN_IN,
+        'const own = search(acme, { product: "30day", query: "from:" + token.screenName, limit: 10 });',
+        'const ids = (await pipeline(own, collect())).map(post => post.id);',
+        'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
+      ],
+    },
+  ];
+}
+
+function endpoint({ query, body, isStream, isSigned, script, ...rest }: Example): ListedEndpoint {
+  const asked = query === undefined ? rest.address : `${rest.address}?${query}`;
   const curl = isSigned
     ? undefined
     : curlOf(asked, { body: body && JSON.stringify(body), isStream });
-  return { name, method, address, curl, millrace: nodeCommand(script.join('\n')) };
+  return { method: 'GET', ...rest, curl, millrace: nodeCommand(script.join('\n')) };
 }
 
 interface CurlOptions {

@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as millrace from 'millrace';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { endpointGroups } from '../../../src/service/console/endpoint-list.js';
+import { listedEndpoints } from '../../../src/service/console/endpoint-list.js';
 import { environmentOf, exportLines } from '../../../src/service/environment.js';
 import { type Addresses, createService, type Service } from '../../../src/service/index.js';
 import { floorTo, HOUR, MINUTE } from '../../../src/time.js';
@@ -102,7 +102,7 @@ describe('the commands of the pages', () => {
 });
 
 function endpoints() {
-  return endpointGroups(addresses, service.clock.now()).flatMap(group => group.endpoints);
+  return listedEndpoints(addresses, service.clock.now());
 }
 
 /** The script that the shell passes to Node. */

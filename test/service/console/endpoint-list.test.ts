@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { endpointGroups } from '../../../src/service/console/endpoint-list.js';
+import { listedEndpoints } from '../../../src/service/console/endpoint-list.js';
 import { createRouter, type Route } from '../../../src/service/http/router.js';
 import { createService } from '../../../src/service/index.js';
 
@@ -46,9 +46,9 @@ describe('the list of endpoints', () => {
 
   beforeAll(async () => {
     await using service = createService({ account: 'a b', publisher: 'p&q' });
-    const groups = endpointGroups(await service.start(), service.clock.now());
+    const endpoints = listedEndpoints(await service.start(), service.clock.now());
     const route = createRouter(routes);
-    for (const { address, method, name } of groups.flatMap(({ endpoints }) => endpoints))
+    for (const { address, method, name } of endpoints)
       for (const one of method.match(/GET|POST|PUT|DELETE/g) ?? []) {
         if (name.startsWith('Sign-in') && one === 'GET') continue; // the page that comes next
         const found = route(new URL(address).pathname)?.route;
