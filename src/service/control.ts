@@ -14,10 +14,11 @@ import {
   type RouteTable,
   routesOf,
 } from './http/router.js';
-import type { Journal, JournalFilter } from './journal.js';
+import { type JournalFilter, journalEntries, waitForRequests } from './journal.js';
 import { splitPosts } from './posts/read-given.js';
 import type { ServiceState } from './state.js';
-import type { OAuthProvider, UserGrant } from './users/oauth-provider.js';
+import type { User } from './users/grants.js';
+import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** The maximum size of posts that are added together. */
@@ -32,7 +33,6 @@ const MAX_SETTLE_MS = 2_000;
 
 /** What the control path does with a service: the same as its methods. */
 export interface ControlledService {
-  readonly journal: Journal;
   readonly state: ServiceState;
   whyNotReady(): Promise<string | undefined>;
 }
@@ -53,8 +53,7 @@ export function controlRoutes(
   return [
     ...routesOf(family, HEALTH, incoming => {
       if (token === undefined) checkIsLocal(incoming);
-      const { authorization } = incoming.request.headers;
-      return { ...parts, isTrusted: token === undefined || isBearer(authorization, token) };
+      return parts;
     }),
     ...routesOf(family, TABLE, incoming => {
       if (token === undefined) checkIsLocal(incoming);
@@ -121,14 +120,12 @@ function postsResponse(status: number, posts: readonly Activity[]): HttpResponse
   return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
 }
 
-interface HealthParts extends ControlParts {
-  /** Whether the client may know more than that the service is ready. */
-  readonly isTrusted: boolean;
-}
-
-const health: Handler<HealthParts> = async (_, { clock, whyNotReady, isTrusted }) => {
+const health: Handler<ControlParts> = async ({ request }, { clock, whyNotReady, settings }) => {
   const reason = await whyNotReady();
   const now = new Date(clock.now()).toISOString();
+  // Others may know only whether the service is ready.
+  const isTrusted =
+    settings.token === undefined || isBearer(request.headers.authorization, settings.token);
   return jsonResponse(reason === undefined ? 200 : 503, {
     ready: reason === undefined,
     ...(isTrusted && { reason, now }),
@@ -136,7 +133,7 @@ const health: Handler<HealthParts> = async (_, { clock, whyNotReady, isTrusted }
 };
 
 /** Without a token, too: health checks have none. */
-const HEALTH: RouteTable<HealthParts> = { '/_control/health': { GET: health } };
+const HEALTH: RouteTable<ControlParts> = { '/_control/health': { GET: health } };
 
 const reset: Handler<ControlParts> = async ({ request }, { state }) => {
   const body = await readBody(request, MAX_BODY_BYTES);
@@ -153,13 +150,13 @@ const restore: Handler<ControlParts> = async ({ request }, { state }) => {
   return jsonResponse(200, { restored: true });
 };
 
-const listRequests: Handler<ControlParts> = async ({ url, signal }, { journal }) => {
+const listRequests: Handler<ControlParts> = async ({ url, signal }, { requests: log }) => {
   const { status, after, count, timeoutMs, ...texts } = Object.fromEntries(url.searchParams);
   const filter = { ...texts, ...numbersOf({ status, after }) } as JournalFilter;
   const isWaiting = count !== undefined || timeoutMs !== undefined;
   const wait = { ...filter, ...numbersOf({ count, timeoutMs }) };
   const requests = await checked(() =>
-    isWaiting ? journal.waitFor(wait, signal) : journal.entries(filter),
+    isWaiting ? waitForRequests(log, wait, signal) : journalEntries(log, filter),
   );
   return jsonResponse(200, { requests });
 };
@@ -179,11 +176,8 @@ const injectEvent: Handler<ControlParts> = async ({ request }, { compliance }) =
   return jsonResponse(201, {});
 };
 
-const revokeAll: Handler<ControlParts> = async (_, { oauth }) =>
-  jsonResponse(200, { revoked: await revoke(oauth, oauth.grantsOf()) });
-
 const revokeOfUser: Handler<ControlParts> = async ({ path }, { oauth }) => {
-  const revoked = await revoke(oauth, oauth.grantsOf({ id: path.user ?? '' }));
+  const revoked = await revoke(oauth, { id: path.user ?? '' });
   if (revoked === 0) throw new HttpProblem(404, `Not Found: no grants of user ${path.user}`);
   return jsonResponse(200, { revoked });
 };
@@ -207,14 +201,16 @@ const TABLE: RouteTable<ControlParts> = {
   '/_control/compliance': { POST: injectEvent },
   '/_control/grants': {
     GET: (_, { oauth }) => jsonResponse(200, { grants: oauth.grantsOf() }),
-    DELETE: revokeAll,
+    DELETE: async (_, { oauth }) => jsonResponse(200, { revoked: await revoke(oauth) }),
   },
   '/_control/grants/:user': { DELETE: revokeOfUser },
 };
 
-async function revoke(oauth: OAuthProvider, grants: readonly UserGrant[]): Promise<number> {
+/** Revokes the grants of a user, or of all users. Returns how many. */
+async function revoke(oauth: OAuthProvider, user?: Pick<User, 'id'>): Promise<number> {
   let revoked = 0;
-  for (const { user, application } of grants) if (await oauth.revoke(user, application)) revoked++;
+  for (const { user: owner, application } of oauth.grantsOf(user))
+    if (await oauth.revoke(owner, application)) revoked++;
   return revoked;
 }
 

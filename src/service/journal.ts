@@ -38,62 +38,51 @@ const WAIT = {
   timeoutMs: milliseconds('the longest wait', { default: 10_000 }),
 };
 
-/** The last requests of a service, as tests see them. */
-export class Journal {
-  readonly #log: RequestLog;
+/** The last requests of a service, as tests see them, in order of arrival. @throws OptionError */
+export function journalEntries(log: RequestLog, filter: JournalFilter): readonly JournalEntry[] {
+  const checked = checkOptions<JournalFilter, typeof FILTER>('service.requests', FILTER, filter);
+  return matching(log, checked).map(entryOf);
+}
 
-  constructor(log: RequestLog) {
-    this.#log = log;
-  }
+/**
+ * Resolves with the requests once enough of them have come and their responses have ended.
+ *
+ * @throws OptionError; IncompleteError after the longest wait.
+ */
+export async function waitForRequests(
+  log: RequestLog,
+  wait: JournalWait,
+  signal?: AbortSignal,
+): Promise<readonly JournalEntry[]> {
+  const call = 'service.waitForRequests';
+  const checked = checkOptions<JournalWait, typeof WAIT>(call, WAIT, wait);
+  const { count, timeoutMs, ...filter } = checked;
+  const ended = () => matching(log, filter).filter(({ durationMs }) => durationMs !== undefined);
+  const end = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
+  if (await log.until(() => ended().length >= count, end)) return ended().map(entryOf);
+  signal?.throwIfAborted();
+  const { length } = ended();
+  // What came instead.
+  const last = matching(log, { after: filter.after })
+    .slice(-3)
+    .map(({ method, address, status }) => `${method} ${address} (${status ?? 'no response yet'})`);
+  const others =
+    last.length === 0 ? 'No request came' : `The last requests were ${last.join(', ')}`;
+  throw new IncompleteError(
+    `${call}: of ${count} requests, ${length} had come and were answered within ${timeoutMs} ms. ${others}`,
+    { missing: [`${count - length} requests`] },
+  );
+}
 
-  /** In order of arrival. @throws OptionError */
-  entries(filter: JournalFilter): readonly JournalEntry[] {
-    return this.#matching(
-      checkOptions<JournalFilter, typeof FILTER>('service.requests', FILTER, filter),
-    ).map(entryOf);
-  }
-
-  /**
-   * Resolves with the requests once enough of them have come and their responses have ended.
-   *
-   * @throws OptionError; IncompleteError after the longest wait.
-   */
-  async waitFor(wait: JournalWait, signal?: AbortSignal): Promise<readonly JournalEntry[]> {
-    const call = 'service.waitForRequests';
-    const checked = checkOptions<JournalWait, typeof WAIT>(call, WAIT, wait);
-    const { count, timeoutMs, ...filter } = checked;
-    const ended = () => this.#matching(filter).filter(({ durationMs }) => durationMs !== undefined);
-    const end = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
-    if (await this.#log.until(() => ended().length >= count, end)) return ended().map(entryOf);
-    signal?.throwIfAborted();
-    const { length } = ended();
-    throw new IncompleteError(
-      `${call}: of ${count} requests, ${length} had come and were answered within ${timeoutMs} ms. ${this.#others(filter)}`,
-      { missing: [`${count - length} requests`] },
-    );
-  }
-
-  #matching(filter: JournalFilter): readonly LoggedRequest[] {
-    const { endpoint, path = '', method, status, after = 0 } = filter;
-    const isAsked = (request: LoggedRequest) =>
-      (endpoint === undefined ? request.endpoint !== 'control' : request.endpoint === endpoint) &&
-      request.address.includes(path) &&
-      (method === undefined || request.method === method.toUpperCase()) &&
-      (status === undefined || request.status === status) &&
-      request.number > after;
-    return this.#log.requests.filter(isAsked).toReversed();
-  }
-
-  /** What came instead, for a message. */
-  #others({ after }: JournalFilter): string {
-    const all = this.#matching({ after });
-    const last = all
-      .slice(-3)
-      .map(
-        ({ method, address, status }) => `${method} ${address} (${status ?? 'no response yet'})`,
-      );
-    return all.length === 0 ? 'No request came' : `The last requests were ${last.join(', ')}`;
-  }
+function matching(log: RequestLog, filter: JournalFilter): readonly LoggedRequest[] {
+  const { endpoint, path = '', method, status, after = 0 } = filter;
+  const isAsked = (request: LoggedRequest) =>
+    (endpoint === undefined ? request.endpoint !== 'control' : request.endpoint === endpoint) &&
+    request.address.includes(path) &&
+    (method === undefined || request.method === method.toUpperCase()) &&
+    (status === undefined || request.status === status) &&
+    request.number > after;
+  return log.requests.filter(isAsked).toReversed();
 }
 
 function entryOf(request: LoggedRequest): JournalEntry {

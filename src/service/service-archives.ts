@@ -3,19 +3,13 @@ import { OptionError } from '../errors.js';
 import type { Archive } from './archive/archive.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
 import { visibleArchive } from './archive/visible-archive.js';
-import type { Clock } from './clock.js';
-import type { Compliance } from './compliance/compliance-events.js';
-import type { Posts } from './posts/posts.js';
+import type { ServiceContext } from './context.js';
 import { joinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { openSampleArchive } from './sample/sample-archive.js';
 import type { Settings } from './service-options.js';
 
-interface ArchiveParts {
-  readonly clock: Clock;
-  /** The exact posts, which are in addition to those of a folder, an `Archive` or generated ones. */
-  readonly posts: Posts;
-  readonly compliance: Compliance;
-}
+/** The exact posts are in addition to those of a folder, an `Archive` or generated ones. */
+type ArchiveParts = Pick<ServiceContext, 'clock' | 'posts' | 'compliance'>;
 
 /** The posts of a service, by format: an archive for each, opened on first use. */
 export class ServiceArchives {

@@ -21,7 +21,12 @@ import { RequestListener } from './http/request-listener.js';
 import { type JournalEntry, RequestLog } from './http/request-log.js';
 import type { Route } from './http/router.js';
 import { JobEndpoints } from './jobs/job-endpoints.js';
-import { Journal, type JournalFilter, type JournalWait } from './journal.js';
+import {
+  type JournalFilter,
+  type JournalWait,
+  journalEntries,
+  waitForRequests,
+} from './journal.js';
 import { Posts } from './posts/posts.js';
 import { ReplayLog } from './replay/replay-log.js';
 import { replayRoutes } from './replay/replay-routes.js';
@@ -47,9 +52,9 @@ export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535,
  */
 export class Service extends Server {
   /** The clock of the service, which a test can move. */
-  readonly clock: Clock;
+  readonly clock = new Clock();
   /** Planted faults. */
-  readonly faults: Faults;
+  readonly faults = new Faults();
   /** Exact posts: added, listed, deleted. */
   readonly posts: Posts;
   /** The events of the compliance stream, and the posts that they hide. */
@@ -61,7 +66,6 @@ export class Service extends Server {
   readonly #stopping: () => void;
   readonly #jobs: JobEndpoints;
   readonly #state: ServiceState;
-  readonly #journal: Journal;
   readonly #archives: ServiceArchives;
 
   constructor(settings: Settings) {
@@ -72,8 +76,6 @@ export class Service extends Server {
       keepAliveTimeout: 30_000,
     });
     this.#settings = settings;
-    this.clock = new Clock();
-    this.faults = new Faults();
     this.compliance = new Compliance({
       clock: this.clock,
       seed: settings.seed,
@@ -114,7 +116,6 @@ export class Service extends Server {
       settled: maxMs => this.#jobs.jobs.settled(maxMs),
     };
     this.#jobs = new JobEndpoints(this.#context, () => this.#url());
-    this.#journal = new Journal(requests);
     this.#state = new ServiceState({
       jobs: this.#jobs,
       clock,
@@ -173,9 +174,9 @@ export class Service extends Server {
    * @internal A command that finds posts, for people who try the service; undefined for an empty
    * archive.
    */
-  async firstCommand(origin?: string): Promise<string | undefined> {
+  async firstCommand(): Promise<string | undefined> {
     const found = await this.#firstSearch();
-    return found && firstCommand(this.#addressesAt(origin), found);
+    return found && firstCommand(this.addresses(), found);
   }
 
   /**
@@ -201,7 +202,7 @@ export class Service extends Server {
    * console.log(pages.map(({ query, posts }) => [query.next, posts]));
    */
   requests(filter: JournalFilter = {}): readonly JournalEntry[] {
-    return this.#journal.entries(filter);
+    return journalEntries(this.#context.requests, filter);
   }
 
   /**
@@ -212,7 +213,7 @@ export class Service extends Server {
    * const [first] = await service.waitForRequests({ endpoint: 'replay' });
    */
   waitForRequests(wait: JournalWait = {}): Promise<readonly JournalEntry[]> {
-    return this.#journal.waitFor(wait);
+    return waitForRequests(this.#context.requests, wait);
   }
 
   /**
@@ -265,11 +266,7 @@ export class Service extends Server {
 
   #routes(): readonly Route[] {
     const context = this.#context;
-    const control = {
-      journal: this.#journal,
-      state: this.#state,
-      whyNotReady: () => this.#whyNotReady(),
-    };
+    const control = { state: this.#state, whyNotReady: () => this.#whyNotReady() };
     return [
       ...searchRoutes(context),
       ...this.#jobs.routes,
@@ -283,7 +280,6 @@ export class Service extends Server {
         context,
         jobs: this.#jobs,
         addresses: origin => this.#addressesAt(origin),
-        firstCommand: origin => this.firstCommand(origin),
         firstSearch: () => this.#firstSearch(),
       }),
       ...(context.settings.control ? controlRoutes(context, control) : []),
