@@ -68,13 +68,14 @@ function hostError(host: string, cause: unknown): OptionError | undefined {
   return new OptionError('host', problem, { cause });
 }
 
+const PORT_PROBLEMS = {
+  EADDRINUSE: 'is in use; choose another, or 0 for any free one',
+  EACCES: 'is not allowed to this user; choose another',
+};
+
 function portError(port: number, option: string, cause: unknown): unknown {
-  const problem = isNodeError(cause, 'EADDRINUSE')
-    ? 'is in use; choose another, or 0 for any free one'
-    : isNodeError(cause, 'EACCES')
-      ? 'is not allowed to this user; choose another'
-      : undefined;
-  return problem === undefined
+  const known = Object.entries(PORT_PROBLEMS).find(([code]) => isNodeError(cause, code));
+  return known === undefined
     ? cause
-    : new OptionError(option, `Port ${port} ${problem}`, { cause });
+    : new OptionError(option, `Port ${port} ${known[1]}`, { cause });
 }

@@ -1,5 +1,6 @@
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
+import { onceAborted } from '../../abortable.js';
 import { WakeUp } from '../../wait.js';
 import type { ServiceContext } from '../context.js';
 import type { ContentCutFault } from './fault-kinds.js';
@@ -48,10 +49,10 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   readonly #recent: Uint8Array[] = [];
   readonly #rate = new MessageRate();
   #lastPush = performance.now();
-  #state: 'open' | 'ended' = 'open';
+  #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
-  /** The producer in `room`, and the consumer. */
-  readonly #sleepers = { producer: new WakeUp(), consumer: new WakeUp() };
+  /** Of the producer in `room`, and of the consumer. */
+  readonly #wakeUps = { producer: new WakeUp(), consumer: new WakeUp() };
 
   constructor(options: LiveResponseOptions) {
     this.#options = options;
@@ -72,7 +73,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   /** Whether pushed messages will be sent. */
   get isOpen(): boolean {
-    return this.#state === 'open' && !this.#options.signal.aborted;
+    return !this.#hasEnded && !this.#options.signal.aborted;
   }
 
   /** Whether a producer that can wait should call `room`. */
@@ -108,7 +109,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   /** Ends the stream once the waiting messages are sent. */
   end(): void {
-    this.#state = 'ended';
+    this.#hasEnded = true;
     this.#notify();
   }
 
@@ -120,13 +121,12 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   /** Resolves when the backlog is small, or the stream has ended. */
   async room(): Promise<void> {
-    while (this.isAhead && this.isOpen) await this.#sleepers.producer.next();
+    while (this.isAhead && this.isOpen) await this.#wakeUps.producer.next();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
     const { signal, heartbeatMs } = this.#options;
-    const wake = () => this.#notify();
-    signal.addEventListener('abort', wake);
+    const stopListening = onceAborted(signal, () => this.#notify());
     const heartbeat = setInterval(() => this.#beat(), Math.max(1, heartbeatMs / 10));
     try {
       for (;;) {
@@ -135,16 +135,16 @@ export class LiveResponse implements AsyncIterable<Buffer> {
           const chunk = this.#take();
           this.#notify();
           yield chunk;
-        } else if (this.#state === 'ended') break;
-        else await this.#sleepers.consumer.next();
+        } else if (this.#hasEnded) break;
+        else await this.#wakeUps.consumer.next();
       }
       if (this.#failure !== undefined) throw this.#failure.error;
       this.#gzip.end();
       yield this.#drain();
     } finally {
       clearInterval(heartbeat);
-      signal.removeEventListener('abort', wake);
-      this.#state = 'ended';
+      stopListening();
+      this.#hasEnded = true;
       this.#gzip.close();
       this.#notify();
     }
@@ -195,15 +195,14 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   }
 
   #drain(): Buffer {
-    const [first, ...rest] = this.#compressed;
+    const chunks = this.#compressed;
     this.#compressed = [];
-    if (first === undefined) return Buffer.alloc(0);
-    return rest.length === 0 ? first : Buffer.concat([first, ...rest]);
+    return Buffer.concat(chunks);
   }
 
   #notify(): void {
-    this.#sleepers.producer.wake();
-    this.#sleepers.consumer.wake();
+    this.#wakeUps.producer.wake();
+    this.#wakeUps.consumer.wake();
   }
 }
 

@@ -42,12 +42,16 @@ export class Faults {
   /** @throws OptionError for a fault that could not happen. */
   plant(fault: Fault): PlantedFault {
     checkFault(fault);
+    return describe(this.#add(fault));
+  }
+
+  #add(fault: Fault, hits = 0): Planted {
     const { times = 1, skip = 0 } = fault;
     const left = times === 'always' ? Number.POSITIVE_INFINITY : times;
-    const planted: Planted = { id: ++this.#lastId, fault: { ...fault }, skip, left, hits: 0 };
+    const planted: Planted = { id: ++this.#lastId, fault: { ...fault }, skip, left, hits };
     this.#planted.push(planted);
     this.#ids.set(planted.fault, planted.id);
-    return describe(planted);
+    return planted;
   }
 
   /** The faults that have hits left. */
@@ -81,11 +85,7 @@ export class Faults {
   replace(faults: readonly KeptFault[] = []): void {
     for (const { fault } of faults) checkFault(fault);
     this.clear();
-    for (const { fault, hits } of faults) {
-      const { id } = this.plant(fault);
-      const planted = this.#planted.find(one => one.id === id);
-      if (planted !== undefined) planted.hits = hits;
-    }
+    for (const { fault, hits } of faults) this.#add(fault, hits);
   }
 
   /** Clears one fault, or all. Returns how many. */

@@ -14,7 +14,6 @@ export type RateName = {
 
 /** A rate, and how many requests are left. */
 export interface Quota {
-  readonly name: RateName;
   /** The name of what is counted. */
   readonly label: string;
   readonly rate: Rate;
@@ -65,14 +64,12 @@ export class Quotas {
 
   /** The remaining requests of each rate, or of the rates that count the requests of a family. */
   left(endpoint?: Endpoint): readonly Quota[] {
-    const quotas: Quota[] = [];
-    for (const name of Object.keys(RATES) as RateName[]) {
+    return (Object.keys(RATES) as RateName[]).flatMap(name => {
       const [label, endpoints] = RATES[name];
       const window = this.#windows.get(name);
-      if (window !== undefined && (endpoint === undefined || endpoints.includes(endpoint)))
-        quotas.push({ name, label, rate: window.rate, left: window.left() });
-    }
-    return quotas;
+      const isAsked = endpoint === undefined || endpoints.includes(endpoint);
+      return window && isAsked ? [{ label, rate: window.rate, left: window.left() }] : [];
+    });
   }
 }
 
@@ -123,22 +120,14 @@ export class RateWindow {
   }
 }
 
-export interface FullWindow {
-  readonly window: RateWindow;
-  readonly waitMs: number;
+/** Counts the request in all windows, or returns the first full one. */
+export function admit(windows: readonly RateWindow[], count = true): RateWindow | undefined {
+  const full = windows.find(window => window.wait() > 0);
+  if (full === undefined && count) for (const window of windows) window.count();
+  return full;
 }
 
-/** Counts the request in all windows, or returns the first full one, with the wait. */
-export function admit(windows: readonly RateWindow[], count = true): FullWindow | undefined {
-  for (const window of windows) {
-    const waitMs = window.wait();
-    if (waitMs > 0) return { window, waitMs };
-  }
-  if (count) for (const window of windows) window.count();
-  return undefined;
-}
-
-export interface RateCheck {
+interface RateCheck {
   /** Whether the request is counted; `false` for one that is counted when it succeeds. */
   readonly count?: boolean | undefined;
   /** Additional headers of the 429. */
@@ -158,9 +147,9 @@ export function checkRate(
 ): void {
   const full = admit(windows, count);
   if (full === undefined) return;
-  throw new HttpProblem(429, message(full.window), {
+  throw new HttpProblem(429, message(full), {
     ...headers?.(),
-    'Retry-After': String(Math.ceil(full.waitMs / SECOND)),
+    'Retry-After': String(Math.ceil(full.wait() / SECOND)),
   });
 }
 

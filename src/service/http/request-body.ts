@@ -5,9 +5,26 @@ import { HttpProblem } from './http-problem.js';
  * Reads the whole body of a request. @throws HttpProblem 413 beyond the limit, with the rest unread.
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const body = await readAll(request, maxBytes);
+  const coding = request.headers['content-encoding'];
+  if (coding !== undefined && coding !== 'identity')
+    throw new HttpProblem(415, `Unsupported Media Type: a body in ${coding} cannot be read`);
+  const tooLarge = `Payload Too Large: the body may have ${maxBytes} bytes`;
+  if (Number(request.headers['content-length']) > maxBytes) throw new HttpProblem(413, tooLarge);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunksOf(request)) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new HttpProblem(413, tooLarge);
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks);
   bodies.set(request, body);
   return body;
+}
+
+/** The rest of a body. The connection stays usable where only a part of it is read. */
+function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
+  return request.iterator({ destroyOnReturn: false });
 }
 
 const bodies = new WeakMap<IncomingMessage, Buffer>();
@@ -15,32 +32,6 @@ const bodies = new WeakMap<IncomingMessage, Buffer>();
 /** The body of a request, if it was read. */
 export function bodyOf(request: IncomingMessage): Buffer | undefined {
   return bodies.get(request);
-}
-
-function readAll(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const coding = request.headers['content-encoding'];
-    if (coding !== undefined && coding !== 'identity')
-      return reject(
-        new HttpProblem(415, `Unsupported Media Type: a body in ${coding} cannot be read`),
-      );
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const tooLarge = () => {
-      request.off('data', take).pause();
-      reject(new HttpProblem(413, `Payload Too Large: the body may have ${maxBytes} bytes`));
-    };
-    const take = (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > maxBytes) tooLarge();
-      else chunks.push(chunk);
-    };
-    if (Number(request.headers['content-length']) > maxBytes) return tooLarge();
-    request.on('data', take);
-    request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', reject);
-    request.on('close', () => reject(new Error('The request ended before its body did')));
-  });
 }
 
 /** Whether more of a request's body is to come. */
@@ -59,17 +50,17 @@ const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
  *
  * @returns Whether the body has ended; false if it is too long or the client has disconnected.
  */
-export function drainBody(request: IncomingMessage): Promise<boolean> {
-  return new Promise(resolve => {
-    let bytes = 0;
-    request.on('data', (chunk: Buffer) => {
+export async function drainBody(request: IncomingMessage): Promise<boolean> {
+  let bytes = 0;
+  try {
+    for await (const chunk of chunksOf(request)) {
       bytes += chunk.length;
-      if (bytes > MAX_DRAINED_BYTES) resolve(false);
-    });
-    request.on('end', () => resolve(true));
-    request.on('close', () => resolve(false));
-    request.resume();
-  });
+      if (bytes > MAX_DRAINED_BYTES) return false;
+    }
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -1,3 +1,4 @@
+import { onceAborted } from '../../abortable.js';
 import { floorTo, HOUR, MINUTE } from '../../time.js';
 import { WakeUp } from '../../wait.js';
 import { getOrMake } from '../get-or-make.js';
@@ -98,8 +99,7 @@ export class RequestLog {
   /** Resolves with true once the predicate, which reads the requests, is true; with false once the signal fires. */
   async until(isDone: () => boolean, signal: AbortSignal): Promise<boolean> {
     const wakeUp = new WakeUp();
-    const wake = () => wakeUp.wake();
-    signal.addEventListener('abort', wake);
+    const stopListening = onceAborted(signal, () => wakeUp.wake());
     this.#waiting.add(wakeUp);
     try {
       while (!isDone()) {
@@ -108,7 +108,7 @@ export class RequestLog {
       }
       return true;
     } finally {
-      signal.removeEventListener('abort', wake);
+      stopListening();
       this.#waiting.delete(wakeUp);
     }
   }

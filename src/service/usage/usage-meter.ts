@@ -19,11 +19,7 @@ const WRITE_EVERY_MS = 250;
 /** Days whose ids are kept. After a clock is set back further, posts count again. */
 const DAYS_OF_IDS = 3;
 
-const EVERYTHING = { before: Number.POSITIVE_INFINITY };
-
-interface Pending {
-  readonly day: number;
-  readonly product: ProductName;
+interface Pending extends Pick<UsageChange, 'day' | 'product'> {
   readonly ids: Set<string>;
   requests: number;
 }
@@ -92,7 +88,7 @@ export class UsageMeter {
   async reset(): Promise<void> {
     this.#takePending();
     await this.#write();
-    await this.#store.prune(EVERYTHING, EVERYTHING);
+    await this.#store.prune(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 
   /** Resolves once all counts are stored, if there is a state folder. Later calls count nothing. */
@@ -115,10 +111,7 @@ export class UsageMeter {
   }
 
   #takePending(): readonly UsageChange[] {
-    const changes = [...this.#pending.values()].map(({ ids, ...rest }) => ({
-      ...rest,
-      ids: [...ids],
-    }));
+    const changes = [...this.#pending.values()];
     this.#pending = new Map();
     this.#pendingIds = 0;
     return changes;
@@ -142,9 +135,9 @@ export class UsageMeter {
     if (this.#prunedOn === today) return;
     this.#prunedOn = today;
     await this.#store.prune(
-      { before: today - (DAYS_OF_IDS - 1) * DAY },
+      today - (DAYS_OF_IDS - 1) * DAY,
       // One month more than reports reach, because reports start on any day of a month.
-      { before: monthsLater(today, -this.#options.historyMonths - 1) },
+      monthsLater(today, -this.#options.historyMonths - 1),
     );
   }
 }

@@ -80,16 +80,18 @@ export async function usageReport(
   // Extrapolates the month's usage so far, over at least one day.
   const passedMs = Math.max(now - month.from, DAY);
   const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
-  const used = (of: readonly DayUsage[], withRequests: boolean) =>
-    bucketsOf(period, bucket).map(span => itemOf(of, span, withRequests));
+  const usageOf = (name: string, type: string, of: readonly DayUsage[], withRequests = false) => ({
+    name,
+    type,
+    used: bucketsOf(period, bucket).map(span => itemOf(of, span, withRequests)),
+    projected: itemOf(of, month, withRequests, project),
+  });
   const products = active.map((name): ProductUsage => {
-    const productDays = days.filter(({ product }) => product === name);
-    const isSearch = PRODUCTS[name].type === 'search';
+    const { type } = PRODUCTS[name];
+    const isSearch = type === 'search';
+    const ofProduct = days.filter(({ product }) => product === name);
     return {
-      name,
-      type: PRODUCTS[name].type,
-      used: used(productDays, isSearch),
-      projected: itemOf(productDays, month, isSearch, project),
+      ...usageOf(name, type, ofProduct, isSearch),
       ...(isSearch &&
         requestCap !== undefined && { thresholds: [{ requests: requestCap, type: 'cap' }] }),
     };
@@ -98,10 +100,7 @@ export async function usageReport(
     ...head,
     publishers: [
       {
-        name: publisher,
-        type: publisher,
-        used: used(days, false),
-        projected: itemOf(days, month, false, project),
+        ...usageOf(publisher, publisher, days),
         products,
         thresholds: [
           ...(usageAlert === undefined ? [] : [{ activities: usageAlert, type: 'alert' } as const]),

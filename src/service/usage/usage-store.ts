@@ -44,7 +44,7 @@ export interface DayUsage {
 export interface UsageChange {
   readonly day: number;
   readonly product: ProductName;
-  readonly ids: readonly string[];
+  readonly ids: Iterable<string>;
   readonly requests: number;
 }
 
@@ -105,16 +105,14 @@ export class UsageStore {
    *
    * @throws StorageError
    */
-  async prune(
-    ids: { readonly before: number },
-    totals: { readonly before: number },
-  ): Promise<void> {
+  async prune(idsBefore: number, totalsBefore: number): Promise<void> {
     const database = await this.#open();
-    for (const [kind, { before }] of [
-      [ID, ids],
-      [TOTAL, totals],
-    ] as const) {
-      const range = { ...keysOf(kind, { from: 0, to: before }), limit: BATCH };
+    const ranges = [
+      keysOf(ID, { from: 0, to: idsBefore }),
+      keysOf(TOTAL, { from: 0, to: totalsBefore }),
+    ];
+    for (const keys of ranges) {
+      const range = { ...keys, limit: BATCH };
       let removed: number;
       do {
         removed = await this.#use('write to', async () => {

@@ -184,12 +184,7 @@ export class OAuthProvider {
    * @throws HttpProblem 401
    */
   exchange(token: string, verifier: string): Grant {
-    const grant = this.#requests.exchange(token, verifier);
-    if (grant === 'pending')
-      throw new HttpProblem(401, 'The user has not authorized this request token yet');
-    if (grant === undefined)
-      throw new HttpProblem(401, 'Invalid oauth_verifier for this request token');
-    return grant;
+    return this.#requests.exchange(token, verifier);
   }
 
   /** @internal The grant of an application's access token, even if revoked. */
@@ -222,13 +217,9 @@ export class OAuthProvider {
 }
 
 /** A request token: issued in step 1 of a sign-in, exchanged in step 3. */
-interface RequestToken {
+interface RequestToken extends PendingSignIn {
   readonly token: string;
   readonly secret: string;
-  readonly application: Application;
-  readonly callback: string;
-  /** Epoch milliseconds. */
-  readonly expiresAt: number;
 }
 
 interface Entry extends RequestToken {
@@ -306,16 +297,15 @@ class RequestTokens {
     this.#entries.delete(token);
   }
 
-  /** The grant, once. A token also ends after several wrong verifiers. */
-  exchange(token: string, verifier: string): Grant | 'pending' | undefined {
+  /** The grant, once. A token also ends after several wrong verifiers. @throws HttpProblem 401 */
+  exchange(token: string, verifier: string): Grant {
     const entry = this.find(token);
-    if (entry === undefined) return undefined;
-    if (entry.approved === undefined) return 'pending';
-    if (isSameSecret(entry.approved.verifier, verifier)) {
-      this.#entries.delete(token);
-      return entry.approved.grant;
-    }
-    if (++entry.wrongVerifiers >= MAX_WRONG_VERIFIERS) this.#entries.delete(token);
-    return undefined;
+    if (entry !== undefined && entry.approved === undefined)
+      throw new HttpProblem(401, 'The user has not authorized this request token yet');
+    const { approved } = entry ?? {};
+    const isRight = approved !== undefined && isSameSecret(approved.verifier, verifier);
+    if (isRight || (entry && ++entry.wrongVerifiers >= MAX_WRONG_VERIFIERS)) this.delete(token);
+    if (isRight) return approved.grant;
+    throw new HttpProblem(401, 'Invalid oauth_verifier for this request token');
   }
 }

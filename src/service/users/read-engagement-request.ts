@@ -43,18 +43,21 @@ export function readEngagementRequest(body: Uint8Array, limits: Limits): Engagem
 }
 
 function readIds(value: unknown, max: number, problems: string[]): readonly string[] {
-  if (!Array.isArray(value) || value.length === 0) {
-    problems.push('tweet_ids must be an array of one or more strings');
-    return [];
-  }
-  if (value.length > max)
-    problems.push(`tweet_ids must have ${max} ids at most, not ${value.length}`);
-  const wrong = value.find(id => !isId(id));
+  const ids = readList(value, 'tweet_ids must be an array of one or more strings', problems);
+  if (ids.length > max) problems.push(`tweet_ids must have ${max} ids at most, not ${ids.length}`);
+  const wrong = ids.find(id => !isId(id));
   if (typeof wrong === 'number')
     // The client may already have rounded the number.
     problems.push('tweet_ids must be strings: numbers lose digits of 64-bit ids');
   else if (wrong !== undefined) problems.push(`Not an id in tweet_ids: ${shown(wrong)}`);
-  return [...new Set(value as string[])];
+  return [...new Set(ids as string[])];
+}
+
+/** The members of an array that must have some. */
+function readList(value: unknown, problem: string, problems: string[]): readonly unknown[] {
+  if (Array.isArray(value) && value.length > 0) return value;
+  problems.push(problem);
+  return [];
 }
 
 function isId(value: unknown): boolean {
@@ -62,18 +65,13 @@ function isId(value: unknown): boolean {
 }
 
 function readTypes(value: unknown, problems: string[]): readonly EngagementType[] {
-  if (!Array.isArray(value) || value.length === 0) {
-    problems.push(
-      `engagement_types must be an array of one or more of ${ENGAGEMENT_TYPES.join(', ')}`,
-    );
-    return [];
-  }
-  for (const type of new Set(value))
+  const supported = ENGAGEMENT_TYPES.join(', ');
+  const problem = `engagement_types must be an array of one or more of ${supported}`;
+  const types = new Set(readList(value, problem, problems) as EngagementType[]);
+  for (const type of types)
     if (!ENGAGEMENT_TYPES.includes(type))
-      problems.push(
-        `Unsupported engagement type: ${shown(type)}. Supported: ${ENGAGEMENT_TYPES.join(', ')}`,
-      );
-  return [...new Set(value as EngagementType[])];
+      problems.push(`Unsupported engagement type: ${shown(type)}. Supported: ${supported}`);
+  return [...types];
 }
 
 function readGroupings(
@@ -90,32 +88,24 @@ function readGroupings(
   for (const [name, grouping] of entries.slice(0, max)) {
     if (name === '' || RESERVED.includes(name))
       problems.push(`A grouping cannot have the name ${shown(name)}`);
-    const groups = readGroups(name, grouping, problems);
-    if (groups !== undefined) groupings.set(name, groups);
+    groupings.set(name, readGroups(name, grouping, problems));
   }
   return groupings;
 }
 
-function readGroups(
-  name: string,
-  grouping: unknown,
-  problems: string[],
-): readonly Group[] | undefined {
-  const groups = isRecord(grouping) ? grouping.group_by : undefined;
-  if (!Array.isArray(groups) || groups.length === 0) {
-    problems.push(
-      `The grouping ${shown(name)} must have a group_by of one or more of ${GROUPS.join(', ')}`,
-    );
-    return undefined;
-  }
-  const unknown = new Set(groups.filter(group => !GROUPS.includes(group)));
-  for (const group of unknown)
-    problems.push(
-      `Unsupported group_by in the grouping ${shown(name)}: ${shown(group)}. Supported: ${GROUPS.join(', ')}`,
-    );
-  if (new Set(groups).size < groups.length)
-    problems.push(`The group_by of the grouping ${shown(name)} has the same group twice`);
-  return groups as Group[];
+function readGroups(name: string, grouping: unknown, problems: string[]): readonly Group[] {
+  const given = isRecord(grouping) ? grouping.group_by : undefined;
+  const what = `the grouping ${shown(name)}`;
+  const supported = GROUPS.join(', ');
+  const problem = `The grouping ${shown(name)} must have a group_by of one or more of ${supported}`;
+  const groups = readList(given, problem, problems) as Group[];
+  const distinct = new Set(groups);
+  for (const group of distinct)
+    if (!GROUPS.includes(group))
+      problems.push(`Unsupported group_by in ${what}: ${shown(group)}. Supported: ${supported}`);
+  if (distinct.size < groups.length)
+    problems.push(`The group_by of ${what} has the same group twice`);
+  return groups;
 }
 
 /** A value for an error message: on one line and shortened. */

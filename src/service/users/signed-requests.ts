@@ -51,7 +51,6 @@ export class SignedRequests {
   readonly #settings: Settings;
   readonly #provider: OAuthProvider;
   readonly #clock: Clock;
-  readonly #withinMs: number;
   readonly #nonces = new Nonces();
   readonly #file: NonceFile;
   #opened: Promise<void> | undefined;
@@ -60,7 +59,6 @@ export class SignedRequests {
     this.#settings = settings;
     this.#provider = provider;
     this.#clock = clock;
-    this.#withinMs = settings.limits.signedWithinMs;
     this.#file = new NonceFile(settings.stateFolder);
   }
 
@@ -141,9 +139,10 @@ export class SignedRequests {
   /** In seconds. */
   #timestamp(text: string): number {
     const now = this.#clock.now();
+    const withinMs = this.#settings.limits.signedWithinMs;
     const timestamp = /^[1-9]\d{0,11}$/.test(text) ? Number(text) : Number.NaN;
-    this.#nonces.expire(Math.floor((now - this.#withinMs) / SECOND) - 1);
-    const isNear = Math.abs(timestamp * SECOND - now) <= this.#withinMs + SECOND;
+    this.#nonces.expire(Math.floor((now - withinMs) / SECOND) - 1);
+    const isNear = Math.abs(timestamp * SECOND - now) <= withinMs + SECOND;
     if (!isNear || !this.#nonces.canCheck(timestamp, Math.floor(now / SECOND)))
       throw this.#unauthenticated(
         `Timestamp out of bounds: it is ${Math.floor(now / SECOND)} by the service's clock`,

@@ -79,7 +79,7 @@ const usage: KeptByLmdb = {
     const ids = (n: number) => [...idsOf(seed, n), ...idsOf(seed, n - 1)];
     return {
       async step(n) {
-        if (n === PRUNES) await store.prune({ before: DAY }, { before: DAY });
+        if (n === PRUNES) await store.prune(DAY, DAY);
         else await store.add([{ day: dayOf(n), product: '30day', ids: ids(n), requests: 2 ** n }]);
       },
       async done() {

@@ -135,14 +135,14 @@ describe('quotas', () => {
     for (let i = 0; i < 7; i++) reads.count();
     perDay.count();
     const left = (...parameters: Parameters<Quotas['left']>) =>
-      Object.fromEntries(quotas.left(...parameters).map(({ name, left }) => [name, left]));
-    expect(left('jobs')).toEqual({ jobReadRate: 0, jobsPerDayRate: 59 });
+      Object.fromEntries(quotas.left(...parameters).map(({ label, left }) => [label, left]));
+    expect(left('jobs')).toEqual({ 'reads of jobs': 0, 'new jobs': 59 });
     expect(left('pages')).toEqual({});
-    expect(left()).toMatchObject({ searchPerMinuteRate: Number.POSITIVE_INFINITY });
+    expect(left()).toMatchObject({ 'search and counts, by contract': Number.POSITIVE_INFINITY });
     clock.advance(DAY);
-    expect(left('jobs')).toEqual({ jobReadRate: 5, jobsPerDayRate: 60 });
+    expect(left('jobs')).toEqual({ 'reads of jobs': 5, 'new jobs': 60 });
     // A restarted service starts counting again.
     quotas.window('jobsPerDayRate').count();
-    expect(left('jobs')).toMatchObject({ jobsPerDayRate: 59 });
+    expect(left('jobs')).toMatchObject({ 'new jobs': 59 });
   });
 });
