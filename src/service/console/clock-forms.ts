@@ -4,10 +4,10 @@ import { type Html, type HtmlValue, html } from './html/html.js';
 import { csrfField, messageBox, stateOf } from './html/page-parts.js';
 import { exactDurationOf, instant } from './html/units.js';
 
-/** Why a change was refused, and what was typed. */
-export interface ClockProblem {
-  readonly message: string;
+/** What a refused form has said, and why it was refused. */
+export interface Refused {
   readonly form: URLSearchParams;
+  readonly message: string;
 }
 
 const SPANS = {
@@ -28,7 +28,7 @@ export function clockFace(clock: Clock): Html {
 }
 
 /** Forms to change the clock. */
-export function clockForms(clock: Clock, csrf: string, problem: ClockProblem | undefined): Html {
+export function clockForms(clock: Clock, csrf: string, problem: Refused | undefined): Html {
   const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');
   const isWrong = (name: string) => problem?.form.has(name) === true;
   const form = (content: HtmlValue) =>

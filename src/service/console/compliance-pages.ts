@@ -22,8 +22,8 @@ export const compliancePages: readonly ConsolePage[] = [
     pattern: '/console/compliance',
     section: 'compliance',
     isLive: true,
-    async show({ parts, incoming: { url, signal } }) {
-      const { context } = parts;
+    async show(visit) {
+      const { context, url, signal } = visit;
       const span = SPAN_NAMES.find(name => name === url.searchParams.get('last')) ?? '1h';
       const [words, ms] = SPANS[span];
       const now = context.clock.now();
@@ -41,7 +41,7 @@ export const compliancePages: readonly ConsolePage[] = [
           span,
           last => [`Last ${SPANS[last][0]}`, withParameters(url, { last, page: undefined })],
         )}
-${events.length === 0 ? none(words, context.settings.complianceRate === 0) : list}</section>${commandList(parts, 'compliance')}`,
+${events.length === 0 ? none(words, context.settings.complianceRate === 0) : list}</section>${commandList(visit, 'compliance')}`,
       };
     },
   },

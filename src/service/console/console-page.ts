@@ -3,18 +3,17 @@ import type { FirstSearch } from '../first-search.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-endpoints.js';
-import { type HtmlValue, html } from './html/html.js';
-import type { Menu } from './html/page.js';
+import { html } from './html/html.js';
+import type { Menu, Page } from './html/page.js';
 import { csrfField, type Message, type MessageAt } from './html/page-parts.js';
 
 /** The parts of the service that the console shows. */
 export interface ConsoleParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
-  addresses(): Addresses;
-  /** A command that finds posts; undefined for an empty archive. */
-  firstCommand(): Promise<string | undefined>;
-  /** The search of that command. */
+  /** As the pages show them to a client that has used this origin. */
+  addresses(origin?: string): Addresses;
+  /** A search that finds posts; undefined for an empty archive. */
   firstSearch(): Promise<FirstSearch | undefined>;
 }
 
@@ -46,29 +45,28 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
   return { current, entries };
 }
 
-export interface PageRequest {
-  readonly incoming: RequestContext;
-  readonly parts: ConsoleParts;
+/** A request for a page, with what the page shows. */
+export interface Visit
+  extends Pick<RequestContext, 'url' | 'path' | 'signal'>,
+    Omit<ConsoleParts, 'addresses'> {
+  readonly addresses: Addresses;
   /** The token for each form. */
   readonly csrf: string;
   /** What the last action said of an element. */
   readonly messageAt: MessageAt;
 }
 
-export interface PageContent {
-  readonly title: HtmlValue;
-  /** Describes the page in a sentence. */
-  readonly lead?: HtmlValue;
-  readonly body: HtmlValue;
-  /** 200 by default. */
-  readonly status?: number | undefined;
-}
+/** A page of the console. Its `lead` describes it in a sentence. */
+export type PageContent = Pick<Page, 'title' | 'lead' | 'body' | 'status'>;
 
 /** What to show after a form: the page, with a message for the element that the fragment names. */
-export interface FormRedirect {
+interface FormRedirect {
   readonly location: string;
   readonly message: Message;
 }
+
+/** What a form leads to: a page to show after a redirect, or one that shows the form again. */
+export type FormResult = FormRedirect | PageContent;
 
 /** Shows a page after a form that did what it was for. */
 export function done(location: string, text: string): FormRedirect {
@@ -80,7 +78,7 @@ export function notDone(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'bad', text } };
 }
 
-/** A page of the console. */
+/** A page of the console, and where it is. */
 export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;
@@ -88,10 +86,7 @@ export interface ConsolePage {
   readonly isLive?: boolean;
   /** Whether it needs no sign-in, unless the service has a token. */
   readonly isPublic?: boolean;
-  show(visit: PageRequest): PageContent | Promise<PageContent>;
+  show(visit: Visit): PageContent | Promise<PageContent>;
   /** Handles a form of the page. */
-  act?(
-    visit: PageRequest,
-    form: URLSearchParams,
-  ): FormRedirect | PageContent | Promise<FormRedirect | PageContent>;
+  act?(visit: Visit, form: URLSearchParams): FormResult | Promise<FormResult>;
 }

@@ -1,4 +1,3 @@
-import type { Addresses } from '../http/addresses.js';
 import { checkHost, originOf } from '../http/check-access.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import {
@@ -10,7 +9,7 @@ import {
   routesOf,
 } from '../http/router.js';
 import { compliancePages } from './compliance-pages.js';
-import { type ConsolePage, type ConsoleParts, menuOf } from './console-page.js';
+import { type ConsolePage, type ConsoleParts, menuOf, type Visit } from './console-page.js';
 import { explorePages } from './explore-pages.js';
 import { faultPages } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
@@ -19,7 +18,6 @@ import {
   errorPage,
   HOME,
   ICON_PATH,
-  layout,
   pageResponse,
   SCRIPT_PATH,
   STYLE_PATH,
@@ -38,26 +36,18 @@ import { failedSignIns, SIGN_IN, type SignInParts, showSignIn, signIn } from './
 import { statusPages } from './status-pages.js';
 import { streamPages } from './stream-pages.js';
 import { usagePages } from './usage-pages.js';
-import { userRoutes } from './user/user-routes.js';
-
-export interface PageParts extends Omit<ConsoleParts, 'addresses' | 'firstCommand'> {
-  /** As the pages show them to a client that has used this origin. */
-  addresses(origin?: string): Addresses;
-  firstCommand(origin?: string): Promise<string | undefined>;
-}
+import { userRoutes } from './user-pages.js';
 
 /** All pages: the console, the status page, and the sign-in of users. */
-export function pageRoutes(parts: PageParts): readonly Route[] {
+export function pageRoutes(parts: ConsoleParts): readonly Route[] {
   const { settings } = parts.context;
   const sameSite = settings.token === undefined ? 'Lax' : 'Strict';
   const sessions = new Sessions<string>('millrace-console', '/', sameSite);
   const failures = failedSignIns();
   const enter = ({ request }: RequestContext): Visited => {
     checkHost(request, settings);
-    const origin = originOf(request, settings);
-    const addresses = () => parts.addresses(origin);
-    const firstCommand = () => parts.firstCommand(origin);
-    return { parts: { ...parts, addresses, firstCommand }, settings, sessions, failures };
+    const addresses = parts.addresses(originOf(request, settings));
+    return { ...parts, addresses, settings, sessions, failures };
   };
   const family = { endpoint: 'pages', errorBody: searchErrorBody } as const;
   return [
@@ -69,9 +59,7 @@ export function pageRoutes(parts: PageParts): readonly Route[] {
 }
 
 /** What the console's handlers use. */
-interface Visited extends SignInParts {
-  readonly parts: ConsoleParts;
-}
+type Visited = SignInParts & Omit<Visit, keyof RequestContext | 'csrf' | 'messageAt'>;
 
 const asset = (type: string, text: string) => ({ GET: () => assetResponse(type, text) });
 
@@ -126,43 +114,32 @@ const CONSOLE: RouteTable<Visited> = {
 async function respond(
   page: ConsolePage,
   incoming: RequestContext,
-  { parts, sessions }: Visited,
+  { sessions, settings, ...parts }: Visited,
 ): Promise<HttpResponse> {
   const { request, method, url } = incoming;
   // First, so that a cross-site form, which has no cookie, is refused without setting one.
   const form = method === 'POST' ? await sessions.readForm(request) : undefined;
   const { user, csrf, headers } = sessions.visitor(request);
-  if (user === undefined && !(page.isPublic && parts.context.settings.token === undefined)) {
+  if (user === undefined && !(page.isPublic && settings.token === undefined)) {
     const next = form === undefined ? url.pathname + url.search : HOME;
     return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
   }
   const { messageAt, rest } = placeMessage(
     form === undefined ? sessions.message(request, url.pathname) : undefined,
   );
-  const visit = { incoming, parts, csrf, messageAt };
-  const result =
-    form === undefined || page.act === undefined
-      ? await page.show(visit)
-      : await page.act(visit, form);
+  const visit = { ...incoming, ...parts, csrf, messageAt };
+  const result = form && page.act ? await page.act(visit, form) : await page.show(visit);
   if ('location' in result) {
     sessions.setMessage(request, result.location, result.message);
     return seeOther(result.location);
   }
-  const { title, lead, body, status } = result;
   const seconds = page.isLive && form === undefined ? refreshSeconds(url) : undefined;
-  const content = layout({
-    title,
-    lead: html`${lead !== undefined && html`<p>${lead}</p>`}${page.isLive && refreshLinks(url)}`,
-    body,
+  return pageResponse({
+    ...result,
+    lead: html`${result.lead !== undefined && html`<p>${result.lead}</p>`}${page.isLive && refreshLinks(url)}`,
     area: 'console',
-    home: HOME,
-    shape: 'wide',
     menu: menuOf(page.section, user === undefined ? undefined : { user, csrf }),
     message: rest(),
-  });
-  return pageResponse(content, {
-    status,
-    hasScript: true,
     headers: seconds === undefined ? {} : { Refresh: String(seconds) },
   });
 }

@@ -10,7 +10,7 @@ import {
   type SearchRequest,
 } from '../search/check-search-request.js';
 import { findPage, searchParameters } from '../search/search-page.js';
-import type { ConsolePage, ConsoleParts } from './console-page.js';
+import type { ConsolePage, Visit } from './console-page.js';
 import { curlOf, nodeCommand, pathOf } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html } from './html/html.js';
@@ -28,8 +28,9 @@ export const explorePages: readonly ConsolePage[] = [
   {
     pattern: EXPLORE,
     section: 'explore',
-    async show({ parts, incoming: { url, signal } }) {
-      const asked = await askedBy(url, parts);
+    async show(visit) {
+      const { url } = visit;
+      const asked = await askedBy(visit);
       const { query } = asked;
       const { problems } = checkRule(query, { product: 'search' });
       const isInvalid = problems.some(({ severity }) => severity === 'error');
@@ -42,7 +43,7 @@ export const explorePages: readonly ConsolePage[] = [
         lead: 'The posts that a query finds, as search of the 30-day and the full archive finds them. It counts neither as a request nor for usage.',
         body: html`${tabs(EXPLORE)}<section class="card" aria-label="Query">${queryForm(asked)}
 <div id="problems" data-live aria-live="polite">${query !== '' && problems.length > 0 && problemsView(query, problems, withRule)}</div></section>
-${isDue && !isInvalid && (await resultOf(asked, url, parts, signal))}`,
+${isDue && !isInvalid && (await resultOf(asked, visit))}`,
       };
     },
   },
@@ -65,14 +66,14 @@ interface Asked {
 }
 
 /** What the address asks for; without a query what finds something. */
-async function askedBy({ searchParams }: URL, parts: ConsoleParts): Promise<Asked> {
-  const first = searchParams.has('query') ? undefined : await parts.firstSearch();
+async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): Promise<Asked> {
+  const first = searchParams.has('query') ? undefined : await firstSearch();
   const { query = '', fromDate, toDate } = first?.parameters ?? {};
   const field = (timestamp: string | undefined) =>
     timestamp === undefined
       ? ''
       : new Date(parseTimestamp(timestamp) ?? 0).toISOString().slice(0, 16);
-  const aDayAgo = formatTimestamp(parts.context.clock.now() - DAY);
+  const aDayAgo = formatTimestamp(context.clock.now() - DAY);
   const product = searchParams.get('product') ?? first?.product;
   return {
     product: product === 'fullarchive' ? product : '30day',
@@ -95,13 +96,8 @@ ${date('from', 'From', from, 'in UTC; by default 30 days before the end')}${date
 /** Posts on a page: the fewest that the service allows. */
 const POSTS = 10;
 
-async function resultOf(
-  { product, query, from, to }: Asked,
-  url: URL,
-  parts: ConsoleParts,
-  signal: AbortSignal,
-): Promise<Html> {
-  const { context } = parts;
+async function resultOf({ product, query, from, to }: Asked, visit: Visit): Promise<Html> {
+  const { context, url, signal } = visit;
   const given = {
     query,
     ...(from !== '' && { fromDate: from.replace(/\D/g, '') }),
@@ -121,10 +117,10 @@ async function resultOf(
     const pager =
       older !== undefined &&
       html`<nav class="row" aria-label="Pages"><a class="button plain" rel="next" href="${withParameters(url, { next: older })}">Older</a></nav>`;
-    return html`${next === undefined && (await chartOf(request, parts, signal))}
+    return html`${next === undefined && (await chartOf(request, visit))}
 <section class="card" aria-labelledby="posts"><h2 id="posts">Posts</h2>
 ${posts.length === 0 ? html`<p class="empty">${found === undefined ? `Not found within ${SEARCH_MS / 1000} s. Choose a shorter window, or send the request below.` : older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
-<section class="card" aria-labelledby="request"><h2 id="request">This request</h2>${commandsOf(product, given, parts)}</section>`;
+<section class="card" aria-labelledby="request"><h2 id="request">This request</h2>${commandsOf(product, given, visit)}</section>`;
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
     return messageBox({ tone: 'bad', text: error.message });
@@ -134,9 +130,8 @@ ${posts.length === 0 ? html`<p class="empty">${found === undefined ? `Not found 
 function commandsOf(
   product: Product,
   given: Readonly<Record<string, string>>,
-  { addresses }: ConsoleParts,
+  { addresses: { baseUrl, account, label } }: Visit,
 ): Html {
-  const { baseUrl, account, label } = addresses();
   const address = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}.json`;
   const { maxResults, ...options } = given;
   const source = `search(account(), ${JSON.stringify({ product, ...options, limit: Number(maxResults) })})`;
@@ -154,8 +149,7 @@ const COUNT_MS = 2_000;
 /** The counts of the window, in as many buckets as a chart shows. */
 async function chartOf(
   { tree, window, asOf }: SearchRequest<unknown>,
-  { context }: ConsoleParts,
-  signal: AbortSignal,
+  { context, signal }: Visit,
 ): Promise<Html> {
   const { from } = window;
   const to = Math.min(window.to, asOf - context.settings.limits.searchDelayMs);

@@ -3,14 +3,14 @@ import { parseTimestamp, SECOND } from '../../time.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { type ClockProblem, clockFace, clockForms } from './clock-forms.js';
+import { clockFace, clockForms, type Refused } from './clock-forms.js';
 import {
   type ConsolePage,
   done,
-  type FormRedirect,
+  type FormResult,
   notDone,
   type PageContent,
-  type PageRequest,
+  type Visit,
 } from './console-page.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
 import { choices, csrfField, messageBox, options } from './html/page-parts.js';
@@ -30,7 +30,7 @@ export const faultPages: readonly ConsolePage[] = [
     section: 'faults',
     show: visit => shown(visit),
     act(visit, form) {
-      if (!visit.parts.context.settings.control)
+      if (!visit.context.settings.control)
         throw new HttpProblem(403, 'The control of this service is switched off.');
       const action = form.get('action');
       if (action === 'plant') return plant(visit, form);
@@ -40,20 +40,14 @@ export const faultPages: readonly ConsolePage[] = [
   },
 ];
 
-/** What a refused form has said, and why it was refused. */
-interface Refused extends Pick<FaultForm, 'given' | 'problem'> {
-  readonly clockProblem?: ClockProblem;
-}
-
 function shown(
-  { parts, csrf, incoming: { url }, messageAt }: PageRequest,
-  { clockProblem, ...form }: Refused = {},
+  { context, csrf, url, messageAt }: Visit,
+  refused: { readonly clock?: Refused; readonly fault?: RefusedFault } = {},
 ): PageContent {
-  const { clock, faults, settings } = parts.context;
+  const { clock, faults, settings } = context;
   const isReadOnly = !settings.control;
   const wanted = url.searchParams.get('kind');
   const kind: Fault['kind'] = isFaultKind(wanted) ? wanted : 'status';
-  const isWrong = form.problem !== undefined || clockProblem !== undefined;
   const planted = faults.list().toReversed();
   const { suffix, list } = listPage(url, planted, {
     caption: newestFirst(planted, 'fault'),
@@ -64,16 +58,16 @@ function shown(
   });
   return {
     title: `Clock and faults${suffix}`,
-    status: isWrong ? 422 : 200,
+    status: refused.fault || refused.clock ? 422 : 200,
     lead: isReadOnly
       ? 'To look at only: this service was started with its control switched off.'
       : html`Move the time of the service, and make it fail on purpose. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`,
     body: html`<section class="card" id="clock" aria-label="Clock"><h2>Clock</h2>
-${clockFace(clock)}${!isReadOnly && clockForms(clock, csrf, clockProblem)}${messageAt('clock')}</section>
+${clockFace(clock)}${!isReadOnly && clockForms(clock, csrf, refused.clock)}${messageAt('clock')}</section>
 <section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
 ${!isReadOnly && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
 ${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${!isReadOnly && ' Plant one below.'}</p>` : list}</section>
-${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${presetForm(csrf)}${faultForm({ kind, csrf, ...form })}</section>`}`,
+${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault"><h2>Plant a fault</h2>${presetForm(csrf)}${faultForm(kind, csrf, refused.fault)}</section>`}`,
   };
 }
 
@@ -93,44 +87,41 @@ function presetForm(csrf: string): Html {
 <div class="row">${buttons}</div><p class="hint">Each for any family: silence stops the next body after 1,000 bytes, slow adds 3 seconds to each response.</p></form>`;
 }
 
-function plantPreset({ parts }: PageRequest, form: URLSearchParams): FormRedirect {
+function plantPreset({ context }: Visit, form: URLSearchParams): FormResult {
   const name = form.get('preset') ?? '';
   const preset = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
   if (preset === undefined) throw new HttpProblem(400, 'There is no such fault.');
-  return planted(parts.context.faults.plant(preset));
+  return planted(context.faults.plant(preset));
 }
 
-function planted({ id }: PlantedFault): FormRedirect {
+function planted({ id }: PlantedFault): FormResult {
   return done(`${HERE}#${rowId(id)}`, 'The fault is planted.');
 }
 
-function plant(visit: PageRequest, form: URLSearchParams): FormRedirect | PageContent {
-  const kind = visit.incoming.url.searchParams.get('kind');
+function plant(visit: Visit, form: URLSearchParams): FormResult {
+  const kind = visit.url.searchParams.get('kind');
   if (!isFaultKind(kind)) throw new HttpProblem(400, 'There is no such kind of fault.');
   try {
-    return planted(visit.parts.context.faults.plant(faultOf(kind, form) as unknown as Fault));
+    return planted(visit.context.faults.plant(faultOf(kind, form) as unknown as Fault));
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     const field = error.option.replace(/^fault\./, '');
     // It stands under the field that it names.
     const message = error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must');
-    return shown(visit, { given: form, problem: { field, message } });
+    return shown(visit, { fault: { form, field, message } });
   }
 }
 
-function clear({ parts }: PageRequest, form: URLSearchParams): FormRedirect {
+function clear({ context }: Visit, form: URLSearchParams): FormResult {
   const id = form.get('id');
-  const cleared = parts.context.faults.clear(id === null ? undefined : Number(id));
+  const cleared = context.faults.clear(id === null ? undefined : Number(id));
   return cleared === 0
     ? notDone(`${HERE}#planted`, 'This fault is no longer planted.')
     : done(`${HERE}#planted`, `${countOf(cleared, 'fault')} cleared.`);
 }
 
-async function move(
-  visit: PageRequest,
-  form: URLSearchParams,
-): Promise<FormRedirect | PageContent> {
-  const { clock, settled } = visit.parts.context;
+async function move(visit: Visit, form: URLSearchParams): Promise<FormResult> {
+  const { clock, settled } = visit.context;
   const action = form.get('action');
   try {
     if (action === 'reset') clock.reset();
@@ -140,7 +131,7 @@ async function move(
     else clock.advance(form.get('span') ?? (form.get('advance') ?? '').trim());
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
-    return shown(visit, { clockProblem: { message: error.message, form } });
+    return shown(visit, { clock: { form, message: error.message } });
   }
   await settled(PATIENCE_MS);
   return done(`${HERE}#clock`, 'The clock has changed.');
@@ -206,42 +197,34 @@ function clearForm(csrf: string, id: number | undefined): Html {
   return html`<form method="post" action="${HERE}">${csrfField(csrf)}${id !== undefined && html`<input type="hidden" name="id" value="${id}">`}<button class="plain" name="action" value="clear">${id === undefined ? 'Clear all' : html`Clear<span class="unseen"> fault ${id}</span>`}</button></form>`;
 }
 
-interface FaultForm {
-  readonly kind: Fault['kind'];
-  readonly csrf: string;
-  /** What was typed, if it was refused, and why. */
-  readonly given?: URLSearchParams | undefined;
-  readonly problem?: { readonly field: string; readonly message: string } | undefined;
+interface RefusedFault extends Refused {
+  /** The one whose value was refused. */
+  readonly field: string;
 }
 
 /** The form that plants a fault of one kind. */
-function faultForm({ kind, csrf, given, problem }: FaultForm): Html {
+function faultForm(kind: Fault['kind'], csrf: string, refused?: RefusedFault): Html {
   const { effect } = FAULT_TABLE[kind];
   const fields = faultFields(kind);
-  const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'problem');
-  const boxOf = (name: string) => (name === problem?.field ? box : undefined);
+  const box = refused && messageBox({ tone: 'bad', text: refused.message }, 'problem');
+  const boxOf = (name: string) => (name === refused?.field ? box : undefined);
   return html`${choices('Kind of fault', Object.keys(FAULT_TABLE), kind, name => [
     name,
     `${HERE}?kind=${name}#plant`,
   ])}
 <p>${effect}</p>
 <form method="post" action="/console/faults?kind=${kind}">${csrfField(csrf)}
-<div class="fields">${Object.entries(fields).map(([name, field]) => fieldOf(name, field, given, boxOf(name)))}</div>
+<div class="fields">${Object.entries(fields).map(([name, field]) => fieldOf(name, field, refused?.form.get(name) ?? '', boxOf(name)))}</div>
 <div class="row"><button class="main" name="action" value="plant">Plant the fault</button></div>
-${problem !== undefined && !Object.hasOwn(fields, problem.field) && box}
+${refused !== undefined && !Object.hasOwn(fields, refused.field) && box}
 </form>`;
 }
 
-function fieldOf(
-  name: string,
-  { meaning, hint, isRequired, input }: FaultField,
-  given: URLSearchParams | undefined,
-  /** Why the value was refused. */
-  box: Html | undefined,
-): Html {
+/** @param box Why the value was refused. */
+function fieldOf(name: string, field: FaultField, value: string, box: Html | undefined): Html {
+  const { meaning, hint, isRequired, input } = field;
   const isWrong = box !== undefined;
   const id = `fault-${name}`;
-  const value = given?.get(name) ?? '';
   const describedBy = [hint !== undefined && `${id}-hint`, isWrong && 'problem']
     .filter(Boolean)
     .join(' ');
@@ -251,16 +234,11 @@ function fieldOf(
   if (input.kind === 'check')
     return html`<div class="check"><input type="checkbox" value="yes"${common}${value !== '' && html` checked`}><label for="${id}">${meaning}</label></div>${box}`;
   return html`<div class="field"><label for="${id}">${meaning}${!isRequired && html` <span class="hint">optional</span>`}</label>
-${controlOf(input, common, value, isRequired)}
+${controlOf(field, common, value)}
 ${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}${box}</div>`;
 }
 
-function controlOf(
-  input: FaultField['input'],
-  common: Html,
-  value: string,
-  isRequired: boolean,
-): Html {
+function controlOf({ input, isRequired }: FaultField, common: Html, value: string): Html {
   if (input.kind === 'choice')
     return html`<select${common}>${!isRequired && html`<option value="">any or usual</option>`}${options(input.values, value)}</select>`;
   if (input.kind === 'number') {

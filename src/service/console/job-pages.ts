@@ -11,10 +11,10 @@ import { commandList, emptyPage } from './command-list.js';
 import {
   type ConsolePage,
   done,
-  type FormRedirect,
+  type FormResult,
   notDone,
   type PageContent,
-  type PageRequest,
+  type Visit,
 } from './console-page.js';
 import { type Html, html, isolated } from './html/html.js';
 import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
@@ -48,14 +48,13 @@ export const jobPages: readonly ConsolePage[] = [
     section: 'jobs',
     isLive: true,
     show: showJob,
-    act: (visit, form) => decide(visit, form, visit.incoming.path.uuid ?? ''),
+    act: (visit, form) => decide(visit, form, visit.path.uuid ?? ''),
   },
   { pattern: '/console/jobs/:uuid/:file', section: 'jobs', show: showFile },
 ];
 
-async function showList(visit: PageRequest): Promise<PageContent> {
-  const { parts, csrf, messageAt, incoming } = visit;
-  const { url } = incoming;
+async function showList(visit: Visit): Promise<PageContent> {
+  const { csrf, messageAt, url } = visit;
   const runners = (await settledJobs(visit)).list().toReversed();
   const { suffix, list } = listPage(url, runners, {
     caption: newestFirst(runners, 'job'),
@@ -68,18 +67,18 @@ async function showList(visit: PageRequest): Promise<PageContent> {
     lead: 'Your programs make jobs. The service quotes each, and runs it once you or a program accept.',
     body: html`<div id="list" data-live>${
       runners.length === 0
-        ? emptyPage(parts, 'jobs', 'No jobs yet.')
+        ? emptyPage(visit, 'jobs', 'No jobs yet.')
         : html`<section class="card">${list}</section>`
-    }</div>${commandList(parts, 'jobs')}`,
+    }</div>${commandList(visit, 'jobs')}`,
   };
 }
 
-async function showJob(visit: PageRequest): Promise<PageContent> {
-  const { csrf, messageAt, incoming } = visit;
-  const runner = await find(visit, incoming.path.uuid ?? '');
+async function showJob(visit: Visit): Promise<PageContent> {
+  const { csrf, messageAt, url, path } = visit;
+  const runner = await find(visit, path.uuid ?? '');
   if (runner === undefined) throw new HttpProblem(404, GONE);
   const { rules, title } = runner.job;
-  const { suffix, list } = listPage(incoming.url, rules, {
+  const { suffix, list } = listPage(url, rules, {
     caption: countOf(rules.length, 'rule'),
     columns: RULE_COLUMNS,
   });
@@ -87,7 +86,7 @@ async function showJob(visit: PageRequest): Promise<PageContent> {
     title: html`${isolated(title)}${suffix}`,
     lead: html`A job. <a href="/console/jobs">All jobs</a>`,
     body: html`${jobCard(runner, csrf, messageAt)}
-${runner.files.length > 0 && filesCard(runner, incoming.url)}
+${runner.files.length > 0 && filesCard(runner, url)}
 <section class="card" aria-labelledby="rules"><h2 id="rules">Rules</h2>${list}</section>`,
   };
 }
@@ -113,19 +112,18 @@ function filesCard({ job, files }: JobRunner, url: URL): Html {
 const FILE_POSTS = 10;
 
 /** The posts of a file, in its order. */
-async function showFile(visit: PageRequest): Promise<PageContent> {
-  const { parts, incoming } = visit;
-  const runner = await find(visit, incoming.path.uuid ?? '');
-  const file = runner?.files.find(({ segment }) => formatTimestamp(segment) === incoming.path.file);
+async function showFile(visit: Visit): Promise<PageContent> {
+  const { jobs, url, path } = visit;
+  const runner = await find(visit, path.uuid ?? '');
+  const file = runner?.files.find(({ segment }) => formatTimestamp(segment) === path.file);
   if (runner === undefined || file === undefined)
     throw new HttpProblem(404, 'There is no such file, or its job has expired.');
   const { job } = runner;
-  const { suffix, first, pager } = pageOf(incoming.url, file.posts, {
+  const { suffix, first, pager } = pageOf(url, file.posts, {
     pageRows: FILE_POSTS,
-    parameter: 'page',
     words: ['Before', 'After'],
   });
-  const posts = await postsOf(await parts.jobs.jobs.dataFile(job, file.segment), first);
+  const posts = await postsOf(await jobs.jobs.dataFile(job, file.segment), first);
   return {
     title: html`${minuteOf(file.segment)}${suffix}`,
     lead: html`${countOf(file.posts, 'post')} in ${sizeOf(file.bytes)}: a file of <a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>`,
@@ -147,19 +145,15 @@ async function postsOf(path: string, first: number): Promise<readonly Activity[]
 }
 
 /** Decides on a job; the message is for its row. */
-async function decide(
-  visit: PageRequest,
-  form: URLSearchParams,
-  uuid: string,
-): Promise<FormRedirect> {
+async function decide(visit: Visit, form: URLSearchParams, uuid: string): Promise<FormResult> {
   const decision = form.get('decision');
   if (decision !== 'accept' && decision !== 'reject')
     throw new HttpProblem(400, 'A job can be accepted or rejected, nothing else.');
   const status = decision === 'accept' ? 'accepted' : 'rejected';
-  const location = `${addressOf(visit.incoming.url)}#${rowId(uuid)}`;
+  const location = `${addressOf(visit.url)}#${rowId(uuid)}`;
   const runner = await find(visit, uuid);
   if (runner === undefined) return notDone(location, GONE);
-  if (await runner.decide(status, visit.parts.context.settings.email))
+  if (await runner.decide(status, visit.context.settings.email))
     return done(location, `The job is ${status}.`);
   return notDone(
     location,
@@ -167,12 +161,12 @@ async function decide(
   );
 }
 
-async function find(visit: PageRequest, uuid: string): Promise<JobRunner | undefined> {
+async function find(visit: Visit, uuid: string): Promise<JobRunner | undefined> {
   const runner = (await settledJobs(visit)).find(uuid);
   return runner === undefined || runner.expired ? undefined : runner;
 }
 
-async function settledJobs({ parts: { jobs: endpoints } }: PageRequest): Promise<Jobs> {
+async function settledJobs({ jobs: endpoints }: Visit): Promise<Jobs> {
   await endpoints.open();
   await endpoints.jobs.settled(MAX_WAIT_MS);
   return endpoints.jobs;

@@ -1,10 +1,11 @@
 import { environmentOf, exportLines } from '../environment.js';
+import { type FirstSearch, firstCommand } from '../first-search.js';
 import type { Addresses } from '../http/addresses.js';
 import type { Totals } from '../http/request-log.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
 import { clockFace } from './clock-forms.js';
 import { commandList } from './command-list.js';
-import type { ConsolePage, ConsoleParts } from './console-page.js';
+import type { ConsolePage, Visit } from './console-page.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { breakable, command, facts, stateOf } from './html/page-parts.js';
@@ -16,16 +17,16 @@ export const overviewPages: readonly ConsolePage[] = [
   {
     pattern: '/console',
     section: 'overview',
-    async show({ parts }) {
-      const addresses = parts.addresses();
+    async show(visit) {
+      const { addresses, context } = visit;
       return {
         title: 'Overview',
         lead: 'The whole service on this machine. A click or tap on a command or an address selects all of it.',
-        body: html`<section class="card" id="clock" data-live aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(parts.context.clock)}${goingOn(parts)}</section>
-${lastHour(parts)}
-${startCard(addresses, await parts.firstCommand())}
+        body: html`<section class="card" id="clock" data-live aria-labelledby="now"><h2 id="now">Now</h2>${clockFace(context.clock)}${goingOn(visit)}</section>
+${lastHour(visit)}
+${startCard(addresses, await visit.firstSearch())}
 <section class="card" aria-labelledby="account"><h2 id="account">Account</h2>${accountFacts(addresses)}</section>
-${commandList(parts, 'overview')}`,
+${commandList(visit, 'overview')}`,
       };
     },
   },
@@ -41,7 +42,7 @@ const TILES: Readonly<Record<keyof Totals, readonly [words: string, address: str
 const PARTS = 12;
 
 /** The numbers of the last hour, with a small chart of each. */
-function lastHour({ context }: ConsoleParts): Html {
+function lastHour({ context }: Visit): Html {
   const tiles = Object.entries(TILES).map(([name, [words, address]]) => {
     const values = context.requests.totals.lastHour(name as keyof Totals, PARTS);
     const sum = values.reduce((all, value) => all + value, 0);
@@ -55,14 +56,14 @@ ${barChart({ summary: `${numberOf(sum)} ${words} in the last hour, in parts of $
   return html`<section class="card" id="last-hour" data-live aria-labelledby="hour"><h2 id="hour">Last hour</h2><div class="tiles">${tiles}</div></section>`;
 }
 
-function startCard(addresses: Addresses, firstCommand: string | undefined): Html {
+function startCard(addresses: Addresses, first: FirstSearch | undefined): Html {
   return html`<section class="card" id="start" aria-label="Start"><h2>Start</h2>
 <p>Paste these variables into a shell, or save them as <code>service.env</code> for <code>${breakable('node --env-file=service.env')}</code>. Scripts then need no options: <code>account()</code> reads them.</p>
 ${command('Variables', exportLines(environmentOf(addresses)).trimEnd())}
 ${
-  firstCommand === undefined
+  first === undefined
     ? html`<p class="empty">The archive has no posts. Put files with one post a line into its folder, and start the service again.</p>`
-    : html`<p>Then ask for some posts:</p>${command('A first search', firstCommand)}`
+    : html`<p>Then ask for some posts:</p>${command('A first search', firstCommand(addresses, first))}`
 }</section>`;
 }
 
@@ -87,7 +88,7 @@ function applicationOf(key: string, secret: string): Html {
   return html`<code class="address">${key}</code><br><code class="address">${secret}</code>`;
 }
 
-function goingOn({ context, jobs }: ConsoleParts): Html {
+function goingOn({ context, jobs }: Visit): Html {
   const quoted = jobs.jobs.list().filter(({ job }) => job.status === 'quoted').length;
   const faults = context.faults.list().length;
   const { replays: all } = context.replays;

@@ -19,7 +19,7 @@ export const requestPages: readonly ConsolePage[] = [
     pattern: '/console/requests',
     section: 'requests',
     isLive: true,
-    show({ parts: { context, addresses }, incoming: { url } }) {
+    show({ context, addresses, url }) {
       const asked = (name: string) => url.searchParams.get(name) ?? undefined;
       const family = ENDPOINTS.find(endpoint => endpoint === asked('family'));
       const status = asked('status');
@@ -37,7 +37,7 @@ export const requestPages: readonly ConsolePage[] = [
         caption: newestFirst(listed, 'request'),
         columns: LOG_COLUMNS,
         pageRows: 9,
-        detailsOf: request => detailsOf(request, addresses().baseUrl),
+        detailsOf: request => detailsOf(request, addresses.baseUrl),
       });
       const filter = (
         label: string,

@@ -5,7 +5,7 @@ import { explainMatch, renderExplanation } from '../../rules/match/explain-match
 import { RULE_PRODUCTS, type RuleProduct } from '../../rules/post/dialect.js';
 import { Posts } from '../posts/posts.js';
 import { readGiven } from '../posts/read-given.js';
-import type { ConsolePage, ConsoleParts, PageContent, PageRequest } from './console-page.js';
+import type { ConsolePage, PageContent, Visit } from './console-page.js';
 import { RULE_TEST, tabs } from './explore-pages.js';
 import { type Html, html } from './html/html.js';
 import { csrfField, messageBox, options, stateOf } from './html/page-parts.js';
@@ -19,7 +19,7 @@ export const ruleTestPages: readonly ConsolePage[] = [
     pattern: RULE_TEST,
     section: 'explore',
     async show(visit) {
-      const { rules } = visit.parts.context;
+      const { rules } = visit.context;
       await rules.open();
       const values = rules.all().slice(0, MAX_OFFERED);
       return shown(visit, {
@@ -32,7 +32,7 @@ export const ruleTestPages: readonly ConsolePage[] = [
       const product = RULE_PRODUCTS.find(name => name === form.get('product')) ?? 'replay';
       const test = { rules: form.get('rules') ?? '', post: form.get('post') ?? '', product };
       try {
-        return shown(visit, test, resultOf(test, visit.parts));
+        return shown(visit, test, resultOf(test, visit));
       } catch (error) {
         if (!(error instanceof OptionError || error instanceof DataError)) throw error;
         const text = error.message.replace(/^posts: (`posts`: )?/, '');
@@ -55,7 +55,7 @@ interface RuleTest {
 }
 
 function shown(
-  { csrf }: PageRequest,
+  { csrf }: Visit,
   { rules, post, product, problem }: RuleTest,
   result?: Html,
 ): PageContent {
@@ -73,8 +73,8 @@ ${area('rules', 'Rules', rules, 'One a line')}
 }
 
 /** @throws OptionError or DataError for what is not a post. */
-function resultOf({ rules, post, product }: RuleTest, parts: ConsoleParts): Html {
-  const activity = activityOf(post, parts);
+function resultOf({ rules, post, product }: RuleTest, visit: Visit): Html {
+  const activity = activityOf(post, visit);
   const results = rules
     .split(/\r?\n/)
     .map(rule => rule.trim())
@@ -104,7 +104,7 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
 }
 
 /** The post of a text. Fields are completed as those of exact posts are. */
-function activityOf(text: string, { context }: ConsoleParts): Activity {
+function activityOf(text: string, { context }: Visit): Activity {
   const json = /^\s*[{[]/.test(text) ? text : JSON.stringify({ text: text.trim() });
   const [given] = readGiven(json);
   if (given?.kind === 'exact') return given.activity;

@@ -4,8 +4,8 @@ import { isLogin, isSameSecret } from '../http/check-access.js';
 import { checkRate, RateWindow } from '../http/quotas.js';
 import type { Handler, HttpResponse } from '../http/router.js';
 import type { Settings } from '../service-options.js';
-import { type Html, html } from './html/html.js';
-import { HOME, pageResponse, plainPage, seeOther } from './html/page.js';
+import { html } from './html/html.js';
+import { HOME, pageResponse, seeOther } from './html/page.js';
 import { csrfField, secretField, signInFields } from './html/page-parts.js';
 import type { Sessions } from './html/sessions.js';
 
@@ -26,12 +26,12 @@ export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   const token = url.searchParams.get('token');
   // Link previews send HEAD.
   if (settings.token === undefined || token === null || request.method === 'HEAD')
-    return formPage(request, parts, { next });
+    return formPage(request, parts, next);
   checkFailures(failures);
   if (isSameSecret(token, settings.token))
     return signedInPage(next, sessions.signIn(request, settings.email));
   failures.count();
-  return formPage(request, parts, { next, problem: WRONG_TOKEN });
+  return formPage(request, parts, next, WRONG_TOKEN);
 };
 
 /** Checks what the form sends. */
@@ -40,16 +40,14 @@ export const signIn: Handler<SignInParts> = async ({ request }, parts) => {
   const form = await sessions.readForm(request);
   checkFailures(failures);
   const next = consoleAddress(form.get('next'));
-  const login = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
-  const isRight =
-    settings.token === undefined
-      ? isLogin(login, settings)
-      : isSameSecret(form.get('token') ?? '', settings.token);
+  const given = (name: string) => form.get(name) ?? '';
+  const hasLogin = settings.token === undefined;
+  const isRight = hasLogin
+    ? isLogin({ email: given('email'), password: given('password') }, settings)
+    : isSameSecret(given('token'), settings.token);
   if (isRight) return seeOther(next, sessions.signIn(request, settings.email));
   failures.count();
-  return settings.token === undefined
-    ? formPage(request, parts, { next, email: login.email, problem: WRONG_LOGIN })
-    : formPage(request, parts, { next, problem: WRONG_TOKEN });
+  return formPage(request, parts, next, hasLogin ? WRONG_LOGIN : WRONG_TOKEN, given('email'));
 };
 
 const WRONG_LOGIN = 'That is not the email and password of this account.';
@@ -62,39 +60,32 @@ const WRONG_TOKEN =
  */
 function signedInPage(next: string, headers: Readonly<Record<string, string>>): HttpResponse {
   const body = html`<div class="card"><p><a class="button" href="${next}">To the console</a></p></div>`;
-  return pageResponse(plainPage({ title: 'Signed in', body }), {
-    headers: { ...headers, Refresh: `0; url=${next}` },
-  });
+  const refresh = { ...headers, Refresh: `0; url=${next}` };
+  return pageResponse({ title: 'Signed in', body, area: 'console', headers: refresh });
 }
 
+/**
+ * Asks for the token of a service that has one: anyone who reaches it could sign in with the default login.
+ *
+ * @param problem Why the last attempt failed, and its e-mail.
+ */
 function formPage(
   request: IncomingMessage,
   { sessions, settings }: SignInParts,
-  form: Omit<SignInForm, 'csrf'>,
+  next: string,
+  problem?: string,
+  email = '',
 ): HttpResponse {
   const { csrf, headers } = sessions.visitor(request);
-  const body = signInForm({ ...form, csrf }, settings.token !== undefined);
-  const status = form.problem === undefined ? 200 : 401;
-  return pageResponse(plainPage({ title: 'Sign in', body }), { status, headers });
-}
-
-interface SignInForm {
-  readonly csrf: string;
-  /** The page to show afterwards. */
-  readonly next: string;
-  /** The e-mail of a failed attempt. */
-  readonly email?: string | undefined;
-  readonly problem?: string | undefined;
-}
-
-/** Asks for the token of a service that has one: anyone who reaches it could sign in with the default login. */
-function signInForm({ csrf, next, email = '', problem }: SignInForm, hasToken: boolean): Html {
-  return html`<form class="card" method="post" action="${SIGN_IN}">
+  const hasToken = settings.token !== undefined;
+  const body = html`<form class="card" method="post" action="${SIGN_IN}">
 ${csrfField(csrf)}<input type="hidden" name="next" value="${next}">
 ${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Email', html` inputmode="email"`], email, problem)}
 <button class="main">Sign in</button>
 <p class="hint">${hasToken ? 'The service printed the token when it started.' : 'The login that your programs use. The service printed it when it started.'}</p>
 </form>`;
+  const status = problem === undefined ? 200 : 401;
+  return pageResponse({ title: 'Sign in', body, area: 'console', status, headers });
 }
 
 /** Only pages of the console: a link to the sign-in must not redirect to another site. */

@@ -29,8 +29,7 @@ export const statusPages: readonly ConsolePage[] = [
     pattern: '/status',
     section: 'status',
     isPublic: true,
-    show({ parts }) {
-      const { faults, clock } = parts.context;
+    show({ context: { faults, clock } }) {
       const all = faults.list();
       const untargeted = all.filter(fault => targetsOf(fault) === undefined);
       const families = [

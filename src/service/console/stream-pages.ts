@@ -1,6 +1,7 @@
 import { Activity } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/fields-of.js';
 import { DataError } from '../../errors.js';
+import { mergeRanges } from '../../minute-ranges.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { MINUTE, parseTimestamp, type Window } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
@@ -11,10 +12,10 @@ import { commandList, emptyPage } from './command-list.js';
 import {
   type ConsolePage,
   done,
-  type FormRedirect,
+  type FormResult,
   notDone,
   type PageContent,
-  type PageRequest,
+  type Visit,
 } from './console-page.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
 import { breakable, csrfField, facts, stateOf, type Tone } from './html/page-parts.js';
@@ -41,9 +42,10 @@ export const streamPages: readonly ConsolePage[] = [
     pattern: '/console/streams',
     section: 'streams',
     isLive: true,
-    async show({ parts, incoming: { url } }) {
-      const { streams, rules } = parts.context;
-      const { replays } = parts.context.replays;
+    async show(visit) {
+      const { context, url } = visit;
+      const { streams, rules } = context;
+      const { replays } = context.replays;
       await rules.open();
       const caption = newestFirst(replays, 'replay');
       const { suffix, list } = listPage(url, replays, { caption, columns: COLUMNS });
@@ -53,9 +55,9 @@ export const streamPages: readonly ConsolePage[] = [
         body: html`<div class="stack" id="flows" data-live>${[...streams].map(flowCard)}${streams.size === 0 && html`<p class="card empty">Nothing is connected.</p>`}</div>
 <div id="replays" data-live>${
           replays.length === 0
-            ? emptyPage(parts, 'streams', 'No replays yet.')
+            ? emptyPage(visit, 'streams', 'No replays yet.')
             : html`<section class="card" aria-label="Replays">${list}</section>`
-        }</div>${commandList(parts, 'streams')}`,
+        }</div>${commandList(visit, 'streams')}`,
       };
     },
   },
@@ -121,23 +123,13 @@ function missingOf({ unprocessed, minutesFailed }: ReplayEnd): Html | undefined 
   if (unprocessed !== undefined)
     return html`<small>Not processed: ${windowOf(unprocessed)}</small>`;
   if (minutesFailed.length === 0) return undefined;
-  const ranges = rangesOf(minutesFailed);
+  const minutes = minutesFailed.map(from => ({ from, to: from + MINUTE }));
+  const ranges = mergeRanges(minutes, () => true);
   return html`<small>${countOf(minutesFailed.length, 'minute')} failed: ${ranges
     .slice(0, MAX_RANGES)
     .map(
       (range, index) => html`${index > 0 && ', '}${rangeOf(range)}`,
     )}${ranges.length > MAX_RANGES && ' and others'}</small>`;
-}
-
-/** Minutes that follow each other, as one window. */
-function rangesOf(minutes: readonly number[]): readonly Window[] {
-  const ranges: Window[] = [];
-  for (const from of minutes.toSorted((a, b) => a - b)) {
-    const last = ranges.at(-1);
-    if (last?.to === from) ranges[ranges.length - 1] = { from: last.from, to: from + MINUTE };
-    else ranges.push({ from, to: from + MINUTE });
-  }
-  return ranges;
 }
 
 function rangeOf(range: Window): Html {
@@ -154,14 +146,13 @@ export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: stri
 
 /** The rules of the replay stream, to add and to delete as programs do. */
 async function shown(
-  visit: PageRequest,
+  { context, csrf, messageAt, url }: Visit,
   refused?: HtmlValue,
   given?: URLSearchParams,
 ): Promise<PageContent> {
-  const { parts, csrf, messageAt, incoming } = visit;
-  await parts.context.rules.open();
-  const rules = parts.context.rules.all().toReversed();
-  const { suffix, list } = listPage(incoming.url, rules, {
+  await context.rules.open();
+  const rules = context.rules.all().toReversed();
+  const { suffix, list } = listPage(url, rules, {
     caption: `${countOf(rules.length, 'rule')}, newest first`,
     columns: [
       ...RULE_COLUMNS,
@@ -187,11 +178,8 @@ ${isWrong && html`<div id="problem" role="alert">${refused}</div>`}
   };
 }
 
-async function change(
-  visit: PageRequest,
-  form: URLSearchParams,
-): Promise<FormRedirect | PageContent> {
-  const { rules } = visit.parts.context;
+async function change(visit: Visit, form: URLSearchParams): Promise<FormResult> {
+  const { rules } = visit.context;
   await rules.open();
   try {
     rules.checkIdle();

@@ -23,8 +23,8 @@ export const usagePages: readonly ConsolePage[] = [
   {
     pattern: '/console/usage',
     section: 'usage',
-    async show({ parts }) {
-      const { context } = parts;
+    async show(visit) {
+      const { context } = visit;
       const now = context.clock.now();
       const [months, days] = await Promise.all([
         usageReport(context, { bucket: 'month', from: monthsLater(startOfMonth(now), -11) }),
@@ -45,7 +45,7 @@ ${monthChart(publisher)}${numbersOf('Month', publisher.used, 7)}</section>
 ${dayChart(days.publishers[0], formatTimestamp(now))}</section>
 <section class="card" aria-labelledby="products"><h2 id="products">By product, this month</h2>
 ${table('Used so far, and projected to the end of the month', PRODUCT_COLUMNS, publisher.products)}</section>`
-        }${commandList(parts, 'usage')}`,
+        }${commandList(visit, 'usage')}`,
       };
     },
   },

@@ -6,20 +6,29 @@ import { messageBox } from './page-parts.js';
 import { SCRIPT } from './script.js';
 import { ICON, STYLE_SHEET } from './style-sheet.js';
 
-export interface Layout {
+/** The first page of the console. */
+export const HOME = '/console';
+/** The page that lists a user's grants. */
+export const GRANTS_PATH = '/oauth/grants';
+
+/** The parts of the service that have pages, shown after its name, each with its first page. */
+const AREAS = { console: HOME, accounts: GRANTS_PATH };
+
+export interface Page {
   readonly title: HtmlValue;
   /** Below the heading. */
   readonly lead?: HtmlValue;
   readonly body: HtmlValue;
-  /** The part of the service that the page belongs to, shown after its name. */
-  readonly area: string;
-  /** The link of the name. */
-  readonly home: string;
-  /** `wide` puts the menu at the side, and has the script: answer with `hasScript`. */
-  readonly shape: 'wide' | 'narrow';
+  readonly area: keyof typeof AREAS;
+  /** A page with a menu is wide, and has the script of the console. */
   readonly menu?: Menu | undefined;
   /** What the last action said, if no part of the body shows it. */
   readonly message?: HtmlValue;
+  /** 200 by default. */
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Another origin that a form of the page may redirect to; browsers check redirects, too. */
+  readonly formTarget?: string | undefined;
 }
 
 /** The pages of an area: on a phone closed, at the side of a wide screen. */
@@ -38,9 +47,8 @@ const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 const styleAddress = `${STYLE_PATH}?v=${digest(STYLE_SHEET)}`;
 const scriptAddress = `${SCRIPT_PATH}?v=${digest(SCRIPT)}`;
 
-/** A whole page. */
-export function layout(page: Layout): Html {
-  const { title, lead, body, area, home, shape, menu, message } = page;
+function layout({ title, lead, body, area, menu, message }: Page): Html {
+  const isWide = menu !== undefined;
   return html`${new Html('<!DOCTYPE html>')}
 <html lang="en">
 <head>
@@ -51,14 +59,14 @@ export function layout(page: Layout): Html {
 <title>${textOf(title)} · Millrace ${area}</title>
 <link rel="stylesheet" href="${styleAddress}">
 <link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
-${shape === 'wide' && html`<script src="${scriptAddress}" defer></script>`}
+${isWide && html`<script src="${scriptAddress}" defer></script>`}
 </head>
-<body class="${shape}">
+<body class="${isWide ? 'wide' : 'narrow'}">
 <a class="skip" href="#main">Skip to content</a>
 <header class="top">
-<a class="brand" href="${home}">${wheel}<span>Millrace <span>${area}</span></span></a>
+<a class="brand" href="${AREAS[area]}">${wheel}<span>Millrace <span>${area}</span></span></a>
 ${
-  menu !== undefined &&
+  isWide &&
   html`<details class="menu"><summary>Menu <span class="here">${menu.current}</span></summary><div>${menu.entries}</div></details>
 <div class="side">${menu.entries}</div>`
 }
@@ -83,26 +91,14 @@ function textOf(title: HtmlValue): Html {
   return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
 }
 
-export interface PageOptions {
-  readonly status?: number | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Whether the page has the script of the console. */
-  readonly hasScript?: boolean | undefined;
-  /** Another origin that a form of the page may redirect to; browsers check redirects, too. */
-  readonly formTarget?: string | undefined;
-}
-
 /** A page as an HTML response. */
-export function pageResponse(page: Html, options: PageOptions = {}): HttpResponse {
-  const { status = 200, headers, ...policy } = options;
+export function pageResponse(page: Page): HttpResponse {
+  const { status = 200, headers, menu, formTarget } = page;
+  const type = { 'Content-Type': 'text/html; charset=utf-8' };
   return {
     status,
-    headers: {
-      'Content-Type': 'text/html; charset=utf-8',
-      ...securityHeaders(policy),
-      ...headers,
-    },
-    body: [Buffer.from(page.text)],
+    headers: { ...type, ...securityHeaders(menu !== undefined, formTarget), ...headers },
+    body: [Buffer.from(layout(page).text)],
   };
 }
 
@@ -132,10 +128,7 @@ export function assetResponse(type: string, text: string): HttpResponse {
 }
 
 /** Security headers: no scripts but that of the console, no content of other sites, no frames, no caching. */
-function securityHeaders({
-  formTarget,
-  hasScript,
-}: Pick<PageOptions, 'formTarget' | 'hasScript'> = {}): Record<string, string> {
+function securityHeaders(hasScript = false, formTarget?: string): Record<string, string> {
   const formAction = ["'self'", formTarget].filter(Boolean).join(' ');
   return {
     'Content-Security-Policy': [
@@ -155,14 +148,11 @@ function securityHeaders({
   };
 }
 
-/** The first page of the console. */
-export const HOME = '/console';
-
 /** Shows an error as a page. */
 export function errorPage({ status, message, headers }: HttpProblem): HttpResponse {
   const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p><a class="button" href="${HOME}">To the console</a></p></div>`;
-  return pageResponse(plainPage({ title: titleOf(status), body }), { status, headers });
+  return pageResponse({ title: titleOf(status), body, area: 'console', status, headers });
 }
 
 function titleOf(status: number): string {
@@ -170,9 +160,4 @@ function titleOf(status: number): string {
   if (status === 404) return 'Not found';
   if (status === 429) return 'Too many tries';
   return status < 500 ? 'That did not work' : 'Something broke';
-}
-
-/** A page without the menu, for visitors who are not signed in. */
-export function plainPage(page: { readonly title: string; readonly body: HtmlValue }): Html {
-  return layout({ ...page, area: 'console', home: HOME, shape: 'narrow' });
 }

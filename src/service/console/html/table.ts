@@ -13,23 +13,24 @@ export interface Column<Row> {
 
 type Cell<Row> = Column<Row>['cell'];
 
+const columnOf =
+  (kind: Column<never>['kind']) =>
+  <Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> => ({
+    kind,
+    label,
+    cell,
+    phoneLabel: kind === 'beside' ? '' : phoneLabel,
+  });
+
 /** Makes the columns of a table. The label on a phone is that of the column, unless another is given. */
 export const column = {
   /** Names the row. A phone shows it first. */
-  header<Row>(label: string, cell: Cell<Row>): Column<Row> {
-    return { kind: 'header', label, cell, phoneLabel: label };
-  },
-  /** A phone shows it in the same line as the header. */
-  beside<Row>(label: string, cell: Cell<Row>): Column<Row> {
-    return { kind: 'beside', label, cell, phoneLabel: '' };
-  },
+  header: columnOf('header'),
+  /** A phone shows it in the same line as the header, without its label. */
+  beside: columnOf('beside'),
   /** Aligned to the right. */
-  number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
-    return { kind: 'number', label, cell, phoneLabel };
-  },
-  text<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
-    return { kind: 'text', label, cell, phoneLabel };
-  },
+  number: columnOf('number'),
+  text: columnOf('text'),
 };
 
 export interface TableOptions<Row> {
@@ -76,56 +77,51 @@ function cellOf<Row>({ kind, phoneLabel, cell }: Column<Row>, row: Row): Html {
     : html`<td role="cell"${attributes}>${content}</td>`;
 }
 
-/** A page of a list. */
-export interface ListPage {
-  /** ` , page 2` for the title of the page; empty on the first. */
-  readonly suffix: string;
-  /** The rows of the page, which rows these are, and links to the newer and the older ones. */
-  readonly list: Html;
-}
-
-export interface ListOptions<Row> extends TableOptions<Row> {
+export interface ListOptions<Row> extends TableOptions<Row>, PageOptions {
   readonly caption: HtmlValue;
   readonly columns: readonly Column<Row>[];
-  /** The number of rows of a page. By default 12, which fit three screens of a phone, or one wide screen. */
-  readonly pageRows?: number;
-  /** The parameter of the address that selects the page: `page` by default. */
-  readonly parameter?: string;
 }
 
-/** The page of a long list, newest first. */
+/**
+ * The page of a long list, newest first: its rows, which ones these are, and links to the newer and the older ones.
+ * The `suffix` is `, page 2` for the title of the page; empty on the first.
+ */
 export function listPage<Row>(
   url: URL,
   all: readonly Row[],
-  { caption, columns, pageRows = 12, parameter = 'page', ...options }: ListOptions<Row>,
-): ListPage {
-  const { suffix, first, pager } = pageOf(url, all.length, { pageRows, parameter });
-  const rows = all.slice(first, first + pageRows);
+  { caption, columns, ...options }: ListOptions<Row>,
+) {
+  const { suffix, first, end, pager } = pageOf(url, all.length, options);
+  const rows = all.slice(first, end);
   return { suffix, list: html`${table(caption, columns, rows, options)}${pager}` };
 }
 
-/** Which rows of a list are on its page: their first one, and links to the other pages. */
+/** Which rows of a list are on its page: from the first one to before the end, with links to the other pages. */
 export function pageOf(
   url: URL,
   count: number,
-  { pageRows, parameter, words = ['Newer', 'Older'] }: PageOptions,
-): { readonly suffix: string; readonly first: number; readonly pager: Html | false } {
+  { pageRows = 12, parameter = 'page', words = ['Newer', 'Older'] }: PageOptions,
+) {
   const last = Math.max(1, Math.ceil(count / pageRows));
   const requested = Number(url.searchParams.get(parameter) ?? 1);
   const page = Number.isInteger(requested) ? Math.min(Math.max(requested, 1), last) : 1;
   const first = (page - 1) * pageRows;
+  const end = Math.min(first + pageRows, count);
   const link = (other: number, rel: string, text: string): Html =>
     html`<a class="button plain" rel="${rel}" href="${withParameters(url, { [parameter]: String(other) })}">${text}</a>`;
   const pager =
     last > 1 &&
     html`<nav class="row" aria-label="Pages">${page > 1 && link(page - 1, 'prev', words[0])}${page < last && link(page + 1, 'next', words[1])}
-<span class="quiet">${numberOf(first + 1)} to ${numberOf(Math.min(first + pageRows, count))} of ${numberOf(count)}</span></nav>`;
-  return { suffix: page === 1 ? '' : `, page ${page}`, first, pager };
+<span class="quiet">${numberOf(first + 1)} to ${numberOf(end)} of ${numberOf(count)}</span></nav>`;
+  return { suffix: page === 1 ? '' : `, page ${page}`, first, end, pager };
 }
 
 interface PageOptions {
-  readonly pageRows: number;
-  readonly parameter: string;
+  /** The number of rows of a page. By default 12, which fit three screens of a phone, or one wide screen. */
+  readonly pageRows?: number;
+  /** The parameter of the address that selects the page: `page` by default. */
+  readonly parameter?: string;
+  /** What the links to the pages before and after say. */
   readonly words?: readonly [before: string, after: string];
 }
 

@@ -8,7 +8,7 @@ import {
   sizeOf,
   windowOf,
 } from '../../../../src/service/console/html/units.js';
-import { callbackTarget } from '../../../../src/service/console/user/user-routes.js';
+import { callbackTarget } from '../../../../src/service/console/user-pages.js';
 import { shellWord } from '../../../../src/service/environment.js';
 import { readable } from '../browse.js';
 

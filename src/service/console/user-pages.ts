@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { ServiceContext } from '../../context.js';
-import { checkHost } from '../../http/check-access.js';
-import { errorsErrorBody, HttpProblem } from '../../http/http-problem.js';
+import type { ServiceContext } from '../context.js';
+import { checkHost } from '../http/check-access.js';
+import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import {
   type Handler,
   type HttpResponse,
@@ -9,24 +9,14 @@ import {
   type Route,
   type RouteTable,
   routesOf,
-} from '../../http/router.js';
-import type { User } from '../../users/grants.js';
-import type { OAuthProvider, PendingSignIn } from '../../users/oauth-provider.js';
-import { html, isolated } from '../html/html.js';
-import { seeOther } from '../html/page.js';
-import { placeMessage } from '../html/page-parts.js';
-import { Sessions } from '../html/sessions.js';
-import {
-  consentForm,
-  GRANTS_PATH,
-  goOnCard,
-  grantsPage,
-  pinCard,
-  type UserSignIn,
-  userErrorPage,
-  userPage,
-  userSignInForm,
-} from './user-pages.js';
+} from '../http/router.js';
+import type { User } from '../users/grants.js';
+import type { OAuthProvider, PendingSignIn, UserGrant } from '../users/oauth-provider.js';
+import { type Html, type HtmlValue, html, isolated } from './html/html.js';
+import { GRANTS_PATH, type Page, pageResponse, seeOther } from './html/page.js';
+import { breakable, csrfField, messageBox, placeMessage, signInFields } from './html/page-parts.js';
+import { Sessions, type Visitor } from './html/sessions.js';
+import { instant } from './html/units.js';
 
 /** What the pages for end users use. */
 interface UserParts {
@@ -65,7 +55,7 @@ const authorize: Handler<UserParts> = (incoming, parts) => {
   const { pending } = pendingOf(incoming, parts);
   const { user, csrf, headers } = parts.sessions.visitor(incoming.request);
   if (user === undefined) return askSignIn(incoming, pending, parts);
-  const body = consentForm(user, pending, { action: pageAddress(incoming), csrf });
+  const body = consentForm(user, pending, pageAddress(incoming), csrf);
   const formTarget = callbackTarget(pending.callback);
   const title = html`Allow ${isolated(pending.application.name)}?`;
   return userPage(title, body, { headers, formTarget });
@@ -155,7 +145,7 @@ async function signIn(
 async function askSignIn(
   incoming: RequestContext,
   { application, callback }: PendingSignIn,
-  parts: UserParts,
+  { oauth, sessions }: UserParts,
   rejected?: URLSearchParams,
 ): Promise<HttpResponse> {
   const name = isolated(application.name);
@@ -164,40 +154,19 @@ async function askSignIn(
     about: html`Sign in to go on to ${name}.`,
     otherButton: html`<button name="action" value="deny" formnovalidate>Cancel</button>`,
     footer: html`<p class="hint">${name} does not see your password.</p>`,
+    formTarget: callbackTarget(callback),
   };
-  return signInPage(incoming.request, form, parts, rejected, callbackTarget(callback));
+  return signInPage(form, sessions.visitor(incoming.request), rejected, await oauth.exampleUser());
 }
 
-function askForGrants(
+async function askForGrants(
   request: IncomingMessage,
-  parts: UserParts,
+  { oauth, sessions }: UserParts,
   rejected?: URLSearchParams,
 ): Promise<HttpResponse> {
   const about = 'Sign in to see which applications you have allowed something.';
-  return signInPage(request, { action: GRANTS_PATH, about }, parts, rejected);
-}
-
-/** @param rejected The form of a sign-in that failed. */
-async function signInPage(
-  request: IncomingMessage,
-  form: Pick<UserSignIn, 'action' | 'about' | 'otherButton' | 'footer'>,
-  { oauth, sessions }: UserParts,
-  rejected?: URLSearchParams,
-  formTarget?: string,
-): Promise<HttpResponse> {
-  const { csrf, headers } = sessions.visitor(request);
-  const body = userSignInForm({
-    ...form,
-    csrf,
-    handle: rejected?.get('handle') ?? '',
-    problem: rejected && 'There is no such user, or the password is wrong.',
-    example: await oauth.exampleUser(),
-  });
-  return userPage('Sign in', body, {
-    status: rejected === undefined ? 200 : 401,
-    headers,
-    formTarget,
-  });
+  const form = { action: GRANTS_PATH, about };
+  return signInPage(form, sessions.visitor(request), rejected, await oauth.exampleUser());
 }
 
 function goTo(redirect: string, { application, callback }: PendingSignIn): HttpResponse {
@@ -236,4 +205,122 @@ export function callbackTarget(callback: string): string | undefined {
   const isWeb = protocol === 'http:' || protocol === 'https:';
   const isName = /^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(hostname) && !/^[\d.]+$/.test(hostname);
   return isWeb && (isName || hostname === '127.0.0.1') ? origin : undefined;
+}
+
+/** A page for an end user, without links to the console. */
+function userPage(
+  title: HtmlValue,
+  body: HtmlValue,
+  rest?: Pick<Page, 'message' | 'status' | 'headers' | 'formTarget'>,
+): HttpResponse {
+  return pageResponse({ title, body, area: 'accounts', ...rest });
+}
+
+function userErrorPage({ status, message, headers }: HttpProblem): HttpResponse {
+  const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
+<p>Go back to the application and start again, or look at <a href="${GRANTS_PATH}">what you have allowed</a>.</p></div>`;
+  const title = status < 500 ? 'That did not work' : 'Something broke';
+  return userPage(title, body, { status, headers });
+}
+
+interface UserSignIn {
+  /** The URL that the form is sent to. */
+  readonly action: string;
+  /** The text above the fields. */
+  readonly about: HtmlValue;
+  /** Next to the button. */
+  readonly otherButton?: HtmlValue;
+  /** Below the buttons. */
+  readonly footer?: HtmlValue;
+  /** Another origin that the form may redirect to. */
+  readonly formTarget?: string | undefined;
+}
+
+/**
+ * Asks for handle and password.
+ *
+ * @param rejected The form of a sign-in that failed.
+ * @param example A user that can sign in, named in a hint.
+ */
+function signInPage(
+  { action, about, otherButton, footer, formTarget }: UserSignIn,
+  { csrf, headers }: Visitor<User>,
+  rejected: URLSearchParams | undefined,
+  example: User | undefined,
+): HttpResponse {
+  const problem = rejected && 'There is no such user, or the password is wrong.';
+  const body = html`<form class="card" method="post" action="${action}">
+<p>${about}</p>
+${csrfField(csrf)}
+${signInFields(['handle', 'Handle'], rejected?.get('handle') ?? '', problem)}
+<div class="row"><button class="main" name="action" value="sign-in">Sign in</button>${otherButton}</div>
+${footer}
+<p class="hint">This is a local service: every author of its archive is a user${example !== undefined && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>${breakable('--user-password')}</code> sets another.</p>
+</form>`;
+  return userPage('Sign in', body, { status: rejected ? 401 : 200, headers, formTarget });
+}
+
+/** Name and handle. */
+function nameOf({ name, handle }: User): Html {
+  return html`<strong>${isolated(name)}</strong> <span class="quiet">${isolated(`@${handle}`)}</span>`;
+}
+
+/** Asks the user to allow or deny an application. */
+function consentForm(
+  user: User,
+  { application, callback }: PendingSignIn,
+  action: string,
+  csrf: string,
+): Html {
+  const { name, approved } = application;
+  return html`<form class="card" method="post" action="${action}">${csrfField(csrf)}
+<p>You are signed in as ${nameOf(user)}.</p>
+<section class="stack" aria-labelledby="may"><h2 id="may">It will be able to see</h2>
+<ul class="allows"><li>how often your own posts were liked, shared and answered</li></ul></section>
+<section class="stack" aria-labelledby="not"><h2 id="not">It will not be able to</h2>
+<ul class="allows not"><li>post, like or follow for you</li><li>read your messages</li><li>see your password</li></ul></section>
+${!approved && html`<p class="hint">The operator of the service has not approved ${isolated(name)} yet: until then it sees nothing, whatever you allow.</p>`}
+<div class="row"><button class="main" name="action" value="allow">Allow</button>
+<button name="action" value="deny">Do not allow</button>
+<button class="plain" name="action" value="sign-out">Someone else</button></div>
+<p class="hint">${returnTo(callback)} You can take it back at any time.</p>
+</form>`;
+}
+
+function returnTo(callback: string): Html {
+  return callback === 'oob'
+    ? html`You will be shown a PIN to type into the application.`
+    : html`You will go back to <strong>${isolated(new URL(callback).host)}</strong>.`;
+}
+
+/** Shows the PIN that the user types into an application without a callback URL. */
+function pinCard(pin: string, name: string): Html {
+  return html`<div class="card"><p>Type this PIN into ${isolated(name)}. It is good once, and for a few minutes.</p>
+<p class="pin" aria-label="PIN">${pin}</p><p class="hint">You can close this page then.</p></div>`;
+}
+
+/** Links to a callback that the content security policy cannot name as a form target. */
+function goOnCard(redirect: string, name: string): Html {
+  return html`<div class="card"><p>Go back to ${isolated(name)} to go on.</p>
+<p><a class="button" href="${redirect}">Go on to ${new URL(redirect).host}</a></p></div>`;
+}
+
+/** Lists a user's grants, each with a button to revoke it. */
+function grantsPage(
+  user: User,
+  grants: readonly UserGrant[],
+  csrf: string,
+  message: HtmlValue,
+): HttpResponse {
+  const body = html`<div class="card"><p>You are signed in as ${nameOf(user)}.</p>
+<form method="post" action="${GRANTS_PATH}">${csrfField(csrf)}<div class="row"><button class="plain" name="action" value="sign-out">Sign out</button></div></form></div>
+${grants.length === 0 ? html`<p class="card empty">You have allowed nothing to anyone. An application asks you when it sends you here.</p>` : grants.map(grant => grantCard(grant, csrf))}`;
+  return userPage('Your applications', body, { message });
+}
+
+function grantCard({ application: { id, name }, grantedAt }: UserGrant, csrf: string): Html {
+  return html`<article class="card" aria-labelledby="application-${id}"><h2 id="application-${id}">${isolated(name)}</h2>
+<p>Sees how often your posts were liked, shared and answered, since ${instant(grantedAt)}.</p>
+<form method="post" action="${GRANTS_PATH}">${csrfField(csrf)}<input type="hidden" name="application" value="${id}">
+<div class="row"><button class="danger" name="action" value="revoke">Take back<span class="unseen"> from ${name}</span></button></div></form></article>`;
 }

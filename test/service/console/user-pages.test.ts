@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { MINUTE } from '../../../../src/time.js';
-import { type AccessToken, CALLBACK, localOAuth } from '../../users/local-oauth.js';
-import { browse, readable } from '../browse.js';
-import { EVIL_NAME, hostilePosts } from '../hostile-posts.js';
+import { MINUTE } from '../../../src/time.js';
+import { type AccessToken, CALLBACK, localOAuth } from '../users/local-oauth.js';
+import { browse, readable } from './browse.js';
+import { EVIL_NAME, hostilePosts } from './hostile-posts.js';
 
 const LOGIN = { action: 'sign-in', handle: '@ann', password: 'local-service' };
 
