@@ -16,7 +16,7 @@ import {
 } from './http/router.js';
 import { type JournalFilter, journalEntries, waitForRequests } from './journal.js';
 import { splitPosts } from './posts/read-given.js';
-import type { ServiceState } from './state.js';
+import { resetState, restoreState, type StateParts, snapshotOf } from './state.js';
 import type { User } from './users/grants.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
@@ -33,7 +33,7 @@ const MAX_SETTLE_MS = 2_000;
 
 /** What the control path does with a service: the same as its methods. */
 export interface ControlledService {
-  readonly state: ServiceState;
+  readonly state: StateParts;
   whyNotReady(): Promise<string | undefined>;
 }
 
@@ -141,12 +141,12 @@ const reset: Handler<ControlParts> = async ({ request }, { state }) => {
   const [stray] = Object.keys(rest);
   if (stray !== undefined || !Array.isArray(parts))
     throw new HttpProblem(400, 'Expected no body, or {"parts":["faults","clock"]}');
-  return jsonResponse(200, { reset: await checked(() => state.reset(parts)) });
+  return jsonResponse(200, { reset: await checked(() => resetState(state, parts)) });
 };
 
 const restore: Handler<ControlParts> = async ({ request }, { state }) => {
   const snapshot = parseJsonObject(await readBody(request, MAX_SNAPSHOT_BYTES));
-  await checked(() => state.restore(snapshot));
+  await checked(() => restoreState(state, snapshot));
   return jsonResponse(200, { restored: true });
 };
 
@@ -192,7 +192,7 @@ const TABLE: RouteTable<ControlParts> = {
   '/_control/faults/:id': { DELETE: clearFault },
   '/_control/reset': { POST: reset },
   '/_control/snapshot': {
-    GET: async (_, { state }) => jsonResponse(200, await state.snapshot()),
+    GET: async (_, { state }) => jsonResponse(200, await snapshotOf(state)),
     PUT: restore,
   },
   '/_control/requests': { GET: listRequests },

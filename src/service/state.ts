@@ -42,52 +42,48 @@ interface Part {
   replace(kept?: unknown): void | Promise<void>;
 }
 
-/** Resets, saves and restores the state of a service, part by part. */
-export class ServiceState {
-  readonly #parts: Readonly<Record<StatePart, Part>>;
+export type StateParts = Readonly<Record<StatePart, Part>>;
 
-  constructor(parts: Readonly<Record<StatePart, Part>>) {
-    this.#parts = parts;
-  }
-
-  /** @throws OptionError for the name of no part; StorageError. */
-  async reset(names: readonly StatePart[]): Promise<readonly StatePart[]> {
-    for (const name of names) checkPart(name);
-    const chosen = STATE_PARTS.filter(name => names.length === 0 || names.includes(name));
-    for (const name of chosen) await this.#parts[name].replace();
-    return chosen;
-  }
-
-  async snapshot(): Promise<Snapshot> {
-    const state: Record<string, unknown> = {};
-    for (const name of STATE_PARTS) state[name] = await this.#parts[name].kept?.();
-    // As it is after a way through JSON, so that the digest is the same.
-    const printed = JSON.stringify(state);
-    return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
-  }
-
-  /** @throws OptionError for anything that `snapshot` did not return; StorageError. */
-  async restore(snapshot: unknown): Promise<void> {
-    const { version, state, digest } = isRecord(snapshot) ? snapshot : {};
-    if (version !== 1 || !isRecord(state) || digest !== digestOf(JSON.stringify(state)))
+/** Sets parts back, or all if none is named. @throws OptionError for the name of no part; StorageError. */
+export async function resetState(
+  parts: StateParts,
+  names: readonly StatePart[],
+): Promise<readonly StatePart[]> {
+  for (const name of names)
+    if (!PART.accepts(name))
       throw new OptionError(
-        'snapshot',
-        'service.restore: `snapshot` must be what service.snapshot() of this version returned, unchanged',
+        'parts',
+        `service.reset: Expected ${PART.expected}, got ${String(name)}`,
       );
-    // Old jobs must not see the new clock, and new jobs not the old one, by which they may have expired.
-    await this.#parts.jobs.replace();
-    for (const name of STATE_PARTS)
-      if (name !== 'jobs') await this.#parts[name].replace(state[name]);
-    await this.#parts.jobs.replace(state.jobs);
-  }
+  const chosen = STATE_PARTS.filter(name => names.length === 0 || names.includes(name));
+  for (const name of chosen) await parts[name].replace();
+  return chosen;
+}
+
+/** Saves the state, part by part. @throws StorageError */
+export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
+  const state: Record<string, unknown> = {};
+  for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();
+  // As it is after a way through JSON, so that the digest is the same.
+  const printed = JSON.stringify(state);
+  return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
+}
+
+/** @throws OptionError for anything that `snapshotOf` did not return; StorageError. */
+export async function restoreState(parts: StateParts, snapshot: unknown): Promise<void> {
+  const { version, state, digest } = isRecord(snapshot) ? snapshot : {};
+  if (version !== 1 || !isRecord(state) || digest !== digestOf(JSON.stringify(state)))
+    throw new OptionError(
+      'snapshot',
+      'service.restore: `snapshot` must be what service.snapshot() of this version returned, unchanged',
+    );
+  // Old jobs must not see the new clock, and new jobs not the old one, by which they may have expired.
+  await parts.jobs.replace();
+  for (const name of STATE_PARTS) if (name !== 'jobs') await parts[name].replace(state[name]);
+  await parts.jobs.replace(state.jobs);
 }
 
 const PART = oneOf('a part of the state', STATE_PARTS);
-
-function checkPart(name: unknown): void {
-  if (!PART.accepts(name))
-    throw new OptionError('parts', `service.reset: Expected ${PART.expected}, got ${String(name)}`);
-}
 
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');

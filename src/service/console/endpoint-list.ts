@@ -1,4 +1,4 @@
-import { floorTo, formatTimestamp, HOUR } from '../../time.js';
+import { datesOf, floorTo, HOUR } from '../../time.js';
 import { shellWord } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
 import type { SECTIONS } from './console-page.js';
@@ -76,7 +76,7 @@ function searches(
 function jobs({ historicalUrl, account, publisher }: Addresses, now: number): Example[] {
   const address = `${historicalUrl}/historical/rulestream/accounts/${pathOf(account, 'publishers', publisher, 'jobs.json')}`;
   const to = floorTo(HOUR, now) - 24 * HOUR;
-  const window = { fromDate: formatTimestamp(to - HOUR), toDate: formatTimestamp(to) };
+  const window = datesOf({ from: to - HOUR, to });
   const title = `coffee, ${window.fromDate}`;
   const rules = [{ value: 'coffee', tag: 'coffee' }];
   const job = JSON.stringify({ title, dataFormat: 'original', ...window, rules });
@@ -116,7 +116,7 @@ const STREAM_TYPES = {
 function replays(addresses: Addresses, now: number): Example[] {
   const { account, publisher, streamLabel, replayStreamUrl, rulesUrl } = addresses;
   const to = floorTo(HOUR, now) - 2 * HOUR;
-  const window = { fromDate: formatTimestamp(to - HOUR / 6), toDate: formatTimestamp(to) };
+  const window = datesOf({ from: to - HOUR / 6, to });
   const path = `accounts/${pathOf(account, 'publishers', publisher, streamLabel)}.json`;
   const rules = `${rulesUrl}/rules/rulestream-replay/${path}`;
   const rule = [{ value: 'coffee lang:en', tag: 'coffee' }];
@@ -131,7 +131,7 @@ function replays(addresses: Addresses, now: number): Example[] {
         section: 'streams',
         name: `Replay of ${what}`,
         address: `${replayStreamUrl}/replay/${streamType}/${path}`,
-        query: String(new URLSearchParams(window)),
+        query: String(new URLSearchParams({ ...window })),
         isStream: true,
         script: [script],
       };

@@ -57,16 +57,10 @@ export function tabs(current: keyof typeof TABS): Html {
   return choices('What to explore', pages, current, page => [TABS[page], page]);
 }
 
-interface Asked {
-  readonly product: Product;
-  readonly query: string;
-  /** As fields of a form have them: `2024-01-31T12:00`. */
-  readonly from: string;
-  readonly to: string;
-}
+type Asked = Awaited<ReturnType<typeof askedBy>>;
 
-/** What the address asks for; without a query what finds something. */
-async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): Promise<Asked> {
+/** What the address asks for; without a query what finds something. Dates are as fields of a form have them: `2024-01-31T12:00`. */
+async function askedBy({ url: { searchParams }, context, firstSearch }: Visit) {
   const first = searchParams.has('query') ? undefined : await firstSearch();
   const { query = '', fromDate, toDate } = first?.parameters ?? {};
   const field = (timestamp: string | undefined) =>
@@ -74,9 +68,10 @@ async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): 
       ? ''
       : new Date(parseTimestamp(timestamp) ?? 0).toISOString().slice(0, 16);
   const aDayAgo = formatTimestamp(context.clock.now() - DAY);
-  const product = searchParams.get('product') ?? first?.product;
+  const asked = searchParams.get('product') ?? first?.product;
+  const product: Product = asked === 'fullarchive' ? asked : '30day';
   return {
-    product: product === 'fullarchive' ? product : '30day',
+    product,
     query: searchParams.get('query') ?? query,
     from: searchParams.get('from') ?? field(fromDate ?? (first && aDayAgo)),
     to: searchParams.get('to') ?? field(toDate),

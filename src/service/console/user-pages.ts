@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { ServiceContext } from '../context.js';
 import { checkHost } from '../http/check-access.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
@@ -14,12 +13,19 @@ import type { User } from '../users/grants.js';
 import type { OAuthProvider, PendingSignIn, UserGrant } from '../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
 import { GRANTS_PATH, type Page, pageResponse, seeOther } from './html/page.js';
-import { breakable, csrfField, messageBox, placeMessage, signInFields } from './html/page-parts.js';
+import {
+  breakable,
+  csrfField,
+  type Message,
+  messageBox,
+  placeMessage,
+  signInFields,
+} from './html/page-parts.js';
 import { Sessions, type Visitor } from './html/sessions.js';
 import { instant } from './html/units.js';
 
 /** What the pages for end users use. */
-interface UserParts {
+interface UserParts extends Visitor<User> {
   readonly oauth: OAuthProvider;
   readonly sessions: Sessions<User>;
 }
@@ -37,24 +43,24 @@ export function userRoutes({ oauth, settings }: ServiceContext): readonly Route[
   } as const;
   return routesOf(family, TABLE, ({ request }) => {
     checkHost(request, settings);
-    return { oauth, sessions };
+    return { oauth, sessions, ...sessions.visitor(request) };
   });
 }
 
 const authenticate: Handler<UserParts> = (incoming, parts) => {
   const { token, pending } = pendingOf(incoming, parts);
-  const { user } = parts.sessions.visitor(incoming.request);
+  const { user, oauth } = parts;
   // A HEAD request, as link previews send, must not use the token up.
   const isHead = incoming.request.method === 'HEAD';
-  return user !== undefined && !isHead && parts.oauth.isGranted(user, pending.application)
-    ? allow(token, user, pending, parts)
+  return user !== undefined && !isHead && oauth.isGranted(user, pending.application)
+    ? allow(token, user, pending, oauth)
     : authorize(incoming, parts);
 };
 
 const authorize: Handler<UserParts> = (incoming, parts) => {
   const { pending } = pendingOf(incoming, parts);
-  const { user, csrf, headers } = parts.sessions.visitor(incoming.request);
-  if (user === undefined) return askSignIn(incoming, pending, parts);
+  const { user, csrf, headers } = parts;
+  if (user === undefined) return askSignIn(incoming, parts, { pending });
   const body = consentForm(user, pending, pageAddress(incoming), csrf);
   const formTarget = callbackTarget(pending.callback);
   const title = html`Allow ${isolated(pending.application.name)}?`;
@@ -62,16 +68,14 @@ const authorize: Handler<UserParts> = (incoming, parts) => {
 };
 
 const decide: Handler<UserParts> = async (incoming, parts) => {
-  const { oauth, sessions } = parts;
+  const { oauth, sessions, user } = parts;
   const { token, pending } = pendingOf(incoming, parts);
-  const { request } = incoming;
-  const form = await sessions.readForm(request);
-  const { user } = sessions.visitor(request);
+  const form = await sessions.readForm(incoming.request);
   switch (form.get('action')) {
     case 'sign-in':
-      return (await signIn(incoming, form, parts)) ?? askSignIn(incoming, pending, parts, form);
+      return signIn(incoming, parts, { form, pending });
     case 'sign-out':
-      return seeOther(pageAddress(incoming), sessions.signOut(request));
+      return signOut(incoming, parts);
     case 'deny': {
       const redirect = oauth.deny(token);
       if (redirect !== undefined) return goTo(redirect, pending);
@@ -80,41 +84,36 @@ const decide: Handler<UserParts> = async (incoming, parts) => {
     }
     case 'allow':
       return user === undefined
-        ? askSignIn(incoming, pending, parts)
-        : allow(token, user, pending, parts);
+        ? askSignIn(incoming, parts, { pending })
+        : allow(token, user, pending, oauth);
     default:
       throw new HttpProblem(400, 'The form says neither yes nor no.');
   }
 };
 
-const showGrants: Handler<UserParts> = ({ request }, parts) => {
-  const { oauth, sessions } = parts;
-  const { user, csrf } = sessions.visitor(request);
-  if (user === undefined) return askForGrants(request, parts);
-  const { rest } = placeMessage(sessions.message(request, GRANTS_PATH));
+const showGrants: Handler<UserParts> = (incoming, parts) => {
+  const { oauth, sessions, user, csrf } = parts;
+  if (user === undefined) return askSignIn(incoming, parts);
+  const { rest } = placeMessage(sessions.message(incoming.request, GRANTS_PATH));
   return grantsPage(user, oauth.grantsOf(user), csrf, rest());
 };
 
 const changeGrants: Handler<UserParts> = async (incoming, parts) => {
-  const { oauth, sessions } = parts;
+  const { oauth, sessions, user } = parts;
   const { request } = incoming;
-  const { user } = sessions.visitor(request);
   const form = await sessions.readForm(request);
   const action = form.get('action');
-  if (action === 'sign-in')
-    return (await signIn(incoming, form, parts)) ?? askForGrants(request, parts, form);
-  if (action === 'sign-out') return seeOther(GRANTS_PATH, sessions.signOut(request));
-  if (user === undefined) return askForGrants(request, parts);
+  if (action === 'sign-in') return signIn(incoming, parts, { form });
+  if (action === 'sign-out') return signOut(incoming, parts);
+  if (user === undefined) return askSignIn(incoming, parts);
   const application = oauth.applications.find(({ id }) => id === form.get('application'));
   if (action !== 'revoke' || application === undefined)
     throw new HttpProblem(400, 'There is no such application.');
-  const wasGranted = await oauth.revoke(user, application);
-  sessions.setMessage(request, GRANTS_PATH, {
-    tone: wasGranted ? 'good' : 'bad',
-    text: wasGranted
-      ? `${application.name} sees no more of your totals.`
-      : `${application.name} had nothing to take back.`,
-  });
+  const { name } = application;
+  const message: Message = (await oauth.revoke(user, application))
+    ? { tone: 'good', text: `${name} sees no more of your totals.` }
+    : { tone: 'bad', text: `${name} had nothing to take back.` };
+  sessions.setMessage(request, GRANTS_PATH, message);
   return seeOther(GRANTS_PATH);
 };
 
@@ -133,40 +132,46 @@ function pendingOf({ url }: RequestContext, { oauth }: UserParts) {
   return { token, pending };
 }
 
+/** A form of a sign-in, and what it is for, unless for the grants. */
+interface SignIn {
+  readonly form?: URLSearchParams;
+  readonly pending?: PendingSignIn;
+}
+
 async function signIn(
   incoming: RequestContext,
-  form: URLSearchParams,
-  { oauth, sessions }: UserParts,
-): Promise<HttpResponse | undefined> {
-  const user = await oauth.signIn(form.get('handle') ?? '', form.get('password') ?? '');
-  return user && seeOther(pageAddress(incoming), sessions.signIn(incoming.request, user));
+  parts: UserParts,
+  given: SignIn,
+): Promise<HttpResponse> {
+  const [handle, password] = ['handle', 'password'].map(name => given.form?.get(name) ?? '');
+  const user = await parts.oauth.signIn(handle ?? '', password ?? '');
+  return user === undefined
+    ? askSignIn(incoming, parts, given)
+    : seeOther(pageAddress(incoming), parts.sessions.signIn(incoming.request, user));
 }
 
+const signOut: Handler<UserParts> = (incoming, { sessions }) =>
+  seeOther(pageAddress(incoming), sessions.signOut(incoming.request));
+
+/** Asks for handle and password; says what was wrong with those of a form. */
 async function askSignIn(
   incoming: RequestContext,
-  { application, callback }: PendingSignIn,
-  { oauth, sessions }: UserParts,
-  rejected?: URLSearchParams,
+  { oauth, csrf, headers }: UserParts,
+  { form, pending }: SignIn = {},
 ): Promise<HttpResponse> {
-  const name = isolated(application.name);
-  const form = {
-    action: pageAddress(incoming),
-    about: html`Sign in to go on to ${name}.`,
-    otherButton: html`<button name="action" value="deny" formnovalidate>Cancel</button>`,
-    footer: html`<p class="hint">${name} does not see your password.</p>`,
-    formTarget: callbackTarget(callback),
-  };
-  return signInPage(form, sessions.visitor(incoming.request), rejected, await oauth.exampleUser());
-}
-
-async function askForGrants(
-  request: IncomingMessage,
-  { oauth, sessions }: UserParts,
-  rejected?: URLSearchParams,
-): Promise<HttpResponse> {
-  const about = 'Sign in to see which applications you have allowed something.';
-  const form = { action: GRANTS_PATH, about };
-  return signInPage(form, sessions.visitor(request), rejected, await oauth.exampleUser());
+  const name = pending && isolated(pending.application.name);
+  const problem = form && 'There is no such user, or the password is wrong.';
+  const example = await oauth.exampleUser();
+  const body = html`<form class="card" method="post" action="${pageAddress(incoming)}">
+<p>${name ? html`Sign in to go on to ${name}.` : 'Sign in to see which applications you have allowed something.'}</p>
+${csrfField(csrf)}
+${signInFields(['handle', 'Handle'], form?.get('handle') ?? '', problem)}
+<div class="row"><button class="main" name="action" value="sign-in">Sign in</button>${name && html`<button name="action" value="deny" formnovalidate>Cancel</button>`}</div>
+${name && html`<p class="hint">${name} does not see your password.</p>`}
+<p class="hint">This is a local service: every author of its archive is a user${example && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>${breakable('--user-password')}</code> sets another.</p>
+</form>`;
+  const formTarget = pending && callbackTarget(pending.callback);
+  return userPage('Sign in', body, { status: form ? 401 : 200, headers, formTarget });
 }
 
 function goTo(redirect: string, { application, callback }: PendingSignIn): HttpResponse {
@@ -179,7 +184,7 @@ async function allow(
   token: string,
   user: User,
   pending: PendingSignIn,
-  { oauth }: UserParts,
+  oauth: OAuthProvider,
 ): Promise<HttpResponse> {
   const approval = await oauth.approve(token, user);
   return 'pin' in approval
@@ -221,43 +226,6 @@ function userErrorPage({ status, message, headers }: HttpProblem): HttpResponse 
 <p>Go back to the application and start again, or look at <a href="${GRANTS_PATH}">what you have allowed</a>.</p></div>`;
   const title = status < 500 ? 'That did not work' : 'Something broke';
   return userPage(title, body, { status, headers });
-}
-
-interface UserSignIn {
-  /** The URL that the form is sent to. */
-  readonly action: string;
-  /** The text above the fields. */
-  readonly about: HtmlValue;
-  /** Next to the button. */
-  readonly otherButton?: HtmlValue;
-  /** Below the buttons. */
-  readonly footer?: HtmlValue;
-  /** Another origin that the form may redirect to. */
-  readonly formTarget?: string | undefined;
-}
-
-/**
- * Asks for handle and password.
- *
- * @param rejected The form of a sign-in that failed.
- * @param example A user that can sign in, named in a hint.
- */
-function signInPage(
-  { action, about, otherButton, footer, formTarget }: UserSignIn,
-  { csrf, headers }: Visitor<User>,
-  rejected: URLSearchParams | undefined,
-  example: User | undefined,
-): HttpResponse {
-  const problem = rejected && 'There is no such user, or the password is wrong.';
-  const body = html`<form class="card" method="post" action="${action}">
-<p>${about}</p>
-${csrfField(csrf)}
-${signInFields(['handle', 'Handle'], rejected?.get('handle') ?? '', problem)}
-<div class="row"><button class="main" name="action" value="sign-in">Sign in</button>${otherButton}</div>
-${footer}
-<p class="hint">This is a local service: every author of its archive is a user${example !== undefined && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>${breakable('--user-password')}</code> sets another.</p>
-</form>`;
-  return userPage('Sign in', body, { status: rejected ? 401 : 200, headers, formTarget });
 }
 
 /** Name and handle. */

@@ -11,16 +11,11 @@ export interface Bar {
   readonly projected?: number | undefined;
 }
 
-export interface ChartLine {
-  readonly kind: 'alert' | 'cap';
-  readonly value: number;
-}
-
 export interface BarChart {
   /** Describes the chart for screen readers. */
   readonly summary: string;
   readonly bars: readonly Bar[];
-  readonly lines?: readonly ChartLine[] | undefined;
+  readonly lines?: readonly { readonly kind: 'alert' | 'cap'; readonly value: number }[];
   /** A row of bars, without text. */
   readonly isSmall?: boolean;
 }

@@ -96,21 +96,19 @@ export interface Said {
 /** The message of the element with an id, if there is one for it. */
 export type MessageAt = (id: string) => Html | undefined;
 
-export interface PlacedMessage {
-  readonly messageAt: MessageAt;
-  /** The message if no element has shown it, for the top of the page. */
-  rest(): Html | undefined;
-}
-
-/** The message of a page, shown once: in the element that it is about, or at the top if there is none. */
-export function placeMessage(said: Said | undefined): PlacedMessage {
+/**
+ * The message of a page, shown once: by `messageAt` in the element that it is about, or by `rest` at the top if there is
+ * none.
+ */
+export function placeMessage(said: Said | undefined) {
   let left = said;
-  const take = () => {
+  const rest = () => {
     const taken = left;
     left = undefined;
     return taken && messageBox(taken.message);
   };
-  return { messageAt: id => (left?.id === id ? take() : undefined), rest: take };
+  const messageAt: MessageAt = id => (left?.id === id ? rest() : undefined);
+  return { messageAt, rest };
 }
 
 /** A message as markup, read out by screen readers. */
