@@ -49,23 +49,10 @@ async function run(): Promise<void> {
     return;
   }
   const { port, json, env, version, help, ...given } = readArguments();
-  if (help === true) {
-    process.stdout.write(usage());
-    return;
-  }
-  if (version === true) {
-    process.stdout.write(`${packageVersion()}\n`);
-    return;
-  }
-  const options = {
-    ...given,
-    ...tokenOption(given.token),
-    ...postsOption(given.posts),
-  };
-  if (env === true) {
-    process.stdout.write(environmentFor(port, options));
-    return;
-  }
+  if (help === true) return print(usage());
+  if (version === true) return print(`${packageVersion()}\n`);
+  const options = { ...given, ...tokenOption(given.token), ...postsOption(given.posts) };
+  if (env === true) return print(environmentFor(port, options));
   const service = createService({
     ...(options as ServiceOptions),
     onError: error => process.stderr.write(`${error instanceof Error ? error.stack : error}\n`),
@@ -85,11 +72,12 @@ async function run(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
   const addresses = await service.start(port as number | undefined);
-  process.stdout.write(
-    json === true
-      ? `${addressesLine(addresses)}\n`
-      : summary(addresses, options, await service.firstCommand()),
-  );
+  if (json === true) print(`${addressesLine(addresses)}\n`);
+  else print(summary(addresses, options, await service.firstCommand()));
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
 }
 
 /**

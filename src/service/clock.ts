@@ -135,19 +135,15 @@ export class Clock {
   }
 
   #next(): Alarm | undefined {
-    let next: Alarm | undefined;
-    for (const alarm of this.#alarms) if (next === undefined || alarm.at < next.at) next = alarm;
-    return next;
+    return [...this.#alarms].sort((a, b) => a.at - b.at)[0];
   }
 
   #ringDue(): void {
-    for (
-      let next = this.#next();
-      next !== undefined && next.at <= this.now();
-      next = this.#next()
-    ) {
+    let next = this.#next();
+    while (next !== undefined && next.at <= this.now()) {
       this.#alarms.delete(next);
       next.ring(next.at);
+      next = this.#next();
     }
     this.#arm();
   }

@@ -1,4 +1,4 @@
-import { DAY, floorTo, formatTimestamp } from '../time.js';
+import { DAY, datesOf, floorTo } from '../time.js';
 import type { Archive } from './archive/archive.js';
 import { newestPost } from './archive/find-posts.js';
 import { shellWord } from './environment.js';
@@ -18,15 +18,8 @@ export async function firstSearch(archive: Archive, now: number): Promise<FirstS
   if (newest.at > now - 29 * DAY)
     return { product: '30day', parameters: { query, maxResults: '10' } };
   const from = floorTo(DAY, newest.at);
-  return {
-    product: 'fullarchive',
-    parameters: {
-      query,
-      fromDate: formatTimestamp(from),
-      toDate: formatTimestamp(from + DAY),
-      maxResults: '10',
-    },
-  };
+  const dates = datesOf({ from, to: from + DAY });
+  return { product: 'fullarchive', parameters: { query, ...dates, maxResults: '10' } };
 }
 
 /** Generated posts: a word that they often have. */

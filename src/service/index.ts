@@ -19,28 +19,7 @@ export type {
 export type { Clock } from './clock.js';
 export type { Compliance } from './compliance/compliance-events.js';
 export type { Addresses } from './http/addresses.js';
-export type {
-  BodyFault,
-  ContentCutFault,
-  CountsTimeoutFault,
-  CutFault,
-  DelayFault,
-  Fault,
-  FlipFault,
-  FloodFault,
-  JobFailureFault,
-  JobFault,
-  MinutesFailedFault,
-  PlantedFault,
-  RequestFault,
-  StallFault,
-  StatusFault,
-  StreamFault,
-  SuspectMinutesFault,
-  UnprocessedRangeFault,
-  WrongCountFault,
-  WrongTotalsFault,
-} from './http/fault-kinds.js';
+export type * from './http/fault-kinds.js';
 export { HttpProblem } from './http/http-problem.js';
 export type { Faults } from './http/planted-faults.js';
 export type { JournalEntry } from './http/request-log.js';

@@ -35,7 +35,14 @@ import { StreamRules } from './replay/stream-rules.js';
 import { searchRoutes } from './search/search-routes.js';
 import { ServiceArchives } from './service-archives.js';
 import { type ServiceOptions, type Settings, settingsOf } from './service-options.js';
-import { ServiceState, type Snapshot, type StatePart } from './state.js';
+import {
+  resetState,
+  restoreState,
+  type Snapshot,
+  type StatePart,
+  type StateParts,
+  snapshotOf,
+} from './state.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
 import { engagementRoutes } from './users/engagement-routes.js';
@@ -65,7 +72,7 @@ export class Service extends Server {
   readonly #context: ServiceContext;
   readonly #stopping: () => void;
   readonly #jobs: JobEndpoints;
-  readonly #state: ServiceState;
+  readonly #state: StateParts;
   readonly #archives: ServiceArchives;
 
   constructor(settings: Settings) {
@@ -83,19 +90,15 @@ export class Service extends Server {
       archive: () => this.#archives.open(),
       onError: settings.onError,
     });
-    this.posts = new Posts(settings.posts ?? [], settings.format, {
-      clock: this.clock,
-      compliance: this.compliance,
-    });
-    const { clock, faults, posts, compliance } = this;
+    const { clock, faults, compliance } = this;
+    const posts = new Posts(settings.posts ?? [], settings.format, { clock, compliance });
+    this.posts = posts;
     this.#archives = new ServiceArchives(settings, { clock, posts, compliance });
     const requests = new RequestLog(() => clock.now());
     const quotas = new Quotas(settings.limits, clock);
     const archive = (format?: Format) => this.#archives.visible(format);
-    const { stateFolder, limits, onError } = settings;
-    const historyMonths = limits.usageHistoryMonths;
-    const usage = new UsageMeter({ clock, stateFolder, historyMonths, onError });
-    const rules = new StreamRules(stateFolder, clock);
+    const usage = new UsageMeter(clock, settings);
+    const rules = new StreamRules(settings.stateFolder, clock);
     const oauth = new OAuthProvider({ settings, clock, quotas, archive });
     this.oauth = oauth;
     this.#context = {
@@ -116,7 +119,7 @@ export class Service extends Server {
       settled: maxMs => this.#jobs.jobs.settled(maxMs),
     };
     this.#jobs = new JobEndpoints(this.#context, () => this.#url());
-    this.#state = new ServiceState({
+    this.#state = {
       jobs: this.#jobs,
       clock,
       faults,
@@ -127,7 +130,7 @@ export class Service extends Server {
       usage: { replace: () => usage.reset() },
       limits: { replace: () => quotas.reset() },
       requests: { replace: () => requests.clear() },
-    });
+    };
     const listener = new RequestListener(this.#routes(), this.#context);
     this.#stopping = () => listener.stop();
     this.on('request', (request, response) => listener.handle(request, response));
@@ -228,7 +231,7 @@ export class Service extends Server {
    * await service.reset('faults', 'clock');
    */
   reset(...parts: readonly StatePart[]): Promise<readonly StatePart[]> {
-    return this.#state.reset(parts);
+    return resetState(this.#state, parts);
   }
 
   /**
@@ -238,7 +241,7 @@ export class Service extends Server {
    * @throws StorageError if the files of a job cannot be read.
    */
   snapshot(): Promise<Snapshot> {
-    return this.#state.snapshot();
+    return snapshotOf(this.#state);
   }
 
   /**
@@ -252,7 +255,7 @@ export class Service extends Server {
    * await service.restore(snapshot);
    */
   restore(snapshot: Snapshot): Promise<void> {
-    return this.#state.restore(snapshot);
+    return restoreState(this.#state, snapshot);
   }
 
   #url(): string {

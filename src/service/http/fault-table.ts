@@ -29,15 +29,9 @@ type FieldInput =
   | { readonly kind: 'choice'; readonly values: readonly string[] };
 
 /** An option as a field of a form. */
-const field = <Described extends object>(
-  described: Described,
-  input: FieldInput,
-  hint?: string,
-) => ({
-  ...described,
-  input,
-  hint,
-});
+function field<Described extends object>(described: Described, input: FieldInput, hint?: string) {
+  return { ...described, input, hint };
+}
 
 interface Bounds {
   readonly min?: number;

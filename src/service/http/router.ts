@@ -112,29 +112,28 @@ export interface RoutedPath {
 export function createRouter(
   routes: readonly Route[],
 ): (pathname: string) => RoutedPath | undefined {
-  const compiled = routes.map(route => ({ route, matches: compilePattern(route.pattern) }));
+  const compiled = routes.map(route => ({ route, expression: expressionOf(route.pattern) }));
   return pathname => {
-    for (const { route, matches } of compiled) {
-      const path = matches(pathname);
-      if (path !== undefined) return { route, path };
+    for (const { route, expression } of compiled) {
+      const match = expression.exec(pathname);
+      const path = match && decoded(match.groups ?? {});
+      if (path) return { route, path };
     }
     return undefined;
   };
 }
 
-function compilePattern(pattern: string): (pathname: string) => Record<string, string> | undefined {
-  const expression = new RegExp(
-    `^${pattern.replaceAll('.', '\\.').replace(/:([a-z]+)/gi, '(?<$1>[^/]+)')}$`,
-  );
-  return pathname => {
-    const groups = expression.exec(pathname)?.groups;
-    if (groups === undefined) return expression.test(pathname) ? {} : undefined;
-    try {
-      return Object.fromEntries(
-        Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]),
-      );
-    } catch {
-      return undefined; // invalid percent-encoding
-    }
-  };
+function expressionOf(pattern: string): RegExp {
+  const source = pattern.replaceAll('.', '\\.').replace(/:([a-z]+)/gi, '(?<$1>[^/]+)');
+  return new RegExp(`^${source}$`);
+}
+
+/** Undefined for invalid percent-encoding. */
+function decoded(segments: Readonly<Record<string, string>>): RoutedPath['path'] | undefined {
+  try {
+    const named = Object.entries(segments);
+    return Object.fromEntries(named.map(([name, text]) => [name, decodeURIComponent(text)]));
+  } catch {
+    return undefined;
+  }
 }

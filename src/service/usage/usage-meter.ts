@@ -1,15 +1,12 @@
 import { DAY, floorTo, type Window } from '../../time.js';
 import type { Clock } from '../clock.js';
 import { getOrMake } from '../get-or-make.js';
+import type { Settings } from '../service-options.js';
 import { monthsLater } from './usage-period.js';
 import { type DayUsage, type ProductName, type UsageChange, UsageStore } from './usage-store.js';
 
-export interface UsageMeterOptions {
-  readonly clock: Clock;
-  readonly stateFolder: string | undefined;
-  /** Months that reports reach back. */
-  readonly historyMonths: number;
-  onError(error: unknown): void;
+interface MeterSettings extends Pick<Settings, 'limits' | 'onError'> {
+  readonly stateFolder?: string | undefined;
 }
 
 /** Pending ids that trigger a write. */
@@ -32,7 +29,8 @@ interface Pending extends Pick<UsageChange, 'day' | 'product'> {
  * context.usage.delivered('30day', posts.map(post => post.id));
  */
 export class UsageMeter {
-  readonly #options: UsageMeterOptions;
+  readonly #clock: Clock;
+  readonly #settings: MeterSettings;
   readonly #store: UsageStore;
   #pending = new Map<string, Pending>();
   #pendingIds = 0;
@@ -42,9 +40,10 @@ export class UsageMeter {
   /** The day of the last removal of old data. */
   #prunedOn = Number.NaN;
 
-  constructor(options: UsageMeterOptions) {
-    this.#options = options;
-    this.#store = new UsageStore(options.stateFolder);
+  constructor(clock: Clock, settings: MeterSettings) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#store = new UsageStore(settings.stateFolder);
   }
 
   /** Starts counting, also again after `close`. */
@@ -94,19 +93,19 @@ export class UsageMeter {
   /** Resolves once all counts are stored, if there is a state folder. Later calls count nothing. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#options.stateFolder === undefined) this.#takePending();
+    if (this.#settings.stateFolder === undefined) this.#takePending();
     await this.#write();
     await this.#store.close();
   }
 
   #of(product: ProductName): Pending {
-    const day = floorTo(DAY, this.#options.clock.now());
+    const day = floorTo(DAY, this.#clock.now());
     const key = `${day} ${product}`;
     return getOrMake(this.#pending, key, () => ({ day, product, ids: new Set(), requests: 0 }));
   }
 
   #scheduleWrite(): void {
-    if (this.#options.stateFolder === undefined) return;
+    if (this.#settings.stateFolder === undefined) return;
     this.#timer ??= setTimeout(() => this.#write(), WRITE_EVERY_MS).unref();
   }
 
@@ -126,18 +125,18 @@ export class UsageMeter {
       this.#writing = this.#writing
         .then(() => this.#store.add(changes))
         .then(() => this.#prune())
-        .catch(error => this.#options.onError(error));
+        .catch(error => this.#settings.onError(error));
     return this.#writing;
   }
 
   async #prune(): Promise<void> {
-    const today = floorTo(DAY, this.#options.clock.now());
+    const today = floorTo(DAY, this.#clock.now());
     if (this.#prunedOn === today) return;
     this.#prunedOn = today;
     await this.#store.prune(
       today - (DAYS_OF_IDS - 1) * DAY,
       // One month more than reports reach, because reports start on any day of a month.
-      monthsLater(today, -this.#options.historyMonths - 1),
+      monthsLater(today, -this.#settings.limits.usageHistoryMonths - 1),
     );
   }
 }

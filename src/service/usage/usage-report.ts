@@ -1,4 +1,4 @@
-import { DAY, floorTo, formatTimestamp, type Window } from '../../time.js';
+import { DAY, datesOf, floorTo, type Window } from '../../time.js';
 import type { ServiceContext } from '../context.js';
 import {
   bucketsOf,
@@ -64,8 +64,7 @@ export async function usageReport(
   const head = {
     account: { name: account, status: accountStatus },
     bucket,
-    fromDate: formatTimestamp(period.from),
-    toDate: formatTimestamp(period.to),
+    ...datesOf(period),
   };
   // As in the real service, a `fromDate` older than 12 months gives no data.
   if (period.from < oldest) return { ...head, publishers: [] };
@@ -122,8 +121,7 @@ function itemOf(
   return {
     activities: project(activities),
     ...(withRequests && { requests: project(requests) }),
-    fromDate: formatTimestamp(span.from),
-    toDate: formatTimestamp(span.to),
+    ...datesOf(span),
   };
 }
 

@@ -43,6 +43,21 @@ interface ProviderContext {
   archive(): Promise<Archive>;
 }
 
+/** A request token: issued in step 1 of a sign-in, approved by the user in step 2, exchanged in step 3. */
+interface RequestToken extends PendingSignIn {
+  readonly token: string;
+  readonly secret: string;
+  approved?: { readonly verifier: string; readonly grant: Grant } | undefined;
+  /** An approval is being stored. */
+  isBeingApproved?: boolean | undefined;
+  wrongVerifiers: number;
+}
+
+/** Request tokens in memory. Beyond this number, the oldest is dropped. */
+const MAX_TOKENS = 10_000;
+/** Stops guessing: a PIN has only seven digits. */
+const MAX_WRONG_VERIFIERS = 5;
+
 /**
  * The applications, the users, who are the authors of the archive, and the grants of users to
  * applications. Endpoints and pages use it; tests and scripts can sign in here without a browser.
@@ -57,26 +72,32 @@ export class OAuthProvider {
   readonly #context: ProviderContext;
   readonly #signIns: RateWindow;
   readonly #registered: ReadonlyMap<string, RegisteredApplication>;
-  readonly #requests: RequestTokens;
+  /** By token, in order of creation. */
+  readonly #requests = new Map<string, RequestToken>();
   readonly #grants: Grants;
 
   constructor(context: ProviderContext) {
-    const { settings, clock, quotas } = context;
+    const { settings, quotas } = context;
     const registered = registeredApplications(settings);
     this.#context = context;
     this.#signIns = quotas.window('signInRate');
     this.applications = registered.map(({ application }) => application);
     this.#registered = new Map(registered.map(one => [one.application.key, one]));
-    this.#requests = new RequestTokens(clock, settings.limits.requestTokenMs);
     this.#grants = new Grants(settings.stateFolder);
   }
 
   /** The sign-in of a request token; undefined if the token is unknown, expired or decided. */
   pending(requestToken: string): PendingSignIn | undefined {
-    const request = this.#requests.pending(requestToken);
-    if (request === undefined) return undefined;
+    const request = this.#find(requestToken);
+    if (request === undefined || isDecided(request)) return undefined;
     const { application, callback, expiresAt } = request;
     return { application, callback, expiresAt };
+  }
+
+  /** Approved or not, unless expired. */
+  #find(requestToken: string): RequestToken | undefined {
+    const request = this.#requests.get(requestToken);
+    return request && request.expiresAt > this.#context.clock.now() ? request : undefined;
   }
 
   /**
@@ -111,10 +132,18 @@ export class OAuthProvider {
   async approve(requestToken: string, user: User): Promise<Approval> {
     const request = this.#undecided(requestToken);
     const { application, callback } = request;
-    const verifier = await this.#requests.approve(request, () =>
-      this.#grants.grant(user, application.key, this.#context.clock.now()),
-    );
-    if (callback === OUT_OF_BAND) return { pin: verifier };
+    const isPin = callback === OUT_OF_BAND;
+    const verifier = isPin
+      ? String(randomInt(10_000_000)).padStart(7, '0')
+      : randomBytes(24).toString('base64url');
+    request.isBeingApproved = true;
+    try {
+      const now = this.#context.clock.now();
+      request.approved = { verifier, grant: await this.#grants.grant(user, application.key, now) };
+    } finally {
+      request.isBeingApproved = false;
+    }
+    if (isPin) return { pin: verifier };
     const parameters = { oauth_token: requestToken, oauth_verifier: verifier };
     return { redirect: withQuery(callback, parameters) };
   }
@@ -132,9 +161,9 @@ export class OAuthProvider {
   }
 
   /** @throws HttpProblem 401 */
-  #undecided(requestToken: string): Entry {
-    const request = this.#requests.pending(requestToken);
-    if (request !== undefined) return request;
+  #undecided(requestToken: string): RequestToken {
+    const request = this.#find(requestToken);
+    if (request !== undefined && !isDecided(request)) return request;
     throw new HttpProblem(401, 'The request token is unknown, has expired or was used');
   }
 
@@ -164,27 +193,49 @@ export class OAuthProvider {
    * @throws HttpProblem 403 if the callback is not registered.
    */
   issue(application: Application, callback: string): RequestToken {
-    if (!isRegistered(callback, this.#context.settings.callbackUrls))
+    const { settings, clock } = this.#context;
+    if (!isRegistered(callback, settings.callbackUrls))
       throw new HttpProblem(
         403,
         'Callback URL not approved for this client application. Approved callback URLs are those ' +
           'registered for it',
       );
-    return this.#requests.issue(application, callback);
+    for (const [token, { expiresAt }] of this.#requests)
+      if (expiresAt <= clock.now() || this.#requests.size >= MAX_TOKENS)
+        this.#requests.delete(token);
+    const request: RequestToken = {
+      token: randomBytes(21).toString('base64url'),
+      secret: randomBytes(30).toString('base64url'),
+      application,
+      callback,
+      expiresAt: clock.now() + settings.limits.requestTokenMs,
+      wrongVerifiers: 0,
+    };
+    this.#requests.set(request.token, request);
+    return request;
   }
 
   /** @internal The secret of an application's request token. */
   requestSecret(token: string, application: Application): string | undefined {
-    const request = this.#requests.find(token);
+    const request = this.#find(token);
     return request?.application.key === application.key ? request.secret : undefined;
   }
 
   /**
-   * @internal Exchanges a request token and its verifier, which end, for the grant: step 3.
+   * @internal Exchanges a request token and its verifier, which end, for the grant: step 3. A token also ends after
+   * several wrong verifiers.
    * @throws HttpProblem 401
    */
   exchange(token: string, verifier: string): Grant {
-    return this.#requests.exchange(token, verifier);
+    const request = this.#find(token);
+    if (request !== undefined && request.approved === undefined)
+      throw new HttpProblem(401, 'The user has not authorized this request token yet');
+    const { approved } = request ?? {};
+    const isRight = approved !== undefined && isSameSecret(approved.verifier, verifier);
+    const isUsedUp = request && ++request.wrongVerifiers >= MAX_WRONG_VERIFIERS;
+    if (isRight || isUsedUp) this.#requests.delete(token);
+    if (isRight) return approved.grant;
+    throw new HttpProblem(401, 'Invalid oauth_verifier for this request token');
   }
 
   /** @internal The grant of an application's access token, even if revoked. */
@@ -216,96 +267,6 @@ export class OAuthProvider {
   }
 }
 
-/** A request token: issued in step 1 of a sign-in, exchanged in step 3. */
-interface RequestToken extends PendingSignIn {
-  readonly token: string;
-  readonly secret: string;
-}
-
-interface Entry extends RequestToken {
-  approved?: { readonly verifier: string; readonly grant: Grant } | undefined;
-  /** An approval is being stored. */
-  isBeingApproved?: boolean | undefined;
-  wrongVerifiers: number;
-}
-
-/** Beyond this number, the oldest token is dropped. */
-const MAX_TOKENS = 10_000;
-/** Stops guessing: a PIN has only seven digits. */
-const MAX_WRONG_VERIFIERS = 5;
-
-/** Request tokens and their verifiers: short-lived, for one use, in memory only. */
-class RequestTokens {
-  readonly #clock: Clock;
-  readonly #validMs: number;
-  /** In order of creation. */
-  readonly #entries = new Map<string, Entry>();
-
-  constructor(clock: Clock, validMs: number) {
-    this.#clock = clock;
-    this.#validMs = validMs;
-  }
-
-  issue(application: Application, callback: string): RequestToken {
-    for (const [token, { expiresAt }] of this.#entries)
-      if (expiresAt <= this.#clock.now() || this.#entries.size >= MAX_TOKENS)
-        this.#entries.delete(token);
-    const entry: Entry = {
-      token: randomBytes(21).toString('base64url'),
-      secret: randomBytes(30).toString('base64url'),
-      application,
-      callback,
-      expiresAt: this.#clock.now() + this.#validMs,
-      wrongVerifiers: 0,
-    };
-    this.#entries.set(entry.token, entry);
-    return entry;
-  }
-
-  /** Approved or not, unless expired. */
-  find(token: string): Entry | undefined {
-    const entry = this.#entries.get(token);
-    return entry !== undefined && entry.expiresAt > this.#clock.now() ? entry : undefined;
-  }
-
-  /** A token without a decision. */
-  pending(token: string): Entry | undefined {
-    const entry = this.find(token);
-    return entry?.approved || entry?.isBeingApproved ? undefined : entry;
-  }
-
-  /** Approves a pending token and returns its verifier. */
-  async approve(entry: Entry, grant: () => Promise<Grant>): Promise<string> {
-    entry.isBeingApproved = true;
-    try {
-      const isPin = entry.callback === OUT_OF_BAND;
-      const verifier = isPin
-        ? String(randomInt(10_000_000)).padStart(7, '0')
-        : randomBytes(24).toString('base64url');
-      entry.approved = { verifier, grant: await grant() };
-      return verifier;
-    } finally {
-      entry.isBeingApproved = false;
-    }
-  }
-
-  clear(): void {
-    this.#entries.clear();
-  }
-
-  delete(token: string): void {
-    this.#entries.delete(token);
-  }
-
-  /** The grant, once. A token also ends after several wrong verifiers. @throws HttpProblem 401 */
-  exchange(token: string, verifier: string): Grant {
-    const entry = this.find(token);
-    if (entry !== undefined && entry.approved === undefined)
-      throw new HttpProblem(401, 'The user has not authorized this request token yet');
-    const { approved } = entry ?? {};
-    const isRight = approved !== undefined && isSameSecret(approved.verifier, verifier);
-    if (isRight || (entry && ++entry.wrongVerifiers >= MAX_WRONG_VERIFIERS)) this.delete(token);
-    if (isRight) return approved.grant;
-    throw new HttpProblem(401, 'Invalid oauth_verifier for this request token');
-  }
+function isDecided({ approved, isBeingApproved }: RequestToken): boolean {
+  return approved !== undefined || isBeingApproved === true;
 }

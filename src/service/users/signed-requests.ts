@@ -218,10 +218,11 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^([a-z]+):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
   const all = [...parseForm(query), ...parameters].filter(([name]) => name !== 'oauth_signature');
+  // By name, then by value: NUL comes before any other character, and encoded text is ASCII.
   const normalized = all
-    .map(([name, value]): Parameter => [percentEncode(name), percentEncode(value)])
-    .sort(byBytes)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => `${percentEncode(name)}\0${percentEncode(value)}`)
+    .sort()
+    .map(pair => pair.replace('\0', '='))
     .join('&');
   const baseUri = `${scheme.toLowerCase()}://${hostOf(scheme, authority)}${path === '' ? '/' : path}`;
   return [method.toUpperCase(), baseUri, normalized].map(percentEncode).join('&');
@@ -251,9 +252,8 @@ export function parseForm(text: string): readonly Parameter[] {
     .split('&')
     .filter(part => part !== '')
     .map(part => {
-      const equals = part.indexOf('=');
-      const name = equals === -1 ? part : part.slice(0, equals);
-      return [decodeForm(name), equals === -1 ? '' : decodeForm(part.slice(equals + 1))];
+      const [name = '', ...value] = part.split('=');
+      return [decodeForm(name), decodeForm(value.join('='))];
     });
 }
 
@@ -266,13 +266,6 @@ function hostOf(scheme: string, authority: string): string {
   const port = scheme.toLowerCase() === 'https' ? ':443' : ':80';
   const host = authority.toLowerCase();
   return host.endsWith(port) ? host.slice(0, -port.length) : host;
-}
-
-/** Percent-encoded text is ASCII, so comparing strings compares bytes. */
-function byBytes([nameA, valueA]: Parameter, [nameB, valueB]: Parameter): number {
-  if (nameA !== nameB) return nameA < nameB ? -1 : 1;
-  if (valueA === valueB) return 0;
-  return valueA < valueB ? -1 : 1;
 }
 
 /**

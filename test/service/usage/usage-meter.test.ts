@@ -4,6 +4,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
+import { limitsOf } from '../../../src/service/http/service-limits.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/usage-store.js';
 import { DAY } from '../../../src/time.js';
@@ -28,7 +29,7 @@ function meterOf(stateFolder?: string, now = START) {
   clock.set(now);
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
-  const meter = new UsageMeter({ clock, stateFolder, historyMonths: 12, onError });
+  const meter = new UsageMeter(clock, { stateFolder, limits: limitsOf('strict'), onError });
   return { clock, errors, meter };
 }
 

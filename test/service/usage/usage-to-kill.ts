@@ -1,15 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
 import { Clock } from '../../../src/service/clock.js';
+import { limitsOf } from '../../../src/service/http/service-limits.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 
 // Counts some posts into the given folder, then waits to be killed.
 const clock = new Clock();
 clock.freeze();
 clock.set(Date.UTC(2024, 0, 1));
-const meter = new UsageMeter({
-  clock,
+const meter = new UsageMeter(clock, {
   stateFolder: String(process.argv[2]),
-  historyMonths: 12,
+  limits: limitsOf('strict'),
   onError: error => {
     throw error;
   },
