@@ -5,12 +5,15 @@ import { PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
 /**
- * How the text of a flag becomes the value of its option: `seconds` are converted to
- * milliseconds, `list` may be repeated, `true` and `false` take no text.
+ * How the text of a flag becomes the value of its option: `seconds` are converted to milliseconds, `list` may be
+ * repeated, a `switch` takes no text, and turns the option on, or off where it is on by default.
  */
-type FlagKind = 'text' | 'number' | 'seconds' | 'list' | 'true' | 'false';
+type FlagKind = 'text' | 'number' | 'seconds' | 'list' | 'switch';
 
-/** The name of a flag without its dashes, the placeholder of its text in the help, and its kind. A placeholder `N` means a number. */
+/**
+ * The name of a flag without its dashes, the placeholder of its text in the help, and its kind. A placeholder `N` means
+ * a number, none a switch.
+ */
 type FlagForm = readonly [name: string, placeholder?: string, kind?: FlagKind];
 
 interface Flag {
@@ -40,11 +43,11 @@ const SERVICE_FLAGS: Readonly<
   publisher: ['publisher', 'NAME'],
   email: ['email', 'ADDRESS'],
   password: ['password', 'TEXT'],
-  duplicatesAtPageEdges: ['duplicates', '', 'true'],
+  duplicatesAtPageEdges: ['duplicates'],
   countsOrder: ['counts-order', 'ORDER'],
   jobDwellMs: ['job-dwell', 'SECONDS', 'seconds'],
   jobDollarsPerDay: ['job-dollars-per-day', 'N'],
-  jobInfoLine: ['no-info-line', '', 'false'],
+  jobInfoLine: ['no-info-line'],
   fileUrlMs: ['file-url-seconds', 'N', 'seconds'],
   filesPort: ['files-port', 'N'],
   heartbeatMs: ['heartbeat-seconds', 'N', 'seconds'],
@@ -64,7 +67,7 @@ const SERVICE_FLAGS: Readonly<
   accountStatus: ['account-status', 'STATUS'],
   host: ['host', 'ADDRESS'],
   token: ['token', 'TEXT'],
-  control: ['no-control', '', 'false'],
+  control: ['no-control'],
 };
 
 /** Flags of the command itself, each with its meaning. */
@@ -75,18 +78,19 @@ const COMMAND_FLAGS = {
   help: 'print this',
 };
 
+/** The kinds of some placeholders. */
+const KINDS: Readonly<Record<string, FlagKind>> = { '': 'switch', N: 'number' };
+
 const FLAGS: readonly Flag[] = [
   flagOf('port', PORT, ['port', 'N']),
   ...Object.entries(SERVICE_FLAGS).map(([name, form]) =>
     flagOf(name, SERVICE_OPTIONS[name as keyof typeof SERVICE_OPTIONS], form),
   ),
-  ...Object.entries(COMMAND_FLAGS).map(([name, meaning]) =>
-    flagOf(name, flag(meaning), [name, '', 'true']),
-  ),
+  ...Object.entries(COMMAND_FLAGS).map(([name, meaning]) => flagOf(name, flag(meaning), [name])),
 ];
 
 function flagOf(option: string, described: Option<unknown>, form: FlagForm): Flag {
-  const [name, placeholder = '', kind = placeholder === 'N' ? 'number' : 'text'] = form;
+  const [name, placeholder = '', kind = KINDS[placeholder] ?? 'text'] = form;
   return { option, described, name, placeholder, kind };
 }
 
@@ -94,7 +98,7 @@ function flagOf(option: string, described: Option<unknown>, form: FlagForm): Fla
 export function flagConfig(): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
     FLAGS.map(({ name, kind }) => {
-      const type = kind === 'true' || kind === 'false' ? 'boolean' : 'string';
+      const type = kind === 'switch' ? 'boolean' : 'string';
       return [name, { type, multiple: kind === 'list' }];
     }),
   );
@@ -105,9 +109,7 @@ export function optionsFromFlags(
   values: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const given = FLAGS.filter(({ name }) => values[name] !== undefined);
-  return Object.fromEntries(
-    given.map(({ option, name, kind }) => [option, optionValue(kind, values[name])]),
-  );
+  return Object.fromEntries(given.map(flag => [flag.option, optionValue(flag, values[flag.name])]));
 }
 
 /** A line of help for each flag. */
@@ -121,8 +123,8 @@ export function flagHelp(): string {
   }).join('');
 }
 
-function optionValue(kind: FlagKind, value: unknown): unknown {
-  if (kind === 'true' || kind === 'false') return kind === 'true';
+function optionValue({ kind, described }: Flag, value: unknown): unknown {
+  if (kind === 'switch') return described.otherwise !== true;
   if (kind === 'number') return numberOf(value);
   if (kind !== 'seconds') return value;
   const seconds = numberOf(value);

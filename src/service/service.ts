@@ -70,7 +70,7 @@ export class Service extends Server {
   readonly oauth: OAuthProvider;
   readonly #settings: Settings;
   readonly #context: ServiceContext;
-  readonly #stopping: () => void;
+  readonly #listener: RequestListener;
   readonly #jobs: JobEndpoints;
   readonly #state: StateParts;
   readonly #archives: ServiceArchives;
@@ -131,9 +131,8 @@ export class Service extends Server {
       limits: { replace: () => quotas.reset() },
       requests: { replace: () => requests.clear() },
     };
-    const listener = new RequestListener(this.#routes(), this.#context);
-    this.#stopping = () => listener.stop();
-    this.on('request', (request, response) => listener.handle(request, response));
+    this.#listener = new RequestListener(this.#routes(), this.#context);
+    this.on('request', (request, response) => this.#listener.handle(request, response));
   }
 
   /**
@@ -313,7 +312,7 @@ export class Service extends Server {
 
   /** Ends every connection, then closes the archive. Resolves when all is closed. */
   async stop(): Promise<void> {
-    this.#stopping();
+    this.#listener.stop();
     await closeServer(this);
     await this.#close();
   }

@@ -13,20 +13,9 @@ import { type ConsolePage, type ConsoleParts, menuOf, type Visit } from './conso
 import { explorePages } from './explore-pages.js';
 import { faultPages } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
-import {
-  assetResponse,
-  errorPage,
-  HOME,
-  ICON_PATH,
-  pageResponse,
-  SCRIPT_PATH,
-  STYLE_PATH,
-  seeOther,
-} from './html/page.js';
+import { ASSETS, errorPage, HOME, pageResponse, seeOther } from './html/page.js';
 import { placeMessage } from './html/page-parts.js';
-import { SCRIPT } from './html/script.js';
 import { Sessions } from './html/sessions.js';
-import { ICON, STYLE_SHEET } from './html/style-sheet.js';
 import { withParameters } from './html/table.js';
 import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
@@ -60,16 +49,6 @@ export function pageRoutes(parts: ConsoleParts): readonly Route[] {
 
 /** What the console's handlers use. */
 type Visited = SignInParts & Omit<Visit, keyof RequestContext | 'csrf' | 'messageAt'>;
-
-const asset = (type: string, text: string) => ({ GET: () => assetResponse(type, text) });
-
-const ASSETS: RouteTable<unknown> = {
-  [STYLE_PATH]: asset('text/css; charset=utf-8', STYLE_SHEET),
-  [SCRIPT_PATH]: asset('text/javascript; charset=utf-8', SCRIPT),
-  [ICON_PATH]: asset('image/svg+xml', ICON),
-  // Browsers request this by default.
-  '/favicon.ico': asset('image/svg+xml', ICON),
-};
 
 const signOut: Handler<Visited> = async ({ request }, { sessions }) => {
   await sessions.readForm(request);

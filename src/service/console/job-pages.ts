@@ -221,13 +221,10 @@ function progressOf({ job: { status }, percentComplete }: JobRunner): Html {
 function resultOf(runner: JobRunner): string {
   const { job, files } = runner;
   const { status, quote } = job;
-  if (status === 'quoted' && quote !== undefined)
-    return [
-      quote.costDollars !== undefined && costOf(quote.costDollars),
-      `${estimatedPosts(quote.estimatedActivityCount)} posts`,
-    ]
-      .filter(Boolean)
-      .join(', ');
+  if (status === 'quoted' && quote !== undefined) {
+    const cost = quote.costDollars === undefined ? '' : `${costOf(quote.costDollars)}, `;
+    return `${cost}${estimatedPosts(quote.estimatedActivityCount)} posts`;
+  }
   if (status !== 'delivered') return statusMessage(runner);
   const { posts, bytes } = totalsOf(files);
   return `${countOf(posts, 'post')}, ${sizeOf(bytes)}`;

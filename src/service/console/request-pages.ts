@@ -104,20 +104,18 @@ function statusClassOf({ status }: LoggedRequest): string {
   return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`;
 }
 
-function answerOf({ status, durationMs, cut, fault, endpoint }: LoggedRequest): Html {
-  const words = `${status} ${STATUS_CODES[status ?? 0] ?? ''}`.trim();
-  const state =
-    status === undefined
-      ? cut
-        ? stateOf('no answer', 'bad')
-        : stateOf('waiting', 'busy')
-      : cut
-        ? stateOf(`${words}, hung up`, isStream(endpoint) ? 'idle' : 'warn')
-        : stateOf(
-            durationMs === undefined ? `${words}, sending` : words,
-            status < 400 ? 'good' : status < 500 ? 'warn' : 'bad',
-          );
-  return html`${state}${fault !== undefined && html` <small class="once">fault: ${fault}</small>`}`;
+function answerOf(request: LoggedRequest): Html {
+  const { fault } = request;
+  return html`${stateOfAnswer(request)}${fault !== undefined && html` <small class="once">fault: ${fault}</small>`}`;
+}
+
+function stateOfAnswer({ status, durationMs, cut, endpoint }: LoggedRequest): Html {
+  if (status === undefined) return cut ? stateOf('no answer', 'bad') : stateOf('waiting', 'busy');
+  const words = `${status} ${STATUS_CODES[status] ?? ''}`.trim();
+  if (cut) return stateOf(`${words}, hung up`, isStream(endpoint) ? 'idle' : 'warn');
+  const shown = durationMs === undefined ? `${words}, sending` : words;
+  if (status < 400) return stateOf(shown, 'good');
+  return stateOf(shown, status < 500 ? 'warn' : 'bad');
 }
 
 /** What was sent and what came of it, and the request as a command. */

@@ -22,11 +22,8 @@ export const ruleTestPages: readonly ConsolePage[] = [
       const { rules } = visit.context;
       await rules.open();
       const values = rules.all().slice(0, MAX_OFFERED);
-      return shown(visit, {
-        rules: values.map(({ value }) => value).join('\n'),
-        post: '',
-        product: 'replay',
-      });
+      const offered = values.map(({ value }) => value).join('\n');
+      return shown(visit, { rules: offered, post: '', product: 'replay' });
     },
     act(visit, form) {
       const product = RULE_PRODUCTS.find(name => name === form.get('product')) ?? 'replay';
@@ -88,19 +85,15 @@ function resultOf({ rules, post, product }: RuleTest, visit: Visit): Html {
 
 function explained(rule: string, activity: Activity, product: RuleProduct) {
   const { tree, problems } = checkRule(rule, { product });
-  if (tree === undefined)
-    return {
-      matched: false,
-      view: html`<p>${stateOf('not a rule', 'bad')}</p>${problemsView(rule, problems)}`,
-    };
+  if (tree === undefined) {
+    const view = html`<p>${stateOf('not a rule', 'bad')}</p>${problemsView(rule, problems)}`;
+    return { matched: false, view };
+  }
   const explanation = explainMatch(rule, activity, { product });
-  const state = explanation.matched
-    ? stateOf('matches', 'good')
-    : stateOf('does not match', 'idle');
-  return {
-    matched: explanation.matched,
-    view: html`<p>${state}</p><pre class="problem">${renderExplanation(explanation)}</pre>`,
-  };
+  const { matched } = explanation;
+  const state = matched ? stateOf('matches', 'good') : stateOf('does not match', 'idle');
+  const view = html`<p>${state}</p><pre class="problem">${renderExplanation(explanation)}</pre>`;
+  return { matched, view };
 }
 
 /** The post of a text. Fields are completed as those of exact posts are. */

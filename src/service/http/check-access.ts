@@ -29,10 +29,7 @@ export function checkAccess(
     }
 }
 
-export interface Credentials {
-  readonly email: string;
-  readonly password: string;
-}
+type Credentials = Pick<Settings, 'email' | 'password'>;
 
 /** Whether an `Authorization` header carries these credentials (HTTP Basic). */
 export function isAuthorized(header: string | undefined, right: Credentials): boolean {

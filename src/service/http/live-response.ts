@@ -46,6 +46,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   /** The number of waiting bytes. */
   #backlog = 0;
   #messages = 0;
+  /** Newest first. */
   readonly #recent: Uint8Array[] = [];
   readonly #rate = new MessageRate();
   #lastPush = performance.now();
@@ -62,12 +63,11 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   /** What flows now. */
   get flow(): Flow {
-    const next = this.#messages % RECENT;
     return {
       messages: this.#messages,
       perSecond: this.#rate.perSecond(),
       backlogBytes: this.#backlog,
-      recent: [...this.#recent.slice(next), ...this.#recent.slice(0, next)].toReversed(),
+      recent: [...this.#recent],
     };
   }
 
@@ -95,7 +95,9 @@ export class LiveResponse implements AsyncIterable<Buffer> {
       }
       // A message without a multi-byte character passes.
     } else {
-      this.#recent[this.#messages++ % RECENT] = message;
+      this.#messages++;
+      this.#recent.unshift(message);
+      if (this.#recent.length > RECENT) this.#recent.pop();
       this.#rate.add();
     }
     if (this.#backlog + bytes.length + LINE_END.length > backlogBytes) {

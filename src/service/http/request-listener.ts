@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { isNodeError } from '../../errors.js';
 import type { ServiceContext } from '../context.js';
 import { getOrMake } from '../get-or-make.js';
 import type { StatusFault } from './fault-kinds.js';
@@ -159,13 +160,10 @@ export class RequestListener {
 
   #errorAnswer(error: unknown, method: string, route: Route | undefined): HttpResponse {
     const { clock, settings } = this.#context;
-    let problem: HttpProblem;
-    if (error instanceof HttpProblem) problem = error;
-    else {
-      settings.onError(error);
-      const reason = error instanceof Error ? error.message : String(error);
-      problem = new HttpProblem(500, `Internal Server Error: ${reason}`);
-    }
+    const isPlanned = error instanceof HttpProblem;
+    if (!isPlanned) settings.onError(error);
+    const reason = error instanceof Error ? error.message : String(error);
+    const problem = isPlanned ? error : new HttpProblem(500, `Internal Server Error: ${reason}`);
     if (route?.errorPage !== undefined) return route.errorPage(problem);
     const { status, message, headers } = problem;
     const errorBody = route?.errorBody ?? searchErrorBody;
@@ -195,8 +193,8 @@ function methodOf({ method }: IncomingMessage): string {
 
 /** A write may be the first call to notice that the client has disconnected. */
 function isOfGoneClient(error: unknown): boolean {
-  if (!(error instanceof Error) || !('code' in error)) return false;
-  return ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'].includes(String(error.code));
+  const codes = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'];
+  return codes.some(code => isNodeError(error, code));
 }
 
 function urlOf(request: IncomingMessage): URL | undefined {
@@ -228,9 +226,7 @@ const STATUS_MESSAGES: Record<number, string> = {
 };
 
 function plantedProblem({ status, message, retryAfter }: StatusFault): HttpProblem {
-  return new HttpProblem(
-    status,
-    message ?? STATUS_MESSAGES[status] ?? 'Planted fault',
-    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
-  );
+  const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  const text = message ?? STATUS_MESSAGES[status] ?? 'Planted fault';
+  return new HttpProblem(status, text, headers);
 }

@@ -46,14 +46,10 @@ export async function engagementsOf(
 /** The numbers in a post of either format. */
 function statedBy(activity: Activity): Engagements {
   const post = activity.post as unknown as Readonly<Record<string, unknown>>;
-  const count = (...names: readonly string[]) =>
-    Math.max(
-      0,
-      ...names
-        .map(name => post[name])
-        .filter(Number.isSafeInteger)
-        .map(Number),
-    );
+  const count = (...names: readonly string[]) => {
+    const stated = names.map(name => post[name]).filter(Number.isSafeInteger);
+    return Math.max(0, ...stated.map(Number));
+  };
   return {
     favorites: count('favorite_count', 'favoritesCount'),
     retweets: count('retweet_count', 'retweetCount'),
@@ -67,7 +63,7 @@ function raise(totals: Engagements, others: Partial<Engagements>): void {
 }
 
 interface ReactionWindow {
-  readonly window: Window;
+  window: Window;
   readonly ids: Set<string>;
 }
 
@@ -76,7 +72,7 @@ function reactionWindows(
   posts: readonly ArchivedPost[],
   lengthMs: number,
 ): readonly ReactionWindow[] {
-  const windows: { window: Window; ids: Set<string> }[] = [];
+  const windows: ReactionWindow[] = [];
   for (const { at, id } of posts.toSorted((a, b) => a.at - b.at)) {
     const last = windows.at(-1);
     if (last !== undefined && at < last.window.to) {

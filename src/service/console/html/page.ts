@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { HttpProblem } from '../../http/http-problem.js';
-import type { HttpResponse } from '../../http/router.js';
+import type { HttpResponse, RouteTable } from '../../http/router.js';
 import { Html, type HtmlValue, html } from './html.js';
 import { messageBox } from './page-parts.js';
 import { SCRIPT } from './script.js';
@@ -40,9 +40,9 @@ export interface Menu {
 }
 
 /** The URLs of style sheet and script have a digest, so that browsers do not use old ones from their cache. */
-export const STYLE_PATH = '/pages/style.css';
-export const ICON_PATH = '/pages/icon.svg';
-export const SCRIPT_PATH = '/pages/script.js';
+const STYLE_PATH = '/pages/style.css';
+const ICON_PATH = '/pages/icon.svg';
+const SCRIPT_PATH = '/pages/script.js';
 const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
 const styleAddress = `${STYLE_PATH}?v=${digest(STYLE_SHEET)}`;
 const scriptAddress = `${SCRIPT_PATH}?v=${digest(SCRIPT)}`;
@@ -114,17 +114,19 @@ export function seeOther(
   };
 }
 
-/** A static file of the pages, without user data. */
-export function assetResponse(type: string, text: string): HttpResponse {
-  return {
-    status: 200,
-    headers: {
-      ...securityHeaders(),
-      'Content-Type': type,
-      'Cache-Control': 'public, max-age=3600',
-    },
-    body: [Buffer.from(text)],
-  };
+/** The static files of the pages, without user data. */
+export const ASSETS: RouteTable<unknown> = {
+  [STYLE_PATH]: asset('text/css; charset=utf-8', STYLE_SHEET),
+  [SCRIPT_PATH]: asset('text/javascript; charset=utf-8', SCRIPT),
+  [ICON_PATH]: asset('image/svg+xml', ICON),
+  // Browsers request this by default.
+  '/favicon.ico': asset('image/svg+xml', ICON),
+};
+
+function asset(type: string, text: string) {
+  const caching = { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' };
+  const headers = { ...securityHeaders(), ...caching };
+  return { GET: (): HttpResponse => ({ status: 200, headers, body: [Buffer.from(text)] }) };
 }
 
 /** Security headers: no scripts but that of the console, no content of other sites, no frames, no caching. */

@@ -85,16 +85,13 @@ export function durationOf(ms: number): string {
 
 /** `23 minutes 59 seconds`: the two largest units, for a duration of at least a second. */
 export function exactDurationOf(ms: number): string {
-  const parts = TIME_UNITS.map(([unit, unitMs], index) => {
-    const [, larger] = TIME_UNITS[index + 1] ?? [];
-    return [Math.floor((larger === undefined ? ms : ms % larger) / unitMs), unit] as const;
+  let rest = ms;
+  const parts = TIME_UNITS.toReversed().flatMap(([unit, unitMs]) => {
+    const amount = Math.floor(rest / unitMs);
+    rest %= unitMs;
+    return amount > 0 ? [countOf(amount, unit)] : [];
   });
-  return parts
-    .filter(([amount]) => amount > 0)
-    .slice(-2)
-    .map(([amount, unit]) => countOf(amount, unit))
-    .toReversed()
-    .join(' ');
+  return parts.slice(0, 2).join(' ');
 }
 
 /** With one decimal below 100, none from there on. */
