@@ -1,19 +1,9 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { acceptsGzip } from '../../../src/service/http/send-response.js';
 import { MINUTE, SECOND } from '../../../src/time.js';
-import {
-  AUTHORIZATION,
-  COUNTS_PATH,
-  idsOf,
-  local,
-  SEARCH_PATH,
-  teaPosts,
-} from '../local-service.js';
+import { AUTHORIZATION, COUNTS_PATH, local, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 
 /** The response to a raw request that HTTP clients do not send. */
@@ -283,111 +273,6 @@ describe('a request', () => {
   });
 });
 
-describe('a response before the end of the request body', () => {
-  /** Writes the whole request before it reads, and returns the received text. */
-  const written = async (baseUrl: string, headers: string, body: Buffer): Promise<string> => {
-    const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1').pause();
-    let text = '';
-    socket.on('error', error => {
-      text += String(error);
-    });
-    const closed = new Promise(resolve => socket.on('close', resolve));
-    const head = `POST ${SEARCH_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}Content-Length: ${body.length}\r\n\r\n`;
-    socket.write(head);
-    await new Promise<void>(resolve => socket.write(body, () => resolve()));
-    // If the service had closed the connection, it would be reset by now.
-    await sleep(50);
-    socket.on('data', chunk => {
-      text += chunk;
-      if (text.endsWith('}}')) socket.end();
-    });
-    socket.resume();
-    await closed;
-    return text;
-  };
-  const authorization = `Authorization: ${AUTHORIZATION}\r\n`;
-
-  it.each([
-    ['413', authorization, 413],
-    ['401 of a connection that closes', 'Connection: close\r\n', 401],
-  ])('reaches a client that sends 5 MB first: %s', async (_, headers, status) => {
-    const { baseUrl } = await local();
-    const body = Buffer.alloc(5_000_000, ' ');
-    const texts = await Promise.all(
-      Array.from({ length: 5 }, () => written(baseUrl, headers, body)),
-    );
-    for (const text of texts)
-      expect(text.slice(0, 500)).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*"error"[^]*\\}$`));
-  });
-
-  it('disconnects a client that never stops sending', async () => {
-    const { baseUrl } = await local();
-    const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
-    socket.on('error', () => {}); // reset
-    const closed = new Promise(resolve => socket.on('close', resolve));
-    socket.write(
-      `POST ${SEARCH_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}Transfer-Encoding: chunked\r\n\r\n`,
-    );
-    const chunk = Buffer.concat([
-      Buffer.from('100000\r\n'),
-      Buffer.alloc(0x100000, ' '),
-      Buffer.from('\r\n'),
-    ]);
-    const send = () => {
-      while (!socket.destroyed && socket.write(chunk));
-      if (!socket.destroyed) socket.once('drain', send);
-    };
-    send();
-    await closed;
-    expect(socket.bytesWritten).toBeGreaterThan(60_000_000);
-  });
-});
-
-describe('a response', () => {
-  const raw = (baseUrl: string, path: string, encoding?: string) =>
-    new Promise<{ headers: http.IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
-      const headers: http.OutgoingHttpHeaders = { authorization: AUTHORIZATION };
-      if (encoding !== undefined) headers['accept-encoding'] = encoding;
-      http
-        .get(baseUrl + path, { headers }, response => {
-          const chunks: Buffer[] = [];
-          response.on('data', chunk => chunks.push(chunk));
-          response.on('end', () =>
-            resolve({ headers: response.headers, body: Buffer.concat(chunks) }),
-          );
-        })
-        .on('error', reject);
-    });
-
-  it('is compressed if the client accepts gzip, with the same content', async () => {
-    const { baseUrl } = await local(teaPosts(500));
-    const path = `${SEARCH_PATH}?query=tea&maxResults=500`;
-    const plain = await raw(baseUrl, path);
-    const gzip = await raw(baseUrl, path, 'deflate, gzip;q=0.5');
-    expect(plain.headers['content-encoding']).toBeUndefined();
-    expect(Number(plain.headers['content-length'])).toBe(plain.body.length);
-    expect(gzip.headers['content-encoding']).toBe('gzip');
-    expect(gzip.body.length).toBeLessThan(plain.body.length / 4);
-    expect(gunzipSync(gzip.body).equals(plain.body)).toBe(true);
-    const error = await raw(baseUrl, '/nowhere', 'gzip');
-    expect(JSON.parse(gunzipSync(error.body).toString())).toHaveProperty('error');
-  });
-
-  it.each([
-    ['gzip', true],
-    ['*', true],
-    ['br, GZIP ; q=0.1', true],
-    ['x-gzip', true],
-    ['gzip;q=0, *', false],
-    ['*;q=0', false],
-    ['identity', false],
-    ['', false],
-    [undefined, false],
-  ])('for Accept-Encoding %j is gzip: %j', (header, expected) => {
-    expect(acceptsGzip(header)).toBe(expected);
-  });
-});
-
 describe('the rate limit', () => {
   it('is 20 requests a second over data and counts, then 429 with Retry-After', async () => {
     const { search, counts, service } = await local(teaPosts(1), { limits: 'strict' });
@@ -431,51 +316,5 @@ describe('the rate limit', () => {
     expect(new Set(replies.map(reply => reply.status))).toEqual(new Set([200]));
     expect((await search({ query: 'tea', maxResults: 501 })).status).toBe(422);
     expect((await search({ query: 'tea'.repeat(1000) })).status).toBe(422);
-  });
-});
-
-describe('start and stop', () => {
-  it('report a port that is in use, and can be repeated', async () => {
-    const first = await local(teaPosts(1));
-    const port = Number(new URL(first.baseUrl).port);
-    await expect(local([], { port })).rejects.toMatchObject({
-      code: 'ERR_OPTION',
-      message: `Port ${port} is in use; choose another, or 0 for any free one`,
-    });
-    await expect(first.service.start()).rejects.toMatchObject({ code: 'ERR_OPTION' });
-    await first.service.stop();
-    await first.service.start(port);
-    expect(idsOf((await first.search({ query: 'tea' })).page)).toHaveLength(1);
-  });
-
-  it.each([-1, 65_536, 1.5, Number.NaN])('refuse the port %j', async port => {
-    await expect(local([], { port })).rejects.toMatchObject({ code: 'ERR_OPTION', option: 'port' });
-  });
-
-  it('end connections that are idle, stalled or in the middle of a request', async () => {
-    const { service, baseUrl, ask } = await local(teaPosts(1));
-    await ask(`${SEARCH_PATH}?query=tea`); // keeps an idle connection
-    service.faults.plant({ kind: 'stall', afterBytes: 5 });
-    const stalled = ask(`${SEARCH_PATH}?query=tea`).then(
-      () => 'answered',
-      () => 'ended',
-    );
-    const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
-    await new Promise<void>(resolve => socket.once('connect', resolve));
-    socket.on('error', () => {});
-    const ended = new Promise(resolve => socket.once('close', resolve));
-    socket.write(`POST ${COUNTS_PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{`);
-    while (service.faults.list().length > 0) await new Promise(resolve => setTimeout(resolve, 5));
-    await service.stop();
-    expect(await stalled).toBe('ended');
-    await ended;
-    expect(service.listening).toBe(false);
-    await service.stop(); // can be repeated
-  });
-
-  it('do not close an archive that was passed in', async () => {
-    const { service, archive } = await local();
-    await service.stop();
-    expect(archive.closed).toBe(0);
   });
 });

@@ -1,6 +1,10 @@
 import { Activity } from '../../../src/activity/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
+import type { ServiceOptions } from '../../../src/service/index.js';
+import { ENGAGEMENT_TYPES } from '../../../src/service/users/read-engagement-request.js';
+import { DAY } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
+import { type Ask, localOAuth, type OAuthReply } from './local-oauth.js';
 
 const EPOCH = 1_288_834_974_657;
 
@@ -79,4 +83,27 @@ function streams(options: PostOptions, at: number): string {
     twitter_lang: 'en',
     gnip: { urls: [] },
   });
+}
+
+export const PATH = '/insights/engagement/totals';
+export const BOTH = { group_by: ['tweet.id', 'engagement.type'] };
+
+interface Totals {
+  readonly [name: string]: unknown;
+}
+
+export const MINE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };
+
+/** A service where ann has signed in. */
+export async function signedIn(posts: readonly ArchivedPost[], options: ServiceOptions = {}) {
+  const local = await localOAuth(posts, options);
+  const token = await local.signIn('ann');
+  const ask = (json: unknown, more: Ask = {}) => local.post(PATH, { ...token, json, ...more });
+  const totals = async (ids: readonly string[], groupings: object = { g: BOTH }) =>
+    ask({ tweet_ids: ids, engagement_types: ENGAGEMENT_TYPES, groupings });
+  return { ...local, token, ask, totals };
+}
+
+export function bodyOf({ text }: OAuthReply): Totals {
+  return JSON.parse(text) as Totals;
 }

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import {
+  durationOf,
+  exactDurationOf,
+  sizeOf,
+  windowOf,
+} from '../../../../src/service/console/html/units.js';
+import { readable } from '../browse.js';
+
+describe('units', () => {
+  it.each([
+    [0, '0 bytes'],
+    [1, '1 byte'],
+    [999, '999 bytes'],
+    [1000, '1 kB'],
+    [12_500, '12.5 kB'],
+    [99_960, '100 kB'],
+    [999_499, '999 kB'],
+    [999_500, '1 MB'],
+    [3.21e12, '3.2 TB'],
+    [5e15, '5,000 TB'],
+  ])('of %d bytes are %s', (bytes, text) => {
+    expect(sizeOf(bytes)).toBe(text);
+  });
+
+  it.each([
+    [400, '400 ms'],
+    [20_000, '20 seconds'],
+    [60_000, '1 minute'],
+    [0.1 * 3_600_000, '6 minutes'],
+    [5_400_000, '1.5 hours'],
+    [86_400_000, '1 day'],
+    [30 * 86_400_000, '30 days'],
+  ])('of %d ms are %s', (ms, text) => {
+    expect(durationOf(ms)).toBe(text);
+  });
+});
+
+describe('a duration in its two largest units', () => {
+  it.each([
+    [1_999, '1 second'],
+    [1_439_000, '23 minutes 59 seconds'],
+    [3_600_000, '1 hour'],
+    [90_061_000, '1 day 1 hour'],
+  ])('of %d ms is %s', (ms, text) => {
+    expect(exactDurationOf(ms)).toBe(text);
+  });
+});
+
+describe('a window', () => {
+  const from = Date.UTC(2026, 10, 21, 20, 33);
+
+  it('names its day once, and its zone', () => {
+    const text = readable(windowOf({ from, to: from + 600_000 }).text);
+    expect(text).toBe(' 2026-11-21 20:33 to 20:43 UTC');
+  });
+
+  it('names both days where they differ', () => {
+    const text = readable(windowOf({ from, to: from + 86_400_000 }).text);
+    expect(text).toBe(' 2026-11-21 20:33 to 2026-11-22 20:33 UTC');
+  });
+});

@@ -1,0 +1,13 @@
+import { spawnSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { shellWord } from '../../src/service/environment.js';
+
+describe('a word for a shell', () => {
+  it('is that word, for any content', () => {
+    const words = fc.sample(fc.string({ unit: fc.constantFrom(...'\'"\\$`!#&;|<>* \n\tab') }), 300);
+    const script = words.map(word => `printf '%s\\0' ${shellWord(word)}`).join('\n');
+    const { stdout } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
+    expect(stdout.split('\0').slice(0, -1)).toEqual(words);
+  });
+});
