@@ -26,8 +26,8 @@ interface Example {
   readonly isStream?: boolean;
   /** A request that curl cannot make. */
   readonly isSigned?: boolean;
-  /** The lines of a script, without its imports. */
-  readonly script: readonly string[];
+  /** A script without its imports. */
+  readonly script: string;
 }
 
 /** Every endpoint of the account, with examples for the current time of the service. */
@@ -56,9 +56,7 @@ function searches(
       method: 'GET or POST',
       address: `${base}.json`,
       query: 'query=coffee%20lang%3Aen&maxResults=10',
-      script: [
-        `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en", limit: 10 }), stdout());`,
-      ],
+      script: `await pipeline(search(account(), { product: "${product}", query: "coffee lang:en", limit: 10 }), stdout());`,
     },
     {
       section: 'overview',
@@ -66,9 +64,7 @@ function searches(
       method: 'GET or POST',
       address: `${base}/counts.json`,
       query: 'query=coffee%20lang%3Aen&bucket=day',
-      script: [
-        `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${dates} }), chart());`,
-      ],
+      script: `await pipeline(counts(account(), { product: "${product}", query: "coffee lang:en", bucket: "day"${dates} }), chart());`,
     },
   ];
 }
@@ -87,19 +83,15 @@ function jobs({ historicalUrl, account, publisher }: Addresses, now: number): Ex
       method: 'POST',
       address,
       body: { publisher, dataFormat: 'original', ...window, title, rules },
-      script: [
-        `const job = await jobs.create(account(), ${job});`,
-        'console.log(job.status, job.statusMessage);',
-      ],
+      script: `const job = await jobs.create(account(), ${job});
+console.log(job.status, job.statusMessage);`,
     },
     {
       section: 'jobs',
       name: 'All jobs',
       address,
-      script: [
-        'const list = await jobs.list(account());',
-        'for (const { title, status } of list.jobs) console.log(status, title);',
-      ],
+      script: `const list = await jobs.list(account());
+for (const { title, status } of list.jobs) console.log(status, title);`,
     },
   ];
 }
@@ -133,7 +125,7 @@ function replays(addresses: Addresses, now: number): Example[] {
         address: `${replayStreamUrl}/replay/${streamType}/${path}`,
         query: String(new URLSearchParams({ ...window })),
         isStream: true,
-        script: [script],
+        script,
       };
     }),
     {
@@ -142,23 +134,21 @@ function replays(addresses: Addresses, now: number): Example[] {
       method: 'POST',
       address: rules,
       body: { rules: rule },
-      script: [`console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`],
+      script: `console.log(await replayRules.add(account(), ${JSON.stringify(rule)}));`,
     },
     {
       section: 'streams',
       name: 'All rules',
       address: rules,
-      script: [
+      script:
         'for await (const { id, tag, value } of replayRules.list(account())) console.log(id, tag, value);',
-      ],
     },
   ];
 }
 
-const SIGN_IN = [
-  'const acme = account();',
-  'const token = await users.signIn(acme, { store: "tokens.json" });',
-];
+const SIGN_IN = `const acme = account();
+const token = await users.signIn(acme, { store: "tokens.json" });
+`;
 
 function others(addresses: Addresses): Example[] {
   const { accountApiUrl, oauthUrl, dataUrl, account, publisher, complianceLabel } = addresses;
@@ -168,14 +158,14 @@ function others(addresses: Addresses): Example[] {
       name: 'Compliance events',
       address: `${addresses.complianceStreamUrl}/accounts/${pathOf(account, 'publishers', publisher, 'streams', 'compliance', complianceLabel)}.json`,
       isStream: true,
-      script: ['for await (const event of compliance(account())) console.log(event);'],
+      script: 'for await (const event of compliance(account())) console.log(event);',
     },
     {
       section: 'usage',
       name: 'Usage report',
       address: `${accountApiUrl}/accounts/${pathOf(account)}/usage.json`,
       query: 'bucket=day',
-      script: ['console.log(usage.chart(await usage.report(account(), { bucket: "day" })));'],
+      script: 'console.log(usage.chart(await usage.report(account(), { bucket: "day" })));',
     },
     {
       section: 'usage',
@@ -183,7 +173,7 @@ function others(addresses: Addresses): Example[] {
       method: 'POST, then GET',
       address: `${oauthUrl}/oauth/request_token`,
       isSigned: true,
-      script: [...SIGN_IN, 'console.log(token.screenName);'],
+      script: `${SIGN_IN}console.log(token.screenName);`,
     },
     {
       section: 'usage',
@@ -191,12 +181,9 @@ function others(addresses: Addresses): Example[] {
       method: 'POST',
       address: `${dataUrl}/insights/engagement/totals`,
       isSigned: true,
-      script: [
-        ...SIGN_IN,
-        'const own = search(acme, { product: "30day", query: "from:" + token.screenName, limit: 10 });',
-        'const ids = (await pipeline(own, collect())).map(post => post.id);',
-        'console.log((await users.engagementTotals(acme, { token, ids })).totals);',
-      ],
+      script: `${SIGN_IN}const own = search(acme, { product: "30day", query: "from:" + token.screenName, limit: 10 });
+const ids = (await pipeline(own, collect())).map(post => post.id);
+console.log((await users.engagementTotals(acme, { token, ids })).totals);`,
     },
   ];
 }
@@ -206,7 +193,7 @@ function endpoint({ query, body, isStream, isSigned, script, ...rest }: Example)
   const curl = isSigned
     ? undefined
     : curlOf(asked, { body: body && JSON.stringify(body), isStream });
-  return { method: 'GET', ...rest, curl, millrace: nodeCommand(script.join('\n')) };
+  return { method: 'GET', ...rest, curl, millrace: nodeCommand(script) };
 }
 
 interface CurlOptions {

@@ -46,7 +46,6 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   /** The number of waiting bytes. */
   #backlog = 0;
   #messages = 0;
-  /** Newest first. */
   readonly #recent: Uint8Array[] = [];
   readonly #rate = new MessageRate();
   #lastPush = performance.now();
@@ -63,11 +62,12 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   /** What flows now. */
   get flow(): Flow {
+    const next = this.#messages % RECENT;
     return {
       messages: this.#messages,
       perSecond: this.#rate.perSecond(),
       backlogBytes: this.#backlog,
-      recent: [...this.#recent],
+      recent: [...this.#recent.slice(next), ...this.#recent.slice(0, next)].toReversed(),
     };
   }
 
@@ -95,9 +95,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
       }
       // A message without a multi-byte character passes.
     } else {
-      this.#messages++;
-      this.#recent.unshift(message);
-      if (this.#recent.length > RECENT) this.#recent.pop();
+      this.#recent[this.#messages++ % RECENT] = message;
       this.#rate.add();
     }
     if (this.#backlog + bytes.length + LINE_END.length > backlogBytes) {
@@ -197,9 +195,10 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   }
 
   #drain(): Buffer {
-    const chunks = this.#compressed;
+    const [first, ...rest] = this.#compressed;
     this.#compressed = [];
-    return Buffer.concat(chunks);
+    if (first === undefined) return Buffer.alloc(0);
+    return rest.length === 0 ? first : Buffer.concat([first, ...rest]);
   }
 
   #notify(): void {

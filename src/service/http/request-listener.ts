@@ -203,9 +203,8 @@ function urlOf(request: IncomingMessage): URL | undefined {
   return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
 }
 
-function hasOneHost({ rawHeaders }: IncomingMessage): boolean {
-  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
-  return hosts.length <= 1;
+function hasOneHost({ headersDistinct: { host = [] } }: IncomingMessage): boolean {
+  return host.length <= 1;
 }
 
 /** A query that is not UTF-8 would be decoded to other characters than the client meant. */
