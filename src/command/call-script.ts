@@ -3,14 +3,19 @@ import { isRecord } from '../is-record.js';
 /** The public exports of the library, by name. */
 export type Library = Readonly<Record<string, unknown>>;
 
-/** A call of a public export, `jobs.run` for one within a namespace. */
+/**
+ * A call of a public export, `jobs.run` for one within a namespace. What several calls use, or what has to be closed
+ * afterwards, has a name: a script declares it as a constant.
+ */
 export class Call {
   readonly name: string;
   readonly args: readonly unknown[];
+  readonly constant: string | undefined;
 
-  constructor(name: string, args: readonly unknown[]) {
+  constructor(name: string, args: readonly unknown[] = [], constant?: string) {
     this.name = name;
     this.args = args;
+    this.constant = constant;
   }
 }
 
@@ -35,22 +40,11 @@ export class Code {
   }
 }
 
-/** A name that the script declares. */
-export class Name {
-  readonly name: string;
-
-  constructor(name: string) {
-    this.name = name;
-  }
-}
-
 /**
  * What a command does, as a script of this library: the command runs it, and `--print-script` prints it. So both do
  * the same.
  */
 export interface Script {
-  /** The constants before the call, in order. */
-  readonly constants: Readonly<Record<string, Call>>;
   readonly call: Call;
   /** The result in words. Without it, the result is printed as JSON, a line for each element of a list. */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
@@ -60,28 +54,29 @@ export interface Script {
   readonly isWrong?: ((result: unknown) => boolean) | undefined;
 }
 
-/** Runs a script, and closes what it opened. */
-export async function runScript(script: Script, running: Running): Promise<unknown> {
-  const names = new Map<string, unknown>();
+/** Runs a script, and closes what its constants hold. */
+export async function runScript({ call }: Script, running: Running): Promise<unknown> {
+  const constants = new Map<Call, unknown>();
   try {
-    for (const [name, call] of Object.entries(script.constants))
-      names.set(name, await evaluate(call, running, names));
-    return await evaluate(script.call, running, names);
+    return await evaluate(call, running, constants);
   } finally {
-    for (const value of names.values()) await closeOf(value)?.call(value);
+    for (const value of constants.values()) await closeOf(value)?.call(value);
   }
 }
 
 /** The text of a script that runs with tsx. */
-export function printScript({ constants, call, isOnStdout }: Script): string {
-  const lines = Object.entries(constants).map(
-    ([name, made]) => `const ${name} = ${AWAITED.has(made.name) ? 'await ' : ''}${print(made)};`,
-  );
+export function printScript({ call, isOnStdout }: Script): string {
+  const values = [...new Set(valuesIn(call))];
+  const constants = values.filter(value => value instanceof Call && value.constant !== undefined);
+  const lines = (constants as readonly Call[]).map(made => {
+    const awaited = AWAITED.has(made.name) ? 'await ' : '';
+    return `const ${made.constant} = ${awaited}${printCall(made, '')};`;
+  });
   const main = `await ${print(call)};`;
   lines.push(isOnStdout ? main : `const result = ${main}`);
   if (!isOnStdout) lines.push('console.log(result);');
   const body = `${lines.join('\n')}\n`;
-  const used = [...new Set(importsOf([...Object.values(constants), call]))].toSorted();
+  const used = [...new Set(values.flatMap(importOf))].toSorted();
   const imports = [`import { ${used.join(', ')} } from 'millrace';`];
   if (body.includes('readFileSync(')) imports.unshift("import { readFileSync } from 'node:fs';");
   return `${imports.join('\n')}\n\n${body}`;
@@ -94,20 +89,22 @@ const AWAITED = new Set(['openTombstones', 'jobs.run']);
 async function evaluate(
   value: unknown,
   running: Running,
-  names: ReadonlyMap<string, unknown>,
+  constants: Map<Call, unknown>,
 ): Promise<unknown> {
-  if (value instanceof Name) return names.get(value.name);
   if (value instanceof Code) return value.value(running);
   if (value instanceof Call) {
+    if (constants.has(value)) return constants.get(value);
     const call = exportNamed(running.library, value.name);
     const args: unknown[] = [];
-    for (const arg of value.args) args.push(await evaluate(arg, running, names));
-    return (call as (...given: readonly unknown[]) => unknown)(...args);
+    for (const arg of value.args) args.push(await evaluate(arg, running, constants));
+    const result = await (call as (...given: readonly unknown[]) => unknown)(...args);
+    if (value.constant !== undefined) constants.set(value, result);
+    return result;
   }
   if (!isPlain(value)) return value;
   const members: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value))
-    members[name] = await evaluate(member, running, names);
+    members[name] = await evaluate(member, running, constants);
   return members;
 }
 
@@ -120,14 +117,8 @@ export function exportNamed(library: Library, name: string): unknown {
 
 function print(value: unknown, indent = ''): string {
   const inner = `${indent}  `;
-  if (value instanceof Name) return value.name;
   if (value instanceof Code) return value.text ?? '';
-  if (value instanceof Call) {
-    const args = value.args.filter(isPrinted).map(arg => print(arg, inner));
-    const short = `${value.name}(${args.join(', ')})`;
-    if (value.name !== 'pipeline') return short;
-    return `${value.name}(\n${args.map(arg => `${inner}${arg},\n`).join('')}${indent})`;
-  }
+  if (value instanceof Call) return value.constant ?? printCall(value, indent);
   if (typeof value === 'string') return quoted(value);
   if (Array.isArray(value)) return `[${value.map(one => print(one)).join(', ')}]`;
   if (!isPlain(value)) return String(value);
@@ -144,6 +135,13 @@ function print(value: unknown, indent = ''): string {
     : `{\n${members.map(member => `${inner}${member},\n`).join('')}${indent}}`;
 }
 
+function printCall({ name, args }: Call, indent: string): string {
+  const inner = `${indent}  `;
+  const printed = args.filter(isPrinted).map(arg => print(arg, inner));
+  if (name !== 'pipeline') return `${name}(${printed.join(', ')})`;
+  return `${name}(\n${printed.map(arg => `${inner}${arg},\n`).join('')}${indent})`;
+}
+
 /** Whether anything of a value is in the text of a script. */
 function isPrinted(value: unknown): boolean {
   if (value === undefined || (value instanceof Code && value.text === undefined)) return false;
@@ -151,15 +149,17 @@ function isPrinted(value: unknown): boolean {
   return members.length === 0 || members.some(isPrinted);
 }
 
-/** The names that a script imports: the first part of each call and constant. */
-function importsOf(value: unknown): string[] {
-  if (value instanceof Call) return [rootOf(value.name), ...value.args.flatMap(importsOf)];
-  if (value instanceof Code) return /^tables\./.test(value.text ?? '') ? ['tables'] : [];
-  if (Array.isArray(value)) return value.flatMap(importsOf);
-  return isPlain(value) ? Object.values(value).flatMap(importsOf) : [];
+/** A value and all values in it: what a call uses comes before the call. */
+function valuesIn(value: unknown): unknown[] {
+  if (value instanceof Call) return [...value.args.flatMap(valuesIn), value];
+  return isPlain(value) ? [...Object.values(value).flatMap(valuesIn), value] : [value];
 }
 
-const rootOf = (name: string) => name.split('.')[0] as string;
+/** The name that a value needs to be imported: the first part of that of a call. */
+function importOf(value: unknown): readonly string[] {
+  if (value instanceof Call) return [value.name.split('.')[0] as string];
+  return value instanceof Code && /^tables\./.test(value.text ?? '') ? ['tables'] : [];
+}
 
 function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return isRecord(value) && Object.getPrototypeOf(value) === Object.prototype;

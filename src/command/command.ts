@@ -1,7 +1,7 @@
-import { type Option, text } from '../check.js';
+import { text } from '../check.js';
 import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
-import { Call, Code, exportNamed, Name, quoted, type Script } from './call-script.js';
+import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 import { type Flags, flagsOf } from './flags.js';
 
 /** What a command was called with. */
@@ -14,36 +14,32 @@ export interface Given {
 
 /** One command of `millrace`. */
 export interface Command {
-  /** Its arguments, for the help: `QUERY`. */
-  readonly usage: string;
-  readonly flags: Flags;
-  /** How many arguments it takes. @default 0 of each */
-  readonly positionals?: { readonly min: number; readonly max: number } | undefined;
+  /** Its arguments: `QUERY`, `[QUERY]` for one that may be left out, `FILE...` for one or more. @default none */
+  readonly usage?: string;
+  /** @default none */
+  readonly flags?: Flags;
   /** Whether it may cost money: it asks on a terminal, and needs `--yes` elsewhere. */
   readonly costs?: boolean | undefined;
   build(given: Given): Script | Promise<Script>;
 }
 
 /** The account in scripts. */
-export const ACCOUNT = new Name('acme');
-export const WITH_ACCOUNT = { acme: new Call('account', []) };
-
-const OWN = {
-  out: text(
-    'the file or files to write, .jsonl, .csv or .parquet, also with .gz; {day} and {tag} are filled in',
-  ),
-} satisfies Record<string, Option<unknown>>;
+export const ACCOUNT = new Call('account', [], 'acme');
 
 /** The flags of a sink: where posts go. */
 export const SINK_FLAGS: Flags = [
-  ...flagsOf(OWN, ['out']),
+  ...flagsOf({
+    out: text(
+      'the file or files to write, .jsonl, .csv or .parquet, also with .gz; {day} and {tag} are filled in',
+    ),
+  }),
   ...flagsOf(FILE_SINK_OPTIONS, ['checkpoint', 'maxBytes']),
   ...flagsOf(TABLE_OPTIONS, ['columns']),
 ];
 
 /** A script of one call, which gets the account first, and the signal last. */
-export function accountCall(name: string, ...args: readonly unknown[]) {
-  return { constants: WITH_ACCOUNT, call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
+export function accountCall(name: string, ...args: readonly unknown[]): Script {
+  return { call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
 }
 
 /** The stages that write items where `--out` says, as its end says, or to standard output. */
@@ -54,7 +50,7 @@ export function sinkCalls(
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
   // Also a list that is refused, so that the error names the column.
   const columns = typeof listed === 'string' ? listed.split(',') : listed;
-  if (typeof out !== 'string') return [new Call('stdout', [])];
+  if (typeof out !== 'string') return [new Call('stdout')];
   const sink = /\.csv(\.gz)?$/.test(out) ? 'csv' : /\.parquet$/.test(out) ? 'parquet' : 'files';
   const isTable = sink !== 'files';
   const ofTable =
@@ -65,7 +61,7 @@ export function sinkCalls(
     ...(!isTable && columns !== undefined && { columns }),
     ...options,
   };
-  const routes = routed && out.includes('{tag}') ? [new Call('routeByTag', [])] : [];
+  const routes = routed && out.includes('{tag}') ? [new Call('routeByTag')] : [];
   return [...routes, new Call(sink, [defined(sinkOptions)])];
 }
 
@@ -75,7 +71,6 @@ const PROGRESS = { progress: new Code("'auto'", ({ progress }) => progress) };
 
 /** A script that runs a pipeline of these stages. Its progress says what was written. */
 export function pipelineScript(
-  constants: Script['constants'],
   stages: readonly unknown[],
   report: Script['report'] = () => '',
 ): Script {
@@ -83,14 +78,14 @@ export function pipelineScript(
     stage => stage instanceof Call && ['stdout', 'chart'].includes(stage.name),
   );
   const call = new Call('pipeline', [...stages, { ...PROGRESS, ...SIGNAL }]);
-  return { constants, call, report, isOnStdout };
+  return { call, report, isOnStdout };
 }
 
 /** The posts that standard input has, a line each. */
 export const STANDARD_INPUT: readonly unknown[] = [
   new Code('process.stdin', () => process.stdin),
-  new Call('jsonLines', []),
-  new Call('activities', []),
+  new Call('jsonLines'),
+  new Call('activities'),
 ];
 
 /** JSON that a file holds, read when the script runs. */

@@ -17,7 +17,7 @@ export async function completionFor(shell: string | undefined): Promise<string> 
   ];
   const cases = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, { load }]) => {
-      const { flags } = await load();
+      const { flags = [] } = await load();
       const words = [...flags, ...SHARED_FLAGS].map(flag => flag.name);
       return `    '${name}') words='${words.map(word => `--${word}`).join(' ')}' ;;\n`;
     }),

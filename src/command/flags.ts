@@ -13,10 +13,10 @@ export interface Flag {
 
 export type Flags = readonly Flag[];
 
-/** The flags of options of a table. */
+/** The flags of options of a table, by default of all. */
 export function flagsOf<Table extends Readonly<Record<string, Option<unknown>>>>(
   table: Table,
-  options: readonly (keyof Table & string)[],
+  options: readonly (keyof Table & string)[] = Object.keys(table),
 ): Flags {
   return options.map(option => {
     const described = table[option] as Option<unknown>;
@@ -75,14 +75,11 @@ function kebab(name: string): string {
 }
 
 /** Flags of every command. They are here, so that the help of all commands loads nothing of the library's. */
-export const SHARED_FLAGS: Flags = flagsOf(
-  {
-    envFile: text('a file of variables, such as MILLRACE_URL'),
-    printScript: flag('print the script that does the same, and run nothing'),
-    json: flag('report results and errors as JSON'),
-    quiet: flag('show no progress'),
-    yes: flag('accept what it costs, without a question'),
-    help: flag('print this'),
-  },
-  ['envFile', 'printScript', 'json', 'quiet', 'yes', 'help'],
-);
+export const SHARED_FLAGS: Flags = flagsOf({
+  envFile: text('a file of variables, such as MILLRACE_URL'),
+  printScript: flag('print the script that does the same, and run nothing'),
+  json: flag('report results and errors as JSON'),
+  quiet: flag('show no progress'),
+  yes: flag('accept what it costs, without a question'),
+  help: flag('print this'),
+});

@@ -2,28 +2,20 @@ import { required, text } from '../check.js';
 import type { Job, JobQuote } from '../jobs/job.js';
 import { JOB_REQUEST } from '../jobs/job-request.js';
 import type { JobVerdict } from '../jobs/job-verdict.js';
-import { Call, Code, Name, quoted } from './call-script.js';
-import { ACCOUNT, accountCall, type Command, jsonIn, SIGNAL, WITH_ACCOUNT } from './command.js';
+import { Call, Code, quoted } from './call-script.js';
+import { ACCOUNT, accountCall, type Command, jsonIn, SIGNAL } from './command.js';
 import { flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
 
 const REQUEST = flagsOf(JOB_REQUEST, ['title', 'fromDate', 'toDate', 'dataFormat']);
-const FILES = flagsOf(
-  {
-    rules: required(text('the file of the rules: an array of { value, tag }')),
-    out: required(text('the folder for the files')),
-  },
-  ['rules', 'out'],
-);
-const RULES = FILES.slice(0, 1);
-const OUT = FILES.slice(1);
-const JOB = { min: 1, max: 1 };
+const RULES = flagsOf({
+  rules: required(text('the file of the rules: an array of { value, tag }')),
+});
+const OUT = flagsOf({ out: required(text('the folder for the files')) });
 
 /** A call of one job by its id. */
 const callOf = (name: string): Command => ({
   usage: 'JOB',
-  flags: [],
-  positionals: JOB,
   build: ({ positionals: [job] }) => accountCall(`jobs.${name}`, job),
 });
 
@@ -33,8 +25,6 @@ export const reject = callOf('reject');
 /** Accepts the quote of a job. */
 export const accept: Command = {
   usage: 'JOB',
-  flags: [],
-  positionals: JOB,
   costs: true,
   build: ({ positionals: [job = ''] }) =>
     accountCall(
@@ -47,34 +37,22 @@ export const accept: Command = {
 };
 
 /** Lists the jobs of the account. */
-export const list: Command = {
-  usage: '',
-  flags: [],
-  build: () => accountCall('jobs.list'),
-};
+export const list: Command = { build: () => accountCall('jobs.list') };
 
 /** Creates a job, which is not charged before its quote is accepted. */
 export const create: Command = {
-  usage: '',
   flags: [...REQUEST, ...RULES],
   build: ({ options }) => accountCall('jobs.create', requestOf(options)),
 };
 
 /** Runs a job to its files, and joins one of the same title and rules. */
 export const run: Command = {
-  usage: '',
-  flags: [...REQUEST, ...FILES],
+  flags: [...REQUEST, ...RULES, ...OUT],
   costs: true,
-  build: ({ options }) => ({
-    constants: {
-      ...WITH_ACCOUNT,
-      job: new Call('jobs.run', [
-        ACCOUNT,
-        { ...requestOf(options), decide: ACCEPTED, onStatus: SHOWN, ...SIGNAL },
-      ]),
-    },
-    ...downloading(new Name('job'), options(OUT).out),
-  }),
+  build({ options }) {
+    const request = { ...requestOf(options), decide: ACCEPTED, onStatus: SHOWN, ...SIGNAL };
+    return downloading(new Call('jobs.run', [ACCOUNT, request], 'job'), options(OUT).out);
+  },
 };
 
 const ACCEPTED = new Code('() => true', ({ confirm }) => (quote: JobQuote) => {
@@ -93,11 +71,7 @@ const SHOWN = new Code('({ status }) => console.error(status)', () => (job: Job)
 export const download: Command = {
   usage: 'JOB',
   flags: OUT,
-  positionals: JOB,
-  build: ({ positionals: [job], options }) => ({
-    constants: WITH_ACCOUNT,
-    ...downloading(job, options(OUT).out),
-  }),
+  build: ({ positionals: [job], options }) => downloading(job, options(OUT).out),
 };
 
 const downloading = (job: unknown, folder: unknown) => ({

@@ -83,7 +83,7 @@ async function run(name: string, command: Command, args: readonly string[]): Pro
 }
 
 function parse(command: Command, args: readonly string[]) {
-  const flags = [...command.flags, ...SHARED_FLAGS];
+  const flags = [...(command.flags ?? []), ...SHARED_FLAGS];
   try {
     return parseArgs({
       args: args.map(inFull),
@@ -107,10 +107,11 @@ function inFull(arg: string): string {
 }
 
 function checkPositionals(name: string, command: Command, given: readonly string[]): void {
-  const { min, max } = command.positionals ?? { min: 0, max: 0 };
-  if (given.length >= min && given.length <= max) return;
-  const problem =
-    given.length < min ? 'lacks an argument' : `has one argument too many: ${given[max]}`;
+  const names = command.usage?.split(' ') ?? [];
+  const max = names.at(-1)?.endsWith('...') ? Number.POSITIVE_INFINITY : names.length;
+  const isShort = given.length < names.filter(one => !one.startsWith('[')).length;
+  if (!isShort && given.length <= max) return;
+  const problem = isShort ? 'lacks an argument' : `has one argument too many: ${given[max]}`;
   throw new OptionError(
     'arguments',
     `millrace ${name} ${problem}. Usage: ${usageOf(name, command)}`,
@@ -121,9 +122,8 @@ function loadVariables(file: string): void {
   try {
     process.loadEnvFile(file);
   } catch (error) {
-    throw new OptionError('env-file', `Could not read ${file}: ${(error as Error).message}`, {
-      cause: error,
-    });
+    const { message } = error as Error;
+    throw new OptionError('env-file', `Could not read ${file}: ${message}`, { cause: error });
   }
 }
 
@@ -210,12 +210,12 @@ function helpFor(name: string, command: Command): string {
 
 ${COMMANDS[name]?.summary}.
 
-${helpOf(command.flags)}
+${helpOf(command.flags ?? [])}
 Also: ${shared.map(({ name }) => `--${name}`).join(' ')} (see millrace --help)
 `;
 }
 
-function usageOf(name: string, { usage }: Command): string {
+function usageOf(name: string, { usage = '' }: Command): string {
   return ['millrace', name, usage, '[options]'].filter(part => part !== '').join(' ');
 }
 

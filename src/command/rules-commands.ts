@@ -2,26 +2,26 @@ import { SYNC_OPTIONS } from '../replay/sync-rules.js';
 import { CHECK_OPTIONS } from '../rules/language/check-rule.js';
 import type { Problem } from '../rules/language/problem.js';
 import { Call, exportNamed } from './call-script.js';
-import { ACCOUNT, type Command, jsonIn, pipelineScript, SIGNAL, WITH_ACCOUNT } from './command.js';
-import { flagsOf } from './flags.js';
+import { ACCOUNT, type Command, jsonIn, pipelineScript, SIGNAL } from './command.js';
+import { type Flags, flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
 
 const SYNC = flagsOf(SYNC_OPTIONS, ['dryRun']);
 const CHECK = flagsOf(CHECK_OPTIONS, ['product']);
 
 /** A call that takes the rules of a file. */
-const callOf = (name: string, flags: Command['flags'] = []): Command => ({
+const callOf = (name: string, flags: Flags = []): Command => ({
   usage: 'RULES.json',
   flags,
-  positionals: { min: 1, max: 1 },
-  build: ({ positionals: [file], options }) => ({
-    constants: WITH_ACCOUNT,
-    call: new Call(`replayRules.${name}`, [
+  build: ({ positionals: [file], options }) => {
+    const rules = jsonIn(file as string, rulesIn);
+    const call = new Call(`replayRules.${name}`, [
       ACCOUNT,
-      jsonIn(file as string, rulesIn),
+      rules,
       { ...options(flags), ...SIGNAL },
-    ]),
-  }),
+    ]);
+    return { call };
+  },
 });
 
 export const add = callOf('add');
@@ -31,19 +31,14 @@ export const sync = callOf('sync', SYNC);
 
 /** Lists the rules of the replay stream. */
 export const list: Command = {
-  usage: '',
-  flags: [],
-  build: () =>
-    pipelineScript(WITH_ACCOUNT, [new Call('replayRules.list', [ACCOUNT]), new Call('stdout', [])]),
+  build: () => pipelineScript([new Call('replayRules.list', [ACCOUNT]), new Call('stdout')]),
 };
 
 /** Checks a rule without a request. */
 export const check: Command = {
   usage: 'RULE',
   flags: CHECK,
-  positionals: { min: 1, max: 1 },
   build: ({ positionals: [rule], options }) => ({
-    constants: {},
     call: new Call('rules.check', [rule, options(CHECK)]),
     report(result, library) {
       const render = exportNamed(

@@ -13,7 +13,6 @@ import {
   pipelineScript,
   SINK_FLAGS,
   sinkCalls,
-  WITH_ACCOUNT,
 } from './command.js';
 import { flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
@@ -22,31 +21,23 @@ const QUERY = flagsOf(SEARCH_OPTIONS, [
   ...(['product', 'fromDate', 'toDate', 'incremental', 'limit'] as const),
   ...(['maxResults', 'slices', 'tag'] as const),
 ]);
-const RULES = flagsOf(
-  { rules: text('a file of rules in place of the query: an array of { value, tag }') },
-  ['rules'],
-);
-const BUDGET = flagsOf(
-  {
-    budgetPosts: whole('ends before the request that could fetch more posts', { min: 1 }),
-    budgetRequests: whole('ends before more requests than these', { min: 1 }),
-  },
-  ['budgetPosts', 'budgetRequests'],
-);
-const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') }, [
-  'dryRun',
-]);
+const OWN = flagsOf({
+  rules: text('a file of rules in place of the query: an array of { value, tag }'),
+  budgetPosts: whole('ends before the request that could fetch more posts', { min: 1 }),
+  budgetRequests: whole('ends before more requests than these', { min: 1 }),
+});
+const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') });
 
 /** Posts that match a query, or many rules, into files or to standard output. */
 export const search: Command = {
-  usage: 'QUERY',
-  flags: [...QUERY, ...RULES, ...BUDGET, ...SINK_FLAGS, ...DRY_RUN],
-  positionals: { min: 0, max: 1 },
-  build({ positionals: [query], options, ...given }) {
-    const { rules } = options(RULES);
+  usage: '[QUERY]',
+  flags: [...QUERY, ...OWN, ...SINK_FLAGS, ...DRY_RUN],
+  build(given) {
+    const { positionals, options } = given;
+    const [query] = positionals;
+    const { rules, budgetPosts: posts, budgetRequests: requests } = options(OWN);
     if ((query === undefined) === (rules === undefined))
       throw new OptionError('query', 'millrace search needs a query, or --rules and a file');
-    const { budgetPosts: posts, budgetRequests: requests } = options(BUDGET);
     const budget = defined({ posts, requests });
     const asked = {
       ...(typeof rules === 'string' ? { rules: jsonIn(rules, rulesIn) } : { query }),
@@ -62,10 +53,10 @@ export const search: Command = {
           return `${plural(posts, 'post')}, at least ${plural(requests, 'request')}`;
         },
       };
-    const found = [new Call('search', [ACCOUNT, asked]), new Call('dedupe', [])];
-    return pipelineScript(WITH_ACCOUNT, [
-      ...found,
-      ...sinkCalls({ positionals: [], options, ...given }),
+    return pipelineScript([
+      new Call('search', [ACCOUNT, asked]),
+      new Call('dedupe'),
+      ...sinkCalls(given),
     ]);
   },
 };
@@ -80,15 +71,13 @@ const COUNTS = flagsOf(COUNTS_OPTIONS, ['product', 'fromDate', 'toDate', 'increm
 export const counts: Command = {
   usage: 'QUERY',
   flags: [...COUNTS, ...SINK_FLAGS],
-  positionals: { min: 1, max: 1 },
   build(given) {
     const { positionals, options, isTerminal } = given;
     const asked = { query: positionals[0], product: '30day', ...options(COUNTS) };
     const isChart = isTerminal && options(SINK_FLAGS).out === undefined;
     const sinks = isChart
-      ? [new Call('chart', [])]
+      ? [new Call('chart')]
       : sinkCalls(given, { routed: false, table: 'tables.counts' });
-    const stages = [new Call('counts', [ACCOUNT, asked]), ...sinks];
-    return pipelineScript(WITH_ACCOUNT, stages);
+    return pipelineScript([new Call('counts', [ACCOUNT, asked]), ...sinks]);
   },
 };

@@ -3,7 +3,7 @@ import type { AppliedCompliance } from '../archive/apply-compliance.js';
 import { OptionError } from '../errors.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
 import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
-import { Call, Name } from './call-script.js';
+import { Call } from './call-script.js';
 import {
   type Command,
   jsonIn,
@@ -22,9 +22,8 @@ const MATCHER = flagsOf(MATCHER_OPTIONS, ['product']);
 export const write: Command = {
   usage: 'FILES',
   flags: SINK_FLAGS.filter(({ name }) => name !== 'out'),
-  positionals: { min: 1, max: 1 },
   build: given =>
-    pipelineScript({}, [
+    pipelineScript([
       ...STANDARD_INPUT,
       ...sinkCalls({
         ...given,
@@ -37,9 +36,8 @@ export const write: Command = {
 export const match: Command = {
   usage: 'RULES.json',
   flags: [...MATCHER, ...SINK_FLAGS],
-  positionals: { min: 1, max: 1 },
   build: given =>
-    pipelineScript({}, [
+    pipelineScript([
       ...STANDARD_INPUT,
       new Call('matchRules', [
         jsonIn(given.positionals[0] as string, rulesIn),
@@ -53,7 +51,6 @@ export const match: Command = {
 export const convert: Command = {
   usage: 'FOLDER|FILE...',
   flags: [...SINK_FLAGS, ...WRITER],
-  positionals: { min: 1, max: 1_000_000 },
   build(given) {
     const { positionals, options } = given;
     const source = positionals.length === 1 ? positionals[0] : positionals;
@@ -61,23 +58,23 @@ export const convert: Command = {
       ...given,
       options: flags => ({ ...options(flags), ...(flags === SINK_FLAGS && options(WRITER)) }),
     });
-    return pipelineScript({}, [
+    return pipelineScript([
       new Call('localFiles', [source]),
       new Call('gunzip', [{ plain: 'pass' }]),
-      ...['jsonLines', 'activities', 'dedupe'].map(name => new Call(name, [])),
+      ...['jsonLines', 'activities', 'dedupe'].map(name => new Call(name)),
       ...sinks,
     ]);
   },
 };
 
+/** Tombstones, which the command closes. */
+export const opened = (folder: unknown) => new Call('openTombstones', [folder], 'tombstones');
+
 /** Applies recorded compliance events to stored files. */
 export const apply: Command = {
   usage: 'TOMBSTONES FOLDER',
-  flags: [],
-  positionals: { min: 2, max: 2 },
   build: ({ positionals: [tombstones, folder] }) => ({
-    constants: { tombstones: new Call('openTombstones', [tombstones]) },
-    call: new Call('applyCompliance', [folder, new Name('tombstones'), SIGNAL]),
+    call: new Call('applyCompliance', [folder, opened(tombstones), SIGNAL]),
     report: result => {
       const { files, posts, removed, changed } = result as AppliedCompliance;
       const gone = Object.values(removed).reduce((sum, count) => sum + count, 0);
@@ -88,20 +85,19 @@ export const apply: Command = {
 
 /** Rules in a file: an array of `{ value, tag }`, or the object that the service takes. */
 export function rulesIn(file: string): unknown {
-  const parsed = parsedFile(file);
+  const parsed = readOf('rules', file, text => JSON.parse(text));
   const { rules = parsed } = Object(parsed) as { readonly rules?: unknown };
   if (!Array.isArray(rules))
     throw new OptionError('rules', `${file} must have an array of rules, { "value", "tag" } each`);
   return rules;
 }
 
-function parsedFile(file: string): unknown {
+/** What a file holds. @throws OptionError that names the option */
+export function readOf<T>(option: string, file: string, parse: (text: string) => T): T {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    const { message } = error as Error;
-    throw new OptionError('rules', `Could not read the rules of ${file}: ${message}`, {
-      cause: error,
-    });
+    return parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new OptionError(option, `Could not read the ${option} of ${file}: ${message}`, { cause });
   }
 }

@@ -1,16 +1,10 @@
 import { text } from '../check.js';
 import { COMPLIANCE_OPTIONS } from '../compliance/compliance.js';
 import { REPLAY_OPTIONS } from '../replay/replay.js';
-import { Call, Name } from './call-script.js';
-import {
-  ACCOUNT,
-  type Command,
-  pipelineScript,
-  SINK_FLAGS,
-  sinkCalls,
-  WITH_ACCOUNT,
-} from './command.js';
+import { Call } from './call-script.js';
+import { ACCOUNT, type Command, pipelineScript, SINK_FLAGS, sinkCalls } from './command.js';
 import { flagsOf } from './flags.js';
+import { opened } from './stored-posts-commands.js';
 
 const REPLAY = flagsOf(REPLAY_OPTIONS, [
   'streamType',
@@ -27,31 +21,28 @@ const COMPLIANCE = flagsOf(COMPLIANCE_OPTIONS, [
   'complianceLabel',
   'folder',
 ]);
-const INTO = flagsOf({ into: text('the folder of the tombstones') }, ['into']);
+const INTO = flagsOf({ into: text('the folder of the tombstones') });
 
 /** A past window of a stream, into files or to standard output. */
 export const replay: Command = {
-  usage: '',
   flags: [...REPLAY, ...SINK_FLAGS],
   build: given =>
-    pipelineScript(WITH_ACCOUNT, [
+    pipelineScript([
       new Call('replay', [ACCOUNT, { streamType: 'rulestream', ...given.options(REPLAY) }]),
-      new Call('dedupe', []),
+      new Call('dedupe'),
       ...sinkCalls(given),
     ]),
 };
 
 /** Compliance events, into tombstones or to standard output. */
 export const compliance: Command = {
-  usage: '',
   flags: [...COMPLIANCE, ...INTO],
   build({ options }) {
     const { into } = options(INTO);
     const events = new Call('compliance', [ACCOUNT, options(COMPLIANCE)]);
-    if (into === undefined) return pipelineScript(WITH_ACCOUNT, [events, new Call('stdout', [])]);
+    if (into === undefined) return pipelineScript([events, new Call('stdout')]);
     return pipelineScript(
-      { ...WITH_ACCOUNT, tombstones: new Call('openTombstones', [into]) },
-      [events, new Call('intoTombstones', [new Name('tombstones')])],
+      [events, new Call('intoTombstones', [opened(into)])],
       result => `${(result as { readonly events: number }).events} events in ${into}`,
     );
   },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Call, Name, runScript, type Script } from '../../src/command/call-script.js';
+import { Call, runScript, type Script } from '../../src/command/call-script.js';
 import { COMMANDS } from '../../src/command/commands.js';
 import { type Flag, optionsOf, SHARED_FLAGS } from '../../src/command/flags.js';
 import { pageNamed, tableOf } from '../pages.js';
@@ -17,7 +17,7 @@ function flagRows(): string[] {
     row.names.push(name);
   };
   for (const { name, command } of commands)
-    for (const flag of command.flags) add(flag, `\`${name}\``);
+    for (const flag of command.flags ?? []) add(flag, `\`${name}\``);
   for (const flag of SHARED_FLAGS) add(flag, 'all');
   return [...rows.values()]
     .toSorted((a, b) => (a.flag.name < b.flag.name ? -1 : 1))
@@ -35,7 +35,7 @@ describe('commands', () => {
 
   it('have each flag once', () => {
     for (const { name, command } of commands) {
-      const names = [...command.flags, ...SHARED_FLAGS].map(flag => flag.name);
+      const names = [...(command.flags ?? []), ...SHARED_FLAGS].map(flag => flag.name);
       expect([name, new Set(names).size]).toEqual([name, names.length]);
     }
   });
@@ -97,10 +97,8 @@ describe('commands', () => {
       open: (name: string) => ({ close: () => closed.push(name) }),
       fail: () => Promise.reject(new Error('full')),
     };
-    const script: Script = {
-      constants: { a: new Call('open', ['a']), b: new Call('open', ['b']) },
-      call: new Call('fail', [new Name('a')]),
-    };
+    const a = new Call('open', ['a'], 'a');
+    const script: Script = { call: new Call('fail', [a, new Call('open', ['b'], 'b'), a]) };
     const running = { library, signal: new AbortController().signal, progress: 'off' } as const;
     await expect(runScript(script, { ...running, confirm: async () => true })).rejects.toThrow();
     expect(closed).toEqual(['a', 'b']);
