@@ -21,14 +21,8 @@ import { openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';
-import { type DownloadRecord, lockJobFolder, writeRecord } from './download-folder.js';
-import {
-  type FetchRun,
-  fetchJobFiles,
-  isFileError,
-  requestJobFile,
-  retryJobFile,
-} from './fetch-job-file.js';
+import { lockJobFolder, writeRecord } from './download-folder.js';
+import { fetchJobFiles, isFileError, retryJobFile } from './fetch-job-file.js';
 import type { JobName } from './job.js';
 import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
@@ -116,33 +110,39 @@ async function download(
   abort: LinkedAbort,
 ): Promise<JobVerdict> {
   const { folder, totals, share = account.settings.share } = options;
-  const { signal } = abort;
-  const list = await readJobFiles(account, job, share, signal);
-  const lock = await lockJobFolder(folder, list.job);
+  const list = await readJobFiles(account, job, share, abort.signal);
+  const { basis, files, part } = list;
+  const lock = await lockJobFolder(folder, basis.job);
   const checked = new Map<JobFile, CheckedFile>();
+  const missing = () => files.filter(file => !checked.has(file)).map(({ name }) => name);
   let lastError: unknown;
   try {
-    const run = { account, list, signal, lock, folders: new SyncedFolders() };
+    const run = { list, lock, makeFolder: eachOnce(makeWithNames) };
     lastError = await storeFiles(run, options, abort, checked);
     await lock.check();
-    await writeRecord(folder, recordOf(list, checked)).catch(error => {
+    await writeRecord(folder, {
+      basis,
+      share: share ?? { index: 1, of: 1 },
+      files: [...checked].map(([file, found]) => ({ ...file, ...found })),
+      missing: missing(),
+    }).catch(error => {
       // Where files are missing, as on a full disk, the error says which.
-      if (checked.size === list.files.length) throw error;
+      if (checked.size === files.length) throw error;
     });
   } finally {
     await lock.release();
   }
-  const missing = namesOf(list.files.filter(file => !checked.has(file)));
-  const verdict = jobVerdict(list, totalsOf([...checked.values()], missing), list.part);
-  const lacksFiles = missing.length > 0;
+  const verdict = jobVerdict(basis, totalsOf([...checked.values()], missing()), part);
+  const lacksFiles = checked.size < files.length;
   const error = incompleteJob(verdict, { totals, lacksFiles, cause: lastError });
   if (error !== undefined) throw error;
   return verdict;
 }
 
-interface StoreRun extends FetchRun {
+interface StoreRun {
+  readonly list: JobFileList;
   readonly lock: Lock;
-  readonly folders: SyncedFolders;
+  readonly makeFolder: (folder: string) => Promise<void>;
 }
 
 /**
@@ -157,7 +157,7 @@ async function storeFiles(
   abort: LinkedAbort,
   checked: Map<JobFile, CheckedFile>,
 ): Promise<unknown> {
-  const { list, folders } = run;
+  const { list } = run;
   let thrown: { readonly error: unknown } | undefined;
   const notify = async (file: DownloadedFile, signal: AbortSignal) => {
     try {
@@ -173,8 +173,8 @@ async function storeFiles(
     const to = path.join(folder, file.path);
     const before = await checkStored(to, signal);
     // A killed download may not have synced what it has put there.
-    if (before !== undefined) await folders.make(path.dirname(to));
-    const found = before ?? (await fetchTo(file, to, { ...run, signal }));
+    if (before !== undefined) await run.makeFolder(path.dirname(to));
+    const found = before ?? (await fetchTo(file, to, run, signal));
     checked.set(file, found);
     const known = before !== undefined;
     const { length: total } = list.files;
@@ -205,32 +205,17 @@ async function storeFiles(
   return lastError;
 }
 
-function recordOf(
-  { job, urlCount, totalBytes, listed, suspectMinutes, share, files }: JobFileList,
-  checked: ReadonlyMap<JobFile, CheckedFile>,
-): DownloadRecord {
-  return {
-    basis: { job, urlCount, totalBytes, listed, suspectMinutes },
-    share: share ?? { index: 1, of: 1 },
-    files: [...checked].map(([file, found]) => ({ ...file, ...found })),
-    missing: namesOf(files.filter(file => !checked.has(file))),
+/** Calls a function once for each text. */
+function eachOnce(call: (text: string) => Promise<void>): (text: string) => Promise<void> {
+  const called = new Map<string, Promise<void>>();
+  return text => {
+    const result = called.get(text) ?? call(text);
+    called.set(text, result);
+    return result;
   };
 }
 
-const namesOf = (files: readonly JobFile[]) => files.map(({ name }) => name);
-
-/** Folders of the files: each is created and synced once. */
-class SyncedFolders {
-  readonly #made = new Map<string, Promise<void>>();
-
-  /** Resolves once the folder, and the names that are in it now, survive a power cut. @throws StorageError */
-  make(folder: string): Promise<void> {
-    const made = this.#made.get(folder) ?? makeWithNames(folder);
-    this.#made.set(folder, made);
-    return made;
-  }
-}
-
+/** Resolves once the folder, and the names that are in it now, survive a power cut. @throws StorageError */
 function makeWithNames(folder: string): Promise<void> {
   return withStorageError('make the folder', folder, async () => {
     await makeSyncedFolder(folder);
@@ -253,16 +238,14 @@ async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFi
 function fetchTo(
   file: JobFile,
   to: string,
-  { lock, folders, ...run }: StoreRun,
+  { list, lock, makeFolder }: StoreRun,
+  signal: AbortSignal,
 ): Promise<CheckedFile> {
   const temporary = `${to}.part`;
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
     for await (const chunk of body) await part.appendFile(chunk);
     // Checks the bytes in the file rather than the received ones.
-    const checked = await checkJobFileStream(
-      createReadStream(temporary, { signal: run.signal }),
-      url,
-    );
+    const checked = await checkJobFileStream(createReadStream(temporary, { signal }), url);
     await lock.check();
     return checked;
   };
@@ -271,10 +254,10 @@ function fetchTo(
       'write',
       to,
       async () => {
-        await folders.make(path.dirname(to));
+        await makeFolder(path.dirname(to));
         return replaceFile(to, part => write(body, part, url), { aside: temporary });
       },
       ', then run the same again: it fetches what is missing',
     );
-  return retryJobFile(file, run, address => requestJobFile(address, run, store));
+  return retryJobFile(file, list, signal, request => request(store));
 }

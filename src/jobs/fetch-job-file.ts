@@ -3,11 +3,10 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { LinkedAbort } from '../abortable.js';
 import { ConnectionError, DataError, HttpError } from '../errors.js';
 import { workAhead } from '../flow/work-ahead.js';
-import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { sendRequest } from '../http/request.js';
 import { protect } from '../secret.js';
-import type { JobFile, JobFileAddress, JobFileList } from './job-file-list.js';
+import type { JobFile, JobFileList } from './job-file-list.js';
 
 /** Attempts for one file, including the first. */
 const MAX_ATTEMPTS = 5;
@@ -20,12 +19,6 @@ const MIN_SIGNED = 6;
 
 /** The statuses of an address that has expired, or whose file does not exist. */
 const STALE_STATUSES: readonly number[] = [400, 401, 403, 404, 410];
-
-export interface FetchRun {
-  readonly account: Account;
-  readonly list: JobFileList;
-  readonly signal: AbortSignal;
-}
 
 /** What came of a file: what was made of it, or the error about it. */
 export type Fetched<T> =
@@ -94,49 +87,39 @@ export async function* fetchJobFiles<T>(
   }
 }
 
-/**
- * Requests a file of a job once, and resolves to the result of `read`. If its address has expired, the
- * addresses are listed again before the error. Sends no credentials: the address has a signature, which
- * the errors leave out.
- */
-export async function requestJobFile<T>(
-  { url, listing }: JobFileAddress,
-  { account, list, signal }: FetchRun,
-  read: (answer: HttpResponse) => Promise<T>,
-): Promise<T> {
-  try {
-    const answer = await sendRequest(account, { method: 'GET', url, isSignedUrl: true, signal });
-    try {
-      return await read(answer);
-    } finally {
-      answer.close();
-    }
-  } catch (cause) {
-    if (!(cause instanceof HttpError)) throw cause;
-    const stale = STALE_STATUSES.includes(cause.status);
-    if (stale) await list.renew(listing, signal);
-    const { message, ...details } = withoutAdvice(cause);
-    throw new HttpError(message, { ...details, retryable: stale || cause.retryable });
-  }
-}
+/** Requests a file of a job once, and resolves to the result of `read`. */
+type RequestFile = <R>(read: (answer: HttpResponse) => Promise<R>) => Promise<R>;
 
-/** Retries what requests a file a few times: after broken connections, damaged files and expired addresses. */
+/**
+ * Retries what requests a file a few times: after broken connections, damaged files and expired addresses, which are
+ * listed again. Sends no credentials: the address has a signature, which the errors leave out.
+ */
 export function retryJobFile<T>(
   file: JobFile,
-  { account, list, signal }: FetchRun,
-  attempt: (address: JobFileAddress) => Promise<T>,
+  list: JobFileList,
+  signal: AbortSignal,
+  attempt: (request: RequestFile) => Promise<T>,
 ): Promise<T> {
+  const { account } = list;
   const { retry } = account;
   const attempts = Math.min(retry.attempts, MAX_ATTEMPTS);
   const protectedAttempt = async () => {
-    const address = list.addressOf(file);
+    const url = list.addressOf(file);
     // A signature gives access to the file. The response may echo it, and so may what is stored as the file.
-    const parts = [...address.url.searchParams.values()].filter(
-      ({ length }) => length >= MIN_SIGNED,
-    );
+    const parts = [...url.searchParams.values()].filter(({ length }) => length >= MIN_SIGNED);
     const release = protect(...parts);
     try {
-      return await attempt(address);
+      return await attempt(async read => {
+        const call = { method: 'GET', url, isSignedUrl: true, signal } as const;
+        const answer = await sendRequest(account, call);
+        return read(answer).finally(() => answer.close());
+      });
+    } catch (cause) {
+      if (!(cause instanceof HttpError)) throw cause;
+      const stale = STALE_STATUSES.includes(cause.status);
+      if (stale) await list.renew(file, url, signal);
+      const { message, ...details } = withoutAdvice(cause);
+      throw new HttpError(message, { ...details, retryable: stale || cause.retryable });
     } finally {
       release();
     }

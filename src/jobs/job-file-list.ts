@@ -9,6 +9,7 @@ import { hasFile, type Share } from '../share.js';
 import { formatTimestamp, parseTimestamp } from '../time.js';
 import type { DeliveredJob, Job, JobListing, JobName } from './job.js';
 import { getJob, jobResults } from './job-calls.js';
+import type { VerdictBasis } from './job-verdict.js';
 import { isDelivered } from './run-job.js';
 
 /** One file of a job. */
@@ -19,49 +20,30 @@ export interface JobFile {
   readonly path: string;
 }
 
-/** The current address of a file. */
-export interface JobFileAddress {
-  readonly url: URL;
-  /** The listing that it comes from, for `renew`. */
-  readonly listing: number;
-}
-
 /** The files of a delivered job in time order, with addresses that can be renewed. */
 export class JobFileList {
-  readonly job: DeliveredJob;
+  readonly account: Account;
+  readonly basis: VerdictBasis & { readonly job: DeliveredJob };
   /** Those of the share. */
   readonly files: readonly JobFile[];
   readonly share: Share | undefined;
-  /** Files that the listing has, of all shares. */
-  readonly listed: number;
-  readonly urlCount: number;
-  readonly totalBytes: number | undefined;
-  /** Minutes that may be incomplete, `YYYYMMDDHHMM`. */
-  readonly suspectMinutes: readonly string[];
-  readonly #account: Account;
   #urls: ReadonlyMap<string, URL>;
-  #listing = 1;
   #renewing: Promise<void> | undefined;
 
   constructor(
     account: Account,
     job: DeliveredJob,
-    listing: JobListing,
+    { urlList, urlCount, totalFileSizeBytes: totalBytes }: JobListing,
     suspectMinutes: readonly string[],
     share: Share | undefined,
   ) {
-    const urls = urlsOf(listing, job);
-    this.#account = account;
-    this.job = job;
-    this.#urls = urls;
-    this.files = [...urls.keys()]
+    this.account = account;
+    this.#urls = urlsOf(urlList, job);
+    this.basis = { job, urlCount, totalBytes, listed: this.#urls.size, suspectMinutes };
+    this.files = [...this.#urls.keys()]
       .map(name => ({ name, path: pathOf(name) }))
       .filter(file => share === undefined || hasFile(share, file.path));
     this.share = share;
-    this.listed = urls.size;
-    this.urlCount = listing.urlCount;
-    this.totalBytes = listing.totalFileSizeBytes;
-    this.suspectMinutes = suspectMinutes;
   }
 
   /** The share and its files, where it is not all. */
@@ -69,18 +51,19 @@ export class JobFileList {
     return this.share && { share: this.share, files: this.files.length };
   }
 
-  addressOf({ name }: JobFile): JobFileAddress {
+  /** The current address of a file. */
+  addressOf({ name }: JobFile): URL {
     const url = this.#urls.get(name);
     if (url === undefined)
       throw new DataError(`The listing of the job no longer has the file ${name}`, {
         retryable: true,
       });
-    return { url, listing: this.#listing };
+    return url;
   }
 
-  /** Reads the listing again, once for all callers whose addresses come from the same one. */
-  async renew(listing: number, signal: AbortSignal): Promise<void> {
-    if (listing !== this.#listing) return;
+  /** Reads the listing again where the file still has this address: once for all callers at a time. */
+  async renew({ name }: JobFile, url: URL, signal: AbortSignal): Promise<void> {
+    if (this.#urls.get(name) !== url) return;
     this.#renewing ??= this.#read(signal).finally(() => {
       this.#renewing = undefined;
     });
@@ -88,9 +71,9 @@ export class JobFileList {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const listing = await readListing(this.#account, this.job, signal);
-    this.#urls = urlsOf(listing, this.job, this.#urls);
-    this.#listing++;
+    const { job } = this.basis;
+    const { urlList } = await readListing(this.account, job, signal);
+    this.#urls = urlsOf(urlList, job, this.#urls);
   }
 }
 
@@ -161,7 +144,7 @@ function isJob(name: JobName): name is Job {
  * another listing may have another order. `before` is an earlier listing, whose names they keep.
  */
 function urlsOf(
-  { urlList }: JobListing,
+  urlList: readonly string[],
   job: Job,
   before: ReadonlyMap<string, URL> = new Map(),
 ): Map<string, URL> {

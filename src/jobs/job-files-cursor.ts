@@ -21,43 +21,32 @@ const START: DownloadState = {
 };
 
 /** Converts between download states and cursors, for one list of files. */
-export class DownloadCursors {
-  readonly #list: JobFileList;
+export function downloadCursors({ basis: { job }, files, share }: JobFileList) {
+  let digest = share === undefined ? '' : shareName(share);
   /** For each number of files, a digest of the names of the first ones. */
-  readonly #digests: readonly string[];
-
-  constructor(list: JobFileList) {
-    this.#list = list;
-    let digest = list.share === undefined ? '' : shareName(list.share);
-    this.#digests = [digest, ...list.files.map(file => (digest = nextDigest(digest, file)))];
-  }
-
-  cursorAt(state: DownloadState): Cursor {
-    return {
+  const digests = [digest, ...files.map(file => (digest = nextDigest(digest, file)))];
+  const refused = (problem: string) =>
+    new OptionError('resume', `jobFiles: ${problem}. Remove the checkpoint to start again`);
+  const named = `the job ${JSON.stringify(job.title)} (${job.uuid})`;
+  return {
+    cursorAt: (state: DownloadState): Cursor => ({
       source: 'job-files',
-      job: this.#list.job.uuid,
-      seen: this.#digests[state.next] ?? '',
+      job: job.uuid,
+      seen: digests[state.next] ?? '',
       ...state,
-    };
-  }
+    }),
 
-  /** @throws OptionError when the cursor belongs to another job, or the list of files has changed. */
-  stateAt(resume: Cursor | undefined): DownloadState {
-    if (resume === undefined) return START;
-    const { job } = this.#list;
-    const { source, job: uuid, seen, ...state } = resume;
-    if (source !== 'job-files' || uuid !== job.uuid)
-      throw new OptionError(
-        'resume',
-        `jobFiles: the cursor does not belong to the job ${JSON.stringify(job.title)} (${job.uuid}). Remove the checkpoint to start again`,
-      );
-    if (!isDownloadState(state) || seen === undefined || seen !== this.#digests[state.next])
-      throw new OptionError(
-        'resume',
-        `jobFiles: the job ${JSON.stringify(job.title)} (${job.uuid}) no longer lists the files that were read before. Remove the checkpoint to start again`,
-      );
-    return state;
-  }
+    /** @throws OptionError when the cursor belongs to another job, or the list of files has changed. */
+    stateAt(resume: Cursor | undefined): DownloadState {
+      if (resume === undefined) return START;
+      const { source, job: uuid, seen, ...state } = resume;
+      if (source !== 'job-files' || uuid !== job.uuid)
+        throw refused(`the cursor does not belong to ${named}`);
+      if (!isDownloadState(state) || seen === undefined || seen !== digests[state.next])
+        throw refused(`${named} no longer lists the files that were read before`);
+      return state;
+    },
+  };
 }
 
 const isDownloadState = shaped<DownloadState>({

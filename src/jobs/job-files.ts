@@ -3,21 +3,15 @@ import { abortable, answerOf } from '../abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
 import type { Decoder, SourceFile } from '../engine/file-source.js';
 import { fileFlow } from '../engine/planned.js';
-import type { IncompleteError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { SHARE_OPTION, type Share, shareMember } from '../share.js';
 import { parseTimestamp, SEGMENT } from '../time.js';
-import { fetchJobFiles, requestJobFile, retryJobFile } from './fetch-job-file.js';
+import { fetchJobFiles, retryJobFile } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobUrl } from './job-calls.js';
-import {
-  type JobFile,
-  type JobFileAddress,
-  type JobFileList,
-  readJobFiles,
-} from './job-file-list.js';
-import { DownloadCursors, type DownloadState } from './job-files-cursor.js';
+import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
+import { type DownloadState, downloadCursors } from './job-files-cursor.js';
 import { incompleteJob, type JobVerdict, jobVerdict } from './job-verdict.js';
 import {
   type DecodeOnce,
@@ -106,7 +100,7 @@ export function jobFiles(
   const share = given.share ?? account.settings.share;
   const checked = { ...given, share };
   return fileFlow(
-    (run, decoder) => new Download(account, job, checked, run, decoder).files(),
+    (run, decoder) => download(account, job, checked, run, decoder),
     [
       {
         step: 'jobFiles',
@@ -118,144 +112,121 @@ export function jobFiles(
   );
 }
 
+type Options = Checked<JobFilesOptions, typeof OPTIONS>;
+
 /** One run of the source. */
-class Download {
-  readonly #account: Account;
-  readonly #job: JobName;
-  readonly #options: Checked<JobFilesOptions, typeof OPTIONS>;
-  readonly #run: Run;
-  readonly #memory = {
+async function* download(
+  account: Account,
+  job: JobName,
+  options: Options,
+  run: Run,
+  decoder: Decoder | undefined,
+): AsyncGenerator<SourceFile, void, undefined> {
+  const { signal, progress, resume = options.resume } = run;
+  const list = await readJobFiles(account.withProgress(progress), job, options.share, signal);
+  const cursors = downloadCursors(list);
+  /** What was not delivered yet. */
+  const stored = new Set<StoredJobFile>();
+  let state = cursors.stateAt(resume);
+  let lastError: unknown;
+  /** Reports the verdict, and returns the error to throw unless the download is complete. */
+  const end = async (cause: unknown) => {
+    const missing = [...state.missing, ...list.files.slice(state.next).map(({ name }) => name)];
+    const verdict = jobVerdict(list.basis, { ...state, missing }, list.part);
+    await answerOf(options.onVerdict?.(verdict), signal);
+    const { totals } = options;
+    const lacksFiles = missing.length > 0;
+    return incompleteJob(verdict, { totals, lacksFiles, cause, cursor: cursors.cursorAt(state) });
+  };
+  try {
+    for await (const fetched of fetchFiles(list, state, options, run, decoder, stored)) {
+      const { file } = fetched;
+      if (file === list.files[state.next])
+        state = { ...state, next: state.next + 1, missing: [...state.missing, file.name] };
+      if ('error' in fetched) {
+        lastError = fetched.error;
+        continue;
+      }
+      const { made } = fetched;
+      state = withFile(state, file, made);
+      report(progress, file, state, list);
+      stored.delete(made);
+      const { origin, decoded } = made;
+      try {
+        yield { origin, cursor: cursors.cursorAt(state), decoded, blocks: made.blocks() };
+      } finally {
+        await made.release();
+      }
+    }
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw (await end(cause)) ?? cause;
+  } finally {
+    for (const file of stored) {
+      file.decoded?.release();
+      await file.release();
+    }
+  }
+  const error = await end(lastError);
+  if (error !== undefined) throw error;
+}
+
+/**
+ * Fetches the files from where the state is, then those that were missing before.
+ *
+ * @param stored Gets what was fetched.
+ */
+function fetchFiles(
+  list: JobFileList,
+  { next, missing }: DownloadState,
+  { concurrency }: Options,
+  { signal, progress }: Run,
+  decoder: Decoder | undefined,
+  stored: Set<StoredJobFile>,
+) {
+  const files = list.files.slice(next);
+  const failed = list.files.filter(file => missing.includes(file.name));
+  const count = files.length + failed.length;
+  const { totalBytes = 0, listed } = list.basis;
+  // Threads start while the first files are on their way.
+  decoder?.expect({ count, bytes: (totalBytes * count) / Math.max(1, listed) });
+  const onBytes = (bytes: number) => {
+    if (progress !== undefined) progress.receivedBytes += bytes;
+  };
+  const memory = {
     waiting: new MemoryBudget(MAX_WAITING_BYTES),
     inflated: new MemoryBudget(MAX_INFLATED_BYTES),
   };
-  /** Stored files that were not delivered yet. */
-  readonly #stored = new Set<StoredJobFile>();
-  readonly #decoder: Decoder | undefined;
-  #lastError: Error | undefined;
+  let lastTurn = Promise.resolve();
+  const fetch = async (file: JobFile, limit: LimitFunction, signal: AbortSignal) => {
+    const turn = turnAfter(lastTurn);
+    lastTurn = turn.ended;
+    const decode = decoder && decodeOnce(decoder, turn, signal);
+    const made = await retryJobFile(file, list, signal, async request => {
+      // The next file is downloaded while this one is checked.
+      const receive = () => request(response => receiveJobFile(response, memory, onBytes));
+      const check = await limit(receive);
+      return check(decode);
+    }).finally(turn.end);
+    stored.add(made);
+    return made;
+  };
+  const ahead = decoder?.ahead ?? WAITING_FILES;
+  return fetchJobFiles(files, failed, { signal, concurrency, ahead, fetch });
+}
 
-  constructor(
-    account: Account,
-    job: JobName,
-    options: Checked<JobFilesOptions, typeof OPTIONS>,
-    run: Run,
-    decoder: Decoder | undefined,
-  ) {
-    this.#decoder = decoder;
-    this.#account = account.withProgress(run.progress);
-    this.#job = job;
-    this.#options = options;
-    this.#run = run;
-  }
-
-  async *files(): AsyncGenerator<SourceFile, void, undefined> {
-    const { signal, resume = this.#options.resume } = this.#run;
-    const list = await readJobFiles(this.#account, this.#job, this.#options.share, signal);
-    const cursors = new DownloadCursors(list);
-    let state = cursors.stateAt(resume);
-    try {
-      for await (const fetched of this.#fetchFiles(list, state)) {
-        const { file } = fetched;
-        if (file === list.files[state.next])
-          state = { ...state, next: state.next + 1, missing: [...state.missing, file.name] };
-        if ('error' in fetched) {
-          this.#lastError = fetched.error;
-          continue;
-        }
-        state = withFile(state, file, fetched.made);
-        this.#count(file, state, list);
-        yield* this.#deliver(fetched.made, cursors.cursorAt(state));
-      }
-    } catch (cause) {
-      signal.throwIfAborted();
-      throw (await this.#end(list, state, cursors, cause)) ?? cause;
-    } finally {
-      await this.#discard();
-    }
-    const error = await this.#end(list, state, cursors, this.#lastError);
-    if (error !== undefined) throw error;
-  }
-
-  /** Fetches the files from where the state is, then those that were missing before. */
-  #fetchFiles(list: JobFileList, { next, missing }: DownloadState) {
-    const { signal, progress } = this.#run;
-    const files = list.files.slice(next);
-    const failed = list.files.filter(file => missing.includes(file.name));
-    const decoder = this.#decoder;
-    const count = files.length + failed.length;
-    // Threads start while the first files are on their way.
-    decoder?.expect({ count, bytes: ((list.totalBytes ?? 0) * count) / Math.max(1, list.listed) });
-    const onBytes = (bytes: number) => {
-      if (progress !== undefined) progress.receivedBytes += bytes;
-    };
-    let lastTurn = Promise.resolve();
-    const fetch = async (file: JobFile, limit: LimitFunction, signal: AbortSignal) => {
-      const turn = turnAfter(lastTurn);
-      lastTurn = turn.ended;
-      const decode = decoder && decodeOnce(decoder, turn, signal);
-      const run = { account: this.#account, list, signal };
-      const attempt = async (address: JobFileAddress) => {
-        const request = () =>
-          requestJobFile(address, run, response => receiveJobFile(response, this.#memory, onBytes));
-        // The next file is downloaded while this one is checked.
-        const check = await limit(request);
-        return check(decode);
-      };
-      const stored = await retryJobFile(file, run, attempt).finally(turn.end);
-      this.#stored.add(stored);
-      return stored;
-    };
-    const { concurrency } = this.#options;
-    const ahead = decoder?.ahead ?? WAITING_FILES;
-    return fetchJobFiles(files, failed, { signal, concurrency, ahead, fetch });
-  }
-
-  /** Frees what was not delivered. */
-  async #discard(): Promise<void> {
-    for (const stored of this.#stored) {
-      this.#stored.delete(stored);
-      stored.decoded?.release();
-      await stored.release();
-    }
-  }
-
-  async *#deliver(
-    stored: StoredJobFile,
-    cursor: Cursor,
-  ): AsyncGenerator<SourceFile, void, undefined> {
-    const { origin, decoded } = stored;
-    this.#stored.delete(stored);
-    try {
-      yield { origin, cursor, decoded, blocks: stored.blocks() };
-    } finally {
-      await stored.release();
-    }
-  }
-
-  #count({ name }: JobFile, state: DownloadState, list: JobFileList): void {
-    const { progress } = this.#run;
-    if (progress === undefined) return;
-    progress.received++;
-    const expected = list.share === undefined ? list.urlCount : 0;
-    progress.fraction = state.files / Math.max(expected, list.files.length);
-    const start = parseTimestamp(name);
-    if (start !== undefined) progress.reached = start + SEGMENT;
-  }
-
-  /** Reports the verdict, and returns the error to throw unless the download is complete. */
-  async #end(
-    list: JobFileList,
-    state: DownloadState,
-    cursors: DownloadCursors,
-    cause: unknown,
-  ): Promise<IncompleteError | undefined> {
-    const rest = list.files.slice(state.next).map(file => file.name);
-    const delivered = { ...state, missing: [...state.missing, ...rest] };
-    const verdict = jobVerdict(list, delivered, list.part);
-    await answerOf(this.#options.onVerdict?.(verdict), this.#run.signal);
-    const lacksFiles = delivered.missing.length > 0;
-    const { totals } = this.#options;
-    return incompleteJob(verdict, { totals, lacksFiles, cause, cursor: cursors.cursorAt(state) });
-  }
+function report(
+  progress: Run['progress'],
+  { name }: JobFile,
+  { files }: DownloadState,
+  list: JobFileList,
+): void {
+  if (progress === undefined) return;
+  progress.received++;
+  const expected = list.share === undefined ? list.basis.urlCount : 0;
+  progress.fraction = files / Math.max(expected, list.files.length);
+  const start = parseTimestamp(name);
+  if (start !== undefined) progress.reached = start + SEGMENT;
 }
 
 /**

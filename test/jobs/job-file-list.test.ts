@@ -44,13 +44,13 @@ describe('the files of a job', () => {
   const { signal } = new AbortController();
 
   it('are named by their segments, in order of time', async () => {
-    const { files, listed } = await readJobFiles(served.account(), UUID, undefined, signal);
+    const { files, basis } = await readJobFiles(served.account(), UUID, undefined, signal);
     const segments = served.files.map(({ segment }) => segment).toSorted();
     expect(files.map(({ name }) => name)).toEqual(segments);
     expect(files.map(({ path }) => path)).toEqual(
       segments.map(name => `${name.slice(0, 8)}/${name.slice(8)}.json.gz`),
     );
-    expect(listed).toBe(4);
+    expect(basis.listed).toBe(4);
   });
 
   it('are those of a share, and all shares have each once', async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/errors.js';
-import { DownloadCursors } from '../../src/jobs/job-files-cursor.js';
+import { downloadCursors } from '../../src/jobs/job-files-cursor.js';
 import { unchecked } from '../unchecked.js';
 
 const files = ['201801060000', '201801060010'].map(name => ({ name, path: `${name}.json.gz` }));
-const cursors = new DownloadCursors(
+const cursors = downloadCursors(
   unchecked({
-    job: { uuid: 'uuid', title: 'rain' },
+    basis: { job: { uuid: 'uuid', title: 'rain' } },
     files,
     share: undefined,
   }),
