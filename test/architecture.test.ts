@@ -83,12 +83,7 @@ const ARROWS: Record<string, readonly string[]> = {
   // Columns of posts, and of what the families give: their types.
   tables: [
     ...['activity', 'errors', 'check', 'closest', 'is-record', 'is-thenable', 'json', 'time'],
-    ...[
-      'search/bucket-results',
-      'usage/usage-table',
-      'users/engagement',
-      'users/engagement-request',
-    ],
+    ...['search/counts', 'usage/usage-table', 'users/engagement', 'users/engagement-request'],
   ],
   // Rows as the bytes of Parquet files.
   parquet: [

@@ -1,11 +1,37 @@
 import { type OptionTable, oneOf } from '../check.js';
+import { DataError } from '../errors.js';
 import { type Flow, sourceFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { BUCKET_LENGTHS, type Bucket, BucketResults, type CountBucket } from './bucket-results.js';
+import { excerpt } from '../json/excerpt.js';
+import { isCount } from '../json/json.js';
+import { mergeRanges, overlap } from '../minute-ranges.js';
+import {
+  DAY,
+  type Dates,
+  floorTo,
+  formatTimestamp,
+  HOUR,
+  MINUTE,
+  parseTimestamp,
+  type Window,
+} from '../time.js';
+import type { Page } from './fetch-page.js';
 import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions } from './query.js';
-import { runQuery } from './run-query.js';
+import { type Results, runQuery } from './run-query.js';
 
-export type { Bucket, CountBucket } from './bucket-results.js';
+/** The length of the spans of time that `counts` counts. */
+export type Bucket = 'day' | 'hour' | 'minute';
+
+/** The number of matching posts in one span of time. */
+export interface CountBucket {
+  /** The start of the bucket in the service's form: `YYYYMMDDHHMM`, UTC. */
+  readonly timePeriod: string;
+  readonly start: Date;
+  readonly count: number;
+}
+
+/** In milliseconds. */
+const BUCKET_LENGTHS = { day: DAY, hour: HOUR, minute: MINUTE };
 
 /** The query and window of `counts`, and the length of its buckets. */
 export interface CountsOptions extends QueryOptions {
@@ -39,16 +65,114 @@ export const COUNTS_OPTIONS = {
 export function counts(account: Account, options: CountsOptions): Flow<CountBucket> {
   const checked = checkAccountOptions('counts', account, COUNTS_OPTIONS, options);
   const { bucket } = checked;
-  const query = checkQuery(
-    'counts',
-    account,
-    checked,
-    { bucket },
-    undefined,
-    BUCKET_LENGTHS[bucket],
-  );
-  const makeResults = (isWhole: boolean, params: Params) =>
-    new BucketResults(bucket, params, isWhole);
+  const runsEndAt = BUCKET_LENGTHS[bucket];
+  const query = checkQuery('counts', account, checked, { bucket }, { runsEndAt });
+  const makeResults = (isWhole: boolean, params: Params) => bucketResults(bucket, params, isWhole);
   const step = { step: 'counts', ...query.identity };
   return sourceFlow(step, run => runQuery(query, makeResults, run));
+}
+
+/** The buckets of one run of `counts`. @param isWhole Whether the run started at the first page. */
+function bucketResults(bucket: Bucket, params: Params, isWhole: boolean): Results<CountBucket> {
+  const lengthMs = BUCKET_LENGTHS[bucket];
+  const coverage = new BucketCoverage(lengthMs);
+  return {
+    parse: parseBucket,
+    receive(page) {
+      checkTotal(page);
+      for (const { start } of page.items) coverage.add(start.getTime());
+      if (page.next === undefined) coverage.end({ ...params, ...page.window }, isWhole);
+    },
+    timeOf: ({ start }) => start.getTime(),
+    fractionOf: ({ from, to }, { items }) => (items * lengthMs) / (to - from),
+    missing({ window: { fromDate = 'the start', toDate = 'now' }, items }) {
+      return `counts from ${fromDate} to ${toDate}, but for ${items} buckets`;
+    },
+  };
+}
+
+function parseBucket(bytes: Buffer, origin: string): CountBucket {
+  const text = bytes.toString();
+  const { timePeriod, count } = parseObject(text, origin);
+  const start = typeof timePeriod === 'string' ? parseTimestamp(timePeriod) : undefined;
+  if (start === undefined || !isCount(count)) throw notBucket(text, origin);
+  return { timePeriod: timePeriod as string, start: new Date(start), count };
+}
+
+function parseObject(text: string, origin: string): { readonly [key: string]: unknown } {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch (cause) {
+    throw notBucket(text, origin, cause);
+  }
+}
+
+function notBucket(text: string, origin: string, cause?: unknown): DataError {
+  return new DataError(`A result is not a count of a bucket: ${excerpt(text)}`, {
+    cause,
+    position: { origin },
+  });
+}
+
+function checkTotal({ items, rest: { totalCount } }: Page<CountBucket>): void {
+  const sum = items.reduce((total, { count }) => total + count, 0);
+  if (totalCount !== undefined && totalCount !== sum)
+    throw new DataError(
+      `The service says that the counts of a page add up to ${String(totalCount)}, but their sum is ${sum}`,
+    );
+}
+
+/**
+ * The buckets that one run of `counts` has received, in any order. The service sends every bucket
+ * of the window once, including empty ones, so a repeated or missing bucket is an error
+ * of the service that would make a sum wrong.
+ */
+class BucketCoverage {
+  readonly #lengthMs: number;
+  /** In order; one range, unless pages are out of order. */
+  #covered: readonly Window[] = [];
+  #latestStart = Number.NEGATIVE_INFINITY;
+
+  constructor(lengthMs: number) {
+    this.#lengthMs = lengthMs;
+  }
+
+  /** @throws DataError If the bucket was received before. */
+  add(start: number): void {
+    const from = floorTo(this.#lengthMs, start);
+    const bucket = { from, to: from + this.#lengthMs };
+    if (this.#covered.some(one => overlap(one, bucket) !== undefined))
+      throw new DataError(`The service counts the bucket ${formatTimestamp(start)} twice`);
+    this.#latestStart = Math.max(this.#latestStart, start);
+    this.#covered = mergeRanges([...this.#covered, bucket], () => true);
+  }
+
+  /**
+   * Must be called after the last page.
+   *
+   * @param isWhole Whether this run started at the first page. If not, earlier pages, which this run
+   * has not seen, have one end of the window.
+   * @throws DataError If buckets of the window are missing.
+   */
+  end({ fromDate = '', toDate = '' }: Partial<Dates>, isWhole: boolean): void {
+    const [first, second] = this.#covered;
+    if (first !== undefined && second !== undefined) this.#leftOut(first.to, second.from);
+    const [from, to] = [parseTimestamp(fromDate), parseTimestamp(toDate)];
+    if (from === undefined || to === undefined) return;
+    const start = floorTo(this.#lengthMs, from);
+    const end = floorTo(this.#lengthMs, to + this.#lengthMs - 1);
+    const reachesStart = first !== undefined && first.from <= start;
+    const reachesEnd = this.#latestStart + this.#lengthMs >= to;
+    if (isWhole ? reachesStart && reachesEnd : reachesStart || reachesEnd) return;
+    if (first !== undefined && !reachesEnd) this.#leftOut(first.to, end);
+    this.#leftOut(start, first?.from ?? end);
+  }
+
+  #leftOut(from: number, to: number): never {
+    const count = (to - from) / this.#lengthMs;
+    const [first, last] = [from, to - this.#lengthMs].map(formatTimestamp);
+    throw new DataError(
+      `The service says that it has no more, but left out ${count === 1 ? `the bucket ${first}` : `${count} buckets, from ${first} to ${last}`}`,
+    );
+  }
 }

@@ -3,9 +3,10 @@ import { cutResponse } from '../http/connection-errors.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { notJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
+import { isRecord } from '../is-record.js';
 import type { Damaged } from '../json/damaged-record.js';
 import { ElementSplitter } from '../json/element-splitter.js';
-import { parseTimestamp } from '../time.js';
+import { type Dates, parseTimestamp } from '../time.js';
 import type { Params, Query } from './query.js';
 
 /** Parses one element of `results`. Throws a `DataError` for a damaged one. */
@@ -18,16 +19,11 @@ export interface Page<T> {
   /** The token of the next page; absent on the last one. */
   readonly next: string | undefined;
   /** The dates that the service used, if it echoes them. */
-  readonly window: EchoedWindow;
+  readonly window: Partial<Dates>;
   /** Compressed, as received. */
   readonly receivedBytes: number;
   /** All members of the response except `results`. */
   readonly rest: Readonly<Record<string, unknown>>;
-}
-
-export interface EchoedWindow {
-  readonly fromDate?: string | undefined;
-  readonly toDate?: string | undefined;
 }
 
 /** More than any page of 500 posts, or of a month of minutes: an endless response must not fill the memory. */
@@ -149,32 +145,26 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
  * Checks the parameters that the service echoes: if they differ from the sent ones, the response is
  * wrong. The dates that were not sent are resolved there.
  */
-function checkEcho(echo: unknown, params: Params, origin: string): EchoedWindow {
+function checkEcho(echo: unknown, params: Params, origin: string): Partial<Dates> {
   if (echo === undefined) return {};
-  if (typeof echo !== 'object' || echo === null)
+  if (!isRecord(echo))
     throw new DataError('The response has `requestParameters` that are not an object', {
       position: { origin },
     });
-  const echoed = echo as Readonly<Record<string, unknown>>;
   for (const name of ['fromDate', 'toDate', 'maxResults', 'bucket'])
-    if (params[name] !== undefined && echoed[name] !== undefined)
-      mustEqual(name, echoed[name], params[name], origin);
-  return { ...dateOf(echoed, 'fromDate', origin), ...dateOf(echoed, 'toDate', origin) };
-}
-
-function dateOf(
-  echoed: Readonly<Record<string, unknown>>,
-  name: string,
-  origin: string,
-): EchoedWindow {
-  const value = echoed[name];
-  if (value === undefined) return {};
-  if (typeof value !== 'string' || parseTimestamp(value) === undefined)
-    throw new DataError(
-      `The response echoes a ${name} that is not a date: ${JSON.stringify(value)}`,
-      { position: { origin } },
-    );
-  return { [name]: value };
+    if (params[name] !== undefined && echo[name] !== undefined)
+      mustEqual(name, echo[name], params[name], origin);
+  const dates: { -readonly [Name in keyof Dates]?: string } = {};
+  for (const name of ['fromDate', 'toDate'] as const) {
+    const value = echo[name];
+    if (typeof value === 'string' && parseTimestamp(value) !== undefined) dates[name] = value;
+    else if (value !== undefined)
+      throw new DataError(
+        `The response echoes a ${name} that is not a date: ${JSON.stringify(value)}`,
+        { position: { origin } },
+      );
+  }
+  return dates;
 }
 
 /** @throws DataError If the response belongs to another request. */

@@ -4,8 +4,8 @@ import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
 import { isRecord } from '../is-record.js';
 import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/json.js';
-import { parseTimestamp } from '../time.js';
-import type { EchoedWindow, Page } from './fetch-page.js';
+import { type Dates, parseTimestamp } from '../time.js';
+import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';
 
 /** The progress of a search or count, which a cursor stores. */
@@ -24,20 +24,21 @@ export interface QueryPosition {
   /** The time of the last delivered item, in epoch milliseconds. */
   readonly reached: number | undefined;
   /** The dates of the whole request, as the first page or the slicing fixed them. */
-  readonly window: EchoedWindow;
+  readonly window: Partial<Dates>;
 }
 
+const START = {
+  slice: 0,
+  skip: 0,
+  items: 0,
+  pages: 0,
+  done: false,
+  reached: undefined,
+  window: {},
+};
+
 export function startOf({ next }: Query): QueryPosition {
-  return {
-    slice: 0,
-    next,
-    skip: 0,
-    items: 0,
-    pages: 0,
-    done: false,
-    reached: undefined,
-    window: {},
-  };
+  return { ...START, next };
 }
 
 /** Whether everything was delivered. */
@@ -78,18 +79,14 @@ export function advance<T>(
 
 /** The position as a cursor, with the request that it belongs to. */
 export function cursorOf({ source, identity }: Query, position: QueryPosition): Cursor {
-  const { slice, next, skip, items, pages, done, reached, window } = position;
+  const { next, reached, window, ...counts } = position;
   return {
     source,
     request: identity,
-    window: { ...window } as Json,
-    slice,
-    ...(next === undefined ? {} : { next }),
-    skip,
-    items,
-    pages,
-    done,
-    ...(reached === undefined ? {} : { reached: new Date(reached).toISOString() }),
+    window: { ...window },
+    ...counts,
+    ...(next !== undefined && { next }),
+    ...(reached !== undefined && { reached: new Date(reached).toISOString() }),
   };
 }
 
@@ -132,5 +129,5 @@ const isStored = shaped<Omit<QueryPosition, 'reached'> & { readonly reached: str
   pages: isCount,
   done: isFlag,
   reached: optional(value => isText(value) && !Number.isNaN(Date.parse(value))),
-  window: shaped<EchoedWindow>({ fromDate: optional(isDate), toDate: optional(isDate) }),
+  window: shaped<Partial<Dates>>({ fromDate: optional(isDate), toDate: optional(isDate) }),
 });

@@ -136,6 +136,7 @@ export const QUERY_OPTIONS = {
  *
  * @param options Checked by the tables.
  * @param ownParams Parameters that only searches or only counts have.
+ * @param bounds By default none; `runsEndAt` is that of the query where it is incremental, by default a minute.
  * @throws OptionError
  */
 export function checkQuery(
@@ -143,9 +144,9 @@ export function checkQuery(
   account: Account,
   options: QueryOptions,
   ownParams: Readonly<Record<string, string | number | undefined>>,
-  { limit, pages, slices }: Bounds = UNBOUNDED,
-  runsEndAt: number = MINUTE,
+  bounds: Partial<Bounds> & { readonly runsEndAt?: number },
 ): Query {
+  const { slices = 1, runsEndAt = MINUTE } = bounds;
   const { query, product, method = 'POST', next, resume, label, incremental, onGap } = options;
   checkRule(source, query);
   if (next !== undefined && resume !== undefined)
@@ -175,6 +176,8 @@ export function checkQuery(
     ...account.serviceAt(url),
   };
   return {
+    ...UNBOUNDED,
+    ...bounds,
     source,
     account,
     product,
@@ -184,9 +187,6 @@ export function checkQuery(
     identity,
     next,
     resume,
-    limit,
-    pages,
-    slices,
     runsEndAt: incremental === true ? runsEndAt : undefined,
     onGap,
   };
@@ -212,8 +212,7 @@ function checkRule(source: string, query: string): void {
 }
 
 function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
-  const oldest = fromDate === undefined ? undefined : parseDate(fromDate);
-  const newest = toDate === undefined ? undefined : parseDate(toDate);
+  const [oldest, newest] = [parseDate(fromDate), parseDate(toDate)];
   const from = oldest === undefined ? undefined : formatTimestamp(oldest);
   const to = newest === undefined ? undefined : formatTimestamp(newest);
   if (oldest !== undefined && oldest < FIRST_POST)

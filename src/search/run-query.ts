@@ -18,13 +18,7 @@ import {
   type Window,
   windowOf,
 } from '../time.js';
-import {
-  type EchoedWindow,
-  fetchPage,
-  mustEqual,
-  type Page,
-  type ParseElement,
-} from './fetch-page.js';
+import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
 import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';
 import {
   advance,
@@ -38,8 +32,7 @@ import { endOfRun, nextWindow } from './searchable-window.js';
 
 /** The parts of a query that differ between posts and counts. One object for each run. */
 export interface Results<T> {
-  /** One element of `results`. Throws a `DataError` for a damaged one. */
-  parse(bytes: Buffer, url: string): T;
+  readonly parse: ParseElement<T>;
   /** Called with each damaged element of a page; without it, the first one ends the run. */
   readonly onDamaged?: OnDamaged | undefined;
   /** Checks the pages in order. Throws if one contradicts itself or an earlier one. */
@@ -130,7 +123,7 @@ async function* runNextWindow<T>(
 }
 
 /** A query with the dates of a window that was resolved before. */
-export function withDates(query: Query, { fromDate = '', toDate = '' }: EchoedWindow): Query {
+export function withDates(query: Query, { fromDate = '', toDate = '' }: Partial<Dates>): Query {
   return { ...query, params: { ...query.params, fromDate, toDate } };
 }
 
@@ -149,8 +142,7 @@ async function* runWindow<T>(
   let isInCallback = false;
   try {
     if (requests.length > 1) position = { ...position, window: wholeWindow(requests) };
-    const parse = results.parse.bind(results);
-    for await (const page of slicePages(query, requests, position, parse, run.signal)) {
+    for await (const page of slicePages(query, requests, position, results, run.signal)) {
       for (const { record, error } of page.damaged) {
         if (results.onDamaged === undefined) throw error;
         isInCallback = true;
@@ -164,7 +156,13 @@ async function* runWindow<T>(
       const reached = last === undefined ? undefined : results.timeOf(last);
       position = advance(position, page, items.length, reached, requests.length);
       cursor = cursorOf(query, position);
-      report(run, query, position, results, page, items.length);
+      const { progress } = run;
+      if (progress !== undefined) {
+        progress.received += items.length;
+        progress.receivedBytes += page.receivedBytes;
+        progress.reached = position.reached;
+        progress.fraction = fractionOf(query, position, results) ?? progress.fraction;
+      }
       yield { items, cursor, origin: query.url.href };
       if (isOver(query, position)) return;
     }
@@ -186,32 +184,14 @@ async function* runWindow<T>(
   }
 }
 
-function report<T>(
-  { progress }: Run,
-  query: Query,
-  position: QueryPosition,
-  results: Results<T>,
-  page: Page<T>,
-  received: number,
-): void {
-  if (progress === undefined) return;
-  progress.received += received;
-  progress.receivedBytes += page.receivedBytes;
-  progress.reached = position.reached;
-  progress.fraction = fractionOf(query, position, results) ?? progress.fraction;
-}
-
 function fractionOf<T>(
   query: Query,
   position: QueryPosition,
   results: Results<T>,
 ): number | undefined {
   if (isOver(query, position)) return 1;
-  const { fromDate = '', toDate = '' } = position.window;
-  const from = parseTimestamp(fromDate);
-  const to = parseTimestamp(toDate);
-  const isKnown = from !== undefined && to !== undefined;
-  const covered = isKnown ? results.fractionOf({ from, to }, position) : 0;
+  const window = windowOf({ fromDate: '', toDate: '', ...position.window });
+  const covered = window.from < window.to ? results.fractionOf(window, position) : 0;
   const fraction = Math.max(covered, position.items / query.limit, position.pages / query.pages);
   return fraction > 0 ? Math.min(1, fraction) : undefined;
 }
@@ -230,7 +210,7 @@ async function* slicePages<T>(
   query: Query,
   requests: readonly Params[],
   start: QueryPosition,
-  parse: ParseElement<T>,
+  { parse }: Results<T>,
   signal: AbortSignal,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const isSliced = requests.length > 1;
@@ -244,14 +224,12 @@ async function* slicePages<T>(
     return items < query.limit && pages < query.pages;
   };
   const open = (index: number): ReadAhead<Page<T>> => {
-    const input = pagesOf(query, {
+    const from = {
       params: requests[index] as Params,
       next: index === start.slice ? start.next : undefined,
       window: isSliced ? {} : start.window,
-      parse,
-      signal,
-      needsNext: isSliced ? () => true : needsNext,
-    });
+    };
+    const input = pagesOf(query, from, parse, signal, isSliced ? () => true : needsNext);
     return new ReadAhead(input, isSliced ? PAGES_AHEAD : 1);
   };
   const opened: ReadAhead<Page<T>>[] = [];
@@ -269,35 +247,27 @@ async function* slicePages<T>(
 /** The number of tokens that are stored to detect a repeated one. */
 const MAX_TOKENS = 1_000;
 
-interface PagesOptions<T> {
-  /** The request without `next`. */
-  readonly params: Params;
-  readonly next: string | undefined;
-  /** The dates that earlier pages echoed. */
-  readonly window: EchoedWindow;
-  readonly parse: ParseElement<T>;
-  readonly signal: AbortSignal;
-  /** Whether to request the next page. */
-  readonly needsNext: (page: Page<T>) => boolean;
-}
-
 /**
  * The pages of one request: each is requested with the `next` of the one before and otherwise the same
  * parameters. Ends with the page that has no `next`.
  *
+ * @param from The request without `next`, where to begin, and the dates that earlier pages echoed.
+ * @param needsNext Whether to request the next page.
  * @throws DataError If a token is repeated, which would never end, or if a response belongs to
  * another request.
  */
 async function* pagesOf<T>(
   query: Query,
-  { params, next, window, parse, signal, needsNext }: PagesOptions<T>,
+  from: { readonly params: Params } & Pick<QueryPosition, 'next' | 'window'>,
+  parse: ParseElement<T>,
+  signal: AbortSignal,
+  needsNext: (page: Page<T>) => boolean,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const origin = query.url.href;
-  const tokens = new Set(next === undefined ? [] : [next]);
-  let fixed = window;
-  let token = next;
+  let { window: fixed, next: token } = from;
+  const tokens = new Set(token === undefined ? [] : [token]);
   while (true) {
-    const sent = token === undefined ? params : { ...params, next: token };
+    const sent = token === undefined ? from.params : { ...from.params, next: token };
     const page = await fetchPage(query, sent, parse, signal);
     query.spending?.received(page.items.length + page.damaged.length);
     fixed = fixWindow(fixed, page.window, origin);
@@ -314,7 +284,7 @@ async function* pagesOf<T>(
 }
 
 /** The first page fixes the dates for all pages. */
-function fixWindow(fixed: EchoedWindow, echoed: EchoedWindow, origin: string): EchoedWindow {
+function fixWindow(fixed: Partial<Dates>, echoed: Partial<Dates>, origin: string): Partial<Dates> {
   for (const name of ['fromDate', 'toDate'] as const)
     if (fixed[name] !== undefined && echoed[name] !== undefined)
       mustEqual(name, echoed[name], fixed[name], origin);
@@ -324,7 +294,7 @@ function fixWindow(fixed: EchoedWindow, echoed: EchoedWindow, origin: string): E
 /** The requests of a query, newest first: a single one, or one for each slice. */
 export async function requestsOf(
   query: Query,
-  window: EchoedWindow,
+  window: Partial<Dates>,
   signal: AbortSignal,
 ): Promise<readonly Params[]> {
   const { account, params, product, slices } = query;
@@ -341,7 +311,7 @@ export async function requestsOf(
 }
 
 /** The window that all slices cover together. */
-export function wholeWindow(slices: readonly Params[]): EchoedWindow {
+export function wholeWindow(slices: readonly Params[]): Partial<Dates> {
   return { fromDate: String(slices.at(-1)?.fromDate), toDate: String(slices[0]?.toDate) };
 }
 
@@ -351,7 +321,7 @@ export function wholeWindow(slices: readonly Params[]): EchoedWindow {
  */
 export function resolveDates(
   given: Params,
-  echoed: EchoedWindow,
+  echoed: Partial<Dates>,
   product: Product,
   now: number,
 ): Dates {

@@ -113,7 +113,7 @@ async function* runWindow(
       }
     } catch (error) {
       run.signal.throwIfAborted();
-      throw stopped(search, { index, start, state, ids }, error);
+      throw stopped(search, index, start, state, ids, error);
     }
     parts.done(index);
     // A share without a minute, or a query that was complete before.
@@ -155,17 +155,13 @@ function stateAfter(
   return { ...state, query: next, at: undefined };
 }
 
-interface Stop {
-  readonly index: number;
-  readonly start: State;
-  readonly state: State;
-  readonly ids: IdWindow;
-}
-
 /** The error of a query as that of the whole search. */
 function stopped(
   search: PackedSearch,
-  { index, start, state, ids }: Stop,
+  index: number,
+  start: State,
+  state: State,
+  ids: IdWindow,
   error: unknown,
 ): unknown {
   if (!(error instanceof MillraceError) || error instanceof OptionError) return error;

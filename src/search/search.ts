@@ -23,10 +23,9 @@ import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compil
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/pack-rules.js';
 import { partOf, SHARE_OPTION, type Share, shareMember } from '../share.js';
-import { datesOf, formatTimestamp, MINUTE, parseTimestamp, type Window } from '../time.js';
+import { datesOf, formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
-import type { QueryPosition } from './query-cursor.js';
 import { type Results, runQuery } from './run-query.js';
 import { type OnPlan, planName, runPacked } from './search-rules.js';
 
@@ -166,7 +165,7 @@ function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
   return sourceFlow(step, run =>
     reportingDamaged(run, onDamaged, report => {
       const [query] = spendingOf(part === undefined ? [] : [part], budget);
-      return query === undefined ? none() : runQuery(query, () => new PostResults(report), run);
+      return query === undefined ? none() : runQuery(query, () => postResults(report), run);
     }),
   );
 }
@@ -207,7 +206,7 @@ function searchRules(account: Account, options: SearchRulesOptions): Flow<Activi
     if (first === undefined) return none();
     const search = { ...prepared, plan, queries: [first, ...others] } as const;
     return reportingDamaged(run, onDamaged, report =>
-      runPacked({ ...search, makeResults: () => new PostResults(report, matcher) }, run),
+      runPacked({ ...search, makeResults: () => postResults(report, matcher) }, run),
     );
   });
 }
@@ -223,9 +222,14 @@ export function prepareRules(account: Account, options: SearchRulesOptions) {
   refuseParts(incremental === true, { share });
   checkBudget(budget, { maxResults, slices });
   const packed = packRules(rules, queryLimits);
-  const bounds = { limit: Number.POSITIVE_INFINITY, pages: Number.POSITIVE_INFINITY, slices };
   const [first, ...others] = packed.map(({ query }) =>
-    checkQuery('search', account, { ...checked, query, resume: undefined }, { maxResults }, bounds),
+    checkQuery(
+      'search',
+      account,
+      { ...checked, query, resume: undefined },
+      { maxResults },
+      { slices },
+    ),
   );
   const queries = [first as Query, ...others] as const;
   const matcher = compileRules(rules, { product: 'search' });
@@ -285,43 +289,35 @@ async function* none(): Batches<never> {}
 
 const POST_LIMITS = recordLimits('search');
 
-/** The posts of one run of a search, newest first. */
-class PostResults implements Results<Activity> {
-  readonly onDamaged: OnDamaged | undefined;
-  readonly #matcher: RuleMatcher | undefined;
-
-  /** @param matcher Of the rules that posts are tagged with; the service's tag by default. */
-  constructor(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher) {
-    this.onDamaged = onDamaged;
-    this.#matcher = matcher;
-  }
-
-  parse(bytes: Buffer, origin: string): Activity {
-    return withOrigin(origin, () => {
-      const post = parsePost(bytes);
-      const matching = this.#matcher?.match(post);
-      return matching === undefined ? post : post.withMatchingRules(matching);
-    });
-  }
-
-  /** Progress ignores a post without a time; the consumer gets the error when it reads the time. */
-  timeOf(post: Activity): number | undefined {
-    try {
-      return post.postedAt.getTime();
-    } catch {
-      return undefined;
-    }
-  }
-
-  fractionOf({ from, to }: Window, { reached }: QueryPosition): number {
-    return reached === undefined ? 0 : (to - reached) / (to - from);
-  }
-
-  missing({ window, reached }: QueryPosition): string {
-    const { fromDate = 'the start' } = window;
-    const to = reached === undefined ? window.toDate : formatTimestamp(reached + MINUTE);
-    return `posts from ${fromDate} to ${to ?? 'now'}`;
-  }
+/**
+ * The posts of one run of a search, newest first.
+ *
+ * @param matcher Of the rules that posts are tagged with; the service's tag by default.
+ */
+function postResults(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher): Results<Activity> {
+  return {
+    onDamaged,
+    parse: (bytes, origin) =>
+      withOrigin(origin, () => {
+        const post = parsePost(bytes);
+        const matching = matcher?.match(post);
+        return matching === undefined ? post : post.withMatchingRules(matching);
+      }),
+    /** Progress ignores a post without a time; the consumer gets the error when it reads the time. */
+    timeOf(post) {
+      try {
+        return post.postedAt.getTime();
+      } catch {
+        return undefined;
+      }
+    },
+    fractionOf: ({ from, to }, { reached }) =>
+      reached === undefined ? 0 : (to - reached) / (to - from),
+    missing({ window: { fromDate = 'the start', toDate = 'now' }, reached }) {
+      const to = reached === undefined ? toDate : formatTimestamp(reached + MINUTE);
+      return `posts from ${fromDate} to ${to}`;
+    },
+  };
 }
 
 function parsePost(bytes: Buffer): Activity {

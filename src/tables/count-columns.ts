@@ -1,4 +1,4 @@
-import type { CountBucket } from '../search/bucket-results.js';
+import type { CountBucket } from '../search/counts.js';
 import { builtIn, type ItemKind } from './built-in.js';
 
 const BUCKETS: ItemKind = {

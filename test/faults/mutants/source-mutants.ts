@@ -105,8 +105,8 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
     name: 'next token ignored',
     mistake: 'requests the first page again and again',
     file: 'search/run-query',
-    from: 'token === undefined ? params : { ...params, next: token }',
-    to: 'params',
+    from: 'token === undefined ? from.params : { ...from.params, next: token }',
+    to: 'from.params',
     cells: ['matrix search/reset'],
   },
   {
@@ -152,7 +152,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'totals of counts not compared',
     mistake: 'does not compare the buckets of a page with the total that the service states',
-    file: 'search/bucket-results',
+    file: 'search/counts',
     from: 'totalCount !== undefined && totalCount !== sum',
     to: 'false',
     cells: ['matrix counts/sums-that-lie'],
