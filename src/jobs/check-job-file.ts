@@ -29,10 +29,7 @@ export async function checkJobFile(
 ): Promise<CheckedFile> {
   const content = await inflateGzip(file, maxInflated);
   if (content === undefined) return checkJobFileStream([file], origin);
-  const counter = new PostCounter(origin);
-  await counter.push(content);
-  await counter.end();
-  return result(file.length, counter);
+  return result(file.length, await countPosts([content], origin));
 }
 
 /** Checks a file as its bytes arrive, in bounded memory and off the main thread. */
@@ -40,7 +37,6 @@ export async function checkJobFileStream(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
   origin: string,
 ): Promise<CheckedFile> {
-  const counter = new PostCounter(origin);
   let bytes = 0;
   const counted = async function* () {
     for await (const chunk of file) {
@@ -48,9 +44,8 @@ export async function checkJobFileStream(
       yield chunk;
     }
   };
-  for await (const block of inflateDownload(counted(), origin)) await counter.push(block);
-  await counter.end();
-  return result(bytes, counter);
+  const counts = await countPosts(inflateDownload(counted(), origin), origin);
+  return result(bytes, counts);
 }
 
 /**
@@ -82,10 +77,13 @@ function problemOf(info: InfoMessage | undefined, posts: number): string | undef
   return to - from > DAY ? 'A range of more than a day is unprocessed' : undefined;
 }
 
-function result(
-  bytes: number,
-  { posts, info }: { readonly posts: number; readonly info: InfoMessage | undefined },
-): CheckedFile {
+interface PostCount {
+  readonly posts: number;
+  /** The `info` line, if there was one. */
+  readonly info: InfoMessage | undefined;
+}
+
+function result(bytes: number, { posts, info }: PostCount): CheckedFile {
   const minutes = [...(info?.minutesFailed ?? [])];
   if (info?.unprocessedRange !== undefined)
     for (let at = info.unprocessedRange.from; at < info.unprocessedRange.to; at += MINUTE)
@@ -96,55 +94,36 @@ function result(
 /** A file without line ends must not fill the memory. */
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: Number.POSITIVE_INFINITY };
 
-/** Counts the posts of a job file from its inflated bytes, cut anywhere, and finds its `info` line. */
-class PostCounter {
-  posts = 0;
-  /** The `info` line, if there was one. */
-  info: InfoMessage | undefined;
-  readonly #origin: string;
-  readonly #framer: LineFramer;
-
-  constructor(origin: string) {
-    this.#origin = origin;
-    this.#framer = new LineFramer('\n', LIMITS, origin, {
-      limitsAreOptions: false,
-      isRetryable: true,
-    });
-  }
-
-  async push(block: Buffer): Promise<void> {
+/**
+ * Counts the posts of a job file from its inflated bytes, cut anywhere, and finds its `info` line.
+ *
+ * @throws DataError that is retryable, as the damage may have happened in transit: also where the line does not fit.
+ */
+async function countPosts(
+  blocks: Iterable<Buffer> | AsyncIterable<Buffer>,
+  origin: string,
+): Promise<PostCount> {
+  const options = { limitsAreOptions: false, isRetryable: true };
+  const framer = new LineFramer('\n', LIMITS, origin, options);
+  const damaged = (message: string, cause?: unknown) =>
+    new DataError(message, { cause, position: { origin }, retryable: true });
+  let posts = 0;
+  let info: InfoMessage | undefined;
+  const count = async (frame: (lines: Buffer[]) => Promise<void> | undefined) => {
     const lines: Buffer[] = [];
-    await this.#framer.push(block, lines);
-    this.#count(lines);
-  }
-
-  /** @throws DataError when the `info` line does not fit the file. */
-  async end(): Promise<void> {
-    const lines: Buffer[] = [];
-    await this.#framer.end(lines);
-    this.#count(lines);
-    const problem = problemOf(this.info, this.posts);
-    if (problem !== undefined) throw this.#damaged(problem);
-  }
-
-  #count(lines: readonly Buffer[]): void {
-    for (const line of lines) {
-      const message = this.#messageIn(line);
-      if (message === undefined) this.posts++;
-      else if (message.kind === 'info') this.info = message;
-    }
-  }
-
-  #messageIn(line: Buffer) {
-    try {
-      return parseInStreamMessage(line);
-    } catch (cause) {
-      throw this.#damaged(`A line is not JSON: ${excerpt(line)}`, cause);
-    }
-  }
-
-  /** Retryable: the damage may have happened in transit. */
-  #damaged(message: string, cause?: unknown): DataError {
-    return new DataError(message, { cause, position: { origin: this.#origin }, retryable: true });
-  }
+    await frame(lines);
+    for (const line of lines)
+      try {
+        const message = parseInStreamMessage(line);
+        if (message === undefined) posts++;
+        else if (message.kind === 'info') info = message;
+      } catch (cause) {
+        throw damaged(`A line is not JSON: ${excerpt(line)}`, cause);
+      }
+  };
+  for await (const block of blocks) await count(lines => framer.push(block, lines));
+  await count(lines => framer.end(lines));
+  const problem = problemOf(info, posts);
+  if (problem !== undefined) throw damaged(problem);
+  return { posts, info };
 }

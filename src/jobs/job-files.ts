@@ -15,7 +15,7 @@ import { type DownloadState, downloadCursors } from './job-files-cursor.js';
 import { incompleteJob, type JobVerdict, jobVerdict } from './job-verdict.js';
 import {
   type DecodeOnce,
-  MemoryBudget,
+  memoryBudget,
   receiveJobFile,
   type StoredJobFile,
 } from './stored-job-file.js';
@@ -134,9 +134,9 @@ async function* download(
     const missing = [...state.missing, ...list.files.slice(state.next).map(({ name }) => name)];
     const verdict = jobVerdict(list.basis, { ...state, missing }, list.part);
     await answerOf(options.onVerdict?.(verdict), signal);
-    const { totals } = options;
+    const cursor = cursors.cursorAt(state);
     const lacksFiles = missing.length > 0;
-    return incompleteJob(verdict, { totals, lacksFiles, cause, cursor: cursors.cursorAt(state) });
+    return incompleteJob(verdict, { totals: options.totals, lacksFiles, cause, cursor });
   };
   try {
     for await (const fetched of fetchFiles(list, state, options, run, decoder, stored)) {
@@ -194,8 +194,8 @@ function fetchFiles(
     if (progress !== undefined) progress.receivedBytes += bytes;
   };
   const memory = {
-    waiting: new MemoryBudget(MAX_WAITING_BYTES),
-    inflated: new MemoryBudget(MAX_INFLATED_BYTES),
+    waiting: memoryBudget(MAX_WAITING_BYTES),
+    inflated: memoryBudget(MAX_INFLATED_BYTES),
   };
   let lastTurn = Promise.resolve();
   const fetch = async (file: JobFile, limit: LimitFunction, signal: AbortSignal) => {

@@ -32,24 +32,20 @@ export interface JobFileMemory {
   readonly inflated: MemoryBudget;
 }
 
-/** A number of bytes that several users share. */
-export class MemoryBudget {
-  #free: number;
+/** Takes bytes of a budget; the result gives them back, once. `undefined` where there are not so many. */
+export type MemoryBudget = (bytes: number) => (() => void) | undefined;
 
-  constructor(bytes: number) {
-    this.#free = bytes;
-  }
-
-  /** Whether there was room; if so, `release` the same number later. */
-  reserve(bytes: number): boolean {
-    if (bytes > this.#free) return false;
-    this.#free -= bytes;
-    return true;
-  }
-
-  release(bytes: number): void {
-    this.#free += bytes;
-  }
+export function memoryBudget(bytes: number): MemoryBudget {
+  let free = bytes;
+  return taken => {
+    if (taken > free) return undefined;
+    free -= taken;
+    let held = taken;
+    return () => {
+      free += held;
+      held = 0;
+    };
+  };
 }
 
 /** What decodes a file, once. */
@@ -70,7 +66,8 @@ export async function receiveJobFile(
   onBytes: (bytes: number) => void,
 ): Promise<CheckReceived> {
   const length = Number(response.headers['content-length'] ?? Number.NaN);
-  if (!(length <= MAX_FILE_IN_MEMORY && memory.waiting.reserve(length))) {
+  const leave = length <= MAX_FILE_IN_MEMORY ? memory.waiting(length) : undefined;
+  if (leave === undefined) {
     const stored = await storeOnDisk(response, onBytes);
     return async () => stored;
   }
@@ -83,31 +80,31 @@ export async function receiveJobFile(
         at += chunk.copy(bytes, at);
       }
     const file = { bytes: bytes.subarray(0, at) };
-    return decoder => checkInMemory(file, response.url, memory, decoder);
+    return decoder => checkInMemory(file, response.url, leave, memory.inflated, decoder);
   } catch (error) {
-    memory.waiting.release(length);
+    leave();
     throw error;
   }
 }
 
+/** @param leave Gives the memory of the file back. */
 async function checkInMemory(
   file: FileBytes,
   origin: string,
-  memory: JobFileMemory,
+  leave: () => void,
+  inflated: MemoryBudget,
   decoder: DecodeOnce | undefined,
 ): Promise<StoredJobFile> {
   const { length } = file.bytes;
   const inThreads = decoder?.inThreads === true;
   const size = inThreads ? 0 : inflatedSize(file.bytes);
-  const fits = memory.inflated.reserve(size);
-  let [waitingBytes, inflatedBytes] = [length, fits ? size : 0];
-  const leave = () => {
-    memory.waiting.release(waitingBytes);
-    memory.inflated.release(inflatedBytes);
-    [waitingBytes, inflatedBytes] = [0, 0];
+  const deflate = inflated(size);
+  const release = async () => {
+    leave();
+    deflate?.();
   };
   try {
-    const decoded = fits ? await decoder?.decode(file, origin) : undefined;
+    const decoded = deflate && (await decoder?.decode(file, origin));
     const whole = file.bytes;
     if (whole.length !== length)
       throw new DataError('The thread that checked the file has ended', {
@@ -116,30 +113,20 @@ async function checkInMemory(
       });
     const counted = decoded && checkDecodedFile(whole, decoded);
     if (counted !== undefined) {
-      memory.waiting.release(waitingBytes);
-      waitingBytes = 0;
+      leave();
       // On this thread, a reader of items leaves contents to the garbage collector, and the allocator would keep them.
       if (inThreads) releaseMemory(whole);
-      return {
-        ...counted,
-        origin,
-        decoded,
-        blocks: async function* () {},
-        release: async () => leave(),
-      };
+      return { ...counted, origin, decoded, blocks: async function* () {}, release };
     }
     decoded?.release();
-    const checked = await checkJobFile(
-      whole,
-      origin,
-      inThreads ? MAX_FILE_IN_MEMORY : inflatedBytes,
-    );
+    const room = deflate === undefined ? 0 : size;
+    const checked = await checkJobFile(whole, origin, inThreads ? MAX_FILE_IN_MEMORY : room);
     const blocks = async function* () {
       yield whole;
     };
-    return { ...checked, origin, blocks, release: async () => leave() };
+    return { ...checked, origin, blocks, release };
   } catch (error) {
-    leave();
+    await release();
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { checkOptions, checkValue, type OptionTable, whole } from '../check.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
-import { alertOf, capOf, isProjected, periodOf, REPORT } from './usage-table.js';
+import { alertOf, capOf, periodOf, projectedIn, REPORT } from './usage-table.js';
 
 /** The size of the text that `usage.chart` returns. */
 export interface UsageChartOptions {
@@ -64,7 +64,7 @@ function chartOf(
   width: number,
   lines: number,
 ): string {
-  const spans = product.used.map(span => barOf(span, product.projected, bucket));
+  const spans = product.used.map(span => barOf(span, product, bucket));
   const bars = [...together(spans, Math.ceil(spans.length / lines)), ...marksOf(product, bucket)];
   const most = Math.max(1, ...bars.map(({ projected }) => projected));
   const nameWidth = Math.max(...bars.map(bar => bar.name.length), 0);
@@ -77,13 +77,10 @@ function chartOf(
   return [name, ...rows, ...summary(product)].join('\n');
 }
 
-function barOf(span: UsageSpan, projected: UsageSpan | undefined, bucket: string): Bar {
-  const whole = bucket !== 'day' && projected !== undefined && isProjected(span, projected);
-  return {
-    name: periodOf(bucket, span),
-    used: span.activities,
-    projected: Math.max(span.activities, whole ? projected.activities : 0),
-  };
+function barOf(span: UsageSpan, product: ProductUsage, bucket: string): Bar {
+  const whole = bucket === 'day' ? 0 : (projectedIn(span, product) ?? 0);
+  const used = span.activities;
+  return { name: periodOf(bucket, span), used, projected: Math.max(used, whole) };
 }
 
 /** Alert and cap as bars on the same scale, if they are activities in a month. */
@@ -138,11 +135,11 @@ function summary(product: ProductUsage): string[] {
   const alert = alertOf(product);
   const amount = thresholdOf === null ? undefined : projected?.[thresholdOf];
   const parts = [
-    projected === undefined ? '' : `projected ${grouped(projected.activities)} this month`,
-    alert === null ? '' : `alert at ${grouped(alert)}`,
-    threshold === null ? '' : `cap of ${grouped(threshold)} ${thresholdOf}`,
-    threshold === null || amount === undefined ? '' : shareOf(amount, threshold),
-  ].filter(part => part !== '');
+    projected && `projected ${grouped(projected.activities)} this month`,
+    alert !== null && `alert at ${grouped(alert)}`,
+    threshold !== null && `cap of ${grouped(threshold)} ${thresholdOf}`,
+    threshold !== null && amount !== undefined && shareOf(amount, threshold),
+  ].filter(Boolean);
   return parts.length === 0 ? [] : [`  ${parts.join('; ')}`];
 }
 

@@ -1,11 +1,9 @@
 import { date, type OptionTable, oneOf, optionError, signal } from '../check.js';
-import { DataError } from '../errors.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { readJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
-import { excerpt } from '../json/excerpt.js';
 import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../time.js';
 
 /** The length of the periods of a report. */
@@ -105,7 +103,7 @@ export async function usage(account: Account, options: UsageOptions = {}): Promi
   const url = usageUrl('usage.report', account, options);
   const { signal } = options;
   return request(account, { method: 'GET', url, family: 'usage', signal }, async response =>
-    parseReport(new Fields(await readJson(response), 'a usage report', response.url), response.url),
+    parseReport(new Fields(await readJson(response), 'a usage report', response.url)),
   );
 }
 
@@ -133,7 +131,7 @@ function dayOf(date: Timestamp | undefined): string | undefined {
   return ms === undefined ? undefined : `${formatTimestamp(ms).slice(0, 8)}0000`;
 }
 
-function parseReport(report: Fields, origin: string): UsageReport {
+function parseReport(report: Fields): UsageReport {
   const account = report.object('account') ?? report.refuse('account', 'an object');
   return {
     account: { name: account.needText('name'), status: account.needText('status') },
@@ -141,19 +139,19 @@ function parseReport(report: Fields, origin: string): UsageReport {
     fromDate: report.needText('fromDate'),
     toDate: report.needText('toDate'),
     publishers: report.objects('publishers').map(publisher => ({
-      ...parseProduct(publisher, origin),
-      products: publisher.objects('products').map(product => parseProduct(product, origin)),
+      ...parseProduct(publisher),
+      products: publisher.objects('products').map(parseProduct),
     })),
   };
 }
 
-function parseProduct(product: Fields, origin: string): ProductUsage {
+function parseProduct(product: Fields): ProductUsage {
   const projected = product.object('projected');
   return {
     name: product.needText('name'),
     type: product.needText('type'),
-    used: product.objects('used').map(span => parseSpan(span, origin)),
-    projected: projected === undefined ? undefined : parseSpan(projected, origin),
+    used: product.objects('used').map(parseSpan),
+    projected: projected && parseSpan(projected),
     thresholds: product.objects('thresholds').map(threshold => ({
       type: threshold.needText('type'),
       activities: threshold.number('activities'),
@@ -162,19 +160,17 @@ function parseProduct(product: Fields, origin: string): ProductUsage {
   };
 }
 
-function parseSpan(span: Fields, origin: string): UsageSpan {
-  const [fromDate, toDate] = ['fromDate', 'toDate'].map(name => {
-    const date = span.needText(name);
-    if (parseTimestamp(date) === undefined)
-      throw new DataError(`A date of the usage report is not YYYYMMDDHHMM: ${excerpt(date)}`, {
-        position: { origin },
-      });
-    return date;
-  }) as [string, string];
+function parseSpan(span: Fields): UsageSpan {
+  const [fromDate, toDate] = [dateOf(span, 'fromDate'), dateOf(span, 'toDate')];
   return {
     activities: span.needNumber('activities'),
     requests: span.number('requests'),
     fromDate,
     toDate,
   };
+}
+
+function dateOf(span: Fields, name: string): string {
+  const date = span.needText(name);
+  return parseTimestamp(date) === undefined ? span.refuse(name, 'YYYYMMDDHHMM') : date;
 }

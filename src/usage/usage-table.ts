@@ -36,7 +36,8 @@ export interface UsageRow {
 
 export const REPORT = required(
   made<UsageReport>('the usage report', 'what `await usage.report()` gives', [
-    ...(['account', 'publishers'] as const),
+    'account',
+    'publishers',
   ]),
 );
 
@@ -56,23 +57,17 @@ export function usageTable(report: UsageReport): UsageRow[] {
 }
 
 /** The lowest cap of activities, or else of requests. */
-export function capOf({ thresholds }: ProductUsage): Pick<UsageRow, 'threshold' | 'thresholdOf'> {
+export function capOf(product: ProductUsage): Pick<UsageRow, 'threshold' | 'thresholdOf'> {
   for (const thresholdOf of ['activities', 'requests'] as const) {
-    const threshold = lowest(
-      thresholds.filter(({ type }) => type === 'cap'),
-      thresholdOf,
-    );
+    const threshold = lowest(product, 'cap', thresholdOf);
     if (threshold !== null) return { threshold, thresholdOf };
   }
   return { threshold: null, thresholdOf: null };
 }
 
 /** The number of activities at which the account is warned. */
-export function alertOf({ thresholds }: ProductUsage): number | null {
-  return lowest(
-    thresholds.filter(({ type }) => type === 'alert'),
-    'activities',
-  );
+export function alertOf(product: ProductUsage): number | null {
+  return lowest(product, 'alert', 'activities');
 }
 
 /** `2024-05` or `2024-05-31`. */
@@ -81,10 +76,13 @@ export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;
 }
 
-/** Whether a projection, which ends with a month, is for the month of this span. */
-export function isProjected(span: UsageSpan, projected: UsageSpan): boolean {
+/** The projected activities of the month of this span; `undefined` where there are none for it. */
+export function projectedIn(span: UsageSpan, { projected }: ProductUsage): number | undefined {
+  if (projected === undefined) return undefined;
+  // A projection ends with a month.
   const lastMinute = formatTimestamp((parseTimestamp(projected.toDate) ?? 0) - MINUTE);
-  return span.fromDate.slice(0, 6) === lastMinute.slice(0, 6);
+  const isSameMonth = span.fromDate.slice(0, 6) === lastMinute.slice(0, 6);
+  return isSameMonth ? projected.activities : undefined;
 }
 
 function rowsOf(
@@ -93,8 +91,7 @@ function rowsOf(
   product: string | null,
   usage: ProductUsage,
 ): UsageRow[] {
-  const { used, projected } = usage;
-  return used.map(span => ({
+  return usage.used.map(span => ({
     publisher,
     product,
     period: periodOf(bucket, span),
@@ -102,19 +99,22 @@ function rowsOf(
     toDate: span.toDate,
     activities: span.activities,
     requests: span.requests ?? null,
-    projected:
-      projected !== undefined && isProjected(span, projected) ? projected.activities : null,
+    projected: projectedIn(span, usage) ?? null,
     ...capOf(usage),
     alert: alertOf(usage),
   }));
 }
 
 function lowest(
-  thresholds: ProductUsage['thresholds'],
+  { thresholds }: ProductUsage,
+  type: 'alert' | 'cap',
   of: 'activities' | 'requests',
 ): number | null {
-  const amounts = thresholds.map(threshold => threshold[of]).filter(amount => amount !== undefined);
-  return amounts.length === 0 ? null : Math.min(...amounts);
+  const amounts = thresholds
+    .filter(one => one.type === type)
+    .map(one => one[of] ?? Number.POSITIVE_INFINITY);
+  const least = Math.min(...amounts);
+  return Number.isFinite(least) ? least : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type AuthorizationError, DataError } from '../errors.js';
 import type { Account } from '../http/account.js';
-import { readText } from '../http/read-json.js';
+import { readJson } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
 import { isRecord } from '../is-record.js';
 import { parseExact } from '../json/exact-json.js';
@@ -30,7 +30,11 @@ interface EngagementQuery {
   readonly groupings: Groupings;
 }
 
-export interface BatchResponse extends EngagementResponse {
+/** A response about one batch of posts. */
+export interface BatchResponse {
+  /** The totals by the names of the groupings. */
+  readonly totals: ReadonlyMap<string, CountTree>;
+  readonly problems: readonly EngagementProblem[];
   /** The error if no post of the batch has totals. */
   readonly refused?: AuthorizationError | undefined;
 }
@@ -63,35 +67,22 @@ function ask(
   signal: AbortSignal | undefined,
 ): Promise<BatchResponse> {
   const json = JSON.stringify({ tweet_ids: ids, engagement_types: types, groupings });
-  // The service may say what it was sent.
-  const withoutSecrets = (problems: BatchResponse['problems']) =>
-    problems.map(problem => ({
-      ...problem,
-      message: redact(problem.message),
-    }));
+  const keys = { token: user.token, tokenSecret: user.secret };
   return signedCall(
     account,
-    {
-      url,
-      family: 'engagement',
-      body: { json },
-      signal,
-      token: user.token,
-      tokenSecret: user.secret,
-    },
+    { url, family: 'engagement', body: { json }, signal, ...keys },
     async (response): Promise<BatchResponse> => {
       // Undocumented, but the service needs it.
       const requests = Number(response.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
         account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
-      const parsed = parseEngagement(await readText(response), ids, groupings, response.url);
-      return { ...parsed, problems: withoutSecrets(parsed.problems) };
+      return parseEngagement(await readJson(response), ids, groupings, response.url);
     },
     (text, refused) => {
       const problems = postProblemsOf(text, ids);
       const isAboutPosts = refused.status === 403 || refused.status === 400;
       if (problems === undefined || !isAboutPosts) throw refused;
-      return { totals: new Map(), problems: withoutSecrets(problems), refused };
+      return { totals: new Map(), problems, refused };
     },
   );
 }
@@ -127,13 +118,6 @@ export interface EngagementProblem {
   readonly message: string;
 }
 
-/** A response about one batch of posts. */
-interface EngagementResponse {
-  /** The totals by the names of the groupings. */
-  readonly totals: ReadonlyMap<string, CountTree>;
-  readonly problems: readonly EngagementProblem[];
-}
-
 const UNAVAILABLE = 'unavailable_tweet_ids';
 
 /**
@@ -142,12 +126,12 @@ const UNAVAILABLE = 'unavailable_tweet_ids';
  * @throws DataError If it has another shape.
  */
 export function parseEngagement(
-  text: string,
+  value: unknown,
   ids: readonly string[],
   groupings: Groupings,
   origin: string,
-): EngagementResponse {
-  const body = objectOf(parse(text, origin), 'it is not a JSON object', origin);
+): BatchResponse {
+  const body = objectOf(value, 'it is not a JSON object', origin);
   const totals = new Map<string, CountTree>();
   for (const [name, { group_by }] of Object.entries(groupings))
     totals.set(name, treeOf(body.get(name) ?? {}, group_by, name, origin));
@@ -162,13 +146,13 @@ function postProblemsOf(
   text: string,
   ids: readonly string[],
 ): readonly EngagementProblem[] | undefined {
-  let body: Map<string, unknown>;
+  let body: unknown;
   try {
-    body = objectOf(parse(text, ''), '', '');
+    body = parseExact(text);
   } catch {
     return undefined;
   }
-  const problems = problemsOf(body, ids);
+  const problems = isRecord(body) ? problemsOf(new Map(Object.entries(body)), ids) : [];
   return problems.length > 0 && problems.every(({ id }) => id !== undefined) ? problems : undefined;
 }
 
@@ -213,9 +197,9 @@ function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: s
 function countOf(value: unknown, where: string, origin: string): bigint {
   const digits = typeof value === 'number' ? String(value) : value;
   if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))
-    throw new DataError(
-      `The response is not one of engagement totals: \`${where}\` should be a count, and is ${excerpt(String(JSON.stringify(value)))}`,
-      { position: { origin } },
+    throw notTotals(
+      `\`${where}\` should be a count, and is ${excerpt(String(JSON.stringify(value)))}`,
+      origin,
     );
   return BigInt(digits);
 }
@@ -243,7 +227,8 @@ function problemsOf(
     if (list.endsWith('_tweet_ids'))
       for (const id of listOf(listed).map(String))
         if (asked.has(id) && !told.has(id)) problems.push({ id, message: list });
-  return problems;
+  // The service may say what it was sent.
+  return problems.map(problem => ({ ...problem, message: redact(problem.message) }));
 }
 
 /** `Forbidden to access tweets for author id N: id, id`; a number before the colon is not a post. */
@@ -254,8 +239,7 @@ function namedIn(message: string, asked: ReadonlySet<string>): string[] {
 
 function messageOf(error: unknown): string {
   if (typeof error === 'string') return error;
-  const message =
-    typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
+  const message = isRecord(error) && 'message' in error ? error.message : error;
   return typeof message === 'string' ? message : JSON.stringify(error);
 }
 
@@ -264,21 +248,11 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 function objectOf(value: unknown, problem: string, origin: string): Map<string, unknown> {
-  if (!isRecord(value))
-    throw new DataError(`The response is not one of engagement totals: ${problem}`, {
-      position: { origin },
-    });
+  if (!isRecord(value)) throw notTotals(problem, origin);
   return new Map(Object.entries(value));
 }
 
-function parse(text: string, origin: string): unknown {
-  try {
-    return parseExact(text);
-  } catch (cause) {
-    throw new DataError('The response is cut short, or is not JSON', {
-      cause,
-      position: { origin },
-      retryable: true,
-    });
-  }
+function notTotals(problem: string, origin: string): DataError {
+  const message = `The response is not one of engagement totals: ${problem}`;
+  return new DataError(message, { position: { origin } });
 }

@@ -103,51 +103,38 @@ export function engagement<
     async function* (input, { signal, progress }) {
       const watched = account.withProgress(progress);
       const gathering = coalesce(input, { maxItems: MAX_IDS, waitMs });
-      const work = ({ items, batches }: CoalescedItems<Activity>) => {
+      const work = (batches: readonly Batch<Activity>[]) => {
         for (const batch of batches) checkActivities('engagement', batch);
+        const items = batches.flatMap(batch => batch.items);
         return items.length === 0 ? undefined : measure(watched, items, signal);
       };
       for await (const { item, result } of workAhead(gathering, work, concurrency))
-        for (const { items, ...rest } of item.batches)
+        for (const { items, ...rest } of item)
           yield { ...rest, items: result === undefined ? [] : items.map(result) };
     },
     { step: { step: 'engagement', types, counts: as, ...account.serviceAt(url) } },
   );
 }
 
-/** A group of items from several batches, or from a part of one. */
-interface CoalescedItems<T> {
-  readonly items: readonly T[];
-  /** The same items as batches, each with the cursor after it. */
-  readonly batches: readonly Batch<T>[];
-}
-
-interface CoalesceOptions {
-  /** The maximum number of items in a group. */
-  readonly maxItems: number;
-  /** How long items wait for more, in milliseconds. */
-  readonly waitMs: number;
-}
-
 /**
- * Combines small batches into larger groups of items, in order: a group is complete when it has
- * `maxItems`, or `waitMs` after its first item. A cursor stays after the last item of its batch. An
+ * Combines small batches, or parts of one, into larger groups of items, in order: a group is complete when it has
+ * `maxItems`, or `waitMs` milliseconds after its first item. A cursor stays after the last item of its batch. An
  * error of the input is thrown after the items that were read before it.
  */
 export async function* coalesce<T>(
   input: Batches<T>,
-  { maxItems, waitMs }: CoalesceOptions,
-): AsyncGenerator<CoalescedItems<T>, void, undefined> {
+  { maxItems, waitMs }: { readonly maxItems: number; readonly waitMs: number },
+): AsyncGenerator<readonly Batch<T>[], void, undefined> {
   const timed = new TimedInput(input);
   let batches: Batch<T>[] = [];
   let count = 0;
   /** The latest time at which the current group is complete. */
   let deadline = 0;
-  const take = (): CoalescedItems<T> => {
-    const together = { items: batches.flatMap(({ items }) => items), batches };
+  const take = () => {
+    const taken = batches;
     batches = [];
     count = 0;
-    return together;
+    return taken;
   };
   let failure: { readonly error: unknown } | undefined;
   const fail = (error: unknown) => {

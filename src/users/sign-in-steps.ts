@@ -112,13 +112,9 @@ export async function requestToken(
   const url = stepUrl(account, 'request_token');
   const body = new URLSearchParams({ oauth_callback: String(callback) });
   return signedCall(account, { url, family: 'signIn', body, signal }, async response => {
-    const { oauth_token, oauth_token_secret, oauth_callback_confirmed } = await formOf(response);
-    if (oauth_callback_confirmed !== 'true')
-      throw noToken(response, 'oauth_callback_confirmed=true');
-    return {
-      token: need(response, 'oauth_token', oauth_token),
-      secret: new Secret(need(response, 'oauth_token_secret', oauth_token_secret)),
-    };
+    const need = await fieldsOf(response);
+    need('oauth_callback_confirmed', 'true');
+    return { token: need('oauth_token'), secret: new Secret(need('oauth_token_secret')) };
   });
 }
 
@@ -168,12 +164,12 @@ export async function accessToken(
   const call = { url, family: 'signIn', body, tokenSecret: token.secret, signal } as const;
   const release = protect(token.token, verifier);
   return signedCall(account, call, async response => {
-    const { oauth_token, oauth_token_secret, user_id, screen_name } = await formOf(response);
+    const need = await fieldsOf(response);
     return {
-      token: new Secret(need(response, 'oauth_token', oauth_token)),
-      secret: new Secret(need(response, 'oauth_token_secret', oauth_token_secret)),
-      userId: need(response, 'user_id', user_id),
-      screenName: need(response, 'screen_name', screen_name),
+      token: new Secret(need('oauth_token')),
+      secret: new Secret(need('oauth_token_secret')),
+      userId: need('user_id'),
+      screenName: need('screen_name'),
     };
   }).finally(release);
 }
@@ -193,19 +189,15 @@ function isRequestToken(value: unknown): boolean {
   return typeof token === 'string' && secret instanceof Secret;
 }
 
-async function formOf(response: HttpResponse): Promise<Readonly<Record<string, string>>> {
-  return Object.fromEntries(new URLSearchParams((await readText(response)).trim()));
-}
-
-function need(response: HttpResponse, name: string, value: string | undefined): string {
-  if (value === undefined || value === '') throw noToken(response, name);
-  return value;
-}
-
-/** Shows nothing of the response: most of it is secret. */
-function noToken(response: HttpResponse, name: string): DataError {
-  return new DataError(
-    `The response is not a token: it has no ${name}. Check the address of sign-ins (oauthUrl)`,
-    { position: { origin: response.url } },
-  );
+/** The fields of a response by name. The error about one shows nothing of the response: most of it is secret. */
+async function fieldsOf(response: HttpResponse) {
+  const form = new URLSearchParams((await readText(response)).trim());
+  return (name: string, expected?: string): string => {
+    const value = form.get(name) ?? '';
+    if (value !== '' && value === (expected ?? value)) return value;
+    throw new DataError(
+      `The response is not a token: it has no ${name}${expected === undefined ? '' : `=${expected}`}. Check the address of sign-ins (oauthUrl)`,
+      { position: { origin: response.url } },
+    );
+  };
 }

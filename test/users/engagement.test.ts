@@ -279,12 +279,8 @@ describe('coalesce', () => {
           });
           const out: number[] = [];
           const cursors = new Map<number, number>();
-          for await (const { items, batches } of coalesce(input.batches(), {
-            maxItems: most,
-            waitMs,
-          })) {
-            expect(items.length).toBeLessThanOrEqual(most);
-            expect(batches.flatMap(piece => piece.items)).toEqual(items);
+          for await (const batches of coalesce(input.batches(), { maxItems: most, waitMs })) {
+            expect(batches.flatMap(piece => piece.items).length).toBeLessThanOrEqual(most);
             for (const piece of batches) {
               out.push(...piece.items);
               if (piece.cursor !== undefined) cursors.set(out.length, Number(piece.cursor.made));

@@ -138,7 +138,7 @@ export const jobResponses: ParserKind = {
         errors.of(() => jobs.parseJob(json, origin));
         errors.of(() => jobs.parseJobList(json, origin));
         const groupings = unchecked({ posts: { group_by: ['tweet.id', 'engagement.type'] } });
-        errors.of(() => parseEngagement(text, ['1', '2'], groupings, origin));
+        errors.of(() => parseEngagement(json, ['1', '2'], groupings, origin));
         return addresses.length > 0;
       },
     };
