@@ -1,4 +1,5 @@
 import { text } from '../check.js';
+import { withoutUndefined } from '../is-record.js';
 import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
@@ -62,7 +63,7 @@ export function sinkCalls(
     ...options,
   };
   const routes = routed && out.includes('{tag}') ? [new Call('routeByTag')] : [];
-  return [...routes, new Call(sink, [defined(sinkOptions)])];
+  return [...routes, new Call(sink, [withoutUndefined(sinkOptions)])];
 }
 
 /** Aborted by Ctrl+C: a script needs none. */
@@ -91,9 +92,4 @@ export const STANDARD_INPUT: readonly unknown[] = [
 /** JSON that a file holds, read when the script runs. */
 export function jsonIn(file: string, read: (file: string) => unknown): Code {
   return new Code(`JSON.parse(readFileSync(${quoted(file)}, 'utf8'))`, () => read(file));
-}
-
-/** Without the options that are not given. */
-export function defined(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

@@ -1,5 +1,6 @@
 import { flag, text, whole } from '../check.js';
 import { OptionError } from '../errors.js';
+import { withoutUndefined } from '../is-record.js';
 import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
@@ -8,7 +9,6 @@ import {
   ACCOUNT,
   accountCall,
   type Command,
-  defined,
   jsonIn,
   pipelineScript,
   SINK_FLAGS,
@@ -38,7 +38,7 @@ export const search: Command = {
     const { rules, budgetPosts: posts, budgetRequests: requests } = options(OWN);
     if ((query === undefined) === (rules === undefined))
       throw new OptionError('query', 'millrace search needs a query, or --rules and a file');
-    const budget = defined({ posts, requests });
+    const budget = withoutUndefined({ posts, requests });
     const asked = {
       ...(typeof rules === 'string' ? { rules: jsonIn(rules, rulesIn) } : { query }),
       product: '30day',

@@ -11,6 +11,7 @@ import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { Job } from './job.js';
+import type { JobFile } from './job-file-list.js';
 import { type JobVerdict, jobVerdict, totalsOf, type VerdictBasis } from './job-verdict.js';
 
 /** Both are hidden, so that readers of the folder as an archive skip them. */
@@ -55,13 +56,8 @@ async function writeJob(folder: string, job: Job): Promise<void> {
 /** Hidden, so that readers of the folder as an archive skip it. */
 const RECORD_NAME = '.millrace-download.json';
 
-/** A file that a download has checked. */
-interface RecordedFile extends CheckedFile {
-  /** Its segment. */
-  readonly name: string;
-  /** Below the folder. */
-  readonly path: string;
-}
+/** A file that a download has checked; its path is below the folder. */
+type RecordedFile = CheckedFile & JobFile;
 
 /** What a download has put into its folder, for the verdict over all shares of its job. */
 export interface DownloadRecord {

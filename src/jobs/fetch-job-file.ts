@@ -118,8 +118,10 @@ export function retryJobFile<T>(
       if (!(cause instanceof HttpError)) throw cause;
       const stale = STALE_STATUSES.includes(cause.status);
       if (stale) await list.renew(file, url, signal);
-      const { message, ...details } = withoutAdvice(cause);
-      throw new HttpError(message, { ...details, retryable: stale || cause.retryable });
+      const { status, body, retryable } = cause;
+      // Without the advice about logins and addresses of the account.
+      const message = `GET ${cause.url} answered ${status}${body === '' ? '' : `: ${body}`}`;
+      throw new HttpError(message, { ...cause, retryable: stale || retryable });
     } finally {
       release();
     }
@@ -131,10 +133,4 @@ export function retryJobFile<T>(
 export function isFileError(error: unknown): error is HttpError | DataError | ConnectionError {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   return error instanceof HttpError || error instanceof DataError;
-}
-
-/** Advice about logins and addresses of the account is not about the address of a file. */
-function withoutAdvice({ status, method, url, body, retryAfterMs }: HttpError) {
-  const message = `${method} ${url} answered ${status}${body === '' ? '' : `: ${body}`}`;
-  return { message, status, method, url, body, retryAfterMs };
 }

@@ -3,17 +3,16 @@ import { ConnectionError, HttpError, JobError, MillraceError } from '../errors.j
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { readJson, readText } from '../http/read-json.js';
-import { type AccountRequest, request } from '../http/request.js';
+import { request } from '../http/request.js';
 import { jobMessage } from '../http/response-error.js';
 import { serviceUrl } from '../http/service-url.js';
+import { isRecord } from '../is-record.js';
 import { SECOND } from '../time.js';
 import {
   type CreatedJob,
   type Job,
-  type JobCsvFile,
   type JobList,
   type JobListItem,
-  type JobListing,
   type JobName,
   uuidOf,
 } from './job.js';
@@ -43,6 +42,9 @@ export interface JobCallOptions {
 
 /** How far the service's clock, as the account knows it, may be off. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;
+
+/** How a request is sent that has an effect. */
+const ONCE = { headers: { 'content-type': 'application/json; charset=utf-8' }, once: true };
 
 const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOptions>;
 
@@ -75,16 +77,13 @@ export async function createJob(
   const checked = checkJobRequest('jobs.create', jobRequest);
   const url = jobsUrl(account, 'jobs.json');
   const body = JSON.stringify({ publisher: account.need('publisher', 'jobs'), ...checked });
+  const call = { method: 'POST', url, body, signal, family: 'jobCreation', ...ONCE } as const;
   const create = () =>
-    request(
-      account,
-      { ...put('POST', url, body, signal), family: 'jobCreation' },
-      async response => {
-        const value = await readJson(response);
-        throwIfError(value, checked.title);
-        return parseCreatedJob(value, response.url);
-      },
-    );
+    request(account, call, async response => {
+      const value = await readJson(response);
+      throwIfError(value, checked.title);
+      return parseCreatedJob(value, response.url);
+    });
   const startedAt = account.timing.elapsed();
   return sendOnce(
     account,
@@ -102,13 +101,9 @@ export async function createJob(
  * @example
  * const { status } = await jobs.get(account(), uuid);
  */
-export function getJob(account: Account, job: JobName, options: JobCallOptions = {}): Promise<Job> {
-  const { signal } = checkOptions('jobs.get', CALL_OPTIONS, options);
-  const uuid = uuidOf(job);
-  return read(account, jobUrl(account, uuid), signal, async response =>
-    parseJob(await readJson(response), response.url, uuid),
-  );
-}
+export const getJob = readingJob('jobs.get', '.json', async (response, _, uuid) =>
+  parseJob(await readJson(response), response.url, uuid),
+);
 
 /**
  * Accepts the quote of a job, which then runs and is paid for. After an attempt with an unknown
@@ -119,13 +114,7 @@ export function getJob(account: Account, job: JobName, options: JobCallOptions =
  * @example
  * await jobs.accept(account(), uuid);
  */
-export function acceptJob(
-  account: Account,
-  job: JobName,
-  options: JobCallOptions = {},
-): Promise<Job> {
-  return decide(account, job, 'accept', options);
-}
+export const acceptJob = deciding('accept');
 
 /**
  * Rejects the quote of a job, which can then never be run.
@@ -135,13 +124,7 @@ export function acceptJob(
  * @example
  * await jobs.reject(account(), uuid);
  */
-export function rejectJob(
-  account: Account,
-  job: JobName,
-  options: JobCallOptions = {},
-): Promise<Job> {
-  return decide(account, job, 'reject', options);
-}
+export const rejectJob = deciding('reject');
 
 /**
  * The addresses of the files of a delivered job. They expire after a while; call again for new ones.
@@ -153,20 +136,13 @@ export function rejectJob(
  * @example
  * const { urlList } = await jobs.results(account(), job);
  */
-export function jobResults(
-  account: Account,
-  job: JobName,
-  options: JobCallOptions = {},
-): Promise<JobListing> {
-  const { signal } = checkOptions('jobs.results', CALL_OPTIONS, options);
-  return read(account, jobUrl(account, job, '/results.json'), signal, async response =>
-    parseJobListing(
-      await readJson(response, MAX_LISTING_BYTES),
-      response.url,
-      account.settings.insecureOrigins,
-    ),
-  );
-}
+export const jobResults = readingJob('jobs.results', '/results.json', async (response, account) =>
+  parseJobListing(
+    await readJson(response, MAX_LISTING_BYTES),
+    response.url,
+    account.settings.insecureOrigins,
+  ),
+);
 
 /**
  * The files of a delivered job, each with its name and its address: `jobs.results` as a table.
@@ -177,20 +153,16 @@ export function jobResults(
  * @example
  * for (const { name, url } of await jobs.resultsCsv(account(), job)) await fetchInto(name, url);
  */
-export function jobResultsCsv(
-  account: Account,
-  job: JobName,
-  options: JobCallOptions = {},
-): Promise<JobCsvFile[]> {
-  const { signal } = checkOptions('jobs.resultsCsv', CALL_OPTIONS, options);
-  return read(account, jobUrl(account, job, '/results.csv'), signal, async response =>
+export const jobResultsCsv = readingJob(
+  'jobs.resultsCsv',
+  '/results.csv',
+  async (response, account) =>
     parseJobCsv(
       await readText(response, MAX_LISTING_BYTES),
       response.url,
       account.settings.insecureOrigins,
     ),
-  );
-}
+);
 
 /**
  * All jobs of the account that have not expired, and the totals of the delivered ones.
@@ -201,7 +173,8 @@ export function jobResultsCsv(
  */
 export function listJobs(account: Account, options: JobCallOptions = {}): Promise<JobList> {
   const { signal } = checkOptions('jobs.list', CALL_OPTIONS, options);
-  return read(account, jobsUrl(account, 'jobs.json'), signal, async response =>
+  const url = jobsUrl(account, 'jobs.json');
+  return request(account, { method: 'GET', url, family: 'jobReads', signal }, async response =>
     parseJobList(await readJson(response), response.url),
   );
 }
@@ -261,30 +234,45 @@ function jobsUrl(account: Account, path: string): URL {
   return serviceUrl(account, 'historicalUrl', `${base}/${path}`, { purpose: 'jobs' });
 }
 
-function decide(
-  account: Account,
-  name: JobName,
-  status: 'accept' | 'reject',
-  options: JobCallOptions,
-): Promise<Job> {
-  const { signal } = checkOptions(`jobs.${status}`, CALL_OPTIONS, options);
-  const uuid = uuidOf(name);
-  const url = jobUrl(account, uuid);
-  const call = put('PUT', url, JSON.stringify({ status }), signal);
-  const send = () =>
-    request(account, { ...call, family: 'jobReads' }, async response =>
-      parseJob(await readJson(response), response.url, uuid),
-    );
-  const findResult = async () => {
-    const job = await getJob(account, uuid, { signal });
-    if (job.status === 'quoted') return undefined;
-    if ((job.status === 'rejected') === (status === 'reject')) return job;
-    throw new JobError(
-      `The job ${JSON.stringify(job.title)} (${uuid}) cannot be ${status}ed: it is ${job.status}`,
-      job,
+/** Makes a call that reads something of a job, at an address in which `rest` follows the uuid. */
+function readingJob<T>(
+  call: string,
+  rest: string,
+  parse: (response: HttpResponse, account: Account, uuid: string) => Promise<T>,
+) {
+  return (account: Account, job: JobName, options: JobCallOptions = {}): Promise<T> => {
+    const { signal } = checkOptions(call, CALL_OPTIONS, options);
+    const uuid = uuidOf(job);
+    const url = jobUrl(account, uuid, rest);
+    return request(account, { method: 'GET', url, family: 'jobReads', signal }, response =>
+      parse(response, account, uuid),
     );
   };
-  return sendOnce(account, send, findResult, signal);
+}
+
+/** Makes a call that decides about the quote of a job. */
+function deciding(status: 'accept' | 'reject') {
+  return (account: Account, name: JobName, options: JobCallOptions = {}): Promise<Job> => {
+    const { signal } = checkOptions(`jobs.${status}`, CALL_OPTIONS, options);
+    const uuid = uuidOf(name);
+    const url = jobUrl(account, uuid);
+    const body = JSON.stringify({ status });
+    const call = { method: 'PUT', url, body, signal, family: 'jobReads', ...ONCE } as const;
+    const send = () =>
+      request(account, call, async response =>
+        parseJob(await readJson(response), response.url, uuid),
+      );
+    const findResult = async () => {
+      const job = await getJob(account, uuid, { signal });
+      if (job.status === 'quoted') return undefined;
+      if ((job.status === 'rejected') === (status === 'reject')) return job;
+      throw new JobError(
+        `The job ${JSON.stringify(job.title)} (${uuid}) cannot be ${status}ed: it is ${job.status}`,
+        job,
+      );
+    };
+    return sendOnce(account, send, findResult, signal);
+  };
 }
 
 /** The job that a call created which began `ageMs` milliseconds ago. */
@@ -307,29 +295,9 @@ async function findCreated(
   );
 }
 
-function put(
-  method: 'POST' | 'PUT',
-  url: URL,
-  body: string,
-  signal: AbortSignal | undefined,
-): Omit<AccountRequest, 'family'> {
-  const headers = { 'content-type': 'application/json; charset=utf-8' };
-  return { method, url, body, headers, signal, once: true };
-}
-
-function read<T>(
-  account: Account,
-  url: URL,
-  signal: AbortSignal | undefined,
-  parse: (response: HttpResponse) => Promise<T>,
-): Promise<T> {
-  return request(account, { method: 'GET', url, family: 'jobReads', signal }, parse);
-}
-
 /** The service may report invalid rules as a job of status `error`, whatever the HTTP status. */
 function throwIfError(value: unknown, title: string): void {
-  if (typeof value !== 'object' || value === null || !('status' in value)) return;
-  if (value.status !== 'error') return;
+  if (!isRecord(value) || value.status !== 'error') return;
   throw new JobError(
     `The job ${JSON.stringify(title)} was not created: ${jobMessage(value) ?? 'no reason was given'}`,
     { title, status: 'error' },

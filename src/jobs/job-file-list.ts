@@ -7,10 +7,9 @@ import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import { hasFile, type Share } from '../share.js';
 import { formatTimestamp, parseTimestamp } from '../time.js';
-import type { DeliveredJob, Job, JobListing, JobName } from './job.js';
+import { type DeliveredJob, isDelivered, type Job, type JobListing, type JobName } from './job.js';
 import { getJob, jobResults } from './job-calls.js';
 import type { VerdictBasis } from './job-verdict.js';
-import { isDelivered } from './run-job.js';
 
 /** One file of a job. */
 export interface JobFile {
@@ -107,8 +106,7 @@ async function deliveredJob(
   name: JobName,
   signal: AbortSignal,
 ): Promise<DeliveredJob> {
-  const job =
-    isJob(name) && isDelivered(name) ? name : await orJobError(getJob(account, name, { signal }));
+  const job = isDelivered(name) ? name : await orJobError(getJob(account, name, { signal }));
   if (isDelivered(job)) return job;
   throw new JobError(
     `The job ${JSON.stringify(job.title)} (${job.uuid}) has no files: only a delivered job has, and \`jobs.run\` waits for that. It is ${job.status}${job.statusMessage === '' ? '' : `: ${job.statusMessage}`}`,
@@ -135,10 +133,6 @@ async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
   }
 }
 
-function isJob(name: JobName): name is Job {
-  return typeof name === 'object' && name !== null && 'status' in name;
-}
-
 /**
  * The addresses by name, in time order. Without segments, files are named in the order of their paths, not as listed:
  * another listing may have another order. `before` is an earlier listing, whose names they keep.
@@ -154,13 +148,9 @@ function urlsOf(
   const listed = new Map<string, URL>();
   for (const url of urls) {
     const key = (hasSegments ? segmentOf(url) : undefined) ?? keyOf(url);
+    const which = hasSegments ? `segment ${key}` : `file at ${url.pathname}`;
     if (listed.has(key))
-      throw new DataError(
-        hasSegments
-          ? `The segment ${key} is listed twice`
-          : `The file at ${url.pathname} is listed twice`,
-        { position: { origin } },
-      );
+      throw new DataError(`The ${which} is listed twice`, { position: { origin } });
     listed.set(key, url);
   }
   const sorted = [...listed].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -11,7 +11,16 @@ import {
   text,
 } from '../check.js';
 import { ruleErrors, textRuleProblem } from '../rules/language/render-problem.js';
-import { DAY, datesOf, FIRST_POST, floorTo, MINUTE, parseDate, type Timestamp } from '../time.js';
+import {
+  DAY,
+  type Dates,
+  datesOf,
+  FIRST_POST,
+  floorTo,
+  MINUTE,
+  parseDate,
+  type Timestamp,
+} from '../time.js';
 
 /** A rule of a job, with a tag that marks the posts that it matches. */
 export interface JobRule {
@@ -38,20 +47,13 @@ export interface JobRequest {
 }
 
 /** A request that has passed every check, as it is sent except for the publisher. */
-export interface CheckedJobRequest {
-  readonly title: string;
-  readonly fromDate: string;
-  readonly toDate: string;
-  readonly dataFormat: Format;
+export interface CheckedJobRequest extends Pick<JobRequest, 'title' | 'dataFormat'>, Dates {
   readonly rules: readonly { readonly value: string; readonly tag?: string }[];
 }
 
 const MAX_RULES = 1000;
 
-interface JobDates {
-  readonly fromDate: Timestamp;
-  readonly toDate: Timestamp;
-}
+type JobDates = Pick<JobRequest, keyof Dates>;
 
 /** The dates of a job. */
 const JOB_DATES = {

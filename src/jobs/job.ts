@@ -77,6 +77,11 @@ export interface DeliveredJob extends Job {
   readonly results: JobResults;
 }
 
+export function isDelivered(job: JobName): job is DeliveredJob {
+  const { status, results } = Object(job) as Partial<Job>;
+  return status === 'delivered' && results !== undefined;
+}
+
 /** A rule of a new job, and whether the service created it. */
 export interface CreatedRule {
   readonly value: string;

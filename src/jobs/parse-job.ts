@@ -11,8 +11,6 @@ import {
   type JobCsvFile,
   type JobList,
   type JobListing,
-  type JobQuote,
-  type JobResults,
   uuidIn,
 } from './job.js';
 
@@ -26,6 +24,8 @@ export function parseCreatedJob(value: unknown, origin: string): CreatedJob {
 /** @param uuid the requested job, for a response without a `jobURL` */
 export function parseJob(value: unknown, origin: string, uuid?: string): Job {
   const job = new Fields(value, 'a job', origin);
+  const quote = job.object('quote');
+  const results = job.object('results');
   return {
     ...parseCommon(job, uuid),
     statusMessage: job.text('statusMessage') ?? '',
@@ -33,10 +33,23 @@ export function parseJob(value: unknown, origin: string, uuid?: string): Job {
     dataFormat: formatOf(job.text('format')),
     requestedBy: job.text('requestedBy'),
     requestedAt: job.text('requestedAt'),
-    quote: parseQuote(job.object('quote')),
+    quote: quote && {
+      costDollars: quote.number('costDollars'),
+      estimatedActivityCount: quote.needNumber('estimatedActivityCount'),
+      estimatedDurationHours: quote.needNumber('estimatedDurationHours'),
+      estimatedFileSizeMb: quote.needNumber('estimatedFileSizeMb'),
+      expiresAt: quote.needText('expiresAt'),
+    },
     acceptedBy: job.text('acceptedBy'),
     acceptedAt: job.text('acceptedAt'),
-    results: parseResults(job.object('results')),
+    results: results && {
+      completedAt: results.text('completedAt'),
+      activityCount: results.number('activityCount'),
+      fileCount: results.number('fileCount'),
+      fileSizeMb: results.number('fileSizeMb'),
+      dataURL: results.text('dataURL'),
+      expiresAt: results.text('expiresAt'),
+    },
   };
 }
 
@@ -120,31 +133,6 @@ function parseCommon(job: Fields, uuid?: string) {
   };
 }
 
-function parseQuote(quote: Fields | undefined): JobQuote | undefined {
-  return (
-    quote && {
-      costDollars: quote.number('costDollars'),
-      estimatedActivityCount: quote.needNumber('estimatedActivityCount'),
-      estimatedDurationHours: quote.needNumber('estimatedDurationHours'),
-      estimatedFileSizeMb: quote.needNumber('estimatedFileSizeMb'),
-      expiresAt: quote.needText('expiresAt'),
-    }
-  );
-}
-
-function parseResults(results: Fields | undefined): JobResults | undefined {
-  return (
-    results && {
-      completedAt: results.text('completedAt'),
-      activityCount: results.number('activityCount'),
-      fileCount: results.number('fileCount'),
-      fileSizeMb: results.number('fileSizeMb'),
-      dataURL: results.text('dataURL'),
-      expiresAt: results.text('expiresAt'),
-    }
-  );
-}
-
 function parseRule(detail: Fields): CreatedRule {
   const rule = detail.object('rule');
   return {
@@ -165,7 +153,7 @@ function formatOf(text: string | undefined): Format | undefined {
 }
 
 /**
- * Parses the address of a file of a job, which must be https, on this machine, or of an origin that was allowed. The signature in its
+ * Checks the address of a file of a job, which must be https, on this machine, or of an origin that was allowed. The signature in its
  * query gives access to the file, so error messages leave the query out.
  *
  * @throws DataError
@@ -174,10 +162,10 @@ function checkFileUrl(
   text: string,
   position: DataPosition,
   insecureOrigins: readonly string[] | undefined,
-): URL {
+): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isSafe = url !== undefined && isSafeAddress(url, insecureOrigins);
-  if (isSafe && url.username === '' && url.password === '') return url;
+  if (isSafe && url.username === '' && url.password === '') return;
   throw new DataError(
     `Expected the address of each file to be https, got ${url === undefined ? excerptWithoutQuery(text) : shown(url)}`,
     { position },

@@ -3,7 +3,7 @@ import { checkOptions, func, milliseconds, type OptionTable, required, signal } 
 import { HttpError, JobError, OptionError } from '../errors.js';
 import type { Account } from '../http/account.js';
 import { SECOND } from '../time.js';
-import type { DeliveredJob, Job, JobListItem, JobQuote } from './job.js';
+import { type DeliveredJob, isDelivered, type Job, type JobQuote } from './job.js';
 import {
   acceptJob,
   anotherJob,
@@ -52,6 +52,8 @@ const OPTIONS = {
   signal: signal(),
 } satisfies OptionTable<RunJobOptions>;
 
+/** What `onStatus` is called for. */
+const REPORTED = ['status', 'statusMessage', 'percentComplete'] as const;
 const FIRST_POLL_MS = SECOND;
 const POLL_GROWTH = 1.5;
 
@@ -86,7 +88,8 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
   let before: Job | undefined;
   let waitMs = FIRST_POLL_MS;
   while (true) {
-    if (before === undefined || hasChanged(before, job)) await answerOf(onStatus?.(job), signal);
+    if (REPORTED.some(name => before?.[name] !== job[name]))
+      await answerOf(onStatus?.(job), signal);
     if (before?.status !== job.status) waitMs = Math.min(FIRST_POLL_MS, pollIntervalMs);
     before = job;
     if (isDelivered(job)) return job;
@@ -99,10 +102,6 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
     waitMs = Math.min(waitMs * POLL_GROWTH, pollIntervalMs);
     job = await readJob(account, job, signal);
   }
-}
-
-export function isDelivered(job: Job): job is DeliveredJob {
-  return job.status === 'delivered' && job.results !== undefined;
 }
 
 /** The job of this request, created if it does not exist. */
@@ -138,35 +137,22 @@ async function findExisting(
   if (found === undefined) {
     const title = plainTitle(requested.title);
     const other = jobs.find(job => plainTitle(job.title) === title);
-    if (other !== undefined) throw otherRules(other, title);
-    return undefined;
+    if (other === undefined) return undefined;
+    const why =
+      other.title === title
+        ? 'it was not created by `jobs.run`, so its rules are not known. Choose another title, or continue with that job by `jobs.get`, `jobs.accept` and `jobFiles`'
+        : 'it has other rules. Choose another title';
+    throw anotherJob(other, `: ${why}`, title);
   }
   const job = await readJob(account, found, signal);
   checkSameJob(job, requested);
   return job;
 }
 
-function otherRules(job: JobListItem, requested: string): JobError {
-  const why =
-    job.title === requested
-      ? 'it was not created by `jobs.run`, so its rules are not known. Choose another title, or continue with that job by `jobs.get`, `jobs.accept` and `jobFiles`'
-      : 'it has other rules. Choose another title';
-  return anotherJob(job, `: ${why}`, requested);
-}
-
 /** Whether the service refused the request, for another reason than the credentials. */
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401
-  );
-}
-
-function hasChanged(before: Job, now: Job): boolean {
-  const { status, statusMessage, percentComplete } = before;
-  return (
-    status !== now.status ||
-    statusMessage !== now.statusMessage ||
-    percentComplete !== now.percentComplete
   );
 }
 

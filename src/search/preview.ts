@@ -1,9 +1,9 @@
 import { checkOptions, type OptionTable, signal } from '../check.js';
 import type { Account } from '../http/account.js';
-import { isRecord } from '../is-record.js';
 import { counts } from './counts.js';
 import type { Query } from './query.js';
 import {
+  isForRules,
   prepareQuery,
   prepareRules,
   type SearchOptions,
@@ -54,10 +54,9 @@ export async function preview(
   previewOptions: PreviewOptions = {},
 ): Promise<Preview> {
   const { signal } = checkOptions('preview', OPTIONS, previewOptions);
-  const { queries, share } =
-    isRecord(options) && 'rules' in options
-      ? prepareRules(account, options as SearchRulesOptions)
-      : prepareQuery(account, options as SearchOptions);
+  const { queries, share } = isForRules(options)
+    ? prepareRules(account, options)
+    : prepareQuery(account, options);
   const previews: QueryPreview[] = [];
   for (const query of queries) {
     const part = share === undefined ? query : shareOfQuery(query, share);

@@ -12,6 +12,7 @@ import {
 import type { Cursor } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { serviceUrl } from '../http/service-url.js';
+import { withoutUndefined } from '../is-record.js';
 import { ruleErrors } from '../rules/language/render-problem.js';
 import {
   DAY,
@@ -93,23 +94,10 @@ const UNBOUNDED: Bounds = {
 };
 
 /** A query that has passed all checks. */
-export interface Query extends Bounds {
-  readonly source: 'search' | 'counts';
-  readonly account: Account;
-  readonly product: Product;
-  readonly url: URL;
-  readonly method: 'POST' | 'GET';
-  readonly params: Params;
-  /** What a cursor must have in common with this query. */
-  readonly identity: Readonly<Record<string, string | number | boolean>>;
-  readonly next: string | undefined;
-  readonly resume: Cursor | undefined;
-  /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
-  readonly runsEndAt: number | undefined;
-  readonly onGap: ((gap: QueryGap) => unknown) | undefined;
+export type Query = ReturnType<typeof checkQuery> & {
   /** What this run may still spend. */
   readonly spending?: Spending | undefined;
-}
+};
 
 const MAX_CHARACTERS = 2048;
 /** The minimum number of posts in a page. */
@@ -132,7 +120,7 @@ export const QUERY_OPTIONS = {
 } satisfies OptionTable<QueryOptions>;
 
 /**
- * Checks what the tables of options cannot: the rule, the window and the settings of the account.
+ * Makes a query of options, and checks what the tables of options cannot: the rule, the window and the settings of the account.
  *
  * @param options Checked by the tables.
  * @param ownParams Parameters that only searches or only counts have.
@@ -140,12 +128,12 @@ export const QUERY_OPTIONS = {
  * @throws OptionError
  */
 export function checkQuery(
-  source: Query['source'],
+  source: 'search' | 'counts',
   account: Account,
   options: QueryOptions,
   ownParams: Readonly<Record<string, string | number | undefined>>,
   bounds: Partial<Bounds> & { readonly runsEndAt?: number },
-): Query {
+) {
   const { slices = 1, runsEndAt = MINUTE } = bounds;
   const { query, product, method = 'POST', next, resume, label, incremental, onGap } = options;
   checkRule(source, query);
@@ -159,7 +147,11 @@ export function checkQuery(
           name,
           'must not be given with `incremental`: each run ends at what is searchable then, and begins where the last one ended',
         );
-  const params = defined({ query, ...ownParams, ...checkWindow(source, options) });
+  const params = withoutUndefined<string | number>({
+    query,
+    ...ownParams,
+    ...checkWindow(source, options),
+  });
   const file = source === 'search' ? '{label}.json' : '{label}/counts.json';
   const url = serviceUrl(account, 'baseUrl', `search/${product}/accounts/{account}/${file}`, {
     purpose: source === 'search' ? 'searches' : 'counts',
@@ -167,12 +159,12 @@ export function checkQuery(
   });
   // Each incremental run has other dates.
   const { fromDate: _, ...always } = params;
-  const identity = {
+  const identity: Readonly<Record<string, string | number | boolean>> = {
     account: account.settings.account ?? '',
     label: label ?? account.settings.label ?? '',
     product,
     ...(incremental === true ? { ...always, incremental } : params),
-    ...defined({ next, slices: slices === 1 ? undefined : slices }),
+    ...withoutUndefined<string | number>({ next, slices: slices === 1 ? undefined : slices }),
     ...account.serviceAt(url),
   };
   return {
@@ -184,9 +176,11 @@ export function checkQuery(
     url,
     method,
     params,
+    /** What a cursor must have in common with this query. */
     identity,
     next,
     resume,
+    /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
     runsEndAt: incremental === true ? runsEndAt : undefined,
     onGap,
   };
@@ -223,14 +217,4 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
   // The service decides by its clock how far back 30day reaches.
   return { fromDate: from, toDate: to };
-}
-
-function defined(
-  values: Readonly<Record<string, string | number | undefined>>,
-): Record<string, string | number> {
-  return Object.fromEntries(
-    Object.entries(values).filter(
-      (entry): entry is [string, string | number] => entry[1] !== undefined,
-    ),
-  );
 }

@@ -60,21 +60,22 @@ export async function* runQuery<T>(
   const query = { ...checked, account: checked.account.withProgress(run.progress) };
   const resume = run.resume ?? query.resume;
   const position = resume === undefined ? startOf(query) : positionOf(query, resume);
-  if (query.runsEndAt === undefined)
-    yield* runWindow(query, { position, resume }, makeResults, run);
-  else if (resume === undefined || position.done)
-    yield* runNextWindow(query, { position, resume }, makeResults, run);
-  else {
+  let start: Start = { position, resume };
+  if (query.runsEndAt === undefined) {
+    yield* runWindow(query, start, makeResults, run);
+    return;
+  }
+  if (resume !== undefined && !position.done) {
     // The run before has begun this window, and has not ended it.
     let last = resume;
     const started = withDates(query, position.window);
-    for await (const batch of runWindow(started, { position, resume }, makeResults, run)) {
+    for await (const batch of runWindow(started, start, makeResults, run)) {
       last = batch.cursor ?? last;
       yield batch;
     }
-    const next = { position: positionOf(query, last), resume: last };
-    yield* runNextWindow(query, next, makeResults, run);
+    start = { position: positionOf(query, last), resume: last };
   }
+  yield* runNextWindow(query, start, makeResults, run);
 }
 
 /** Where a run begins. */

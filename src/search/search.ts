@@ -23,7 +23,7 @@ import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compil
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/pack-rules.js';
 import { partOf, SHARE_OPTION, type Share, shareMember } from '../share.js';
-import { datesOf, formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
+import { datesOf, formatTimestamp, MINUTE, windowOf } from '../time.js';
 import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
 import { type Results, runQuery } from './run-query.js';
@@ -152,9 +152,13 @@ export function search(
   account: Account,
   options: SearchOptions | SearchRulesOptions,
 ): Flow<Activity> {
-  return isRecord(options) && 'rules' in options
-    ? searchRules(account, options as SearchRulesOptions)
-    : searchQuery(account, options as SearchOptions);
+  return isForRules(options) ? searchRules(account, options) : searchQuery(account, options);
+}
+
+export function isForRules(
+  options: SearchOptions | SearchRulesOptions,
+): options is SearchRulesOptions {
+  return isRecord(options) && 'rules' in options;
 }
 
 function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
@@ -164,7 +168,7 @@ function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
   const part = share === undefined ? query : shareOfQuery(query, share);
   return sourceFlow(step, run =>
     reportingDamaged(run, onDamaged, report => {
-      const [query] = spendingOf(part === undefined ? [] : [part], budget);
+      const [query] = withBudget(part === undefined ? [] : [part], budget);
       return query === undefined ? none() : runQuery(query, () => postResults(report), run);
     }),
   );
@@ -176,13 +180,10 @@ export function prepareQuery(account: Account, options: SearchOptions) {
   const { tag, slices, budget = {}, onDamaged, incremental } = checked;
   const { share = account.settings.share } = checked;
   refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, share });
+  const whole = slices > 1 ? 'slices' : share && 'share';
   for (const name of ['limit', 'pages', 'next'] as const)
-    for (const [whole, isSet] of [
-      ['slices', slices > 1],
-      ['share', share !== undefined],
-    ] as const)
-      if (isSet && checked[name] !== undefined)
-        throw optionError('search', whole, `fetches a whole window: leave out \`${name}\``);
+    if (whole !== undefined && checked[name] !== undefined)
+      throw optionError('search', whole, `fetches a whole window: leave out \`${name}\``);
   const { limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY } = checked;
   const { maxResults = Math.min(Math.max(limit, MIN_RESULTS), MAX_RESULTS) } = checked;
   checkBudget(budget, { maxResults, slices });
@@ -202,7 +203,7 @@ function searchRules(account: Account, options: SearchRulesOptions): Flow<Activi
   const parts =
     share === undefined ? queries : queries.flatMap(one => shareOfQuery(one, share) ?? []);
   return sourceFlow(step, run => {
-    const [first, ...others] = spendingOf(parts, budget);
+    const [first, ...others] = withBudget(parts, budget);
     if (first === undefined) return none();
     const search = { ...prepared, plan, queries: [first, ...others] } as const;
     return reportingDamaged(run, onDamaged, report =>
@@ -213,9 +214,9 @@ function searchRules(account: Account, options: SearchRulesOptions): Flow<Activi
 
 /** Checks the options of a search for rules, and packs them. */
 export function prepareRules(account: Account, options: SearchRulesOptions) {
-  for (const name of ['query', 'tag', 'next', 'limit', 'pages'])
-    if (name in options && options[name as keyof SearchRulesOptions] !== undefined)
-      throw optionError('search', name, RULES_HAVE_NO[name as keyof typeof RULES_HAVE_NO]);
+  for (const [name, problem] of Object.entries(RULES_HAVE_NO))
+    if (options[name as keyof SearchRulesOptions] !== undefined)
+      throw optionError('search', name, problem);
   const checked = checkAccountOptions('search', account, RULES_OPTIONS, options);
   const { rules, queryLimits, slices, budget = {}, onDamaged, onPlan, incremental } = checked;
   const { maxResults = MAX_RESULTS, share = account.settings.share } = checked;
@@ -247,7 +248,7 @@ const RULES_HAVE_NO = {
 };
 
 /** Queries of one run, which spend one budget. */
-function spendingOf(queries: readonly Query[], budget: Budget): Query[] {
+function withBudget(queries: readonly Query[], budget: Budget): Query[] {
   const spending = new Spending(budget, Number(queries[0]?.params.maxResults));
   return queries.map(query => ({ ...query, spending }));
 }
@@ -268,16 +269,14 @@ function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknow
  * shares, and this one has none.
  */
 export function shareOfQuery(query: Query, share: Share): Query | undefined {
-  const [from, to] = [query.params.fromDate, query.params.toDate].map(date =>
-    date === undefined ? undefined : parseTimestamp(String(date)),
-  );
-  if (from === undefined || to === undefined)
+  const { fromDate, toDate } = query.params;
+  if (fromDate === undefined || toDate === undefined)
     throw optionError(
       'search',
       'share',
       'needs `fromDate` and `toDate`: without them, every process has another window',
     );
-  const part = partOf({ from, to }, share);
+  const part = partOf(windowOf({ fromDate: String(fromDate), toDate: String(toDate) }), share);
   if (part === undefined) return undefined;
   const dates = datesOf(part);
   const params = { ...query.params, ...dates };

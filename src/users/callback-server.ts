@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OptionError, SignInError } from '../errors.js';
@@ -24,15 +25,13 @@ export class CallbackServer {
   /** The request token, once it is known. */
   #token: string | undefined;
   #decided = false;
-  #grant: (verifier: string) => void = () => {};
-  #deny: () => void = () => {};
+  #settle: (verifier: string | Promise<never>) => void = () => {};
   readonly #verifier: Promise<string>;
 
   constructor(path: string) {
     this.#path = path;
-    this.#verifier = new Promise((resolve, reject) => {
-      this.#grant = resolve;
-      this.#deny = () => reject(denied());
+    this.#verifier = new Promise(resolve => {
+      this.#settle = resolve;
     });
     // It may settle before it is awaited.
     this.#verifier.catch(() => {});
@@ -40,10 +39,7 @@ export class CallbackServer {
 
   /** @returns the URL of the callback, on this machine only. Port 0 is any free port. */
   async listen(port: number): Promise<string> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, '127.0.0.1', resolve);
-    }).catch(cause => {
+    await once(this.#server.listen(port, '127.0.0.1'), 'listening').catch(cause => {
       throw new OptionError(
         'callbackPort',
         `Cannot wait for the browser on port ${port} of 127.0.0.1: ${cause.message}. Pass another \`callbackPort\``,
@@ -97,13 +93,10 @@ export class CallbackServer {
       return [400, 'This belongs to another sign-in, or to none.'];
     if (this.#decided) return [410, 'This sign-in is over.'];
     this.#decided = true;
-    return isDenied
-      ? [200, 'You have not authorized the application. You can close this page.', this.#deny]
-      : [
-          200,
-          'You can close this page and go back to the application.',
-          () => this.#grant(verifier),
-        ];
+    const text = isDenied
+      ? 'You have not authorized the application. You can close this page.'
+      : 'You can close this page and go back to the application.';
+    return [200, text, () => this.#settle(isDenied ? denied() : verifier)];
   }
 }
 
@@ -114,8 +107,8 @@ function page(text: string): string {
 `;
 }
 
-function denied(): SignInError {
-  return new SignInError(
+async function denied(): Promise<never> {
+  throw new SignInError(
     'The user did not authorize the application: nothing was kept. Sign in again when they will',
     { failure: 'denied' },
   );

@@ -22,13 +22,7 @@ import { signedCall } from './signed-call.js';
 /** The maximum number of ids in a request. */
 export const MAX_IDS = 250;
 
-/** The parts of a request that all batches share. */
-interface EngagementQuery {
-  readonly url: URL;
-  readonly user: UserToken;
-  readonly types: readonly EngagementType[];
-  readonly groupings: Groupings;
-}
+type EngagementQuery = ReturnType<typeof engagementQuery>;
 
 /** A response about one batch of posts. */
 export interface BatchResponse {
@@ -96,12 +90,12 @@ export function engagementQuery(
   account: Account,
   { types = ENGAGEMENT_TYPES, token }: CountingOptions<EngagementType, CountAs>,
   groupings: Groupings,
-): EngagementQuery {
+) {
   const url = serviceUrl(account, 'dataUrl', 'insights/engagement/totals', {
     purpose: 'engagement totals',
     needs: ['consumerKey', 'consumerSecret'],
   });
-  const user = token ?? {
+  const user: UserToken = token ?? {
     token: account.need('accessToken', 'engagement totals, unless `token` comes from signIn()'),
     secret: account.need('accessTokenSecret', 'engagement totals'),
   };

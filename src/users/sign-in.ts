@@ -98,7 +98,11 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
   }
 
   const patience = new LinkedAbort(signal);
-  patience.abortAfter(timeoutMs, () => timedOut(timeoutMs));
+  const late = `Nobody signed in within ${timeoutMs / SECOND} s: try again, with a longer \`timeoutMs\` if need be`;
+  patience.abortAfter(
+    timeoutMs,
+    () => new SignInError(late, { failure: 'timeout', retryable: true }),
+  );
   const server = new CallbackServer(callbackPath);
   try {
     const callback = await server.listen(callbackPort);
@@ -124,13 +128,6 @@ function isCallbackPath(path: unknown): boolean {
   if (typeof path !== 'string' || !/^\/[\w\-.~/]*$/.test(path)) return false;
   // The browser would request another path if `URL` changes it.
   return new URL(`http://127.0.0.1${path}`).pathname === path;
-}
-
-function timedOut(ms: number): SignInError {
-  return new SignInError(
-    `Nobody signed in within ${ms / SECOND} s: try again, with a longer \`timeoutMs\` if need be`,
-    { failure: 'timeout', retryable: true },
-  );
 }
 
 /** The owner of the tokens in a file; the service would refuse those of another application. */

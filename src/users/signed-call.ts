@@ -135,9 +135,7 @@ function authorizationError(
       .filter(part => part !== '')
       .join('. ');
   });
-  const { message, status, method, url, body, retryAfterMs } = error;
-  const details = { status, method, url, body, retryAfterMs, failure, clockSkewMs, authorId };
-  return new AuthorizationError(message, details);
+  return new AuthorizationError(error.message, { ...error, failure, clockSkewMs, authorId });
 }
 
 function failureOf(message: string): AuthorizationFailure {
