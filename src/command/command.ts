@@ -55,13 +55,8 @@ export function sinkCalls(
   const sink = /\.csv(\.gz)?$/.test(out) ? 'csv' : /\.parquet$/.test(out) ? 'parquet' : 'files';
   const isTable = sink !== 'files';
   const ofTable =
-    table === undefined ? undefined : new Code(table, ({ library }) => exportNamed(library, table));
-  const sinkOptions = {
-    path: out,
-    ...(isTable && { columns: columns ?? ofTable }),
-    ...(!isTable && columns !== undefined && { columns }),
-    ...options,
-  };
+    isTable && table ? new Code(table, ({ library }) => exportNamed(library, table)) : undefined;
+  const sinkOptions = { path: out, columns: columns ?? ofTable, ...options };
   const routes = routed && out.includes('{tag}') ? [new Call('routeByTag')] : [];
   return [...routes, new Call(sink, [withoutUndefined(sinkOptions)])];
 }

@@ -10,11 +10,10 @@ import { SHARED_FLAGS } from './flags.js';
 export async function completionFor(shell: string | undefined): Promise<string> {
   if (shell !== 'bash' && shell !== 'zsh')
     throw new OptionError('arguments', 'millrace completion needs the shell: bash or zsh');
-  const names = Object.keys(COMMANDS);
-  const first = [...new Set(names.map(name => name.split(' ')[0])), 'service', 'completion'];
-  const families = [
-    ...new Set(names.filter(name => name.includes(' ')).map(name => name.split(' ')[0])),
-  ];
+  const names = Object.keys(COMMANDS).map(name => name.split(' '));
+  const first = [...new Set(names.map(([word]) => word)), 'service', 'completion'];
+  const nested = names.filter(words => words.length > 1);
+  const families = [...new Set(nested.map(([word]) => word))];
   const cases = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, { load }]) => {
       const { flags = [] } = await load();
@@ -22,17 +21,15 @@ export async function completionFor(shell: string | undefined): Promise<string> 
       return `    '${name}') words='${words.map(word => `--${word}`).join(' ')}' ;;\n`;
     }),
   );
-  const nested = families.map(family => {
-    const parts = names
-      .filter(name => name.startsWith(`${family} `))
-      .map(name => name.split(' ')[1]);
-    return `    '${family}') [ "$COMP_CWORD" -eq 2 ] && words='${parts.join(' ')}' ;;\n`;
+  const seconds = [...nested, ['service', 'check']];
+  const second = [...families, 'service'].map(family => {
+    const words = seconds.filter(([word]) => word === family).map(([, word]) => word);
+    return `    '${family}') [ "$COMP_CWORD" -eq 2 ] && words='${words.join(' ')}' ;;\n`;
   });
-  nested.push(`    'service') [ "$COMP_CWORD" -eq 2 ] && words='check' ;;\n`);
   return `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_millrace() {
   local words='' name="\${COMP_WORDS[1]}"
   case "$name" in
-${nested.join('')}  esac
+${second.join('')}  esac
   case "$name" in
     ${families.join('|')}) name="$name \${COMP_WORDS[2]}" ;;
   esac

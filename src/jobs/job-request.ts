@@ -11,16 +11,7 @@ import {
   text,
 } from '../check.js';
 import { ruleErrors, textRuleProblem } from '../rules/language/render-problem.js';
-import {
-  DAY,
-  type Dates,
-  datesOf,
-  FIRST_POST,
-  floorTo,
-  MINUTE,
-  parseDate,
-  type Timestamp,
-} from '../time.js';
+import { DAY, datesOf, FIRST_POST, floorTo, MINUTE, parseDate, type Timestamp } from '../time.js';
 
 /** A rule of a job, with a tag that marks the posts that it matches. */
 export interface JobRule {
@@ -47,13 +38,15 @@ export interface JobRequest {
 }
 
 /** A request that has passed every check, as it is sent except for the publisher. */
-export interface CheckedJobRequest extends Pick<JobRequest, 'title' | 'dataFormat'>, Dates {
+export interface CheckedJobRequest extends Pick<JobRequest, 'title' | 'dataFormat'> {
+  readonly fromDate: string;
+  readonly toDate: string;
   readonly rules: readonly { readonly value: string; readonly tag?: string }[];
 }
 
 const MAX_RULES = 1000;
 
-type JobDates = Pick<JobRequest, keyof Dates>;
+type JobDates = Pick<JobRequest, 'fromDate' | 'toDate'>;
 
 /** The dates of a job. */
 const JOB_DATES = {

@@ -75,7 +75,7 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
 /** The buckets of one run of `counts`. @param isWhole Whether the run started at the first page. */
 function bucketResults(bucket: Bucket, params: Params, isWhole: boolean): Results<CountBucket> {
   const lengthMs = BUCKET_LENGTHS[bucket];
-  const coverage = new BucketCoverage(lengthMs);
+  const coverage = bucketCoverage(lengthMs);
   return {
     parse: parseBucket,
     receive(page) {
@@ -127,52 +127,47 @@ function checkTotal({ items, rest: { totalCount } }: Page<CountBucket>): void {
  * of the window once, including empty ones, so a repeated or missing bucket is an error
  * of the service that would make a sum wrong.
  */
-class BucketCoverage {
-  readonly #lengthMs: number;
+function bucketCoverage(lengthMs: number) {
   /** In order; one range, unless pages are out of order. */
-  #covered: readonly Window[] = [];
-  #latestStart = Number.NEGATIVE_INFINITY;
-
-  constructor(lengthMs: number) {
-    this.#lengthMs = lengthMs;
-  }
-
-  /** @throws DataError If the bucket was received before. */
-  add(start: number): void {
-    const from = floorTo(this.#lengthMs, start);
-    const bucket = { from, to: from + this.#lengthMs };
-    if (this.#covered.some(one => overlap(one, bucket) !== undefined))
-      throw new DataError(`The service counts the bucket ${formatTimestamp(start)} twice`);
-    this.#latestStart = Math.max(this.#latestStart, start);
-    this.#covered = mergeRanges([...this.#covered, bucket], () => true);
-  }
-
-  /**
-   * Must be called after the last page.
-   *
-   * @param isWhole Whether this run started at the first page. If not, earlier pages, which this run
-   * has not seen, have one end of the window.
-   * @throws DataError If buckets of the window are missing.
-   */
-  end({ fromDate = '', toDate = '' }: Partial<Dates>, isWhole: boolean): void {
-    const [first, second] = this.#covered;
-    if (first !== undefined && second !== undefined) this.#leftOut(first.to, second.from);
-    const [from, to] = [parseTimestamp(fromDate), parseTimestamp(toDate)];
-    if (from === undefined || to === undefined) return;
-    const start = floorTo(this.#lengthMs, from);
-    const end = floorTo(this.#lengthMs, to + this.#lengthMs - 1);
-    const reachesStart = first !== undefined && first.from <= start;
-    const reachesEnd = this.#latestStart + this.#lengthMs >= to;
-    if (isWhole ? reachesStart && reachesEnd : reachesStart || reachesEnd) return;
-    if (first !== undefined && !reachesEnd) this.#leftOut(first.to, end);
-    this.#leftOut(start, first?.from ?? end);
-  }
-
-  #leftOut(from: number, to: number): never {
-    const count = (to - from) / this.#lengthMs;
-    const [first, last] = [from, to - this.#lengthMs].map(formatTimestamp);
+  let covered: readonly Window[] = [];
+  let latestStart = Number.NEGATIVE_INFINITY;
+  const refuse = (from: number, to: number) => {
+    const count = (to - from) / lengthMs;
+    const [first, last] = [from, to - lengthMs].map(formatTimestamp);
     throw new DataError(
       `The service says that it has no more, but left out ${count === 1 ? `the bucket ${first}` : `${count} buckets, from ${first} to ${last}`}`,
     );
-  }
+  };
+  return {
+    /** @throws DataError If the bucket was received before. */
+    add(start: number): void {
+      const from = floorTo(lengthMs, start);
+      const bucket = { from, to: from + lengthMs };
+      if (covered.some(one => overlap(one, bucket) !== undefined))
+        throw new DataError(`The service counts the bucket ${formatTimestamp(start)} twice`);
+      latestStart = Math.max(latestStart, start);
+      covered = mergeRanges([...covered, bucket], () => true);
+    },
+
+    /**
+     * Must be called after the last page.
+     *
+     * @param isWhole Whether this run started at the first page. If not, earlier pages, which this run
+     * has not seen, have one end of the window.
+     * @throws DataError If buckets of the window are missing.
+     */
+    end({ fromDate = '', toDate = '' }: Partial<Dates>, isWhole: boolean): void {
+      const [first, second] = covered;
+      if (first !== undefined && second !== undefined) refuse(first.to, second.from);
+      const [from, to] = [parseTimestamp(fromDate), parseTimestamp(toDate)];
+      if (from === undefined || to === undefined) return;
+      const start = floorTo(lengthMs, from);
+      const end = floorTo(lengthMs, to + lengthMs - 1);
+      const reachesStart = first !== undefined && first.from <= start;
+      const reachesEnd = latestStart + lengthMs >= to;
+      if (isWhole ? reachesStart && reachesEnd : reachesStart || reachesEnd) return;
+      if (first !== undefined && !reachesEnd) refuse(first.to, end);
+      refuse(start, first?.from ?? end);
+    },
+  };
 }
