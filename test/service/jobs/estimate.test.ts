@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { quoteOf } from '../../../src/service/jobs/estimate.js';
 import type { Job } from '../../../src/service/jobs/job-record.js';
+import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { settingsOf } from '../../../src/service/service-options.js';
 import { parseTimestamp } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
+import { NOW } from '../local-service.js';
+import { DWELL, localJobs } from './local-jobs.js';
 
 const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 
@@ -38,5 +42,56 @@ describe('the estimated count', () => {
       JOB.since,
     );
     expect(estimatedActivityCount).toBe(count);
+  });
+});
+
+describe('a quote', () => {
+  it('has 100 activities when the sample has no match', async () => {
+    const jobs = await localJobs();
+    const uuid = await jobs.bring('quoted', { rules: [{ value: 'cocoa' }] });
+    expect((await jobs.job(uuid)).quote).toMatchObject({
+      estimatedActivityCount: 100,
+      estimatedFileSizeMb: 0,
+    });
+  });
+
+  it('has the order of magnitude of the matches, all counted in a short window', async () => {
+    const jobs = await localJobs();
+    const wide = { fromDate: '202405150934', toDate: '202405151234', rules: [{ value: 'tea' }] };
+    const uuid = await jobs.bring('quoted', wide);
+    // 180 posts: of the order of 100.
+    expect((await jobs.job(uuid)).quote?.estimatedActivityCount).toBe(100);
+  });
+
+  it('costs a price for each day that the job touches, or nothing', async () => {
+    const fields = { fromDate: '202405140001', toDate: '202405150001' };
+    const jobs = await localJobs({ jobDollarsPerDay: 12.5 });
+    const uuid = await jobs.bring('quoted', fields);
+    expect((await jobs.job(uuid)).quote?.costDollars).toBe(25);
+    const free = await localJobs();
+    expect((await free.job(await free.bring('quoted', fields))).quote).not.toHaveProperty(
+      'costDollars',
+    );
+  });
+
+  it('is close to the delivered totals, for a long window, too', async () => {
+    const jobs = await localJobs({
+      archive: openSampleArchive({ now: () => NOW, postsPerMinute: 0.3 }),
+    });
+    const uuid = await jobs.bring('quoted', {
+      fromDate: '202405010000',
+      toDate: bySuite('202405030000', '202405080000'),
+      rules: [{ value: 'coffee OR lang:en' }],
+    });
+    const { quote } = await jobs.job(uuid);
+    await jobs.put(uuid, 'accept');
+    await jobs.move(3 * DWELL);
+    const { results } = await jobs.job(uuid);
+    const posts = Number(results?.activityCount);
+    expect(quote?.estimatedActivityCount).toBeGreaterThan(posts / 20);
+    expect(quote?.estimatedActivityCount).toBeLessThan(posts * 2);
+    expect(quote?.estimatedFileSizeMb).toBeGreaterThan(Number(results?.fileSizeMb) / 4);
+    expect(quote?.estimatedFileSizeMb).toBeLessThan(Number(results?.fileSizeMb) * 4);
+    expect(quote?.estimatedDurationHours).toBeGreaterThan(0);
   });
 });

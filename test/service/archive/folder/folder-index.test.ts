@@ -1,6 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseRule } from '../../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../../src/rules/match/compile-rule.js';
+import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
+import { DAY, floorTo, MINUTE } from '../../../../src/time.js';
 import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js';
 import { ALWAYS, archiveFolders, jobFile } from '../archive-folder.js';
 
@@ -79,4 +82,30 @@ describe('the index alone', () => {
     expect(await found(drafts, 'bounding_box:[100 10 100.1 10.1]')).toEqual([]);
     expect(await found(drafts, 'place:here -point_radius:[0 0 20mi]')).toEqual([3]);
   });
+});
+
+test('blocks hold every minute once, in order, within a day, up to their maximum number of posts', () => {
+  const counts = fc
+    .uniqueArray(fc.tuple(fc.nat(5 * 1440), fc.integer({ min: 1, max: 30 })), {
+      selector: ([minute]) => minute,
+    })
+    .map(entries => new Map(entries.map(([minute, count]) => [minute * MINUTE, count])));
+  fc.assert(
+    fc.property(counts, fc.integer({ min: 1, max: 100 }), (counts, most) => {
+      const ranges = [...blockRanges(counts, most)];
+      let end = 0;
+      let held = 0;
+      for (const { from, to } of ranges) {
+        expect(from).toBeGreaterThanOrEqual(end);
+        expect(floorTo(DAY, from)).toBe(floorTo(DAY, to - 1));
+        const minutes = [...counts].filter(([minute]) => minute >= from && minute < to);
+        const posts = minutes.reduce((sum, [, count]) => sum + count, 0);
+        expect(posts <= most || minutes.length === 1).toBe(true);
+        expect(minutes.length).toBeGreaterThan(0);
+        held += minutes.length;
+        end = to;
+      }
+      expect(held).toBe(counts.size);
+    }),
+  );
 });

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
 import { PostSorter } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost } from '../../../../src/service/archive/folder/read-post.js';
-import { DAY, floorTo, MINUTE } from '../../../../src/time.js';
+import { floorTo, MINUTE } from '../../../../src/time.js';
 import { bySuite } from '../../../slow-suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 
@@ -56,31 +55,5 @@ test('a sorter returns every post of each minute, for any run size', async () =>
       },
     ),
     { numRuns: bySuite(8, 100) },
-  );
-});
-
-test('blocks hold every minute once, in order, within a day, up to their maximum number of posts', () => {
-  const counts = fc
-    .uniqueArray(fc.tuple(fc.nat(5 * 1440), fc.integer({ min: 1, max: 30 })), {
-      selector: ([minute]) => minute,
-    })
-    .map(entries => new Map(entries.map(([minute, count]) => [minute * MINUTE, count])));
-  fc.assert(
-    fc.property(counts, fc.integer({ min: 1, max: 100 }), (counts, most) => {
-      const ranges = [...blockRanges(counts, most)];
-      let end = 0;
-      let held = 0;
-      for (const { from, to } of ranges) {
-        expect(from).toBeGreaterThanOrEqual(end);
-        expect(floorTo(DAY, from)).toBe(floorTo(DAY, to - 1));
-        const minutes = [...counts].filter(([minute]) => minute >= from && minute < to);
-        const posts = minutes.reduce((sum, [, count]) => sum + count, 0);
-        expect(posts <= most || minutes.length === 1).toBe(true);
-        expect(minutes.length).toBeGreaterThan(0);
-        held += minutes.length;
-        end = to;
-      }
-      expect(held).toBe(counts.size);
-    }),
   );
 });
