@@ -2,7 +2,6 @@ import { getEventListeners } from 'node:events';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { abortable, LinkedAbort } from '../src/abortable.js';
 import { Flow } from '../src/flow/flow.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import { type Account, account } from '../src/http/account.js';
@@ -128,31 +127,5 @@ describe('a signal that lives long', () => {
       await CALLS[name]!();
       expect(getEventListeners(signal, 'abort')).toEqual([]);
     }
-  });
-
-  it('is listened to while a call is under way', async () => {
-    const controller = new AbortController();
-    let resolve = () => {};
-    const work = new Promise<void>(done => {
-      resolve = done;
-    });
-    const wait = abortable(work, controller.signal);
-    expect(getEventListeners(controller.signal, 'abort').length).toBe(1);
-    resolve();
-    await wait;
-    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
-  });
-
-  it('ends what is linked to it, until it is unlinked', () => {
-    for (const isLinked of [true, false]) {
-      const controller = new AbortController();
-      const linked = new LinkedAbort(undefined, controller.signal, signal);
-      if (!isLinked) linked.unlink();
-      controller.abort('reason');
-      expect(linked.signal.reason).toBe(isLinked ? 'reason' : undefined);
-      linked.unlink();
-      expect(new LinkedAbort(controller.signal).signal.reason).toBe('reason');
-    }
-    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });

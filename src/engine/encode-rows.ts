@@ -70,11 +70,8 @@ function linesOf({ content, rows }: EncodedRows, from: number, to: number): Uint
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
-function csvEncoder({
-  columns,
-  invalidValues,
-  escapesFormulas,
-}: RowEncoding & { readonly kind: 'csv' }) {
+function csvEncoder(encoding: RowEncoding & { readonly kind: 'csv' }) {
+  const { columns, invalidValues, escapesFormulas } = encoding;
   const post = sharedPost();
   if (post !== undefined) {
     const out = new CsvCells(post.spans, escapesFormulas);
@@ -94,10 +91,8 @@ function csvEncoder({
   };
 }
 
-function columnsEncoder({
-  columns,
-  invalidValues,
-}: RowEncoding & { readonly kind: 'parquet' }): EncodeRows {
+function columnsEncoder(encoding: RowEncoding & { readonly kind: 'parquet' }): EncodeRows {
+  const { columns, invalidValues } = encoding;
   const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
   const post = sharedPost();
   const read = postRowReader('parquet', columns, invalidValues);

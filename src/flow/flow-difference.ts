@@ -10,11 +10,8 @@ type Options = Readonly<Record<string, Json | undefined>>;
  */
 export function flowDifference(before: FlowIdentity, now: FlowIdentity): string | undefined {
   const length = Math.max(before.length, now.length);
-  for (let i = 0; i < length; i++) {
-    const difference = stepDifference(before[i], now[i]);
-    if (difference !== undefined) return difference;
-  }
-  return undefined;
+  const steps = Array.from({ length }, (_, index) => stepDifference(before[index], now[index]));
+  return steps.find(difference => difference !== undefined);
 }
 
 /** The same for one step. */
@@ -26,13 +23,10 @@ export function stepDifference(
   if (now === undefined) return `${before.step}() was in it, and is not now`;
   if (before.step !== now.step) return `${before.step}() is now ${now.step}()`;
   const [were, are] = [joinedSources(before), joinedSources(now)];
-  if (were !== undefined && were.length === are?.length) {
-    for (const [i, source] of were.entries()) {
-      const difference = flowDifference(source, are[i] as FlowIdentity);
-      if (difference !== undefined) return difference;
-    }
-    return undefined;
-  }
+  if (were !== undefined && were.length === are?.length)
+    return were
+      .map((source, index) => flowDifference(source, are[index]!))
+      .find(difference => difference !== undefined);
   const name = changedOption(before, now);
   if (name === undefined) return undefined;
   const [was, is] = [short(shown(before[name])), short(shown(now[name]))];

@@ -6,118 +6,17 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { DataError } from '../../src/errors.js';
 import { nodeZstd } from '../../src/gzip/compression.js';
-import { isZstd, ZstdFrames } from '../../src/gzip/zstd-frames.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
+import { contentOf, frameOf, parts, SKIPPED } from './zstd-files.js';
 
 let folder: string;
 beforeAll(async () => {
   folder = await temporaryFolder();
-});
-
-const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
-const SKIPPED = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
-
-/** A frame with a window of 1 KiB and blocks that are stored as they are, or repeat one byte. */
-function frameOf(parts: readonly { readonly bytes: Buffer; readonly repeat: boolean }[]): Buffer {
-  const written = parts.map(({ bytes, repeat }, index) => {
-    const isLast = index === parts.length - 1 ? 1 : 0;
-    const isRepeated = repeat && bytes.length > 0;
-    const header = Buffer.alloc(3);
-    header.writeUIntLE((bytes.length << 3) | ((isRepeated ? 1 : 0) << 1) | isLast, 0, 3);
-    return Buffer.concat([header, isRepeated ? bytes.subarray(0, 1) : bytes]);
-  });
-  return Buffer.concat([MAGIC, Buffer.from([0, 0]), ...written]);
-}
-
-const contentOf = (parts: readonly { readonly bytes: Buffer; readonly repeat: boolean }[]) =>
-  Buffer.concat(
-    parts.map(({ bytes, repeat }) => (repeat ? Buffer.alloc(bytes.length, bytes[0]) : bytes)),
-  );
-
-const bytes = (maxLength: number) => fc.uint8Array({ maxLength }).map(array => Buffer.from(array));
-const parts = fc.array(fc.record({ bytes: bytes(200), repeat: fc.boolean() }), {
-  minLength: 1,
-  maxLength: 4,
-});
-
-function framesIn(pieces: readonly Buffer[]): Buffer[] {
-  const frames = new ZstdFrames();
-  const found: Buffer[] = [];
-  let frame: Buffer[] = [];
-  for (const piece of pieces)
-    for (const part of frames.push(piece)) {
-      frame.push(part.bytes);
-      if (!part.ends) continue;
-      found.push(Buffer.concat(frame));
-      frame = [];
-    }
-  expect(frames.isComplete).toBe(frame.length === 0 && found.length > 0);
-  return found;
-}
-
-describe('frames of zstd', () => {
-  it('are found wherever the file is cut, without those that hold no content', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(parts, fc.boolean()), { minLength: 1, maxLength: 4 }),
-        fc.infiniteStream(fc.nat(2_000)),
-        (files, places) => {
-          const frames = files.map(([blocksOf]) => frameOf(blocksOf));
-          const file = Buffer.concat(
-            files.flatMap(([, skipped], index) => [...(skipped ? [SKIPPED] : []), frames[index]!]),
-          );
-          const cut = cutAt(
-            file,
-            [...places.take(8)].map(place => place % (file.length + 1)),
-          );
-          expect(framesIn(cut.map(piece => Buffer.from(piece)))).toEqual(frames);
-        },
-      ),
-    );
-  });
-
-  it.skipIf(nodeZstd === undefined)(
-    'are those that a compressor writes, whatever is in their headers',
-    () => {
-      const { zstdCompressSync, constants } = unchecked<{
-        readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
-        readonly constants: Record<string, number>;
-      }>(zlib);
-      fc.assert(
-        fc.property(
-          bytes(5_000),
-          fc.boolean(),
-          fc.boolean(),
-          fc.nat(2),
-          (content, sum, size, more) => {
-            const frame = zstdCompressSync(
-              Buffer.concat(Array.from({ length: 40 ** more }, () => content)),
-              {
-                params: {
-                  [constants.ZSTD_c_checksumFlag as number]: sum ? 1 : 0,
-                  [constants.ZSTD_c_contentSizeFlag as number]: size ? 1 : 0,
-                },
-              },
-            );
-            expect(framesIn([Buffer.concat([frame, frame])])).toEqual([frame, frame]);
-          },
-        ),
-      );
-    },
-  );
-
-  it('are told from other files by their first four bytes', () => {
-    expect(isZstd(MAGIC)).toBe(true);
-    expect(isZstd(SKIPPED)).toBe(true);
-    for (const length of [0, 1, 2, 3]) expect(isZstd(MAGIC.subarray(0, length))).toBeUndefined();
-    for (const text of ['{', '(', '((((', 'PK\x03\x04', '\x1f\x8b'])
-      expect(isZstd(Buffer.from(text, 'latin1')) ?? false).toBe(false);
-  });
 });
 
 const hello = [{ bytes: Buffer.from('hello zstd\n'), repeat: false }];
