@@ -117,7 +117,9 @@ export async function applyCompliance(
     if (gone + outcome.changed > 0)
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
-  await syncFolders(new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))));
+  // A killed run may have rewritten files without syncing their names: they count as done now.
+  for (const folder of new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))))
+    await withStorageError('sync the folder', folder, () => syncFolder(folder));
   return { files: names.length, posts, removed, changed, rewritten };
 }
 
@@ -143,12 +145,6 @@ async function eachInPool<Item, Result>(
   const ended = await Promise.allSettled(items.map(item => limit(() => one(item))));
   failure.signal.throwIfAborted();
   return ended.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
-}
-
-/** A killed run may have rewritten files without syncing their names: they count as done now. */
-async function syncFolders(folders: ReadonlySet<string>): Promise<void> {
-  for (const folder of folders)
-    await withStorageError('sync the folder', folder, () => syncFolder(folder));
 }
 
 async function refuseZstd(file: string): Promise<void> {

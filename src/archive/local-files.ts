@@ -165,14 +165,14 @@ async function* read(
       : workAhead(rest, begin, decoder.ahead);
   let next = first;
   if (before !== undefined && files.length === 0)
-    yield { origin: roots[0]!, cursor: before.cursor, blocks: none() };
+    yield { origin: roots[0]!, cursor: before.cursor, blocks: each() };
   for await (const { item: file, result } of ahead) {
     const { path: origin } = file;
     const cursor = cursors[next++]!;
     if (result === undefined) yield { origin, cursor, blocks: blocksOf(file, count) };
     else if (result instanceof Uint8Array) {
       count(result.length);
-      yield { origin, cursor, blocks: one(result) };
+      yield { origin, cursor, blocks: each(result) };
     } else {
       count(file.size);
       yield { origin, cursor, decoded: result };
@@ -194,17 +194,13 @@ async function decodeOrRead(
   signal: AbortSignal,
 ): Promise<DecodedFile | Buffer> {
   const { path, size } = file;
-  const decoded = decoder.decode({
-    file: { path, size, read: () => readFile(file) },
-    origin: path,
-  });
+  const read = () => readFile(file);
+  const decoded = decoder.decode({ file: { path, size, read }, origin: path });
   return (await abortable(decoded, signal)) ?? readFile(file);
 }
 
-async function* none(): AsyncGenerator<Uint8Array> {}
-
-async function* one(block: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield block;
+async function* each(...blocks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* blocks;
 }
 
 /** The files that incremental runs have read, by name. */

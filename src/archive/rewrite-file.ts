@@ -1,6 +1,6 @@
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable, type Transform } from 'node:stream';
+import { PassThrough, Readable, type Transform } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -103,11 +103,8 @@ class Review implements Outcome {
       return message.kind === 'info' ? withCount(record, this.#gone) : record;
     this.posts++;
     if (!this.#isConcerned(record)) return record;
-    const { activity, hidden, changed } = redact(
-      this.#tombstones,
-      new Activity(record),
-      this.#options,
-    );
+    const post = new Activity(record);
+    const { activity, hidden, changed } = redact(this.#tombstones, post, this.#options);
     if (activity === undefined) this.#gone++;
     if (changed && hidden !== undefined)
       this.removed.set(hidden, (this.removed.get(hidden) ?? 0) + 1);
@@ -194,9 +191,7 @@ async function write(file: string, review: Review, signal: AbortSignal | undefin
       const target = async (blocks: AsyncIterable<Buffer>) => {
         for await (const block of blocks) await aside.writeFile(block);
       };
-      await (compressor
-        ? streams.pipeline(lines, compressor(), target)
-        : streams.pipeline(lines, target));
+      await streams.pipeline(lines, compressor(), target);
     };
     await replaceFile(file, rewrite, { mode: mode & 0o7777, aside });
   } finally {
@@ -215,12 +210,12 @@ async function* kept(
   }
 }
 
-/** What compresses as the file is compressed, whatever its name; `undefined` where it is plain. */
-async function compressorOf(file: string): Promise<(() => Transform) | undefined> {
+/** What compresses as the file is compressed, whatever its name, or leaves it plain. */
+async function compressorOf(file: string): Promise<() => Transform> {
   const compression = compressionOf(await firstBytes(file, MAGIC_BYTES));
   if (compression === 'gzip') return createGzip;
-  if (compression === 'plain') return undefined;
   return () => {
+    if (compression === 'plain') return new PassThrough();
     if (nodeZstd === undefined) throw new Error('This Node has no zstd');
     return nodeZstd.createZstdCompress({ ...WITH_CHECKSUM });
   };

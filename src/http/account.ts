@@ -128,10 +128,8 @@ export class Account {
   readonly clock: ServiceClock;
   readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
-  /** Receives the waits of calls; see `withProgress`. */
-  readonly onWait: OnWait | undefined;
-  /** Called for each request; see `withProgress`. */
-  readonly onRequest: (() => void) | undefined;
+  /** Receives the requests and waits of calls; see `withProgress`. */
+  readonly progress: AccountProgress | undefined;
   readonly #parts: AccountParts;
 
   constructor(parts: AccountParts, progress?: AccountProgress) {
@@ -143,8 +141,7 @@ export class Account {
     this.clock = parts.clock;
     this.onRetry = parts.onRetry;
     this.connections = parts.connections;
-    this.onWait = progress?.onWait;
-    this.onRequest = progress?.onRequest;
+    this.progress = progress;
   }
 
   /**
@@ -208,7 +205,7 @@ export class Account {
     const until = new Date(this.clock.now() + wait.waitMs);
     const { reason, setting, waitMs } = wait;
     publish('wait', () => ({ reason, setting, waitMs, until }));
-    return this.onWait?.({ ...wait, until }) ?? (() => {});
+    return this.progress?.onWait({ ...wait, until }) ?? (() => {});
   }
 
   /** Waits until the limits of a family allow a request of that kind. */
@@ -293,10 +290,6 @@ function limitsOf(settings: Settings, service: Limits): Limits {
   return ofEachFamily(all, rates => rates.map(rate => partOfRate(rate, share)));
 }
 
-function withoutUndefined(limits: Partial<Limits> = {}): Partial<Limits> {
-  return Object.fromEntries(Object.entries(limits).filter(([, rates]) => rates !== undefined));
-}
-
 /** The rate that a contract allows. */
 function perMinute(requests: number | undefined): readonly Rate[] {
   return requests === undefined ? [] : [{ requests, perMs: MINUTE }];
@@ -339,7 +332,8 @@ function readParts(
   const { email, password } = settings;
   const { onRetry, timing = realTime } = options;
   const timeouts = checked.timeouts as Timeouts;
-  const own = withoutUndefined(options.limits);
+  const own = (base: Limits) =>
+    ofEachFamily(base, (rates, family) => options.limits?.[family] ?? rates);
   // A variable that is left over must not lift the limits of the real service.
   const local = given === 'relaxed' ? NO_LIMITS : LIMITS;
   return {
@@ -353,8 +347,8 @@ function readParts(
       return onRetry?.(retrying);
     },
     connections: new Connections(timeouts, environment),
-    limits: limitsOf(settings, { ...LIMITS, ...own }),
-    localLimits: limitsOf(settings, { ...local, ...own }),
+    limits: limitsOf(settings, own(LIMITS)),
+    localLimits: limitsOf(settings, own(local)),
     login:
       email === undefined || password === undefined
         ? undefined

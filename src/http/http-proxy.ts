@@ -44,20 +44,22 @@ function nameOf(names: readonly string[], environment: Environment): string | un
 function isExcepted(target: URL, environment: Environment): boolean {
   const variable = nameOf(['no_proxy'], environment);
   const hostname = target.hostname.replace(/\.$/, '');
-  const port = target.port || (target.protocol === 'https:' ? '443' : '80');
   const entries = (variable === undefined ? '' : (environment[variable] ?? '')).split(/[,\s]+/);
   return entries.some(entry => {
     if (entry === '*') return true;
-    const [, name = '', entryPort] = isIPv6(entry) ? ['', entry] : parseEntry(entry);
+    const [, name = '', port] = isIPv6(entry) ? ['', entry] : (ENTRY.exec(entry) ?? []);
     const excepted = normalized(name.replace(/^\*?\./, ''));
-    if (excepted === '' || (entryPort !== undefined && Number(entryPort) !== Number(port)))
-      return false;
+    if (excepted === '' || (port !== undefined && Number(port) !== portOf(target))) return false;
     return hostname === excepted || hostname.endsWith(`.${excepted}`);
   });
 }
 
-function parseEntry(entry: string): readonly string[] {
-  return /^(.*?)(?::(\d+))?$/.exec(entry) ?? [];
+/** A host of `NO_PROXY`, and its port. */
+const ENTRY = /^(.*?)(?::(\d+))?$/;
+
+/** The port of a URL, also where it is that of its protocol. */
+export function portOf({ protocol, port }: URL): number {
+  return Number(port || (protocol === 'https:' ? 443 : 80));
 }
 
 /** A host as `URL` spells it. */

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { type IncomingHttpHeaders, type IncomingMessage, maxHeaderSize, request } from 'node:http';
+import { type IncomingMessage, maxHeaderSize, request } from 'node:http';
 import { isIP, connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { LinkedAbort, onceAborted } from '../abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
-import type { HttpProxy } from './http-proxy.js';
+import { type HttpProxy, portOf } from './http-proxy.js';
 
 /** As undici's own sockets have them. */
 const KEEP_ALIVE_MS = 60_000;
@@ -86,7 +86,7 @@ async function askForTunnel(
     if (head.length > 0) socket.unshift(head);
     // After a `100 Continue`, the answer is still to come, and Node has left the socket.
     while (statusCode >= 100 && statusCode < 200)
-      ({ statusCode, headers } = await readHead(socket, signal));
+      ({ statusCode = 0, headers } = await readHead(socket, signal));
     if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);
     return socket;
   } catch (error) {
@@ -96,17 +96,15 @@ async function askForTunnel(
   }
 }
 
-interface Head {
-  readonly statusCode: number;
-  readonly headers: IncomingHttpHeaders;
-}
-
 function failure(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
 /** Reads the status of a response and the headers that a refusal is explained by, and nothing behind its head. */
-async function readHead(socket: Socket, signal: AbortSignal): Promise<Head> {
+async function readHead(
+  socket: Socket,
+  signal: AbortSignal,
+): Promise<Pick<IncomingMessage, 'statusCode' | 'headers'>> {
   const unlink = onceAborted(signal, () => socket.destroy(signal.reason));
   try {
     let bytes = Buffer.alloc(0);
@@ -149,8 +147,4 @@ async function opened<S extends Socket>(
 /** Without the brackets of an IPv6 address. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
-}
-
-function portOf({ protocol, port }: URL): number {
-  return Number(port || (protocol === 'https:' ? 443 : 80));
 }

@@ -57,7 +57,7 @@ async function attempt<T>(
  * @throws HttpError, ConnectionError, or the signal's reason.
  */
 export async function sendRequest(account: Account, request: HttpRequest): Promise<HttpResponse> {
-  account.onRequest?.();
+  account.progress?.onRequest();
   const watched = WatchedRequest.start(request.method, request.url);
   try {
     return await send(account, request, watched);

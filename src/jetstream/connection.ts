@@ -108,8 +108,7 @@ export class JetStreamConnection {
 
   /** Why the login may not send a request with this subject: the client itself does not reject such a request. */
   denial(subject: string): Error | undefined {
-    const denied = [...this.#denials].find(([denied]) => denied.includes(subject));
-    return denied?.[1];
+    return [...this.#denials].find(([denied]) => denied.includes(subject))?.[1];
   }
 
   async #watchDenials(): Promise<void> {
@@ -204,8 +203,8 @@ export class JetStreamConnection {
   ): Promise<StreamInfo> {
     const request = async () => {
       const info = await this.manager.streams.info(stream, details);
-      const { leader } = info.cluster ?? { leader: 'the only server' };
-      if (leader === undefined || leader === '')
+      // Without a cluster, there is only one server.
+      if (info.cluster !== undefined && !info.cluster.leader)
         throw new StaleAnswer(`the stream ${stream} has no leader`);
       return info;
     };

@@ -1,6 +1,5 @@
 import { DataError, IncompleteError, MillraceError, type MillraceErrorOptions } from '../errors.js';
 import type { Cursor } from '../flow/flow.js';
-import type { Range } from './ranges.js';
 
 /**
  * How a publisher or reader of a stream failed:
@@ -75,14 +74,9 @@ export function incomplete(
 }
 
 function shownGap({ publisher, from, to }: JetStreamGap): string {
-  if (publisher === undefined) return shownRange({ from, to });
-  const positions = from === to ? `position ${from}` : `positions ${from} to ${to}`;
-  return `${positions} of the publisher ${publisher}`;
-}
-
-/** The text of a range in a message: `sequences 5 to 9`. */
-function shownRange({ from, to }: Range): string {
-  return from === to ? `sequence ${from}` : `sequences ${from} to ${to}`;
+  const what = publisher === undefined ? 'sequence' : 'position';
+  const range = from === to ? `${what} ${from}` : `${what}s ${from} to ${to}`;
+  return publisher === undefined ? range : `${range} of the publisher ${publisher}`;
 }
 
 /** Where a message is. */

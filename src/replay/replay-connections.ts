@@ -77,7 +77,7 @@ export async function* replayConnections(
   let attempts = 0;
   /** Whether `onRetry` was not called for `failure` yet. */
   let unreported = false;
-  const waits = new WaitReporter({ account, onWait, signal });
+  const waits = new WaitReporter(account);
   const estimate = async () => {
     const perMs = run.tookMs / Math.max(1, run.coveredMs);
     const leftMs = machine.leftMs(timing.now(), clock.now(), perMs, await connects());
@@ -101,7 +101,11 @@ export async function* replayConnections(
     }
     unreported = false;
     if (action.do === 'wait') {
-      await waits.begin(action, estimate, failure, attempts);
+      const wait = waits.begin(action, failure, attempts);
+      if (wait !== undefined) {
+        const leftMs = await estimate();
+        await answerOf(onWait?.({ ...wait, leftMs }), signal);
+      }
       // The service's clock may change, and other calls of the account may notice.
       const stepMs = action.why === 'too recent' ? Math.min(action.ms, WAIT_STEP_MS) : action.ms;
       await timing.sleep(stepMs, signal);

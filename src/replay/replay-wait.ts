@@ -1,4 +1,3 @@
-import { answerOf } from '../abortable.js';
 import { optionError } from '../check.js';
 import type { MillraceError } from '../errors.js';
 import type { Account } from '../http/account.js';
@@ -37,39 +36,34 @@ export function refuseFarAhead(call: string, { to }: Window, serviceNow: number)
 
 type WaitAction = Extract<ReplayAction, { do: 'wait' }>;
 
-interface WaitReporterOptions {
-  readonly account: Account;
-  readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
-  readonly signal: AbortSignal;
-}
-
-interface CurrentWait {
-  readonly why: WaitAction['why'];
-  /** When it ends, by the service's clock. */
+/** A wait that has begun; `until` is when it ends, by the service's clock. */
+interface CurrentWait extends Pick<WaitAction, 'why'> {
   readonly until: number;
   readonly end: () => void;
 }
 
 /** Reports each wait once, although it is made in several steps, and a timer may end a little early. */
 export class WaitReporter {
-  readonly #of: WaitReporterOptions;
+  readonly #account: Account;
   #current: CurrentWait | undefined;
 
-  constructor(of: WaitReporterOptions) {
-    this.#of = of;
+  constructor(account: Account) {
+    this.#account = account;
   }
 
-  /** `error` and `failures` are those of the connection before; `leftMs` is asked when the wait begins. */
-  async begin(
+  /**
+   * Reports a wait, unless it is the one that was reported last. `error` and `failures` are those of the connection
+   * before. Returns the wait where it is new and not for a failure.
+   */
+  begin(
     { why, ms }: WaitAction,
-    leftMs: () => Promise<number | undefined>,
     error: MillraceError | undefined,
     failures: number,
-  ): Promise<void> {
-    const { account, onWait, signal } = this.#of;
+  ): Omit<ReplayWait, 'leftMs'> | undefined {
+    const account = this.#account;
     const until = account.clock.now() + ms;
     const { why: before, until: untilBefore = 0 } = this.#current ?? {};
-    if (before === why && Math.abs(untilBefore - until) < SECOND) return;
+    if (before === why && Math.abs(untilBefore - until) < SECOND) return undefined;
     this.end();
     const end = account.beginWait(
       why === 'after a failure'
@@ -81,9 +75,8 @@ export class WaitReporter {
           },
     );
     this.#current = { why, until, end };
-    if (why === 'after a failure') return;
-    const wait = { reason: why, until: new Date(until), waitMs: ms, leftMs: await leftMs() };
-    await answerOf(onWait?.(wait), signal);
+    if (why === 'after a failure') return undefined;
+    return { reason: why, until: new Date(until), waitMs: ms };
   }
 
   end(): void {
