@@ -15,7 +15,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
     mistake: 'takes the end of a connection for the end of a replay',
     file: 'replay/replay-connections',
     from: 'machine.cut(…)',
-    to: "confirmed = machine.ended(range, { outcome: 'completed', minutesFailed: [] }, received, now, timing.random())",
+    to: "if (machine.ended(range, { outcome: 'completed', minutesFailed: [] }, received, now, timing.random())) return received",
     cells: ['matrix replay/early-end', 'matrix replay/reset'],
   },
   {
@@ -39,7 +39,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
     mistake: 'once a minute has expired, reports all minutes that are left as a gap',
     file: 'replay/replay-machine',
     from: 'if (gone.length === 0) return;',
-    to: 'if (gone.length === 0) return; gone.splice(0, gone.length, ...this.#open);',
+    to: 'if (gone.length === 0) return; gone.splice(0, gone.length, ...this.#state.open);',
     cells: [
       'matrix replay/expired-window-or-results',
       'matrix compliance/expired-window-or-results',
