@@ -45,12 +45,13 @@ export const check: Command = {
         library,
         'rules.renderProblem',
       ) as typeof import('../rules/rules.js').renderProblem;
-      const { problems } = result as { readonly problems: readonly Problem[] };
-      return problems.map(problem => render(rule as string, problem)).join('\n\n');
+      return problemsOf(result)
+        .map(problem => render(rule as string, problem))
+        .join('\n\n');
     },
-    isWrong: result =>
-      (result as { readonly problems: readonly Problem[] }).problems.some(
-        ({ severity }) => severity === 'error',
-      ),
+    isWrong: result => problemsOf(result).some(({ severity }) => severity === 'error'),
   }),
 };
+
+const problemsOf = (result: unknown) =>
+  (result as { readonly problems: readonly Problem[] }).problems;

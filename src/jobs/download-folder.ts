@@ -134,11 +134,7 @@ const isWhole = shaped<DownloadRecord>({
  * const { summary, exitCode } = await jobs.verdict(['share-1', 'share-2', 'share-3', 'share-4']);
  */
 export async function foldersVerdict(folders: readonly string[]): Promise<JobVerdict> {
-  if (
-    !Array.isArray(folders) ||
-    folders.length === 0 ||
-    folders.some(one => typeof one !== 'string')
-  )
+  if (!isTexts(folders) || folders.length === 0)
     throw optionError('jobs.verdict', 'folders', 'must be a list of folders, one at least');
   const records = await Promise.all(folders.map(readRecord));
   const first = records[0] as DownloadRecord;

@@ -52,13 +52,8 @@ export function fetchPage<T>(
     address.search = Object.entries(params)
       .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
       .join('&');
-  const sent =
-    method === 'GET'
-      ? {}
-      : {
-          body: JSON.stringify(params),
-          headers: { 'content-type': 'application/json; charset=utf-8' },
-        };
+  const headers = { 'content-type': 'application/json; charset=utf-8' };
+  const sent = method === 'GET' ? {} : { body: JSON.stringify(params), headers };
   const onTry = spending && (() => spending.request());
   const call = { method, url: address, family: 'search', signal, onTry, ...sent } as const;
   return request(account, call, response => readPage(response, params, parse));

@@ -139,14 +139,11 @@ export function checkQuery(
   checkRule(source, query);
   if (next !== undefined && resume !== undefined)
     throw optionError(source, 'next', 'and `resume` both say where to begin: pass one of them');
-  if (incremental === true)
-    for (const name of ['toDate', 'next'] as const)
-      if (options[name] !== undefined)
-        throw optionError(
-          source,
-          name,
-          'must not be given with `incremental`: each run ends at what is searchable then, and begins where the last one ended',
-        );
+  const itself =
+    'must not be given with `incremental`: each run ends at what is searchable then, and begins where the last one ended';
+  for (const name of ['toDate', 'next'] as const)
+    if (incremental === true && options[name] !== undefined)
+      throw optionError(source, name, itself);
   const params = withoutUndefined<string | number>({
     query,
     ...ownParams,
