@@ -36,15 +36,29 @@ type Fields = Record<string, unknown>;
 /** The smallest number of 16 digits. */
 const LONG = 1e15;
 
-/** An id beside its text. */
-const twinsOf = (...keys: readonly string[]) => keys.map(key => ({ key, twin: `${key}_str` }));
-const POST_IDS = twinsOf('id', 'in_reply_to_status_id', 'in_reply_to_user_id', 'quoted_status_id');
-const OTHER_IDS = twinsOf('id', 'source_status_id', 'source_user_id');
-
 /** Restores ids in place. Returns the number of long ids with a twin, or `NaN` if one has none. */
 function restoreIds(post: Fields): number {
-  let restored = restoreText(post) + restoreEach(post.matching_rules) + restore(post, POST_IDS);
-  if (isRecord(post.user)) restored += restore(post.user, OTHER_IDS);
+  let restored = restoreText(post) + restoreEach(post.matching_rules);
+  if (post.id !== undefined) {
+    restored += countRestored(post.id, post.id_str);
+    post.id = exactId(post.id, post.id_str);
+  }
+  if (post.in_reply_to_status_id !== undefined) {
+    restored += countRestored(post.in_reply_to_status_id, post.in_reply_to_status_id_str);
+    post.in_reply_to_status_id = exactId(
+      post.in_reply_to_status_id,
+      post.in_reply_to_status_id_str,
+    );
+  }
+  if (post.in_reply_to_user_id !== undefined) {
+    restored += countRestored(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
+    post.in_reply_to_user_id = exactId(post.in_reply_to_user_id, post.in_reply_to_user_id_str);
+  }
+  if (post.quoted_status_id !== undefined) {
+    restored += countRestored(post.quoted_status_id, post.quoted_status_id_str);
+    post.quoted_status_id = exactId(post.quoted_status_id, post.quoted_status_id_str);
+  }
+  if (isRecord(post.user)) restored += restoreFields(post.user);
   if (isRecord(post.gnip)) restored += restoreEach(post.gnip.matching_rules);
   if (isRecord(post.extended_tweet)) restored += restoreText(post.extended_tweet);
   if (isRecord(post.long_object)) restored += restoreText(post.long_object);
@@ -73,17 +87,23 @@ function restoreEntities(entities: unknown): number {
 function restoreEach(values: unknown): number {
   let restored = 0;
   if (Array.isArray(values))
-    for (const value of values) if (isRecord(value)) restored += restore(value, OTHER_IDS);
+    for (const value of values) if (isRecord(value)) restored += restoreFields(value);
   return restored;
 }
 
-function restore(fields: Fields, ids: typeof POST_IDS): number {
+function restoreFields(fields: Fields): number {
   let restored = 0;
-  for (const { key, twin } of ids) {
-    const id = fields[key];
-    if (id === undefined) continue;
-    restored += countRestored(id, fields[twin]);
-    fields[key] = exactId(id, fields[twin]);
+  if (fields.id !== undefined) {
+    restored += countRestored(fields.id, fields.id_str);
+    fields.id = exactId(fields.id, fields.id_str);
+  }
+  if (fields.source_status_id !== undefined) {
+    restored += countRestored(fields.source_status_id, fields.source_status_id_str);
+    fields.source_status_id = exactId(fields.source_status_id, fields.source_status_id_str);
+  }
+  if (fields.source_user_id !== undefined) {
+    restored += countRestored(fields.source_user_id, fields.source_user_id_str);
+    fields.source_user_id = exactId(fields.source_user_id, fields.source_user_id_str);
   }
   return restored;
 }
