@@ -180,7 +180,7 @@ export class PostScan {
   #mark(term: number): void {
     if (hasBit(this.bits, term) !== 0) return;
     this.bits[(term + 1) >> 5]! |= 1 << ((term + 1) & 31);
-    this.present = grown(this.present, this.count + 1);
+    if (this.count === this.present.length) this.present = grown(this.present, this.count + 1);
     this.present[this.count++] = term;
   }
 

@@ -92,8 +92,9 @@ export class RuleIndex {
   /** The numbers of the rules that match, ascending. */
   match(fields: PostFields): number[] {
     const { unanchored, postings } = this.#anchors;
-    const rules = { blocks: this.#blocks.data, unanchored, postings: postings.data };
-    const found = this.#reader.match(fields, { ...rules, lists: postings.lists });
+    const { data, lists } = postings;
+    const rules = { blocks: this.#blocks.data, unanchored, postings: data, lists };
+    const found = this.#reader.match(fields, rules);
     const { present, count } = this.#reader.scan;
     this.#counts.count(present, count);
     this.#anchors.review(this.#rules);
