@@ -16,7 +16,6 @@ import {
 } from './http/router.js';
 import { type JournalFilter, journalEntries, waitForRequests } from './journal.js';
 import { splitPosts } from './posts/read-given.js';
-import { resetState, restoreState, type StateParts, snapshotOf } from './state.js';
 import type { User } from './users/grants.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
@@ -33,7 +32,12 @@ const MAX_SETTLE_MS = 2_000;
 
 /** What the control path does with a service: the same as its methods. */
 export interface ControlledService {
-  readonly state: StateParts;
+  readonly service: {
+    /** What a request names is checked by them. */
+    reset(...parts: readonly unknown[]): Promise<unknown>;
+    restore(snapshot: unknown): Promise<void>;
+    snapshot(): Promise<unknown>;
+  };
   whyNotReady(): Promise<string | undefined>;
 }
 
@@ -135,18 +139,18 @@ const health: Handler<ControlParts> = async ({ request }, { clock, whyNotReady, 
 /** Without a token, too: health checks have none. */
 const HEALTH: RouteTable<ControlParts> = { '/_control/health': { GET: health } };
 
-const reset: Handler<ControlParts> = async ({ request }, { state }) => {
+const reset: Handler<ControlParts> = async ({ request }, { service }) => {
   const body = await readBody(request, MAX_BODY_BYTES);
   const { parts = [], ...rest } = body.length === 0 ? {} : (parseJsonObject(body) ?? { body });
   const [stray] = Object.keys(rest);
   if (stray !== undefined || !Array.isArray(parts))
     throw new HttpProblem(400, 'Expected no body, or {"parts":["faults","clock"]}');
-  return jsonResponse(200, { reset: await checked(() => resetState(state, parts)) });
+  return jsonResponse(200, { reset: await checked(() => service.reset(...parts)) });
 };
 
-const restore: Handler<ControlParts> = async ({ request }, { state }) => {
+const restore: Handler<ControlParts> = async ({ request }, { service }) => {
   const snapshot = parseJsonObject(await readBody(request, MAX_SNAPSHOT_BYTES));
-  await checked(() => restoreState(state, snapshot));
+  await checked(() => service.restore(snapshot));
   return jsonResponse(200, { restored: true });
 };
 
@@ -192,7 +196,7 @@ const TABLE: RouteTable<ControlParts> = {
   '/_control/faults/:id': { DELETE: clearFault },
   '/_control/reset': { POST: reset },
   '/_control/snapshot': {
-    GET: async (_, { state }) => jsonResponse(200, await snapshotOf(state)),
+    GET: async (_, { service }) => jsonResponse(200, await service.snapshot()),
     PUT: restore,
   },
   '/_control/requests': { GET: listRequests },

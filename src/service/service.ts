@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { access, constants } from 'node:fs/promises';
 import { Server } from 'node:http';
+import pLimit from 'p-limit';
 import type { Format } from '../activity/activity.js';
 import { checkValue, whole } from '../check.js';
 import { OptionError } from '../errors.js';
@@ -73,6 +74,8 @@ export class Service extends Server {
   readonly #listener: RequestListener;
   readonly #jobs: JobEndpoints;
   readonly #state: StateParts;
+  /** One at a time: a stop must not end in the midst of a restoration, whose jobs would run on. */
+  readonly #changes = pLimit(1);
   readonly #archives: ServiceArchives;
 
   constructor(settings: Settings) {
@@ -230,7 +233,7 @@ export class Service extends Server {
    * await service.reset('faults', 'clock');
    */
   reset(...parts: readonly StatePart[]): Promise<readonly StatePart[]> {
-    return resetState(this.#state, parts);
+    return this.#changes(() => resetState(this.#state, parts));
   }
 
   /**
@@ -240,7 +243,7 @@ export class Service extends Server {
    * @throws StorageError if the files of a job cannot be read.
    */
   snapshot(): Promise<Snapshot> {
-    return snapshotOf(this.#state);
+    return this.#changes(() => snapshotOf(this.#state));
   }
 
   /**
@@ -254,7 +257,7 @@ export class Service extends Server {
    * await service.restore(snapshot);
    */
   restore(snapshot: Snapshot): Promise<void> {
-    return restoreState(this.#state, snapshot);
+    return this.#changes(() => restoreState(this.#state, snapshot));
   }
 
   #url(): string {
@@ -268,7 +271,7 @@ export class Service extends Server {
 
   #routes(): readonly Route[] {
     const context = this.#context;
-    const control = { state: this.#state, whyNotReady: () => this.#whyNotReady() };
+    const control = { service: this, whyNotReady: () => this.#whyNotReady() };
     return [
       ...searchRoutes(context),
       ...this.#jobs.routes,
@@ -314,7 +317,7 @@ export class Service extends Server {
   async stop(): Promise<void> {
     this.#listener.stop();
     await closeServer(this);
-    await this.#close();
+    await this.#changes(() => this.#close());
   }
 
   /** Stops it: `await using service = createService();`. */

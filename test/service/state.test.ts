@@ -18,6 +18,7 @@ import { createService, type Service, type ServiceOptions } from '../../src/serv
 import { STATE_PARTS } from '../../src/service/state.js';
 import { HOUR, MINUTE } from '../../src/time.js';
 import { afterTests } from '../after-tests.js';
+import { freePorts } from '../jetstream/free-ports.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12, 0);
@@ -156,6 +157,23 @@ describe('a reset', () => {
     expect(await stateOf(again)).toMatchObject({ jobs: [], rules: [] });
   });
 
+  it('of a service that was stopped opens no port (a process could not end)', async () => {
+    const [filesPort] = (await freePorts(1)) as [number];
+    const { service } = await serve({ filesPort });
+    await service.stop();
+    expect(await service.reset()).toEqual(STATE_PARTS);
+    await expect(serve({ filesPort })).resolves.toBeDefined();
+  });
+
+  it('removes the jobs of a state folder before a start, and leaves its lock', async () => {
+    const stateFolder = await temporaryFolder();
+    const served = await serve({ stateFolder });
+    await change(served);
+    await served.service.stop();
+    await served.service.reset();
+    expect((await stateOf(await serve({ stateFolder }))).jobs).toEqual([]);
+  });
+
   it('frees the rates that the requests have used up', async () => {
     const { service, found } = await serve({
       limits: { searchRate: { requests: 1, perMs: HOUR } },
@@ -186,6 +204,26 @@ describe('a snapshot', () => {
     await other.service.reset();
     await other.service.restore(snapshot);
     expect(await stateOf(other)).toEqual(before);
+  });
+
+  it('is restored before a service stops, which leaves the lock of its folder', async () => {
+    const stateFolder = await temporaryFolder();
+    const served = await serve({ stateFolder });
+    await change(served);
+    const snapshot = await served.service.snapshot();
+    await Promise.all([served.service.restore(snapshot), served.service.stop()]);
+    expect((await stateOf(await serve({ stateFolder }))).jobs).toHaveLength(1);
+  });
+
+  it('is restored before the start of a service', async () => {
+    const served = await serve();
+    await change(served);
+    const snapshot = await served.service.snapshot();
+    const other = createService({ limits: 'relaxed' });
+    stops.push(() => other.stop());
+    await other.restore(snapshot);
+    const acme = account(await other.start(), {});
+    expect((await jobs.list(acme)).jobs.map(({ status }) => status)).toEqual(['delivered']);
   });
 
   it('is refused when it was changed, and nothing is restored', async () => {

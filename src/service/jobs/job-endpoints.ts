@@ -18,6 +18,7 @@ export class JobEndpoints implements JobAccess {
   readonly #listener: RequestListener;
   readonly #files: Server;
   #opened: Promise<void> | undefined;
+  #loaded: Promise<void> | undefined;
 
   /** @param url The URL of the service, once it is started. */
   constructor(context: ServiceContext, url: () => string) {
@@ -54,6 +55,12 @@ export class JobEndpoints implements JobAccess {
     return this.#opened;
   }
 
+  /** A service that is not started has no jobs that run, but may have a state folder with some. */
+  #load(): Promise<void> {
+    this.#loaded ??= this.jobs.open();
+    return this.#loaded;
+  }
+
   /** All jobs with their files. @throws StorageError */
   kept(): Promise<readonly KeptJob[]> {
     return this.jobs.kept();
@@ -61,26 +68,30 @@ export class JobEndpoints implements JobAccess {
 
   /** Replaces all jobs by those that `kept` returned, or by none. @throws StorageError */
   async replace(kept: readonly KeptJob[] = []): Promise<void> {
-    await this.open();
+    await this.#load();
     await this.jobs.remove();
     this.jobs = new Jobs(this.context);
-    await this.jobs.open();
+    this.#loaded = undefined;
+    // The lock of the state folder is left to another process, unless jobs of this one run.
+    if (this.#opened === undefined && kept.length === 0) return;
+    await this.#load();
     await this.jobs.add(kept);
   }
 
   async close(): Promise<void> {
     this.#listener.stop();
-    await this.#opened?.catch(() => {});
+    await (this.#opened ?? this.#loaded)?.catch(() => {});
     await closeServer(this.#files);
     await this.jobs.close();
     // A service that was stopped can be started again.
     this.jobs = new Jobs(this.context);
     this.#opened = undefined;
+    this.#loaded = undefined;
   }
 
   async #open(): Promise<void> {
     const { host, filesPort: port } = this.context.settings;
     if (!this.#hasOneOrigin) await listen(this.#files, { host, port }, 'filesPort');
-    await this.jobs.open();
+    await this.#load();
   }
 }
