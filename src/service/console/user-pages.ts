@@ -60,7 +60,7 @@ const authenticate: Handler<UserParts> = (incoming, parts) => {
 const authorize: Handler<UserParts> = (incoming, parts) => {
   const { pending } = pendingOf(incoming, parts);
   const { user, csrf, headers } = parts;
-  if (user === undefined) return askSignIn(incoming, parts, { pending });
+  if (user === undefined) return askSignIn(incoming, parts, pending);
   const body = consentForm(user, pending, pageAddress(incoming), csrf);
   const formTarget = callbackTarget(pending.callback);
   const title = html`Allow ${isolated(pending.application.name)}?`;
@@ -73,7 +73,7 @@ const decide: Handler<UserParts> = async (incoming, parts) => {
   const form = await sessions.readForm(incoming.request);
   switch (form.get('action')) {
     case 'sign-in':
-      return signIn(incoming, parts, { form, pending });
+      return signIn(incoming, parts, form, pending);
     case 'sign-out':
       return signOut(incoming, parts);
     case 'deny': {
@@ -84,7 +84,7 @@ const decide: Handler<UserParts> = async (incoming, parts) => {
     }
     case 'allow':
       return user === undefined
-        ? askSignIn(incoming, parts, { pending })
+        ? askSignIn(incoming, parts, pending)
         : allow(token, user, pending, oauth);
     default:
       throw new HttpProblem(400, 'The form says neither yes nor no.');
@@ -103,7 +103,7 @@ const changeGrants: Handler<UserParts> = async (incoming, parts) => {
   const { request } = incoming;
   const form = await sessions.readForm(request);
   const action = form.get('action');
-  if (action === 'sign-in') return signIn(incoming, parts, { form });
+  if (action === 'sign-in') return signIn(incoming, parts, form);
   if (action === 'sign-out') return signOut(incoming, parts);
   if (user === undefined) return askSignIn(incoming, parts);
   const application = oauth.applications.find(({ id }) => id === form.get('application'));
@@ -132,46 +132,46 @@ function pendingOf({ url }: RequestContext, { oauth }: UserParts) {
   return { token, pending };
 }
 
-/** A form of a sign-in, and what it is for, unless for the grants. */
-interface SignIn {
-  readonly form?: URLSearchParams;
-  readonly pending?: PendingSignIn;
-}
-
 async function signIn(
   incoming: RequestContext,
   parts: UserParts,
-  given: SignIn,
+  form: URLSearchParams,
+  pending?: PendingSignIn,
 ): Promise<HttpResponse> {
-  const [handle, password] = ['handle', 'password'].map(name => given.form?.get(name) ?? '');
-  const user = await parts.oauth.signIn(handle ?? '', password ?? '');
+  const user = await parts.oauth.signIn(form.get('handle') ?? '', form.get('password') ?? '');
   return user === undefined
-    ? askSignIn(incoming, parts, given)
+    ? askSignIn(incoming, parts, pending, form)
     : seeOther(pageAddress(incoming), parts.sessions.signIn(incoming.request, user));
 }
 
 const signOut: Handler<UserParts> = (incoming, { sessions }) =>
   seeOther(pageAddress(incoming), sessions.signOut(incoming.request));
 
-/** Asks for handle and password; says what was wrong with those of a form. */
+/**
+ * Asks for handle and password.
+ *
+ * @param pending The sign-in that they are for, unless for the grants.
+ * @param rejected The form of a sign-in that failed.
+ */
 async function askSignIn(
   incoming: RequestContext,
   { oauth, csrf, headers }: UserParts,
-  { form, pending }: SignIn = {},
+  pending?: PendingSignIn,
+  rejected?: URLSearchParams,
 ): Promise<HttpResponse> {
   const name = pending && isolated(pending.application.name);
-  const problem = form && 'There is no such user, or the password is wrong.';
+  const problem = rejected && 'There is no such user, or the password is wrong.';
   const example = await oauth.exampleUser();
   const body = html`<form class="card" method="post" action="${pageAddress(incoming)}">
 <p>${name ? html`Sign in to go on to ${name}.` : 'Sign in to see which applications you have allowed something.'}</p>
 ${csrfField(csrf)}
-${signInFields(['handle', 'Handle'], form?.get('handle') ?? '', problem)}
+${signInFields(['handle', 'Handle'], rejected?.get('handle') ?? '', problem)}
 <div class="row"><button class="main" name="action" value="sign-in">Sign in</button>${name && html`<button name="action" value="deny" formnovalidate>Cancel</button>`}</div>
 ${name && html`<p class="hint">${name} does not see your password.</p>`}
 <p class="hint">This is a local service: every author of its archive is a user${example && html`, such as ${isolated(`@${example.handle}`)}`}. All have the password of the console, which the service printed when it started, unless <code>${breakable('--user-password')}</code> sets another.</p>
 </form>`;
   const formTarget = pending && callbackTarget(pending.callback);
-  return userPage('Sign in', body, { status: form ? 401 : 200, headers, formTarget });
+  return userPage('Sign in', body, { status: rejected ? 401 : 200, headers, formTarget });
 }
 
 function goTo(redirect: string, { application, callback }: PendingSignIn): HttpResponse {
