@@ -5,7 +5,7 @@ import { listColumns } from '../tables/columns.js';
 import { CsvCells } from '../tables/csv-cells.js';
 import { csvRow } from '../tables/csv-row.js';
 import type { PostColumnName } from '../tables/post-columns.js';
-import { type PostRowWriter, postRowReader, postRowWriter } from '../tables/post-rows.js';
+import { type OfPost, postRowReader, postRowWriter } from '../tables/post-rows.js';
 import type { InvalidValues } from '../tables/row-reader.js';
 import type { FileContent } from './file-content.js';
 
@@ -45,7 +45,7 @@ interface EncodedRows extends RowList {
 
 /** Rows as bytes of a file, in one part, or as a block of columns. */
 export interface EncodedBlock extends RowBlock {
-  /** Size of its lines before compression; 0 for columns. */
+  /** Size of its lines before compression; 0 for columns, and for bytes of posts, whose size is known before. */
   readonly lineBytes: number;
 }
 
@@ -55,13 +55,14 @@ type EncodeRows = (posts: EncodedRows, from: number, to: number) => EncodedBlock
 /** @throws From what it returns: DataError, for a value that does not fit its column. */
 export function rowsEncoder(encoding: RowEncoding): EncodeRows {
   if (encoding.kind === 'parquet') return columnsEncoder(encoding);
-  const { compression } = encoding;
-  const encode = encoding.kind === 'lines' ? linesOf : csvEncoder(encoding);
+  const { kind, compression } = encoding;
+  const encode = kind === 'lines' ? linesOf : csvEncoder(encoding);
   return (posts, from, to) => {
     const lines = encode(posts, from, to);
     const bytes = compression === undefined ? lines : compressBlockSync(lines, compression);
+    const lineBytes = kind === 'lines' ? 0 : lines.length;
     // A copy has no more memory than it needs, and none of the content.
-    return { rows: to - from, parts: [new Uint8Array(bytes)], lineBytes: lines.length };
+    return { rows: to - from, parts: [new Uint8Array(bytes)], lineBytes };
   };
 }
 
@@ -96,7 +97,7 @@ function columnsEncoder(encoding: RowEncoding & { readonly kind: 'parquet' }): E
   const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
   const post = sharedPost();
   const read = postRowReader('parquet', columns, invalidValues);
-  const write: PostRowWriter =
+  const write: OfPost<void> =
     post === undefined
       ? (content, start, end, tag) => builder.add(read(content, start, end, tag))
       : postRowWriter('parquet', columns, invalidValues, {
@@ -111,7 +112,7 @@ function columnsEncoder(encoding: RowEncoding & { readonly kind: 'parquet' }): E
 }
 
 function withRow<T>(
-  use: (content: Buffer, start: number, end: number, tag?: string) => T,
+  use: OfPost<T>,
   { content: { bytes, bounds }, rows, tags, tagNames }: EncodedRows,
   index: number,
 ): T {

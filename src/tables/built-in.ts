@@ -24,6 +24,15 @@ export interface Definition<View, Type extends ColumnType> {
   readonly value: (view: View) => GivenValue<Type>;
 }
 
+/** Makes definitions that read from a view. */
+export function definer<View>() {
+  return <Type extends ColumnType>(
+    type: Type,
+    meaning: string,
+    value: Definition<View, Type>['value'],
+  ): Definition<View, Type> => ({ type, meaning, value });
+}
+
 /** A table of the package, from definitions by name. `view` gives what the definitions read a value from. */
 export function builtIn<T, View, Types extends Readonly<Record<string, ColumnType>>>(
   kind: ItemKind,

@@ -1,5 +1,5 @@
 import type { CountBucket } from '../search/counts.js';
-import { builtIn, type ItemKind } from './built-in.js';
+import { builtIn, definer, type ItemKind } from './built-in.js';
 
 const BUCKETS: ItemKind = {
   name: 'buckets of counts',
@@ -9,13 +9,15 @@ const BUCKETS: ItemKind = {
   },
 };
 
+const of = definer<CountBucket>();
+
 /** The columns of counted buckets, as `counts` gives them. */
 export const counts = builtIn(BUCKETS, (bucket: CountBucket) => bucket, {
-  time_period: {
-    type: 'string',
-    meaning: 'Start as the service writes it, `YYYYMMDDHHMM` in UTC',
-    value: ({ timePeriod }) => timePeriod,
-  },
-  start: { type: 'timestamp', meaning: 'Start of the bucket', value: ({ start }) => start },
-  count: { type: 'int64', meaning: 'Posts that match', value: ({ count }) => count },
+  time_period: of(
+    'string',
+    'Start as the service writes it, `YYYYMMDDHHMM` in UTC',
+    ({ timePeriod }) => timePeriod,
+  ),
+  start: of('timestamp', 'Start of the bucket', ({ start }) => start),
+  count: of('int64', 'Posts that match', ({ count }) => count),
 });

@@ -1,6 +1,6 @@
 import type { Engaged } from '../users/engagement.js';
 import type { Count, CountAs, EngagementType } from '../users/engagement-request.js';
-import { builtIn, type ItemKind } from './built-in.js';
+import { builtIn, definer, type ItemKind } from './built-in.js';
 import { isPostItem } from './post-columns.js';
 
 /** What `engagement` gives, whatever its options. */
@@ -13,15 +13,17 @@ const TOTALS: ItemKind = {
   accepts: item => isPostItem(item) && 'errors' in item && Array.isArray(item.errors),
 };
 
+const of = definer<AnyEngaged>();
+
 /** The columns of activities with totals, as `engagement` gives them. */
 export const engagementColumns = builtIn(TOTALS, (engaged: AnyEngaged) => engaged, {
-  id: { type: 'string', meaning: 'Id of the post, digits', value: ({ activity }) => activity.id },
-  favorites: { type: 'int64', meaning: 'Likes, exact', value: ({ totals }) => totals?.favorites },
-  retweets: { type: 'int64', meaning: 'Shares, exact', value: ({ totals }) => totals?.retweets },
-  replies: { type: 'int64', meaning: 'Replies, exact', value: ({ totals }) => totals?.replies },
-  errors: {
-    type: 'list<string>',
-    meaning: 'Why there are no totals, in the words of the service',
-    value: ({ errors }) => errors,
-  },
+  id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
+  favorites: of('int64', 'Likes, exact', ({ totals }) => totals?.favorites),
+  retweets: of('int64', 'Shares, exact', ({ totals }) => totals?.retweets),
+  replies: of('int64', 'Replies, exact', ({ totals }) => totals?.replies),
+  errors: of(
+    'list<string>',
+    'Why there are no totals, in the words of the service',
+    ({ errors }) => errors,
+  ),
 });

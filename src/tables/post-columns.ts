@@ -8,8 +8,8 @@ import type {
   Position,
   PostFields,
 } from '../activity/post-fields.js';
-import { builtIn, type Definition, type ItemKind } from './built-in.js';
-import type { ColumnType, GivenValue } from './column.js';
+import { builtIn, type Definition, definer, type ItemKind } from './built-in.js';
+import type { ColumnType } from './column.js';
 
 /** A post, or an item that carries one, as `routeByTag` and `engagement` give. */
 export type PostItem = Activity | { readonly activity: Activity };
@@ -100,12 +100,11 @@ export function tagOf(item: PostItem): string | undefined {
   return 'tag' in item && typeof item.tag === 'string' ? item.tag : undefined;
 }
 
-function of<Type extends ColumnType>(
-  type: Type,
-  meaning: string,
-  value: (view: PostView) => GivenValue<Type>,
-): Definition<PostView, Type> {
-  return { type, meaning, value };
+const of = definer<PostView>();
+
+/** A text; none where it is empty. */
+function text(meaning: string, value: (view: PostView) => string | undefined) {
+  return of('string', meaning, view => value(view) || null);
 }
 
 const ORIGINAL_ONLY = 'the `activity_streams` format does not have it';
@@ -131,15 +130,15 @@ const COLUMNS = {
     ({ fields }) => fields.text,
   ),
   lang: of('string', 'Language code; `und` if none was recognised', ({ fields }) => fields.lang),
-  link: of('string', 'Address of the post', ({ fields }) => orNull(fields.link)),
+  link: text('Address of the post', ({ fields }) => fields.link),
 
-  author_id: of('string', 'Id of the author, digits', ({ author }) => orNull(author.id)),
-  author_handle: of('string', 'Without `@`', ({ author }) => orNull(author.writtenHandle)),
-  author_name: of('string', 'Display name', ({ author }) => orNull(author.name)),
-  author_description: of('string', 'Of the profile', ({ author }) => orNull(author.bio)),
-  author_location: of('string', 'As the author wrote it', ({ author }) => orNull(author.location)),
-  author_url: of('string', 'Link of the profile', ({ author }) => orNull(author.url)),
-  author_image: of('string', 'Address of the picture', ({ author }) => orNull(author.image)),
+  author_id: text('Id of the author, digits', ({ author }) => author.id),
+  author_handle: text('Without `@`', ({ author }) => author.writtenHandle),
+  author_name: text('Display name', ({ author }) => author.name),
+  author_description: text('Of the profile', ({ author }) => author.bio),
+  author_location: text('As the author wrote it', ({ author }) => author.location),
+  author_url: text('Link of the profile', ({ author }) => author.url),
+  author_image: text('Address of the picture', ({ author }) => author.image),
   author_verified: of(
     'boolean',
     'Whether the account was verified',
@@ -170,13 +169,12 @@ const COLUMNS = {
     'Posts that the author has liked',
     ({ author }) => author.favorites,
   ),
-  author_country_code: of(
-    'string',
+  author_country_code: text(
     'From the location in the profile, if the service recognised it',
-    ({ home }) => orNull(home?.countryCode),
+    ({ home }) => home?.countryCode,
   ),
-  author_region: of('string', 'As `author_country_code`', ({ home }) => orNull(home?.region)),
-  author_locality: of('string', 'As `author_country_code`', ({ home }) => orNull(home?.locality)),
+  author_region: text('As `author_country_code`', ({ home }) => home?.region),
+  author_locality: text('As `author_country_code`', ({ home }) => home?.locality),
 
   favorite_count: of('int32', 'Likes, at the time of delivery', ({ fields }) => fields.favorites),
   retweet_count: of('int32', 'Shares, at the time of delivery', ({ fields }) => fields.retweets),
@@ -192,21 +190,18 @@ const COLUMNS = {
     `Where it is withheld: two letters each, \`XX\` for everywhere, \`XY\` by copyright; ${ORIGINAL_ONLY}`,
     ({ fields }) => fields.withheldIn,
   ),
-  source: of('string', 'Name of the application', ({ fields }) => orNull(fields.source.name)),
-  source_link: of('string', 'Its address', ({ fields }) => orNull(fields.source.link)),
+  source: text('Name of the application', ({ fields }) => fields.source.name),
+  source_link: text('Its address', ({ fields }) => fields.source.link),
 
-  place_id: of('string', 'Id of the place that the post is tagged with', ({ place }) =>
-    orNull(place?.id),
+  place_id: text('Id of the place that the post is tagged with', ({ place }) => place?.id),
+  place_name: text('Such as `Lisbon`', ({ place }) => place?.name),
+  place_full_name: text('Such as `Lisbon, Portugal`', ({ place }) => place?.fullName),
+  place_type: text(
+    '`city`, `admin`, `country`, `neighborhood` or `poi`',
+    ({ place }) => place?.type,
   ),
-  place_name: of('string', 'Such as `Lisbon`', ({ place }) => orNull(place?.name)),
-  place_full_name: of('string', 'Such as `Lisbon, Portugal`', ({ place }) =>
-    orNull(place?.fullName),
-  ),
-  place_type: of('string', '`city`, `admin`, `country`, `neighborhood` or `poi`', ({ place }) =>
-    orNull(place?.type),
-  ),
-  place_country: of('string', 'Name of the country', ({ place }) => orNull(place?.country)),
-  place_country_code: of('string', 'Two letters', ({ place }) => orNull(place?.countryCode)),
+  place_country: text('Name of the country', ({ place }) => place?.country),
+  place_country_code: text('Two letters', ({ place }) => place?.countryCode),
   place_bbox: of(
     'list<double>',
     'The rectangle around the place: west, south, east, north, in degrees',
@@ -239,11 +234,9 @@ const COLUMNS = {
     fields.media.map(({ url }) => url),
   ),
 
-  shared_id: of('string', 'Id of the shared post', ({ shared }) => orNull(shared?.id)),
-  shared_author_id: of('string', 'Its author', ({ shared }) => orNull(shared?.author.id)),
-  shared_author_handle: of('string', 'Its author', ({ shared }) =>
-    orNull(shared?.author.writtenHandle),
-  ),
+  shared_id: text('Id of the shared post', ({ shared }) => shared?.id),
+  shared_author_id: text('Its author', ({ shared }) => shared?.author.id),
+  shared_author_handle: text('Its author', ({ shared }) => shared?.author.writtenHandle),
   shared_posted_at: of('timestamp', 'When the shared post was posted', ({ shared }) =>
     shared?.postedAt === undefined ? null : new Date(shared.postedAt),
   ),
@@ -257,27 +250,19 @@ const COLUMNS = {
     'Shares of the shared post, at the time of delivery',
     ({ shared }) => shared?.retweets,
   ),
-  quoted_id: of(
-    'string',
+  quoted_id: text(
     'Id of the quoted post; the `activity_streams` format has it only if the quoted post was delivered with it',
-    ({ fields }) => orNull(fields.quotedId),
+    ({ fields }) => fields.quotedId,
   ),
-  quoted_author_id: of('string', 'Its author', ({ fields }) => orNull(fields.quoted?.author.id)),
-  quoted_author_handle: of('string', 'Its author', ({ fields }) =>
-    orNull(fields.quoted?.author.writtenHandle),
-  ),
-  quoted_text: of('string', 'Its text, in full', ({ fields }) => orNull(fields.quotedText)),
-  replied_id: of('string', 'Id of the post that it replies to', ({ fields }) =>
-    orNull(fields.repliedId),
-  ),
-  replied_author_id: of(
-    'string',
+  quoted_author_id: text('Its author', ({ fields }) => fields.quoted?.author.id),
+  quoted_author_handle: text('Its author', ({ fields }) => fields.quoted?.author.writtenHandle),
+  quoted_text: text('Its text, in full', ({ fields }) => fields.quotedText),
+  replied_id: text('Id of the post that it replies to', ({ fields }) => fields.repliedId),
+  replied_author_id: text(
     'Its author; the `activity_streams` format has it only if the post mentions that user or is by them',
-    ({ fields }) => orNull(fields.replyTo?.id),
+    ({ fields }) => fields.replyTo?.id,
   ),
-  replied_author_handle: of('string', 'Its author', ({ fields }) =>
-    orNull(fields.replyTo?.writtenHandle),
-  ),
+  replied_author_handle: text('Its author', ({ fields }) => fields.replyTo?.writtenHandle),
 
   edit_initial_id: of('string', 'Id of the first version', ({ edits }) => edits?.initialId),
   edit_ids: of('list<string>', 'Ids of all versions, ascending', ({ edits }) => edits?.ids),
@@ -332,10 +317,6 @@ export const POST_COLUMNS: Readonly<Record<PostColumnName, Definition<PostView, 
 
 /** The name of a column of `tables.posts`. */
 export type PostColumnName = keyof typeof posts;
-
-function orNull(text: string | undefined): string | null {
-  return text === undefined || text === '' ? null : text;
-}
 
 /** West, south, east, north. */
 function boxOf(corners: readonly Position[]): readonly number[] | null {

@@ -16,67 +16,30 @@ import {
 } from './post-columns.js';
 import { type InvalidValues, rowReader } from './row-reader.js';
 
-/**
- * Reads the post between two positions of a file's content into the values of its row.
- *
- * @param tag The tag that it is routed by.
- */
-export type PostRowReader = (
+/** Makes something of the post between two positions of a file's content. `tag` is what it is routed by. */
+export type OfPost<T> = (
   content: Buffer,
   start: number,
   end: number,
   tag?: string,
-) => RowValue[];
+  origin?: string,
+) => T;
 
 /**
- * Makes rows of posts in their bytes: those of `rowReader`, and its errors, but it does not check the members that no
- * column reads.
- *
- * Values are read from the members that columns need, without parsing the post. Where that does not succeed, for
- * whatever reason, the post is parsed.
+ * Parses posts in their bytes, and makes rows of them.
  *
  * @param call Whose columns they are, for messages.
+ * @throws From what it returns: DataError, for a value that does not fit its column.
  */
 export function postRowReader(
   call: string,
   columns: readonly PostColumnName[],
   invalid: InvalidValues,
-): PostRowReader {
-  const parseRow = rowReader(call, listColumns(columns), invalid);
-  const readRow = spannedReader(columns);
-  return (content, start, end, tag) => {
-    const row = readRow(content, start, end, tag);
-    if (row !== undefined) return row;
+): OfPost<RowValue[]> {
+  const read = rowReader(call, listColumns(columns), invalid);
+  return (content, start, end, tag, origin) => {
     const activity = new Activity(content.subarray(start, end));
-    return parseRow(tag === undefined ? activity : { tag, activity });
-  };
-}
-
-type SpannedReader = (
-  content: Buffer,
-  start: number,
-  end: number,
-  tag: string | undefined,
-) => RowValue[] | undefined;
-
-/** Makes rows of posts that are not parsed; `undefined` for a post that has to be. */
-function spannedReader(columns: readonly PostColumnName[]): SpannedReader {
-  const post = sharedPost();
-  if (post === undefined) return () => undefined;
-  const cells = columns.map(readerOf);
-  return (content, start, end, tag) => {
-    if (!post.read(content, start, end)) return undefined;
-    const view = new PostView(post, tag);
-    const row: RowValue[] = [];
-    try {
-      // A row needs an id, also where no column reads it.
-      void post.id;
-      for (const read of cells) row.push(read(view));
-    } catch {
-      // The parser gives the exact error, if there is one.
-      return undefined;
-    }
-    return row;
+    return read(tag === undefined ? activity : { tag, activity }, origin);
   };
 }
 
@@ -100,18 +63,11 @@ function cellsOf(post: SpannedPost): PostCells {
   return cells;
 }
 
-/** Writes the row of the post between two positions of a file's content. */
-export type PostRowWriter = (
-  content: Buffer,
-  start: number,
-  end: number,
-  tag?: string,
-  origin?: string,
-) => void;
-
 /**
- * Writes rows of posts: those of `postRowReader`. Most cells are written from the bytes of their members, without a
- * value in between.
+ * Writes rows of posts: those of `postRowReader`, and its errors, but it does not check the members that no column reads.
+ *
+ * Most cells are written from the bytes of their members, without a value in between; the others are read from the
+ * members that columns need. Where that does not succeed, for whatever reason, the post is parsed.
  *
  * @throws From what it returns: DataError, for a value that does not fit its column.
  */
@@ -120,12 +76,13 @@ export function postRowWriter(
   columns: readonly PostColumnName[],
   invalid: InvalidValues,
   { post, out }: { readonly post: SpannedPost; readonly out: Cells },
-): PostRowWriter {
-  const parseRow = rowReader(call, listColumns(columns), invalid);
+): OfPost<void> {
+  const parseRow = postRowReader(call, columns, invalid);
   const original = cellsOf(post);
   const cells = columns.map(name => ({ write: original.cells[name], read: readerOf(name) }));
   const write = (tag: string | undefined) => {
     const isOriginal = original.read();
+    // A row needs an id, also where no column reads it.
     if (!isOriginal) void post.id;
     let view: PostView | undefined;
     for (let column = 0; column < cells.length; column++) {
@@ -148,8 +105,7 @@ export function postRowWriter(
         // The parser gives the exact error, if there is one.
         out.undoRow();
       }
-    const activity = new Activity(content.subarray(start, end));
-    out.row(parseRow(tag === undefined ? activity : { tag, activity }, origin));
+    out.row(parseRow(content, start, end, tag, origin));
   };
 }
 

@@ -1,6 +1,6 @@
 import { parseTimestamp } from '../time.js';
 import type { UsageRow } from '../usage/usage-table.js';
-import { builtIn, type ItemKind } from './built-in.js';
+import { builtIn, definer, type ItemKind } from './built-in.js';
 
 const USAGE: ItemKind = {
   name: 'usage rows',
@@ -10,55 +10,29 @@ const USAGE: ItemKind = {
   },
 };
 
+const of = definer<UsageRow>();
+
 /** The columns of a usage report, for the rows of `usage.rows`. */
 export const usage = builtIn(USAGE, (row: UsageRow) => row, {
-  publisher: { type: 'string', meaning: 'Name', value: ({ publisher }) => publisher },
-  product: {
-    type: 'string',
-    meaning: 'Name; null for the publisher as a whole',
-    value: ({ product }) => product,
-  },
-  period: {
-    type: 'string',
-    meaning: '`2024-05`, or `2024-05-31` of reports by day',
-    value: ({ period }) => period,
-  },
-  from_date: {
-    type: 'timestamp',
-    meaning: 'Start of the period, inclusive',
-    value: ({ fromDate }) => instant(fromDate),
-  },
-  to_date: {
-    type: 'timestamp',
-    meaning: 'Its end, exclusive',
-    value: ({ toDate }) => instant(toDate),
-  },
-  activities: { type: 'int64', meaning: 'Posts used', value: ({ activities }) => activities },
-  requests: {
-    type: 'int64',
-    meaning: 'Requests, of search products',
-    value: ({ requests }) => requests,
-  },
-  projected: {
-    type: 'int64',
-    meaning: 'Posts that the month will come to, in the present month',
-    value: ({ projected }) => projected,
-  },
-  threshold: {
-    type: 'int64',
-    meaning: 'What the contract allows in a month',
-    value: ({ threshold }) => threshold,
-  },
-  threshold_of: {
-    type: 'string',
-    meaning: 'What `threshold` is of: `activities` or `requests`',
-    value: ({ thresholdOf }) => thresholdOf,
-  },
-  alert: {
-    type: 'int64',
-    meaning: 'Posts in a month from which on the account is warned',
-    value: ({ alert }) => alert,
-  },
+  publisher: of('string', 'Name', ({ publisher }) => publisher),
+  product: of('string', 'Name; null for the publisher as a whole', ({ product }) => product),
+  period: of('string', '`2024-05`, or `2024-05-31` of reports by day', ({ period }) => period),
+  from_date: of('timestamp', 'Start of the period, inclusive', ({ fromDate }) => instant(fromDate)),
+  to_date: of('timestamp', 'Its end, exclusive', ({ toDate }) => instant(toDate)),
+  activities: of('int64', 'Posts used', ({ activities }) => activities),
+  requests: of('int64', 'Requests, of search products', ({ requests }) => requests),
+  projected: of(
+    'int64',
+    'Posts that the month will come to, in the present month',
+    ({ projected }) => projected,
+  ),
+  threshold: of('int64', 'What the contract allows in a month', ({ threshold }) => threshold),
+  threshold_of: of(
+    'string',
+    'What `threshold` is of: `activities` or `requests`',
+    ({ thresholdOf }) => thresholdOf,
+  ),
+  alert: of('int64', 'Posts in a month from which on the account is warned', ({ alert }) => alert),
 });
 
 function instant(timestamp: string): Date | undefined {

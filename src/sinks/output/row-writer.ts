@@ -1,4 +1,4 @@
-import type { EncodedBlock, RowEncoding } from '../../engine/encode-rows.js';
+import type { RowEncoding } from '../../engine/encode-rows.js';
 import type { Rows } from '../../engine/rows.js';
 import type { Format } from './format.js';
 import type { OutputFile } from './output-file.js';
@@ -40,43 +40,28 @@ interface Partitioned<T> {
   readonly files: number;
 }
 
+interface RowWriterOptions<T> {
+  readonly path: PathTemplate;
+  readonly maxOpen: number;
+  readonly format: Format<T>;
+  readonly encoding: RowEncoding;
+  /** What the engine knows it by. */
+  readonly encodingNumber: number;
+}
+
 /**
  * Writes decoded posts: decides on the main thread, in order, which file each goes to, and lets the thread that holds the
  * posts write their lines there, or encode them in blocks. Where that does not pay, the main thread collects the lines.
  */
 export class RowWriter<T> {
   readonly #outputs: Outputs<T>;
-  readonly #template: PathTemplate;
-  readonly #format: Format<T>;
-  readonly #encoding: RowEncoding;
-  readonly #encodingNumber: number;
-  readonly #filesAtATime: number;
+  readonly #options: RowWriterOptions<T>;
   /** By the keys that fill the template, as JSON: a path is built only once. */
   readonly #byKeys = new Map<string, Output<T>>();
 
-  constructor(
-    outputs: Outputs<T>,
-    {
-      path,
-      maxOpen,
-      format,
-      encoding,
-      encodingNumber,
-    }: {
-      readonly path: PathTemplate;
-      readonly maxOpen: number;
-      readonly format: Format<T>;
-      readonly encoding: RowEncoding;
-      /** What the engine knows it by. */
-      readonly encodingNumber: number;
-    },
-  ) {
+  constructor(outputs: Outputs<T>, options: RowWriterOptions<T>) {
     this.#outputs = outputs;
-    this.#template = path;
-    this.#format = format;
-    this.#encoding = encoding;
-    this.#encodingNumber = encodingNumber;
-    this.#filesAtATime = Math.min(FILES_AT_A_TIME, maxOpen);
+    this.#options = options;
   }
 
   /**
@@ -84,7 +69,7 @@ export class RowWriter<T> {
    * the posts cannot be partitioned by numbers, or the main thread had better encode them as items.
    */
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
-    const { kind, compression } = this.#encoding;
+    const { kind, compression } = this.#options.encoding;
     const { bytes, isInThread } = posts.file;
     if (!isInThread && kind !== 'lines') return false;
     const partitioned = this.#partition(posts, origin);
@@ -110,30 +95,27 @@ export class RowWriter<T> {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
     const blocks = posts.file
-      .encode(list, ends, this.#encodingNumber)
+      .encode(list, ends, this.#options.encodingNumber)
       .then(async encoded => encoded ?? Promise.reject(await this.#errorOf(posts)));
     // Nothing needs the content any more; a failure ends the run through the outputs.
     const release = () => posts.file.release();
     blocks.then(release, release);
-    const isSized = this.#encoding.kind === 'lines';
-    for (const [index, { file, rows }] of ranges.entries()) {
-      const block = blocks.then((all): EncodedBlock => {
-        const one = all[index]!;
-        // Where the size of the lines is known, it was counted when they were allocated.
-        return isSized ? { ...one, lineBytes: 0 } : one;
-      });
-      file.addBlock(rows.length, block);
-    }
+    for (const [index, { file, rows }] of ranges.entries())
+      file.addBlock(
+        rows.length,
+        blocks.then(all => all[index]!),
+      );
   }
 
   /** The error of the first post that cannot be encoded. */
   async #errorOf(posts: Rows): Promise<unknown> {
     const { origin } = posts.file;
     const { buffers } = this.#outputs;
-    const encoder = this.#format.encoder({ isNew: true, buffers });
+    const { format } = this.#options;
+    const encoder = format.encoder({ isNew: true, buffers });
     for (const item of await posts.items())
       try {
-        encoder.add(this.#format.encode(item as T, origin));
+        encoder.add(format.encode(item as T, origin));
         if (encoder.full) await encoder.flush();
       } catch (error) {
         return error;
@@ -159,8 +141,9 @@ export class RowWriter<T> {
   /** Lets the thread write the lines. Never rejects: a failure ends the run through the outputs. */
   async #writeRanges(posts: Rows, ranges: readonly Range[]) {
     const writes: Promise<void>[] = [];
-    for (let at = 0; at < ranges.length; at += this.#filesAtATime) {
-      const some = ranges.slice(at, at + this.#filesAtATime);
+    const filesAtATime = Math.min(FILES_AT_A_TIME, this.#options.maxOpen);
+    for (let at = 0; at < ranges.length; at += filesAtATime) {
+      const some = ranges.slice(at, at + filesAtATime);
       const counted = some.map(range => ({ ...range, posts: range.rows.length }));
       const { rows, ends } = listOf(posts, some);
       const write = (fds: readonly number[]) =>
@@ -183,7 +166,7 @@ export class RowWriter<T> {
     { fields, rows, tags, tagNames }: Rows,
     origin: string | undefined,
   ): Partitioned<T> | undefined {
-    const template = this.#template;
+    const template = this.#options.path;
     const { keys, keySets, keyNames } = fields;
     // Other readers of the posts may want other keys.
     const places = template.fields.map(field => (field === 'tag' ? -1 : keyNames.indexOf(field)));
@@ -214,7 +197,7 @@ export class RowWriter<T> {
     const text = JSON.stringify(keys);
     let output = this.#byKeys.get(text);
     if (output === undefined) {
-      output = this.#outputs.open(this.#template.fill(keys));
+      output = this.#outputs.open(this.#options.path.fill(keys));
       this.#byKeys.set(text, output);
     }
     return output;
