@@ -1,21 +1,10 @@
 import { cursorError } from '../check.js';
-import { joinedFlow } from '../engine/planned.js';
 import { OptionError } from '../errors.js';
 import { type Cursor, type Flow, identityOf, type Run } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import type { Source } from '../flow/pipeline.js';
 import { ProgressParts } from '../flow/progress-parts.js';
-import {
-  checkSources,
-  fileless,
-  type ItemOf,
-  identityOfSources,
-  itemless,
-  type OpenSource,
-  openBatches,
-  openFiles,
-  type SourcePart,
-} from './source-list.js';
+import { type ItemOf, joinSources, type OpenSource, type SourcePart } from './source-list.js';
 
 /**
  * Reads sources one after the other: each is opened when the one before is complete. The items may be of
@@ -38,23 +27,13 @@ import {
 export function concat<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
-  checkSources('concat', sources);
+  const joined = joinSources<ItemOf<Sources[number]>>('concat', sources, inTurn);
   if (sources.some(source => isIncremental(identityOf(source as AsyncIterable<unknown>))))
     throw new OptionError(
       'source',
       '`concat` cannot take a source that is `incremental`: it does not go back to a source that has ended. Use `merge`',
     );
-  const flows = sources as readonly AsyncIterable<never>[];
-  return joinedFlow(flows, {
-    open: run => inTurn(flows.map(openBatches), run, itemless),
-    join: open => (run, decoder) =>
-      inTurn(
-        open.map(one => openFiles(one, decoder)),
-        run,
-        fileless,
-      ),
-    identity: identityOfSources('concat', sources),
-  });
+  return joined;
 }
 
 /** @param end What follows a source: bytes of the next do not continue the last document of this one. */
@@ -77,12 +56,7 @@ async function* inTurn<Part extends SourcePart>(
   }
 }
 
-interface Start {
-  readonly source: number;
-  readonly inner: Cursor | undefined;
-}
-
-function startOf(resume: Cursor | undefined, count: number): Start {
+function startOf(resume: Cursor | undefined, count: number) {
   if (resume === undefined) return { source: 0, inner: undefined };
   const { concat: source, inner } = resume;
   if (!Number.isInteger(source) || !((source as number) >= 0 && (source as number) <= count))

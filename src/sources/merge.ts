@@ -1,19 +1,8 @@
-import { joinedFlow } from '../engine/planned.js';
 import { type Flow, identityOf } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import type { Source } from '../flow/pipeline.js';
 import { mergeBatches } from './merge-batches.js';
-import {
-  checkSources,
-  fileless,
-  type ItemOf,
-  identityOfSources,
-  itemless,
-  type OpenSource,
-  openBatches,
-  openFiles,
-  type SourcePart,
-} from './source-list.js';
+import { type ItemOf, joinSources } from './source-list.js';
 
 /**
  * Reads several sources at the same time, as one. Each source keeps its order, takes its turn when it has
@@ -38,14 +27,12 @@ import {
 export function merge<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
-  checkSources('merge', sources);
-  const flows = sources as readonly AsyncIterable<never>[];
-  const parts = <Part extends SourcePart>(open: readonly OpenSource<Part>[]) =>
-    open.map((one, index) => ({ open: one, goesOn: isIncremental(identityOf(flows[index]!)) }));
-  return joinedFlow(flows, {
-    open: run => mergeBatches(parts(flows.map(openBatches)), run, itemless),
-    join: open => (run, decoder) =>
-      mergeBatches(parts(open.map(one => openFiles(one, decoder))), run, fileless),
-    identity: identityOfSources('merge', sources),
-  });
+  const goesOn = sources.map(source => isIncremental(identityOf(source as AsyncIterable<unknown>)));
+  return joinSources('merge', sources, (opened, run, end) =>
+    mergeBatches(
+      opened.map((open, index) => ({ open, goesOn: goesOn[index]! })),
+      run,
+      end,
+    ),
+  );
 }

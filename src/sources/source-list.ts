@@ -1,10 +1,11 @@
 import type { Decoder, FileSource, SourceFile } from '../engine/file-source.js';
+import { joinedFlow } from '../engine/planned.js';
 import { OptionError } from '../errors.js';
 import {
   type Batch,
   batchesOf,
   type Cursor,
-  type FlowIdentity,
+  type Flow,
   identityOf,
   type Run,
 } from '../flow/flow.js';
@@ -21,27 +22,6 @@ export type ItemOf<From> =
       ? Item
       : never;
 
-/**
- * Checks the arguments of `merge` or `concat`.
- *
- * @throws OptionError
- */
-export function checkSources(call: 'merge' | 'concat', sources: readonly unknown[]): void {
-  if (sources.length === 0)
-    throw new OptionError('source', `\`${call}\` has no source. Pass one or more`);
-  sources.forEach((value, index) => {
-    checkSource({ value, position: index + 1, of: call });
-  });
-}
-
-/** Several sources as one; a checkpoint refuses other ones, or another order. */
-export function identityOfSources(
-  step: 'merge' | 'concat',
-  sources: readonly Source<unknown>[],
-): FlowIdentity {
-  return [{ step, sources: sources.map(source => identityOf(source as AsyncIterable<unknown>)) }];
-}
-
 /** What a source delivers: batches of items, or whole files. */
 export interface SourcePart {
   readonly cursor?: Cursor | undefined;
@@ -51,23 +31,48 @@ export interface SourcePart {
 /** Begins to read a source. */
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
-/** A source as batches. */
-export function openBatches<T>(source: AsyncIterable<T>): OpenSource<Batch<T>> {
-  return pull => batchesOf(source, pull);
+/** Reads sources as one. `end` gives what follows a source, of the cursor after it. */
+type Join = <Part extends SourcePart>(
+  sources: readonly OpenSource<Part>[],
+  run: Run,
+  end: (cursor: Cursor) => Part,
+) => AsyncIterable<Part>;
+
+/**
+ * Several sources as one, be they read as batches or as whole files; a checkpoint refuses other ones, or another order.
+ *
+ * @throws OptionError
+ */
+export function joinSources<T>(
+  call: 'merge' | 'concat',
+  sources: readonly Source<unknown>[],
+  join: Join,
+): Flow<T> {
+  if (sources.length === 0)
+    throw new OptionError('source', `\`${call}\` has no source. Pass one or more`);
+  sources.forEach((value, index) => {
+    checkSource({ value, position: index + 1, of: call });
+  });
+  const flows = sources as readonly AsyncIterable<T>[];
+  const batches = flows.map(
+    (flow): OpenSource<Batch<T>> =>
+      pull =>
+        batchesOf(flow, pull),
+  );
+  return joinedFlow(flows, {
+    open: run => join(batches, run, cursor => ({ items: [], cursor })),
+    join: files => (run, decoder) =>
+      join(
+        files.map(open => filesOf(open, decoder)),
+        run,
+        cursor => ({ cursor }),
+      ),
+    identity: [{ step: call, sources: flows.map(flow => identityOf(flow)) }],
+  });
 }
 
-/** A source as whole files, which is closed like one of batches. */
-export function openFiles(open: FileSource, decoder: Decoder | undefined): OpenSource<SourceFile> {
+/** Whole files, which are closed like batches. */
+function filesOf(open: FileSource, decoder: Decoder | undefined): OpenSource<SourceFile> {
   const begin = (run: Run) => open(run, decoder);
   return pull => ({ [Symbol.asyncIterator]: () => new FlowRun<SourceFile, Run>(begin, pull) });
-}
-
-/** Only a cursor, among batches. */
-export function itemless(cursor: Cursor): Batch<never> {
-  return { items: [], cursor };
-}
-
-/** Only a cursor, among whole files. */
-export function fileless(cursor: Cursor): SourceFile {
-  return { cursor };
 }
