@@ -2,7 +2,7 @@ import type { ColumnType, ScalarType } from '../tables/column.js';
 import { elementType } from '../tables/convert-value.js';
 import { type ColumnChunk, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN } from './column-chunk.js';
 import { PAGE_CODECS, type ParquetCompression } from './page-codec.js';
-import { scalarOf } from './row-block.js';
+import { SCALARS, scalarOf } from './row-block.js';
 import {
   binary,
   boolean,
@@ -86,7 +86,7 @@ export class ParquetFile {
     const { encodings, hasDictionary, dataAt, dataPages, statistics } = chunk;
     const path = elementType(type) === undefined ? [name] : [name, 'list', 'element'];
     return {
-      1: i32(PHYSICAL[scalarOf(type)]),
+      1: i32(SCALARS[scalarOf(type)].physical),
       2: list(encodings.map(i32)),
       3: list(path.map(text)),
       4: i32(this.#codec),
@@ -118,16 +118,7 @@ function statisticsFields({ nulls, bounds }: NonNullable<ColumnChunk['statistics
   };
 }
 
-/** Numbers of the format: its `Type`. */
-const PHYSICAL: Readonly<Record<ScalarType, number>> = {
-  boolean: 0,
-  int32: 1,
-  int64: 2,
-  timestamp: 2,
-  double: 5,
-  string: 6,
-};
-/** Its `FieldRepetitionType`. */
+/** Numbers of the format: its `FieldRepetitionType`. */
 const [REQUIRED, OPTIONAL, REPEATED] = [0, 1, 2];
 /** Its `ConvertedType`. */
 const [UTF8, LIST, TIMESTAMP_MILLIS] = [0, 3, 9];
@@ -146,7 +137,7 @@ function schemaOf({ name, type }: ParquetColumn): ThriftValue[] {
   const scalar = scalarOf(type);
   const leaf = (repetition: number, called: string) =>
     struct({
-      1: i32(PHYSICAL[scalar]),
+      1: i32(SCALARS[scalar].physical),
       3: i32(repetition),
       4: text(called),
       ...MEANINGS[scalar],

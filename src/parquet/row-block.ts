@@ -20,14 +20,19 @@ export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
   return columns.filter((_, index) => index % PARTS === part);
 }
 
-/** Bytes of a value; 0 for strings, which have lengths. */
-export const WIDTHS: Readonly<Record<ScalarType, number>> = {
-  string: 0,
-  boolean: 1,
-  int32: 4,
-  int64: 8,
-  double: 8,
-  timestamp: 8,
+/**
+ * Of each type: the bytes of a value, 0 for strings, which have lengths; the number that `encode-values.as` knows it by;
+ * and `Type` of the format.
+ */
+export const SCALARS: Readonly<
+  Record<ScalarType, { readonly width: number; readonly kind: number; readonly physical: number }>
+> = {
+  string: { width: 0, kind: 0, physical: 6 },
+  boolean: { width: 1, kind: 1, physical: 0 },
+  int32: { width: 4, kind: 2, physical: 1 },
+  int64: { width: 8, kind: 3, physical: 2 },
+  double: { width: 8, kind: 4, physical: 5 },
+  timestamp: { width: 8, kind: 3, physical: 2 },
 };
 
 /** A column of a part. */
@@ -167,7 +172,7 @@ export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockC
   return types.map(type => {
     const start = at;
     const [rows, count, dataBytes] = [0, 4, 8].map(from => numbers.getUint32(start + from, true));
-    const lengths = WIDTHS[scalarOf(type)] === 0 ? count! : 0;
+    const lengths = SCALARS[scalarOf(type)].width === 0 ? count! : 0;
     const size = HEADER_BYTES + 4 * (rows! + lengths) + dataBytes!;
     at += aligned(size);
     return { count: count!, dataBytes: dataBytes!, bytes: part.subarray(start, start + size) };

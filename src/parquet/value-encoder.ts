@@ -1,7 +1,7 @@
 import { DataError } from '../errors.js';
 import type { ColumnType, ScalarType } from '../tables/column.js';
 import { ENCODE_VALUES } from './encode-values-wasm.js';
-import { type BlockColumn, scalarOf, WIDTHS } from './row-block.js';
+import { type BlockColumn, SCALARS, scalarOf } from './row-block.js';
 
 /** The encoded rows of a page, valid until the next page. */
 export interface EncodedPage {
@@ -72,15 +72,6 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-const KINDS: Readonly<Record<ScalarType, number>> = {
-  string: 0,
-  boolean: 1,
-  int32: 2,
-  int64: 3,
-  timestamp: 3,
-  double: 4,
-};
-
 // Places in the memory of the module.
 const SNAPPY_TABLE = 1024;
 const SAMPLE_TABLE = 34 * 1024;
@@ -136,7 +127,8 @@ export class ValueEncoder {
     this.#largest = blocks.reduce((most, { bytes }) => Math.max(most, bytes.length), 0);
     this.#indexBits = undefined;
     this.#free = FREE + this.#largest + MARGIN;
-    this.#exports.beginColumn(KINDS[this.#scalar], WIDTHS[this.#scalar], this.#isList ? 1 : 0);
+    const { kind, width } = SCALARS[this.#scalar];
+    this.#exports.beginColumn(kind, width, this.#isList ? 1 : 0);
   }
 
   /** The dictionary of the column, where it and the indexes take at most half of what the values take. */
@@ -210,16 +202,11 @@ export class ValueEncoder {
   bounds(): EncodedBounds | undefined {
     if (this.#count === 0) return undefined;
     const { minimumLength, maximumLength } = this.#exports;
-    const isText = this.#scalar === 'string';
-    const width = WIDTHS[this.#scalar];
-    return {
-      min: Uint8Array.from(
-        this.#bytes.subarray(MINIMUM, MINIMUM + (isText ? minimumLength.value : width)),
-      ),
-      max: Uint8Array.from(
-        this.#bytes.subarray(MAXIMUM, MAXIMUM + (isText ? maximumLength.value : width)),
-      ),
+    const bound = (at: number, textLength: Global) => {
+      const length = this.#scalar === 'string' ? textLength.value : SCALARS[this.#scalar].width;
+      return Uint8Array.from(this.#bytes.subarray(at, at + length));
     };
+    return { min: bound(MINIMUM, minimumLength), max: bound(MAXIMUM, maximumLength) };
   }
 
   /** Compresses a page or a dictionary in the raw Snappy format; valid until the next page. */
