@@ -11,17 +11,23 @@ import {
 } from '../check.js';
 import { publish } from '../diagnostics.js';
 import { isBudgetSpent, StorageError } from '../errors.js';
-import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import { shownTime } from '../flow/progress-text.js';
 import { TimedInput } from '../flow/timed-input.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import type { CommittedPlan } from './committed/committed-branch.js';
+import type { CommittedBranchOptions } from './committed/committed-branch.js';
 import { CommittedLog } from './committed/committed-log.js';
-import { HeldRows, partsOf, type Taken } from './committed/held-rows.js';
+import { HeldRows, type Taken } from './committed/held-rows.js';
 import { cursorOf } from './committed/saved-text.js';
-import { type CommitEnd, Target, type TargetCalls, type WriteRange } from './committed/target.js';
+import {
+  type CommitEnd,
+  type OpenParts,
+  Target,
+  type TargetCalls,
+  type WriteRange,
+} from './committed/target.js';
+import { withoutCursor } from './output/committer.js';
 import { checkDamaged } from './output/damaged-log.js';
 
 export type { WriteRange };
@@ -145,26 +151,21 @@ export function committedOn<T, Tx = void>(
   ) as CheckedOptions<T, Tx>;
   if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
   const sink: Sink<T, Committed> = (input, run = {}) => new Run(fs, checked, input, run).result();
-  const { load, write, save, transaction, isRetryable } = checked;
-  const { name, rows, retries, retryWaitMs, waitMs, damaged } = checked;
-  plans.set(sink, {
-    fs,
-    calls: { load, write, save, transaction, isRetryable } as TargetCalls<unknown, unknown>,
-    options: { name, rows, retries, retryWaitMs, waitMs, damaged },
-  });
+  sinks.set(sink, { fs, options: checked as CheckedOptions<unknown, unknown> });
   return sink;
 }
 
 /** `committed`, as `tee` sees it. */
-export interface CommittedSink extends CommittedPlan<unknown, unknown> {
+export interface CommittedSink {
   readonly fs: FileSystem;
+  readonly options: CommittedBranchOptions<unknown, unknown>;
 }
 
-const plans = new WeakMap<object, CommittedSink>();
+const sinks = new WeakMap<object, CommittedSink>();
 
 /** What `tee` needs of `committed`; `undefined` for other sinks. */
 export function committedOf(sink: object): CommittedSink | undefined {
-  return plans.get(sink);
+  return sinks.get(sink);
 }
 
 type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;
@@ -183,7 +184,7 @@ class Run<T, Tx> {
   readonly #fs: FileSystem;
   #log: CommittedLog | undefined;
   #committing: Promise<void> = Promise.resolve();
-  #parts: BatchQueue<readonly T[]> | undefined;
+  #parts: OpenParts<T> | undefined;
 
   constructor(
     fs: FileSystem,
@@ -198,7 +199,7 @@ class Run<T, Tx> {
     this.#broken = new LinkedAbort(run.signal);
     this.#held = new HeldRows(options);
     this.#goesOn = isIncremental(identityOf(input));
-    this.#target = new Target(options, options, {
+    this.#target = new Target(options, {
       owner: { sink: { step: 'committed' }, flow: identityOf(input) },
       signal: this.#broken.signal,
       onWait: run.progress?.onWait,
@@ -254,7 +255,7 @@ class Run<T, Tx> {
       if (!isComplete) await this.#commitAll(input);
       await this.#committing;
     } catch (error) {
-      this.#parts?.fail(error);
+      this.#parts?.queue.fail(error);
       // Its failure is the one that ended the run, or the second.
       const isCommitted = await this.#committing.then(
         () => true,
@@ -312,7 +313,7 @@ class Run<T, Tx> {
       }
     }
     if (this.#parts !== undefined) {
-      if (this.#goesOn) throw this.#withoutCursor();
+      if (this.#goesOn) throw withoutCursor(this.#options.name);
       return await this.#endParts(undefined, true);
     }
     await this.#committing;
@@ -329,16 +330,8 @@ class Run<T, Tx> {
 
   /** What is left at the end. */
   #takeLast(): Taken<T> {
-    if (this.#goesOn && this.#held.isBehind) throw this.#withoutCursor();
+    if (this.#goesOn && this.#held.isBehind) throw withoutCursor(this.#options.name);
     return this.#held.takeAll();
-  }
-
-  #withoutCursor(): StorageError {
-    const { name } = this.#options;
-    return new StorageError(
-      `The flow has ended with items that no cursor follows, so the next run could not go on after them: ${name} stays as it was. Use operators that forward cursors`,
-      { path: name },
-    );
   }
 
   async #commit(taken: Taken<T>, isLast: boolean): Promise<void> {
@@ -352,10 +345,7 @@ class Run<T, Tx> {
 
   #begin(committing: Promise<void>): void {
     this.#committing = committing;
-    committing.catch(error => {
-      this.#broken.abort(error);
-      this.#parts?.end();
-    });
+    committing.catch(error => this.#broken.abort(error));
   }
 
   #endOf(
@@ -369,24 +359,16 @@ class Run<T, Tx> {
     };
   }
 
-  #end: CommitEnd = { state: 'running', cursor: undefined };
-
   /** Begins a transaction whose rows come in parts, before there is a cursor. */
   async #beginParts(): Promise<void> {
-    const parts = new BatchQueue<readonly T[]>(1);
-    const { rows } = this.#options;
-    async function* read() {
-      for await (const { items } of parts.read())
-        for (const item of items) yield* partsOf(item, rows);
-    }
-    this.#parts = parts;
-    this.#begin(this.#target.commitParts(read(), () => this.#end));
+    this.#parts = this.#target.openParts();
+    this.#begin(this.#parts.committing);
     await this.#addPart();
   }
 
   async #addPart(): Promise<void> {
     const { rows } = this.#held.takeAll();
-    await this.#parts?.add([rows]);
+    await this.#parts?.queue.add([rows]);
     if (this.#run.progress !== undefined) this.#run.progress.written += rows.length;
   }
 
@@ -401,9 +383,7 @@ class Run<T, Tx> {
   async #endParts(cursor: Cursor | undefined, isLast: boolean): Promise<void> {
     await this.#addPart();
     const damaged = await this.#log?.commit(isLast ? undefined : cursor);
-    this.#end = this.#endOf(cursor, { isLast, damaged });
-    this.#parts?.end();
-    await this.#committing;
+    await this.#parts?.end(this.#endOf(cursor, { isLast, damaged }));
     this.#parts = undefined;
   }
 

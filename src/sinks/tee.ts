@@ -243,8 +243,8 @@ class Tee {
   #openTarget({ progress }: OpenBranch, owner: CheckpointOwner): OpenStore {
     const { committed, files } = this.#plan;
     return async (fs, folder) => {
-      const plan = (committed as CommittedBranchPlan).committed;
-      const target = new CommittedBranch(plan, { owner, signal: this.#run.signal, progress });
+      const { options } = (committed as CommittedBranchPlan).committed;
+      const target = new CommittedBranch(options, owner, { signal: this.#run.signal, progress });
       const paths = files.map(({ file }) => String(file.plan.settings.path));
       try {
         await target.lock(fs, folder, paths);

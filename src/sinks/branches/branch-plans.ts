@@ -95,7 +95,7 @@ function checkCommitted(
       'damaged',
       `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { damaged })\``,
     );
-  if (committed.calls.transaction === undefined)
+  if (committed.options.transaction === undefined)
     throw optionError(
       'committed',
       'transaction',

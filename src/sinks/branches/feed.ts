@@ -46,7 +46,8 @@ export class Feed {
   #started = false;
   #reading = false;
   #ended = false;
-  #failure: { readonly error: unknown } | undefined;
+  /** The error that the input ended with. */
+  failure: { readonly error: unknown } | undefined;
 
   /**
    * @param branches The numbers of the branches that read.
@@ -96,11 +97,6 @@ export class Feed {
     if (this.#ended) return;
     this.#ended = true;
     await this.#iterator.return?.();
-  }
-
-  /** The error that the input ended with. */
-  get failure(): { readonly error: unknown } | undefined {
-    return this.#failure;
   }
 
   /** Whether a branch has read the input to its end. */
@@ -161,7 +157,7 @@ export class Feed {
         this.check();
         return next;
       }
-      if (this.#failure !== undefined) throw this.#failure.error;
+      if (this.failure !== undefined) throw this.failure.error;
       if (this.#ended) {
         this.#atEnd.add(branch);
         return undefined;
@@ -182,7 +178,7 @@ export class Feed {
       else if (!this.#ended)
         this.#batches.push({ ...value, cursor: value.cursor && this.#inputCursor(value.cursor) });
     } catch (error) {
-      if (!this.#ended) this.#failure = { error };
+      if (!this.#ended) this.failure = { error };
       this.#ended = true;
     }
     this.#reading = false;

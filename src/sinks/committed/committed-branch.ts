@@ -1,32 +1,20 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { LinkedAbort } from '../../abortable.js';
-import { BatchQueue } from '../../flow/batch-queue.js';
-import { batchesOf, type Cursor, type Pull } from '../../flow/flow.js';
+import { batchesOf, type Cursor, type Pull, type SinkRun } from '../../flow/flow.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { type Checkpoint, type CheckpointText, prepareFolder } from '../output/checkpoint.js';
 import { type CheckpointStore, lockPaths } from '../output/checkpoint-store.js';
 import type { CheckpointOwner } from '../output/checkpoint-text.js';
-import { partsOf } from './held-rows.js';
 import { cursorOf } from './saved-text.js';
-import { type CommitEnd, Target, type TargetCalls, type TargetOptions } from './target.js';
+import { type OpenParts, Target, type TargetOptions } from './target.js';
 
 /** The options of `committed`, as `tee` sees them. */
-export interface CommittedPlan<T, Tx> {
-  readonly calls: TargetCalls<T, Tx>;
-  readonly options: TargetOptions & {
-    readonly waitMs: number;
-    readonly damaged?: string | undefined;
-  };
-}
-
-export interface CommittedBranchRun {
-  readonly owner: CheckpointOwner;
-  readonly signal: AbortSignal | undefined;
-  /** Of the branch. */
-  readonly progress: Progress | undefined;
+export interface CommittedBranchOptions<T, Tx> extends TargetOptions<T, Tx> {
+  readonly waitMs: number;
+  readonly damaged?: string | undefined;
 }
 
 /** How a branch takes part in the commits of all. */
@@ -38,12 +26,6 @@ export interface BranchRun extends Pull {
   idle(): Promise<void>;
   /** Ends the run. */
   fail(error: unknown): void;
-}
-
-/** Rows that go into a transaction which is open. */
-interface OpenParts<T> {
-  readonly queue: BatchQueue<readonly T[]>;
-  readonly committing: Promise<void>;
 }
 
 /** In multiples of `rows`: beyond that many held rows, further ones are written into an open transaction. */
@@ -59,7 +41,7 @@ const MAX_HELD = 4;
 export class CommittedBranch<T, Tx> implements CheckpointStore {
   readonly name: string;
   readonly everyMs: number;
-  readonly #options: CommittedPlan<T, Tx>['options'];
+  readonly #options: CommittedBranchOptions<T, Tx>;
   readonly #progress: Progress | undefined;
   /** Fires when the run is to end. */
   readonly #broken: LinkedAbort;
@@ -71,18 +53,18 @@ export class CommittedBranch<T, Tx> implements CheckpointStore {
   /** Those of the commit that has begun. */
   #taken: readonly T[] = [];
   #parts: OpenParts<T> | undefined;
-  #end: CommitEnd = { state: 'running', cursor: undefined };
 
   constructor(
-    { calls, options }: CommittedPlan<T, Tx>,
-    { owner, signal, progress }: CommittedBranchRun,
+    options: CommittedBranchOptions<T, Tx>,
+    owner: CheckpointOwner,
+    { signal, progress }: SinkRun,
   ) {
     this.name = options.name;
     this.everyMs = options.waitMs;
     this.#options = options;
     this.#progress = progress;
     this.#broken = new LinkedAbort(signal);
-    this.#target = new Target(calls, options, {
+    this.#target = new Target(options, {
       owner,
       signal: this.#broken.signal,
       onWait: progress?.onWait,
@@ -170,11 +152,8 @@ export class CommittedBranch<T, Tx> implements CheckpointStore {
     const end = { state, cursor, files };
     if (this.#parts === undefined) await this.#target.commit(rows, end);
     else {
-      const { queue, committing } = this.#parts;
-      await queue.add([rows]);
-      this.#end = end;
-      queue.end();
-      await committing;
+      await this.#parts.queue.add([rows]);
+      await this.#parts.end(end);
       this.#parts = undefined;
     }
     if (this.#progress !== undefined) this.#progress.written += rows.length;
@@ -203,18 +182,8 @@ export class CommittedBranch<T, Tx> implements CheckpointStore {
     signal.throwIfAborted();
     if (!this.#isOverfull) return;
     if (this.#parts === undefined) {
-      const { rows } = this.#options;
-      const queue = new BatchQueue<readonly T[]>(1);
-      const read = async function* () {
-        for await (const { items } of queue.read())
-          for (const item of items) yield* partsOf(item, rows);
-      };
-      const committing = this.#target.commitParts(read(), () => this.#end);
-      committing.catch(error => {
-        queue.end();
-        fail(error);
-      });
-      this.#parts = { queue, committing };
+      this.#parts = this.#target.openParts();
+      this.#parts.committing.catch(fail);
     }
     const rows = this.#held;
     this.#held = [];

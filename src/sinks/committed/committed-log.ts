@@ -46,7 +46,16 @@ export class CommittedLog {
     if (path === undefined) return undefined;
     const folder = workingFolder();
     const here = fileSystemIn(folder, fs);
-    const open = () => new CommittedLog(logAt(here, folder, path, options));
+    const open = () =>
+      new CommittedLog(
+        new DamagedLog(here, path, {
+          folder,
+          claims: new Map(),
+          reserved: [],
+          afterFailure: () => `${AGAIN}: it goes on after the last commit`,
+          onFailure: options.onFailure,
+        }),
+      );
     let files = before;
     if (state === 'complete') {
       // The run before may have ended between its last commit and the names of its files.
@@ -119,19 +128,4 @@ export class CommittedLog {
     const named = await restore(fs, name, { state, cursor: undefined, files }, () => log);
     await log.resume(files, named);
   }
-}
-
-function logAt(
-  fs: FileSystem,
-  folder: string,
-  path: string,
-  { onFailure }: CommittedLogOptions,
-): DamagedLog {
-  return new DamagedLog(fs, path, {
-    folder,
-    claims: new Map(),
-    reserved: [],
-    afterFailure: () => `${AGAIN}: it goes on after the last commit`,
-    onFailure,
-  });
 }

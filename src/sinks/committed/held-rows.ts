@@ -85,13 +85,9 @@ export class HeldRows<T> {
 
   /** All rows, also those behind the last cursor, which is returned. */
   takeAll(): Taken<T> {
-    const taken = { rows: this.#rows, cursor: this.#cursor };
-    this.#rows = [];
-    this.#reached = 0;
-    this.#cursor = undefined;
-    this.#since = undefined;
+    this.#reached = this.#rows.length;
     this.#behindSince = undefined;
-    return taken;
+    return this.take();
   }
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { optionError } from '../../check.js';
 import { MillraceError, StorageError } from '../../errors.js';
+import { BatchQueue } from '../../flow/batch-queue.js';
 import type { OnWait } from '../../wait.js';
 import type { CheckpointOwner, CheckpointPlace } from '../output/checkpoint-text.js';
 import { partsOf } from './held-rows.js';
@@ -30,7 +31,7 @@ export interface TargetCalls<T, Tx> {
   readonly isRetryable?: ((error: unknown) => boolean) | undefined;
 }
 
-export interface TargetOptions {
+export interface TargetOptions<T, Tx> extends TargetCalls<T, Tx> {
   /** The target, for messages. */
   readonly name: string;
   /** The maximum number of rows that `write` gets. */
@@ -59,6 +60,15 @@ export interface CommitEnd {
   readonly files?: Saved['files'];
 }
 
+/** Rows that go into a transaction which is open. */
+export interface OpenParts<T> {
+  readonly queue: BatchQueue<readonly T[]>;
+  /** Settles when they are committed, or cannot be. */
+  readonly committing: Promise<void>;
+  /** Commits them. */
+  end(end: CommitEnd): Promise<void>;
+}
+
 const MAX_WAIT_MS = 30_000;
 
 /**
@@ -66,30 +76,24 @@ const MAX_WAIT_MS = 30_000;
  * next try reads the saved text before it writes, in the same transaction.
  */
 export class Target<T, Tx> {
-  readonly #calls: TargetCalls<T, Tx>;
-  readonly #options: TargetOptions;
+  readonly #options: TargetOptions<T, Tx>;
   readonly #run: TargetRun;
   readonly #place: CheckpointPlace;
-  #saved: Saved = { state: 'running', id: randomUUID(), commits: 0, rows: 0, cursor: 'null' };
+  /** What is committed. */
+  saved: Saved = { state: 'running', id: randomUUID(), commits: 0, rows: 0, cursor: 'null' };
   /** What `save` got last. */
   #text: string;
 
-  constructor(calls: TargetCalls<T, Tx>, options: TargetOptions, run: TargetRun) {
-    this.#calls = calls;
+  constructor(options: TargetOptions<T, Tx>, run: TargetRun) {
     this.#options = options;
     this.#run = run;
     this.#place = { path: options.name, subject: `The checkpoint of ${options.name}` };
-    this.#text = printSaved(this.#saved, run.owner);
-  }
-
-  /** What is committed. */
-  get saved(): Saved {
-    return this.#saved;
+    this.#text = printSaved(this.saved, run.owner);
   }
 
   /** Whether rows of a transaction that fails are gone. */
   get hasTransactions(): boolean {
-    return this.#calls.transaction !== undefined;
+    return this.#options.transaction !== undefined;
   }
 
   /** Reads what the runs before have saved; saves that there was none, so that a later commit has a text to replace. */
@@ -98,13 +102,13 @@ export class Target<T, Tx> {
     try {
       await this.#inTransaction(async tx => {
         found = await this.#load(tx);
-        if (found === undefined) await this.#calls.save(this.#text, tx);
+        if (found === undefined) await this.#options.save(this.#text, tx);
       });
     } catch (error) {
       throw this.#failure('read the checkpoint of', error);
     }
     if (found === undefined) return;
-    this.#saved = parseSaved(found, this.#place, this.#run.owner);
+    this.saved = parseSaved(found, this.#place, this.#run.owner);
     this.#text = found;
   }
 
@@ -126,18 +130,36 @@ export class Target<T, Tx> {
         await this.#pause(failures, error);
       }
     }
-    this.#saved = next;
+    this.saved = next;
     this.#text = text;
   }
 
+  /** Begins to commit rows that come in parts, more of them than are kept in memory: they cannot be tried again. */
+  openParts(): OpenParts<T> {
+    const queue = new BatchQueue<readonly T[]>(1);
+    const { rows } = this.#options;
+    async function* read() {
+      for await (const { items } of queue.read())
+        for (const item of items) yield* partsOf(item, rows);
+    }
+    let last: CommitEnd | undefined;
+    const committing = this.#commitParts(read(), () => last as CommitEnd);
+    // Who adds rows does not wait any longer.
+    committing.catch(() => queue.end());
+    const end = async (end: CommitEnd) => {
+      last = end;
+      queue.end();
+      await committing;
+    };
+    return { queue, committing, end };
+  }
+
   /**
-   * Commits rows that come in parts, more of them than are kept in memory: they cannot be tried again.
-   *
    * @param parts Ends after the last part.
    * @param end Called then.
    */
-  async commitParts(parts: AsyncIterable<readonly T[]>, end: () => CommitEnd): Promise<void> {
-    const { id, commits } = this.#saved;
+  async #commitParts(parts: AsyncIterable<readonly T[]>, end: () => CommitEnd): Promise<void> {
+    const { id, commits } = this.saved;
     let rows = 0;
     async function* counted() {
       for await (const part of parts) {
@@ -158,12 +180,12 @@ export class Target<T, Tx> {
       if (text === undefined || !this.#isRetryable(error) || (await this.#loaded(error)) !== text)
         throw this.#failure('commit to', error);
     }
-    this.#saved = next as Saved;
+    this.saved = next as Saved;
     this.#text = text as string;
   }
 
   #after(rows: number, { state, cursor, damaged, files }: CommitEnd): Saved {
-    const { id, commits, rows: before, cursor: last } = this.#saved;
+    const { id, commits, rows: before, cursor: last } = this.saved;
     return {
       state,
       id,
@@ -191,9 +213,9 @@ export class Target<T, Tx> {
       let number = 0;
       for await (const rows of parts()) {
         this.#run.signal.throwIfAborted();
-        await this.#calls.write(rows, tx, { token: `${tokens}.${++number}`, again: false });
+        await this.#options.write(rows, tx, { token: `${tokens}.${++number}`, again: false });
       }
-      await this.#calls.save(textAfter(), tx);
+      await this.#options.save(textAfter(), tx);
     });
   }
 
@@ -203,14 +225,14 @@ export class Target<T, Tx> {
     commit: { readonly tokens: string; readonly next: Saved; readonly text: string },
   ): Promise<void> {
     const { next, text, tokens } = commit;
-    const { write, save } = this.#calls;
+    const { write, save } = this.#options;
     const none = undefined as Tx;
-    const rows = next.rows - this.#saved.rows;
+    const rows = next.rows - this.saved.rows;
     const pending = { rows, cursor: next.cursor, isLast: next.state === 'complete' };
-    const pendingText = printSaved({ ...this.#saved, pending }, this.#run.owner);
+    const pendingText = printSaved({ ...this.saved, pending }, this.#run.owner);
     const found = await this.#load(none);
     if (found === text) return;
-    const isPending = this.#saved.pending !== undefined && found === this.#text;
+    const isPending = this.saved.pending !== undefined && found === this.#text;
     const again = isPending || found === pendingText;
     if (!again && found !== this.#text) throw this.#anotherRun();
     if (!again && rows > 0) await save(pendingText, none);
@@ -223,7 +245,7 @@ export class Target<T, Tx> {
   }
 
   async #inTransaction(work: (tx: Tx) => Promise<void>): Promise<void> {
-    const { transaction } = this.#calls;
+    const { transaction } = this.#options;
     if (transaction === undefined) return await work(undefined as Tx);
     let running: Promise<void> | undefined;
     let ended = false;
@@ -244,7 +266,7 @@ export class Target<T, Tx> {
   }
 
   async #load(tx: Tx): Promise<string | undefined> {
-    const found = await this.#calls.load(tx);
+    const found = await this.#options.load(tx);
     if (found === undefined || found === null) return undefined;
     if (typeof found === 'string') return found;
     throw optionError(
@@ -273,7 +295,7 @@ export class Target<T, Tx> {
   #isRetryable(error: unknown): boolean {
     if (this.#run.signal.aborted) return false;
     if (error instanceof MillraceError) return error.retryable;
-    return this.#calls.isRetryable?.(error) ?? mayBePassing(error);
+    return this.#options.isRetryable?.(error) ?? mayBePassing(error);
   }
 
   async #pause(failures: number, error: unknown): Promise<void> {
