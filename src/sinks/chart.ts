@@ -1,10 +1,11 @@
 import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
 import { wrongItem } from '../activity/wrong-item.js';
-import { checkOptions, type OptionTable, special, whole } from '../check.js';
+import { checkOptions, type OptionTable, whole } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { storageError } from '../storage/storage-error.js';
+import { writable } from './line.js';
 
 /** The fields of a bucket that a chart reads; `counts` delivers them. */
 export interface ChartedBucket {
@@ -30,11 +31,7 @@ export interface ChartOptions {
 const OPTIONS = {
   height: whole('lines of the plot', { min: 1, default: 10 }),
   width: whole('columns of the plot', { min: 1 }),
-  stream: special<Writable>(
-    'where the chart goes',
-    'a Node Writable',
-    value => typeof (value as Partial<Writable> | null)?.write === 'function',
-  ),
+  stream: writable('where the chart goes'),
 } satisfies OptionTable<ChartOptions>;
 
 const AXIS = 14;

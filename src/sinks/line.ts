@@ -1,6 +1,8 @@
+import type { Writable } from 'node:stream';
 import { Activity, type Routed } from '../activity/activity.js';
 import { isComplianceEvent } from '../activity/compliance-event.js';
 import { kindOf } from '../activity/wrong-item.js';
+import { special } from '../check.js';
 import { DataError } from '../errors.js';
 
 export const LINE_FEED = 10;
@@ -12,6 +14,15 @@ export type Line = Uint8Array;
 
 /** Turns an item into a line: text, or bytes that are written unchanged. Without a line feed at the end. */
 export type ToLine<T> = (item: T) => string | Uint8Array;
+
+/** The option of a sink that writes to a stream. */
+export function writable(meaning: string) {
+  return special<Writable>(
+    meaning,
+    'a Node Writable',
+    value => typeof (value as Partial<Writable> | null)?.write === 'function',
+  );
+}
 
 /**
  * The line of an item. An activity or event gives its exact bytes, with line feeds between JSON tokens

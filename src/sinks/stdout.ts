@@ -1,11 +1,11 @@
 import type { Writable } from 'node:stream';
 import { abortable, LinkedAbort } from '../abortable.js';
-import { checkOptions, func, type OptionTable, special } from '../check.js';
+import { checkOptions, func, type OptionTable } from '../check.js';
 import { isNodeError } from '../errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { storageError } from '../storage/storage-error.js';
-import { LINE_FEED, type Line, lineOf, type ToLine } from './line.js';
+import { LINE_FEED, type Line, lineOf, type ToLine, writable } from './line.js';
 import type { Written } from './output/written.js';
 
 /** How `stdout` turns items into lines, and the stream to write to. */
@@ -21,11 +21,7 @@ export interface StdoutOptions<T> {
 
 const OPTIONS = {
   line: func('how an item becomes a line'),
-  stream: special<Writable>(
-    'where the lines go',
-    'a Node Writable',
-    value => typeof (value as Partial<Writable> | null)?.write === 'function',
-  ),
+  stream: writable('where the lines go'),
 } satisfies OptionTable<StdoutOptions<unknown>>;
 
 /** Large enough to need few calls, small enough that a reader gets the first lines early. */

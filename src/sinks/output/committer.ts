@@ -1,29 +1,16 @@
 import { publish } from '../../diagnostics.js';
+import { StorageError } from '../../errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import type { Checkpoint, CheckpointState, CommittedFile } from './checkpoint.js';
 import type { CheckpointStore } from './checkpoint-store.js';
+import type { DamagedLog } from './damaged-log.js';
 import type { HandOn } from './hand-on.js';
 import { DAMAGED, type FileCounts } from './output-file.js';
 import type { Outputs } from './outputs.js';
 
-/** What the committer needs of outputs, whatever their items. */
-type Committed = Pick<
-  Outputs<unknown>,
-  | 'endsFiles'
-  | 'filled'
-  | 'hasChanges'
-  | 'isNamed'
-  | 'lock'
-  | 'nameFiles'
-  | 'resume'
-  | 'settle'
-  | 'sync'
-  | 'unlock'
->;
-
 /** The outputs of one sink, which commits alone or together with others. */
 export interface Member {
-  readonly outputs: Committed;
+  readonly outputs: Outputs<never>;
   /** The minimum time between two commits; absent where only full files make one due. */
   readonly everyMs: number | undefined;
   /** Its number in the checkpoint, where several sinks commit together. */
@@ -31,18 +18,11 @@ export interface Member {
   readonly handOn?: HandOn | undefined;
 }
 
-/** The records that could not be used: committed with the others, but never the reason for it. */
-export interface DamagedMember extends Member {
-  /** Called as a commit begins, with what it commits; without a cursor where all is read. */
-  reached(cursor?: Cursor): void;
-  /** From which byte of its files on records may be reported again by a run that goes on there. */
-  readonly settled: ReadonlyMap<string, number>;
-}
-
 export interface CommitterOptions {
   readonly store: CheckpointStore;
   readonly members: readonly Member[];
-  readonly damaged?: DamagedMember | undefined;
+  /** Committed with the others, but never the reason for it. */
+  readonly damaged?: DamagedLog | undefined;
   readonly before: Checkpoint | undefined;
   /** Ends calls of `onFile`. */
   readonly signal?: AbortSignal | undefined;
@@ -203,7 +183,7 @@ export class Committer {
           outputs.isNamed(file.path),
       );
       for (const file of files) this.#tried.add(file);
-      await handOn.each(files, this.#options.signal, (file, handedOn) => {
+      await handOn(files, this.#options.signal, (file, handedOn) => {
         const entry = this.#committed.get(file) as CommittedFile;
         this.#committed.set(file, { ...entry, handedOn });
         return write();
@@ -253,3 +233,11 @@ export async function settleAndSync(members: readonly Member[]): Promise<Committ
 }
 
 export const AGAIN = ', then run the same again';
+
+/** @param shown The checkpoint, for the message. */
+export function withoutCursor(path: string, shown = path): StorageError {
+  return new StorageError(
+    `The flow has ended with items that no cursor follows, so the next run could not go on after them: ${shown} stays as it was. Use operators that forward cursors`,
+    { path },
+  );
+}

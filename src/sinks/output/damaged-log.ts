@@ -14,18 +14,13 @@ import { isTagged, LINE_FEED, lineOf } from '../line.js';
 import type { CommittedFile } from './checkpoint.js';
 import { linesFormat } from './lines.js';
 import { DAMAGED, PART } from './output-file.js';
-import { Outputs, type OutputsOptions } from './outputs.js';
+import { Outputs, type SharedOptions } from './outputs.js';
 
 /** Where a record is in the log. */
 interface Place {
   readonly path: string;
   readonly byte: number;
 }
-
-type SharedOptions = Pick<
-  OutputsOptions,
-  'afterFailure' | 'claims' | 'folder' | 'onFailure' | 'reserved'
->;
 
 const FLUSH_AFTER_MS = 1_000;
 
@@ -49,7 +44,8 @@ export class DamagedLog implements DamagedRecords {
   /** What an earlier run has kept and may be reported again, by the key of the record. */
   readonly #kept = new Map<string, Place[]>();
   #flushing: NodeJS.Timeout | undefined;
-  #settled: ReadonlyMap<string, number> = new Map();
+  /** As the last commit began: the byte from which on records may be reported again, in each file that has such. */
+  settled: ReadonlyMap<string, number> = new Map();
 
   constructor(fs: FileSystem, path: string, shared: SharedOptions) {
     this.#fs = fs;
@@ -138,12 +134,7 @@ export class DamagedLog implements DamagedRecords {
     for (const place of [...rest, ...this.#stages.map(({ first }) => first)])
       if (place !== undefined && place.byte < (settled.get(place.path) ?? Number.POSITIVE_INFINITY))
         settled.set(place.path, place.byte);
-    this.#settled = settled;
-  }
-
-  /** The byte from which on records may be reported again, in each file that has such; by its path. */
-  get settled(): ReadonlyMap<string, number> {
-    return this.#settled;
+    this.settled = settled;
   }
 
   async close(): Promise<void> {

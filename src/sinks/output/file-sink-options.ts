@@ -11,11 +11,12 @@ import {
   whole,
 } from '../../check.js';
 import type { FlowStep } from '../../flow/flow.js';
+import type { Compression } from '../../gzip/compress-block.js';
 import { nodeZstd } from '../../gzip/compression.js';
 import { checkpointPaths } from './checkpoint-store.js';
 import { checkDamaged } from './damaged-log.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';
-import { HAND_ON_OPTIONS, HandOn, type HandOnOptions } from './hand-on.js';
+import { HAND_ON_OPTIONS, type HandOnOptions, handOnOf } from './hand-on.js';
 import { parsePathTemplate } from './path-template.js';
 
 /** The options that all sinks that write files share. */
@@ -145,47 +146,29 @@ export function planOf<T>(
     readonly takesFunctions: boolean;
   },
 ): FileSinkPlan<T> {
-  const { path: target, checkpoint, maxBytes, maxOpen, commitIntervalMs, workers } = options;
-  const { damaged } = options;
-  const level = levelOf(
-    options.gzip ?? (typeof target === 'string' && 'gzip' in options && /\.gz$/i.test(target)),
-  );
-  // Only a template says it: names that a function returns are known too late to refuse them.
-  const isZstd =
-    level === undefined &&
-    typeof target === 'string' &&
-    'gzip' in options &&
-    /\.zst$/i.test(target);
-  if (isZstd && nodeZstd === undefined)
-    throw optionError(
-      call,
-      'path',
-      `must not end in .zst: Node writes zstd from version 22.15 on, and this is ${process.version}. Use a newer Node, or .gz`,
-    );
-  const suffix = level === undefined ? '' : '.gz';
+  const { path: target, checkpoint, maxBytes, damaged, onFile } = options;
+  const compression = compressionOf(call, options);
+  const suffix = compression?.kind === 'gzip' ? '.gz' : '';
   const template = typeof target === 'string' ? withSuffix(target, suffix) : undefined;
   const plan: FileSinkPlan<T> = {
+    ...options,
     settings: {
       step: call,
       path: template ?? '(a function)',
-      gzip: level !== undefined,
+      gzip: compression?.kind === 'gzip',
       maxBytes: maxBytes ?? null,
       ...settings,
     },
     format,
-    path: typeof target === 'string' ? parsePathTemplate(call, template as string, isZstd) : target,
+    path:
+      typeof target === 'string'
+        ? parsePathTemplate(call, template as string, compression?.kind === 'zstd')
+        : target,
     suffix,
-    checkpoint,
-    commitIntervalMs,
-    maxBytes,
-    maxOpen,
-    workers,
-    compression:
-      level === undefined ? (isZstd ? { kind: 'zstd' } : undefined) : { kind: 'gzip', level },
+    compression,
     maxOutputs: options.maxOutputs ?? outputsThatFit(),
-    handOn: handOnOf(call, options),
+    handOn: onFile && handOnOf(call, { ...options, onFile }),
     keepsItems: takesFunctions || typeof target === 'function',
-    damaged,
   };
   if (checkpoint !== undefined) mustDiffer(call, plan, checkpoint);
   if (damaged !== undefined) checkDamagedOf(call, damaged, { plans: [plan], checkpoint });
@@ -227,16 +210,21 @@ export function checkDamagedOf<T>(
     throw refused('the checkpoint and its temporary and lock files');
 }
 
-function handOnOf(
-  call: string,
-  { onFile, onFileConcurrency, onFileError }: CheckedOptions<never>,
-): HandOn | undefined {
-  return onFile && new HandOn(call, { onFile, onFileConcurrency, onFileError });
-}
-
-function levelOf(gzip: boolean | { readonly level: number }): number | undefined {
-  if (typeof gzip === 'boolean') return gzip ? DEFAULT_LEVEL : undefined;
-  return gzip.level;
+/** @throws OptionError for zstd, where Node does not write it. */
+function compressionOf<T>(call: string, options: CheckedOptions<T>): Compression | undefined {
+  const { path: target } = options;
+  // Only a template says it: names that a function returns are known too late to refuse them.
+  const template = 'gzip' in options && typeof target === 'string' ? target : '';
+  const { gzip = /\.gz$/i.test(template) } = options;
+  if (gzip !== false) return { kind: 'gzip', level: gzip === true ? DEFAULT_LEVEL : gzip.level };
+  if (!/\.zst$/i.test(template)) return undefined;
+  if (nodeZstd === undefined)
+    throw optionError(
+      call,
+      'path',
+      `must not end in .zst: Node writes zstd from version 22.15 on, and this is ${process.version}. Use a newer Node, or .gz`,
+    );
+  return { kind: 'zstd' };
 }
 
 function outputsThatFit(): number {

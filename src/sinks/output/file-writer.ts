@@ -6,18 +6,18 @@ import { isBudgetSpent } from '../../errors.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
 import { batchesOf } from '../../flow/flow.js';
 import type { Progress } from '../../flow/progress.js';
-import type { Compression } from '../../gzip/compress-block.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import type { DamagedLog } from './damaged-log.js';
 import type { Format } from './format.js';
 import type { HandOn } from './hand-on.js';
-import { type Output, Outputs } from './outputs.js';
+import { type Output, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
 import type { PathField, PathTemplate } from './path-template.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
 import { RowWriter } from './row-writer.js';
 
 /** A sink that writes files: its options, checked, and its format. */
-export interface FileSinkPlan<T> {
+export interface FileSinkPlan<T>
+  extends Pick<OutputsOptions, 'compression' | 'maxBytes' | 'maxOpen' | 'maxOutputs'> {
   /** The name of the sink, and the options that the contents of the files depend on. */
   readonly settings: FlowStep;
   /** Called as a run begins: a format may load the library that it needs. */
@@ -28,11 +28,6 @@ export interface FileSinkPlan<T> {
   readonly checkpoint: string | undefined;
   /** The minimum time between two commits. Absent where files are committed only when they are full. */
   readonly commitIntervalMs: number | undefined;
-  /** How blocks of lines are compressed, each by itself. */
-  readonly compression: Compression | undefined;
-  readonly maxBytes: number | undefined;
-  readonly maxOpen: number;
-  readonly maxOutputs: number;
   /** Whether a function of the caller sees the items: it may keep them, so their memory is not released. */
   readonly keepsItems: boolean;
   /** The maximum number of threads that decode stored files. */
@@ -43,20 +38,11 @@ export interface FileSinkPlan<T> {
   readonly damaged: string | undefined;
 }
 
-/** What all writers of a run share. */
-export interface Shared {
+/** What a run gives a writer. */
+export interface Shared extends SharedOptions {
   readonly progress: Progress | undefined;
   /** Whether there is a checkpoint. */
   readonly commits: boolean;
-  /** The folder that relative paths start from. */
-  readonly folder: string;
-  /** Paths that no output may have. */
-  readonly reserved: readonly string[];
-  /** Which outputs write which file, by absolute path. */
-  readonly claims: Map<string, unknown>;
-  /** Advice for the message of a failure. */
-  afterFailure(): string;
-  onFailure(error: unknown): void;
   /** Where items go that cannot be written; without it, the first ends the run. */
   readonly damaged: DamagedLog | undefined;
   /** What runs the plan of the input. */

@@ -33,31 +33,26 @@ export const HAND_ON_OPTIONS = {
   onFileError: oneOf('what an error of `onFile` does', ['end', 'keep'], 'end'),
 } satisfies OptionTable<HandOnOptions>;
 
-/** How a sink hands finished files on. */
-export class HandOn {
-  readonly #call: string;
-  readonly #options: { readonly [Name in keyof HandOnOptions]-?: NonNullable<HandOnOptions[Name]> };
+/**
+ * Hands finished files on: calls `record` with the result of each as JSON. After the first error, no other call begins;
+ * it is thrown when those under way have ended.
+ */
+export type HandOn = (
+  files: readonly WrittenFile[],
+  signal: AbortSignal | undefined,
+  record: (file: string, handedOn: Json) => Promise<void>,
+) => Promise<void>;
 
-  /** @param call The name of the sink. */
-  constructor(call: string, options: HandOn['options']) {
-    this.#call = call;
-    this.#options = options;
-  }
-
-  get options() {
-    return this.#options;
-  }
-
-  /**
-   * Calls the function for files, and `record` with the result of each as JSON. After the first error, no other call
-   * begins; it is thrown when those under way have ended.
-   */
-  async each(
-    files: readonly WrittenFile[],
-    signal: AbortSignal | undefined,
-    record: (file: string, handedOn: Json) => Promise<void>,
-  ): Promise<void> {
-    const { onFile, onFileConcurrency, onFileError } = this.#options;
+/** @param call The name of the sink. */
+export function handOnOf(
+  call: string,
+  {
+    onFile,
+    onFileConcurrency,
+    onFileError,
+  }: { readonly [Name in keyof HandOnOptions]-?: NonNullable<HandOnOptions[Name]> },
+): HandOn {
+  return async (files, signal, record) => {
     const limit = pLimit(onFileConcurrency);
     let failure: { readonly error: unknown } | undefined;
     const handOn = async ({ path, posts, bytes }: WrittenFile) => {
@@ -71,25 +66,25 @@ export class HandOn {
         return;
       }
       try {
-        await record(path, this.#jsonOf(answer));
+        await record(path, jsonOf(call, answer));
       } catch (error) {
         failure ??= { error };
       }
     };
     await Promise.all(files.map(file => limit(() => handOn(file))));
     if (failure !== undefined) throw failure.error;
-  }
+  };
+}
 
-  #jsonOf(answer: unknown): Json {
-    try {
-      return JSON.parse(JSON.stringify(answer) ?? 'null') as Json;
-    } catch (cause) {
-      throw optionError(
-        this.#call,
-        'onFile',
-        'must resolve to what JSON can hold: the checkpoint keeps it. Return nothing, or a string',
-        { cause },
-      );
-    }
+function jsonOf(call: string, answer: unknown): Json {
+  try {
+    return JSON.parse(JSON.stringify(answer) ?? 'null') as Json;
+  } catch (cause) {
+    throw optionError(
+      call,
+      'onFile',
+      'must resolve to what JSON can hold: the checkpoint keeps it. Return nothing, or a string',
+      { cause },
+    );
   }
 }

@@ -24,6 +24,12 @@ export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   encodeInThread?(path: string): EncodeInThread;
 }
 
+/** What all outputs of a run have in common. */
+export type SharedOptions = Pick<
+  OutputsOptions,
+  'afterFailure' | 'claims' | 'folder' | 'onFailure' | 'reserved'
+>;
+
 /** A file that got none of the last items, this part of a commit's, is over. */
 const RECENT = 5;
 

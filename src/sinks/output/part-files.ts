@@ -13,6 +13,7 @@ import type { OutputFile } from './output-file.js';
 import type { OutputNames } from './output-names.js';
 
 export interface PartFilesOptions {
+  /** How blocks of lines are compressed, each by itself. */
   readonly compression: Compression | undefined;
   readonly maxOpen: number;
   /** The single path of all items, if there is one: it is locked against other runs. */

@@ -107,20 +107,16 @@ function checkLiterals(
   writesZstd: boolean,
 ): void {
   const last = literals.at(-1) as string;
-  const wrong =
-    template === '' || (literals.length === 1 && /[/\\]$|^\.{1,2}$/.test(last))
-      ? 'name a file'
-      : literals.length > 1 && /[/\\]$/.test(last)
-        ? 'name a file, not a folder'
-        : literals.some(literal => /[{}]/.test(literal))
-          ? 'close every { with a }'
-          : literals.some(literal => literal.includes('\0'))
-            ? 'hold no NUL'
-            : /\.part$/i.test(last)
-              ? 'not end in .part, which files that are being written end in'
-              : isZstd(last) && !writesZstd
-                ? `not end in .zst: ${NO_ZSTD}`
-                : undefined;
+  const isFixed = literals.length === 1;
+  const faults: readonly (readonly [is: boolean, must: string])[] = [
+    [template === '' || (isFixed && /[/\\]$|^\.{1,2}$/.test(last)), 'name a file'],
+    [!isFixed && /[/\\]$/.test(last), 'name a file, not a folder'],
+    [literals.some(literal => /[{}]/.test(literal)), 'close every { with a }'],
+    [literals.some(literal => literal.includes('\0')), 'hold no NUL'],
+    [/\.part$/i.test(last), 'not end in .part, which files that are being written end in'],
+    [isZstd(last) && !writesZstd, `not end in .zst: ${NO_ZSTD}`],
+  ];
+  const [, wrong] = faults.find(([is]) => is) ?? [];
   if (wrong !== undefined)
     throw optionError(call, 'path', `must ${wrong}, got ${JSON.stringify(template)}`);
 }

@@ -73,21 +73,20 @@ export function routeByFunction<T, O>(
 }
 
 function checked(name: unknown, origin: string | undefined): string {
-  const fault =
-    typeof name !== 'string'
-      ? `${kindOf(name)}, not text`
-      : name === '' || /[/\\]$/.test(name)
-        ? `${JSON.stringify(name)}, which names no file`
-        : name.includes('\0')
-          ? `${JSON.stringify(name)}, which holds a NUL`
-          : name.split(/[/\\]/).includes('..')
-            ? `${JSON.stringify(name)}, which leaves its folder; wrap values from posts in safeName()`
-            : isZstd(name)
-              ? `${JSON.stringify(name)}: ${NO_ZSTD}`
-              : undefined;
-  if (fault !== undefined)
-    throw new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
-  const normal = path.normalize(name as string);
+  const refuse = (fault: string) =>
+    new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
+  if (typeof name !== 'string') throw refuse(`${kindOf(name)}, not text`);
+  const faults: readonly (readonly [is: boolean, what: string])[] = [
+    [name === '' || /[/\\]$/.test(name), ', which names no file'],
+    [name.includes('\0'), ', which holds a NUL'],
+    [
+      name.split(/[/\\]/).includes('..'),
+      ', which leaves its folder; wrap values from posts in safeName()',
+    ],
+    [isZstd(name), `: ${NO_ZSTD}`],
+  ];
+  for (const [is, what] of faults) if (is) throw refuse(JSON.stringify(name) + what);
+  const normal = path.normalize(name);
   // The key in `outputs` where they are equal, so that the copy can be freed.
   return normal === name ? name : normal;
 }

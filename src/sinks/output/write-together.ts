@@ -1,7 +1,6 @@
 import { LinkedAbort } from '../../abortable.js';
 import { optionError } from '../../check.js';
 import { Engine } from '../../engine/engine.js';
-import { StorageError } from '../../errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import { isIncremental } from '../../flow/flow-difference.js';
 import type { Progress } from '../../flow/progress.js';
@@ -10,7 +9,7 @@ import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
 import type { Checkpoint, CommittedFile } from './checkpoint.js';
 import { CheckpointFile, type CheckpointStore } from './checkpoint-store.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
-import { AGAIN, Committer, type Member, settleAndSync } from './committer.js';
+import { AGAIN, Committer, type Member, settleAndSync, withoutCursor } from './committer.js';
 import {
   completedRun,
   hasToHandOn,
@@ -183,7 +182,8 @@ async function run<T>(
     if (committer === undefined)
       return await finish(damaged === undefined ? members : [...members, damaged], broken.signal);
     if (locked?.goesOn !== true) return await committer.finish(undefined);
-    if (end === undefined && !isWritten) throw withoutCursor(locked.store);
+    if (end === undefined && !isWritten)
+      throw withoutCursor(locked.store.name, `the checkpoint ${locked.store.shownName}`);
     return await committer.finish(JSON.stringify(end ?? null));
   } catch (error) {
     throw writers[0]?.outputs.failure ?? error;
@@ -199,13 +199,6 @@ async function closeAll(all: readonly ({ close(): Promise<void> } | undefined)[]
   const closing = all.map(one => one?.close());
   await Promise.allSettled(closing);
   await Promise.all(closing);
-}
-
-function withoutCursor({ name, shownName }: CheckpointStore): StorageError {
-  return new StorageError(
-    `The flow has ended with items that no cursor follows, so the next run could not go on after them: the checkpoint ${shownName} stays as it was. Use operators that forward cursors`,
-    { path: name },
-  );
 }
 
 async function resume(
@@ -240,7 +233,7 @@ async function finish(members: readonly Member[], signal: AbortSignal): Promise<
   for (const { outputs } of members) await outputs.nameFiles();
   for (const { branch, handOn } of members) {
     const own = [...files.values()].filter(file => file.branch === branch);
-    await handOn?.each(own, signal, async (file, handedOn) => {
+    await handOn?.(own, signal, async (file, handedOn) => {
       files.set(file, { ...(files.get(file) as CommittedFile), handedOn });
     });
   }
