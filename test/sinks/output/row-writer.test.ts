@@ -28,7 +28,7 @@ it('posts with more combinations of tags and keys than 32 bits are left to the m
     keyNames: ['author'],
     lengths: Uint32Array.of(2, 2),
   };
-  const file = unchecked({ bytes: 2 ** 30, fields, thread: {}, release() {} });
+  const file = unchecked({ bytes: 2 ** 30, fields, isInThread: true, release() {} });
   const items = Rows.of(file).routed(Uint32Array.of(0, 1), tags, names);
   expect(await lines.write(items, undefined)).toBe(false);
   expect(opened).toEqual([]);
@@ -65,7 +65,7 @@ it('posts whose keys differ and fill one path are one range of its file', async 
     keyNames: ['author', 'lang'],
     lengths: Uint32Array.of(2, 2, 2, 2),
   };
-  const file = unchecked({ bytes: 2 ** 30, fields, thread: {}, release() {} });
+  const file = unchecked({ bytes: 2 ** 30, fields, isInThread: true, release() {} });
   expect(await lines.write(Rows.of(file), undefined)).toBe(true);
   expect([...files.keys()]).toEqual(['abc']);
   expect(written).toMatchObject([{ position: 0, bytes: 12, rows: [0, 1, 2, 3] }]);
