@@ -189,9 +189,10 @@ function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
     default: {
       checkLeaf(rule, node, context);
       const anchored = isAnchor(node, rule.product);
-      const facts = { node, negative: false, positive: true, anchored };
-      if (operatorOf(node) !== undefined) return { ...facts, operator: node };
-      return anchored ? facts : { ...facts, stopWord: node };
+      const isOperator = operatorOf(node) !== undefined;
+      const operator = isOperator ? node : undefined;
+      const stopWord = isOperator || anchored ? undefined : node;
+      return { node, negative: false, positive: true, anchored, operator, stopWord };
     }
   }
 }
