@@ -46,7 +46,7 @@ export const PACK_OPTIONS = {
 } satisfies OptionTable<PackOptions>;
 
 /**
- * Joins rules by `OR` into few queries of the search product, each within limits. RunResult the queries match exactly
+ * Joins rules by `OR` into few queries of the search product, each within limits. Together, the queries match exactly
  * what the rules match. Each rule is in one query, in parentheses where it has several clauses; a rule that is not
  * accepted as an alternative, such as one with `-is:nullcast`, is a query of its own. The same rules and limits always
  * give the same queries.
