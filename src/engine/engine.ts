@@ -1,10 +1,10 @@
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
 import type { ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
+import { FileDecoder, type PlanReader, unitedFields } from './choose-threads.js';
 import type { SourceFile } from './file-source.js';
 import { Plan, type PostEngine } from './plan.js';
 import { asItems, type EngineBatch, Rows } from './rows.js';
-import { FileDecoder, type PlanReader, unitedFields } from './start-threads.js';
 import { type Steps, throughSteps } from './step.js';
 
 /** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
