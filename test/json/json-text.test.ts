@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bufferOf } from '../../src/json/json-bytes.js';
 import { jsonText } from '../../src/json/json-text.js';
 import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
 import { printJson, style } from '../activity/print-json.js';
@@ -93,14 +92,5 @@ describe('jsonText', () => {
       jsonText(Buffer.from('é'.repeat(30)));
       expect(jsonText(Buffer.from(text))).toBe(text.replace('é', '\\u00e9'));
     }
-  });
-});
-
-describe('bufferOf', () => {
-  it('has only the bytes of a view into a larger buffer', () => {
-    const whole = new Uint8Array([1, 2, 3, 4]);
-    const view = bufferOf(whole.subarray(1, 3));
-    expect([...view]).toEqual([2, 3]);
-    expect(view.buffer).toBe(whole.buffer);
   });
 });

@@ -60,14 +60,3 @@ describe('an encoder of lines', () => {
     expect(encoder.size).toBeGreaterThan(MAX_BUFFER_BYTES / 2);
   });
 });
-
-describe('memory that lines were collected in', () => {
-  it('is used again once it is given back; that of others never is', () => {
-    const buffers = new Buffers();
-    const first = buffers.take(MAX_BUFFER_BYTES);
-    buffers.give(first.subarray(0, 10));
-    buffers.give(Buffer.allocUnsafeSlow(MAX_BUFFER_BYTES));
-    expect(buffers.take(MAX_BUFFER_BYTES).buffer).toBe(first.buffer);
-    expect(buffers.take(MAX_BUFFER_BYTES).buffer).not.toBe(first.buffer);
-  });
-});

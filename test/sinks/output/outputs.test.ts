@@ -5,7 +5,6 @@ import { CheckpointFile } from '../../../src/sinks/output/checkpoint-store.js';
 import { Committer } from '../../../src/sinks/output/committer.js';
 import { linesFormat } from '../../../src/sinks/output/lines.js';
 import { Outputs } from '../../../src/sinks/output/outputs.js';
-import { restore } from '../../../src/sinks/output/restore-files.js';
 import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
@@ -157,15 +156,4 @@ it('a part that was replaced by another file, even a longer one, is not committe
   const counts = await outputs.settle();
   await expect(outputs.sync(counts)).rejects.toThrow('it was replaced, removed or cut');
   await close();
-});
-
-it('a part that is one byte shorter than its checkpoint says is refused', async () => {
-  const file = path.join(await temporaryFolder(), 'out.jsonl');
-  const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
-  const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
-  const restored = () => restore(nodeFileSystem, 'run.json', checkpoint, () => undefined);
-  await writeFile(`${file}.part`, '{"id":1}');
-  await expect(restored()).rejects.toThrow('has only 8 bytes');
-  await writeFile(`${file}.part`, '{"id":1}\n');
-  expect(await restored()).toEqual(new Set());
 });

@@ -1,0 +1,30 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Postings } from '../../../src/rules/index/postings.js';
+import { bySuite } from '../../slow-suite.js';
+
+describe('postings', () => {
+  it('hold the rules of each term', () => {
+    const step = fc.record({ adds: fc.boolean(), term: fc.nat(5), rule: fc.nat(9) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 300 }), steps => {
+        const postings = new Postings();
+        const model = new Map<number, number[]>();
+        for (const { adds, term, rule } of steps) {
+          const rules = model.get(term) ?? [];
+          if (adds) postings.add(term * 700, rule, rule + 100);
+          else postings.remove(term * 700, rule);
+          model.set(term, adds ? [...rules, rule] : rules.filter(other => other !== rule));
+        }
+        for (const [term, rules] of model) {
+          const start = postings.lists[2 * 700 * term] ?? 0;
+          const end = start + (postings.lists[2 * 700 * term + 1] ?? 0);
+          expect([...postings.data.subarray(start, end)]).toEqual(
+            rules.flatMap(rule => [rule, rule + 100]),
+          );
+        }
+      }),
+      { numRuns: bySuite(100, 1_200) },
+    );
+  });
+});
