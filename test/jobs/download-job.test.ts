@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { DataError, IncompleteError, OptionError, StorageError } from '../../src/errors.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -13,41 +13,19 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
 import { status } from '../http/scripted-server.js';
-import { temporaryFolder } from '../temporary-folder.js';
-import { type JobServer, jobServer, largeFile, servedFiles, UUID, whole } from './job-server.js';
+import { largeFile, servedFiles, UUID, whole } from './job-server.js';
+import {
+  download,
+  expectWhole,
+  fileNames,
+  folder,
+  namesIn,
+  served,
+  serveInstead,
+  setUpJobServer,
+} from './local-download.js';
 
-let folder: string;
-let served: JobServer;
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-  served = await jobServer();
-});
-
-afterEach(() => served.stop());
-
-const download = (options: object = {}) =>
-  downloadJob(served.account(), UUID, { folder, ...options });
-
-async function namesIn(at = folder): Promise<string[]> {
-  const entries = await readdir(at, { recursive: true, withFileTypes: true });
-  return entries
-    .filter(entry => entry.isFile())
-    .map(entry => path.relative(at, path.join(entry.parentPath, entry.name)))
-    .toSorted();
-}
-
-const fileNames = () =>
-  served.files.map(({ segment }) => `${segment.slice(0, 8)}/${segment.slice(8)}.json.gz`);
-const expectedNames = () => ['.millrace-download.json', '.millrace-job.json', ...fileNames()];
-
-async function expectWhole(): Promise<void> {
-  expect(await namesIn()).toEqual(expectedNames());
-  for (const { segment, gzip } of served.files)
-    expect(
-      await readFile(path.join(folder, segment.slice(0, 8), `${segment.slice(8)}.json.gz`)),
-    ).toEqual(gzip);
-}
+setUpJobServer();
 
 describe('jobs.download', () => {
   it.each([1, 4, 16])('writes every file under its segment, %i at a time', async concurrency => {
@@ -184,8 +162,7 @@ describe('jobs.download', () => {
   });
 
   it('ends early if no file can be fetched', async () => {
-    await served.stop();
-    served = await jobServer({ files: servedFiles(72) });
+    await serveInstead({ files: servedFiles(72) });
     for (const { segment } of served.files) served.faults.set(segment, () => status(404));
     const error = await download().catch(error => error);
     expect(error.missing.length).toBe(72);
@@ -202,50 +179,12 @@ describe('jobs.download', () => {
   });
 
   it('fails on totals that differ, or only reports them', async () => {
-    await served.stop();
-    served = await jobServer({ results: { activityCount: 35 } });
+    await serveInstead({ results: { activityCount: 35 } });
     await expect(download()).rejects.toMatchObject({
       code: 'ERR_INCOMPLETE',
       missing: ['36 of 35 posts (activityCount)'],
     });
     expect(await download({ totals: 'report' })).toMatchObject({ exitCode: 1 });
-  });
-
-  it('refuses the folder of another job', async () => {
-    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
-    const error = await download().catch(error => error);
-    expect(error).toBeInstanceOf(StorageError);
-    expect(error.message).toContain('another1');
-    expect(served.fetched.size).toBe(0);
-  });
-
-  it('refuses a second download to the same folder, and completes the first', async () => {
-    let go = () => {};
-    const gate = new Promise<void>(resolve => {
-      go = resolve;
-    });
-    served.faults.set(served.files[2]!.segment, (_, { gzip }) => async (response, request) => {
-      await gate;
-      await whole(gzip)(response, request);
-    });
-    const first = download();
-    while (!served.fetched.has(served.files[2]!.segment)) await sleep(1);
-    const error = await download().catch(error => error);
-    expect(error).toBeInstanceOf(StorageError);
-    expect(error.message).toContain(`Another download writes to the folder ${folder}: process`);
-    go();
-    expect(await first).toMatchObject({ exitCode: 0 });
-    expect([...served.fetched.values()]).toEqual(Array(12).fill(1));
-    await expectWhole();
-  });
-
-  it('refuses concurrent downloads to one folder or writes complete files', async () => {
-    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => download()));
-    const refused = outcomes.filter(({ status }) => status === 'rejected');
-    expect(refused.length).toBeLessThan(6);
-    for (const { reason } of refused as PromiseRejectedResult[])
-      expect(reason).toBeInstanceOf(StorageError);
-    await expectWhole();
   });
 
   it('gives no file its name once another process has taken the lock over', async () => {
@@ -261,14 +200,6 @@ describe('jobs.download', () => {
     const error = await download({ concurrency: 1 }).catch(error => error);
     expect(String(error.cause?.message ?? error.message)).toMatch(/took .* over/);
     expect((await namesIn()).filter(name => name.endsWith('.json.gz'))).toEqual([]);
-  });
-
-  it('unlocks the folder when it fails', async () => {
-    served.faults.set(served.files[4]!.segment, () => status(404));
-    await expect(download()).rejects.toBeInstanceOf(IncompleteError);
-    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
-    await expect(download()).rejects.toBeInstanceOf(StorageError);
-    expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
   });
 
   it.each([1, 12])('ends with the error that `onFile` throws, at file %i', async nth => {

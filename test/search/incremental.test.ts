@@ -1,108 +1,48 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
-import { IncompleteError, OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/errors.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
-import { type AccountOptions, account } from '../../src/http/account.js';
 import { toJetStream } from '../../src/jetstream/to-jet-stream.js';
 import { compose } from '../../src/operators/compose.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { take } from '../../src/operators/take.js';
-import { tap } from '../../src/operators/tap.js';
 import { type CountBucket, counts } from '../../src/search/counts.js';
-import type { QueryGap } from '../../src/search/query.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
-import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { committed } from '../../src/sinks/committed.js';
 import { csv } from '../../src/sinks/csv.js';
-import { type FilesOptions, files } from '../../src/sinks/files.js';
+import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
-import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../src/time.js';
-import { impatient } from '../http/virtual-time.js';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import {
+  allPosts,
+  Crash,
+  crashAfter,
+  FROM,
+  idsOf,
+  linesIn,
+  local,
+  NIGHTLY,
+  outputs,
+  QUERY,
+  run,
+  START,
+  searchable,
+  service,
+  setUpService,
+} from './nightly-search.js';
 
-const START = Date.UTC(2024, 4, 10, 9, 41, 12);
-let service: Service;
-let addresses: Awaited<ReturnType<Service['start']>>;
-
-beforeAll(async () => {
-  service = createService({ postsPerMinute: 0.3, limits: 'relaxed' });
-  addresses = await service.start();
-  // The end of a window is compared below.
-  service.clock.change({ frozen: true });
-});
-afterAll(() => service.stop());
-
-const local = (options: AccountOptions = {}) =>
-  account(
-    {
-      ...addresses,
-      timing: impatient(),
-      limits: { search: [] },
-      ...options,
-    },
-    {},
-  );
-const QUERY = { query: 'good OR new OR day OR coffee OR rain', product: 'fullarchive' } as const;
-const FROM = formatTimestamp(floorTo(MINUTE, START) - 2 * DAY);
-const NIGHTLY = { ...QUERY, fromDate: FROM, incremental: true, maxResults: 25 } as const;
-
-function outputs<T>(folder: string, options: Partial<FilesOptions<T>> = {}): FilesOptions<T> {
-  return {
-    path: path.join(folder, '{day}.jsonl'),
-    checkpoint: path.join(folder, 'checkpoint.json'),
-    commitIntervalMs: 0,
-    ...options,
-  };
-}
-
-async function linesIn(folder: string): Promise<string[]> {
-  const names = (await readdir(folder)).filter(name => name.includes('.jsonl')).sort();
-  const texts = await Promise.all(names.map(name => readFile(path.join(folder, name))));
-  return texts.flatMap((bytes, index) => {
-    const text = String(names[index]?.endsWith('.gz') ? gunzipSync(bytes) : bytes);
-    return text.split('\n').filter(line => line !== '');
-  });
-}
-
-/** Short enough to be read where they differ. */
-const idsOf = (lines: readonly string[]) => lines.map(line => JSON.parse(line).id_str).sort();
-
-/** All posts of the window, by a search with both dates. */
-async function allPosts(toDate: string): Promise<string[]> {
-  const posts = await pipeline(search(local(), { ...QUERY, fromDate: FROM, toDate }), collect());
-  return posts.map(post => post.raw.toString());
-}
-
-/** The end of the window of a run that begins now. */
-const searchable = (unit = MINUTE) => formatTimestamp(floorTo(unit, service.clock.now() - MINUTE));
-
-class Crash extends Error {}
-
-/** Fails after some posts. */
-function crashAfter<T>(items: number | undefined) {
-  let left = items ?? Number.POSITIVE_INFINITY;
-  return tap<T>(() => {
-    if (left-- <= 0) throw new Crash();
-  });
-}
+setUpService();
 
 describe('an incremental search', () => {
-  const run = (folder: string, options: Partial<SearchOptions> = {}, crash?: number) =>
-    pipeline(
-      search(local(), { ...NIGHTLY, ...options }),
-      crashAfter(crash),
-      files(outputs(folder)),
-    );
-
   it('goes on where the last complete run ended, adds to files of days, and says how much', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
@@ -174,24 +114,6 @@ describe('an incremental search', () => {
     );
   }, 120_000);
 
-  it('says that nothing is new, in progress and result, and asks nothing within the same minute', async () => {
-    const folder = await temporaryFolder();
-    service.clock.set(floorTo(MINUTE, START));
-    await run(folder);
-    const before = await readFile(path.join(folder, '2024-05-09.jsonl'));
-    const told: ProgressCounts[] = [];
-    service.clock.advance(20 * SECOND);
-    let requests = 0;
-    service.on('request', () => requests++);
-    const again = await pipeline(search(local(), NIGHTLY), files(outputs(folder)), {
-      progress: counts => told.push(counts),
-    });
-    expect(again.added).toBe(0);
-    expect(told.at(-1)).toMatchObject({ note: 'nothing new', received: 0, written: 0 });
-    expect(requests).toBe(0);
-    expect(await readFile(path.join(folder, '2024-05-09.jsonl'))).toEqual(before);
-  });
-
   it('refuses what leaves some of the window to another run', () => {
     const refused = (options: Partial<SearchOptions>) => () =>
       search(local(), { ...NIGHTLY, ...options });
@@ -220,53 +142,6 @@ describe('an incremental search', () => {
       '`toJetStream` cannot take a source that is `incremental`',
     );
     expect(await readdir(folder)).toEqual([]);
-  });
-
-  it('asks no minutes that are in the future for the service, where this clock is ahead', async () => {
-    const folder = await temporaryFolder();
-    service.clock.set(START);
-    const ahead = () => {
-      const { serviceTime: _, ...others } = addresses;
-      const timing = { ...impatient(), now: () => service.clock.now() + 3 * HOUR };
-      return account({ ...others, timing, limits: { search: [] } }, {});
-    };
-    const once = () => pipeline(search(ahead(), NIGHTLY), dedupe(), files(outputs(folder)));
-    await once();
-    service.clock.advance(5 * HOUR);
-    await once();
-    service.clock.advance(MINUTE);
-    await pipeline(search(local(), NIGHTLY), dedupe(), files(outputs(folder)));
-    expect(idsOf(await linesIn(folder))).toEqual(idsOf(await allPosts(searchable())));
-  });
-
-  it('ends at what is searchable for the service, where this clock is less than a minute ahead', async () => {
-    service.clock.set(START);
-    const { serviceTime: _, ...others } = addresses;
-    const timing = { ...impatient(), now: () => service.clock.now() + 50 * SECOND };
-    const ahead = account({ ...others, timing, limits: { search: [] } }, {});
-    const ends = new Set<string | undefined>();
-    for await (const { cursor } of search(ahead, NIGHTLY).batches())
-      ends.add(JSON.parse(JSON.stringify(cursor ?? {})).window?.toDate);
-    expect([...ends]).toEqual([searchable()]);
-  });
-
-  it('reports minutes that 30day no longer has, and goes on after them', async () => {
-    const folder = await temporaryFolder();
-    service.clock.set(START);
-    const common = { ...NIGHTLY, product: '30day', maxResults: 500 } as const;
-    const once = (options: Partial<SearchOptions> = {}) =>
-      pipeline(search(local(), { ...common, ...options }), files(outputs(folder)));
-    const first = await once();
-    const end = searchable();
-    service.clock.advance(40 * DAY);
-    const error = await once().catch(error => error);
-    expect(error).toBeInstanceOf(IncompleteError);
-    const gaps: QueryGap[] = [];
-    const second = await once({ onGap: gap => void gaps.push(gap) });
-    expect(gaps).toEqual([{ fromDate: end, toDate: expect.any(String), reason: 'expired' }]);
-    expect(error.missing).toEqual([`${end} to ${gaps[0]?.toDate}`]);
-    expect(second.added).toBeGreaterThan(0);
-    expect(second.posts).toBe(first.posts + (second.added ?? 0));
   });
 
   it('finds the posts of a file that was rewritten between two runs, and adds to it', async () => {

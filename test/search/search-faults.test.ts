@@ -1,71 +1,21 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ConnectionError, DataError, HttpError, IncompleteError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import type { AccountOptions } from '../../src/http/account.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
 import { formatTimestamp, MINUTE } from '../../src/time.js';
 import { AT_ONCE_MS } from '../at-once.js';
-import {
-  cut,
-  type Reply,
-  reset,
-  ScriptedServer,
-  silence,
-  stall,
-  status,
-} from '../http/scripted-server.js';
+import { cut, type Reply, reset, silence, stall, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { bySuite } from '../slow-suite.js';
-import { januaryPosts, PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
+import { afterPages, ECHO, PAGE, POSTS, run, server, setUpFaultyServer } from './faulty-search.js';
+import { PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
+import { SNOW } from './scripted-search.js';
 
-const JANUARY = { fromDate: '202401010000', toDate: '202401310000' } as const;
-const SNOW: SearchOptions = { query: 'snow', product: 'fullarchive', maxResults: 10, ...JANUARY };
-const ECHO = { requestParameters: { maxResults: 10, ...JANUARY } };
-const PAGE = { results: [{ id_str: '1' }, { id_str: '2' }], ...ECHO };
-const POSTS = januaryPosts(35);
-
-let server: ScriptedServer;
-
-beforeEach(async () => {
-  server = await new ScriptedServer().start();
-  server.otherwise = searchPages(POSTS);
-});
-afterEach(() => server.stop());
-
-/** Everything that a search delivers, and its outcome. */
-async function run(options: Partial<SearchOptions> = {}, settings: AccountOptions = {}) {
-  const found: string[] = [];
-  let cursor: Cursor | undefined;
-  let error: unknown;
-  try {
-    const flow = search(testAccount(server, settings), { ...SNOW, ...options });
-    for await (const batch of flow.batches()) {
-      found.push(...batch.items.map(post => post.raw.toString()));
-      cursor = batch.cursor;
-    }
-  } catch (caught) {
-    error = caught;
-    const shown = inspect(caught, { depth: 12, showHidden: true }) + JSON.stringify(caught);
-    for (const spelling of [
-      PASSWORD,
-      encodeURIComponent(PASSWORD),
-      Buffer.from(PASSWORD).toString('base64'),
-      Buffer.from(`me@acme.test:${PASSWORD}`).toString('base64'),
-    ])
-      expect(shown).not.toContain(spelling);
-  }
-  return { found, cursor, error };
-}
-
-/** Serves a number of pages, then sends this reply. */
-function afterPages(pages: number, ...replies: Reply[]): void {
-  for (let i = 0; i < pages; i++) server.script.push(searchPages(POSTS));
-  server.script.push(...replies);
-}
+setUpFaultyServer();
 
 const five = <T>(value: T): T[] => Array(5).fill(value);
 
@@ -216,99 +166,6 @@ describe('a search that cannot go on', () => {
       expect(error).toBeInstanceOf(IncompleteError);
       expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('pa55');
     }
-  });
-});
-
-describe('an invalid response ends a search with an error:', () => {
-  const page = (more: object) =>
-    raw(JSON.stringify({ results: [{ id_str: '1' }], ...ECHO, ...more }));
-  const params = (more: object) =>
-    page({ requestParameters: { ...ECHO.requestParameters, ...more } });
-  const wrong: [string, Reply][] = [
-    ['no results', raw('{}')],
-    ['results that are null', raw('{"results":null}')],
-    ['results that are an object', raw('{"results":{}}')],
-    ['an array', raw('[]')],
-    ['text', raw('<html>Welcome</html>')],
-    ['JSON with something behind it', raw(`${JSON.stringify(PAGE)} {}`)],
-    ['JSON with a comma missing', raw('{"results":[{} {}]}')],
-    ['JSON that is wrong around its results', raw('{"results":[{}], next: 1}')],
-    ['results twice', raw('{"results":[{}],"results":[{}]}')],
-    ['a result that is text', page({ results: ['post'] })],
-    ['a result that is null', page({ results: [null] })],
-    ['a next that is a number', page({ next: 5 })],
-    ['a next that is empty', page({ next: '' })],
-    ['other dates', params({ fromDate: '202401010001' })],
-    ['other dates at the end', params({ toDate: '202402010000' })],
-    ['another maxResults', params({ maxResults: 100 })],
-    ['a date that is none', params({ fromDate: 'yesterday' })],
-    ['request parameters that are text', page({ requestParameters: 'same' })],
-  ];
-
-  it.each(wrong)('%s', async (_what, reply) => {
-    server.script.push(reply);
-    const { found, error } = await run();
-    expect(error).toBeInstanceOf(DataError);
-    expect(found).toEqual([]);
-    afterPages(1, reply);
-    const later = await run();
-    expect(later.error).toBeInstanceOf(IncompleteError);
-    expect((later.error as IncompleteError).cause).toBeInstanceOf(DataError);
-    expect(later.found.length).toBe(10);
-    await new Promise(resolve => setTimeout(resolve, 5));
-    expect(server.received.length).toBe(3);
-  });
-
-  it('a next that repeats the one before', async () => {
-    server.script.push(page({ next: 'a' }), page({ next: 'b' }), page({ next: 'b' }));
-    const { found, error } = await run();
-    expect(error).toBeInstanceOf(IncompleteError);
-    expect((error as Error).message).toContain('repeats the `next` token b');
-    expect(found.length).toBe(2);
-    expect(server.received.length).toBe(3);
-  });
-
-  it('a next that forms a cycle', async () => {
-    for (let i = 0; i < 3; i++)
-      for (const next of ['a', 'b', 'c']) server.script.push(page({ next }));
-    const { found, error } = await run();
-    expect((error as IncompleteError).cause).toBeInstanceOf(DataError);
-    expect(found.length).toBe(3);
-  });
-
-  it('a next that was received before the search resumed', async () => {
-    server.script.push(page({ next: 'a' }), page({ next: 'b' }));
-    const first = await run({ pages: 1 });
-    server.script.unshift(page({ next: 'a' }));
-    const { error } = await run({ resume: first.cursor as Cursor });
-    expect((error as Error).message).toContain('repeats');
-  });
-
-  it('default dates that change from page to page, also after a resume', async () => {
-    const moved = (toDate: string) =>
-      page({ next: toDate, requestParameters: { fromDate: '202401010000', toDate } });
-    const { fromDate: _f, toDate: _t, ...undated } = SNOW;
-    const search30 = async (resume?: Cursor) => {
-      const found: unknown[] = [];
-      let cursor: Cursor | undefined;
-      const flow = search(testAccount(server), { ...undated, product: '30day' });
-      try {
-        for await (const batch of flow.batches({ resume })) {
-          found.push(...batch.items);
-          cursor = batch.cursor;
-        }
-      } catch (error) {
-        return { found, cursor, error };
-      }
-      throw new Error('It did not fail');
-    };
-    server.script.push(moved('202401310000'), moved('202401310001'));
-    const { found, cursor, error } = await search30();
-    expect(found.length).toBe(1);
-    expect((error as Error).message).toContain('its toDate is 202401310001, not 202401310000');
-    server.script.push(moved('202401310002'));
-    const resumed = await search30(cursor);
-    expect((resumed.error as Error).message).toContain('its toDate is 202401310002');
   });
 });
 

@@ -1,0 +1,64 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { IncompleteError, StorageError } from '../../src/errors.js';
+import { status } from '../http/scripted-server.js';
+import { whole } from './job-server.js';
+import {
+  download,
+  expectWhole,
+  folder,
+  namesIn,
+  served,
+  setUpJobServer,
+} from './local-download.js';
+
+setUpJobServer();
+
+describe('the folder of a download', () => {
+  it('refuses the folder of another job', async () => {
+    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain('another1');
+    expect(served.fetched.size).toBe(0);
+  });
+
+  it('refuses a second download to the same folder, and completes the first', async () => {
+    let go = () => {};
+    const gate = new Promise<void>(resolve => {
+      go = resolve;
+    });
+    served.faults.set(served.files[2]!.segment, (_, { gzip }) => async (response, request) => {
+      await gate;
+      await whole(gzip)(response, request);
+    });
+    const first = download();
+    while (!served.fetched.has(served.files[2]!.segment)) await sleep(1);
+    const error = await download().catch(error => error);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain(`Another download writes to the folder ${folder}: process`);
+    go();
+    expect(await first).toMatchObject({ exitCode: 0 });
+    expect([...served.fetched.values()]).toEqual(Array(12).fill(1));
+    await expectWhole();
+  });
+
+  it('refuses concurrent downloads to one folder or writes complete files', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => download()));
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBeLessThan(6);
+    for (const { reason } of refused as PromiseRejectedResult[])
+      expect(reason).toBeInstanceOf(StorageError);
+    await expectWhole();
+  });
+
+  it('unlocks the folder when it fails', async () => {
+    served.faults.set(served.files[4]!.segment, () => status(404));
+    await expect(download()).rejects.toBeInstanceOf(IncompleteError);
+    await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
+    await expect(download()).rejects.toBeInstanceOf(StorageError);
+    expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
+  });
+});

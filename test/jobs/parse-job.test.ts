@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { DataError, OptionError } from '../../src/errors.js';
+import { findJob, getJob, jobResults, jobResultsCsv, listJobs } from '../../src/jobs/job-calls.js';
+import { json, status } from '../http/scripted-server.js';
+import { acme, JOB, listed, methods, QUOTE, server, setUpServer } from './scripted-jobs.js';
+
+setUpServer();
+
+describe('the status of a job', () => {
+  it('has counts as numbers, `open` as `opened`, and dates as sent', async () => {
+    server.script.push(
+      json({
+        ...JOB,
+        status: 'open',
+        quote: QUOTE,
+        percentComplete: '94',
+        results: {
+          completedAt: '2024-05-15T12:34:56Z',
+          activityCount: 1234,
+          fileCount: '144',
+          fileSizeMb: '1.44',
+          dataURL: 'https://x/y',
+          expiresAt: '2024-05-30T12:34:56Z',
+        },
+      }),
+    );
+    expect(await getJob(acme(), JOB.jobURL)).toMatchObject({
+      status: 'opened',
+      percentComplete: 94,
+      quote: {
+        costDollars: 5000,
+        estimatedActivityCount: 100,
+        estimatedDurationHours: 915,
+        estimatedFileSizeMb: 0,
+        expiresAt: QUOTE.expiresAt,
+      },
+      results: { activityCount: 1234, fileCount: 144, fileSizeMb: 1.44 },
+    });
+    expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
+  });
+
+  it('is a 404 for an unknown job, which is not retried', async () => {
+    server.script.push(status(404));
+    await expect(getJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({ status: 404 });
+  });
+
+  it.each(['', '../x', 'a/b', 'a?b', undefined, 7])('is not requested for %j', async name => {
+    expect(() => getJob(acme(), name as string)).toThrow(OptionError);
+    expect(server.received).toEqual([]);
+  });
+
+  it.each([
+    [{ ...JOB, status: 7 }, undefined],
+    [{ ...JOB, status: undefined }, /`status` should be a string, and is missing/],
+    [{ ...JOB, quote: { ...QUOTE, estimatedDurationHours: 'long' } }, /estimatedDurationHours/],
+    [{ ...JOB, quote: 7 }, /quote/],
+    [[], /not a JSON object/],
+  ])('is a DataError if the response is not a job (%#)', async (body, expected) => {
+    server.script.push(json(body));
+    const outcome = await getJob(acme(), 'eff5t4me1j').catch(e => e);
+    if (expected === undefined) return expect(outcome.status).toBe('7');
+    expect(outcome).toBeInstanceOf(DataError);
+    expect(outcome.message).toMatch(expected);
+  });
+});
+
+describe('lists', () => {
+  it('of jobs have uuids and delivered totals', async () => {
+    const item = {
+      ...JOB,
+      status: 'open',
+      percentComplete: '0',
+      expiresAt: '2024-05-30T12:34:56Z',
+    };
+    server.script.push(
+      json({ jobs: [item], delivered: { jobCount: 1, jobDaysRun: '3', activityCount: 9 } }),
+    );
+    expect(await listJobs(acme())).toMatchObject({
+      jobs: [{ uuid: 'eff5t4me1j', title: 'snow', status: 'opened', percentComplete: 0 }],
+      delivered: { jobCount: 1, jobDaysRun: 3, activityCount: 9 },
+    });
+    server.script.push(listed(item), listed());
+    expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
+    expect(await findJob(acme(), 'snow')).toBeUndefined();
+    server.script.push(listed({ ...item, title: 'snow (rules 3fa9c2d1)' }));
+    expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
+  });
+
+  it('of files are parsed from JSON, in either spelling, and from CSV', async () => {
+    server.script.push(
+      json({
+        urlCount: '2',
+        urlList: ['https://x/a', 'http://127.0.0.1:1/b'],
+        totalFileSizeBytes: 7,
+        suspectMinutesUrl: 's',
+        expiresAt: 'e',
+      }),
+    );
+    expect(await jobResults(acme(), 'eff5t4me1j')).toEqual({
+      urlCount: 2,
+      urlList: ['https://x/a', 'http://127.0.0.1:1/b'],
+      totalFileSizeBytes: 7,
+      suspectMinutesURL: 's',
+      expiresAt: 'e',
+    });
+    server.script.push(response =>
+      response.end('a_00_activities.json.gz\thttps://x/a?b=c\nb.gz\thttps://x/b\n'),
+    );
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual([
+      { name: 'a_00_activities.json.gz', url: 'https://x/a?b=c' },
+      { name: 'b.gz', url: 'https://x/b' },
+    ]);
+    expect(methods()).toEqual([
+      'GET /jobs/eff5t4me1j/results.json',
+      'GET /jobs/eff5t4me1j/results.csv',
+    ]);
+  });
+
+  it('of files may be empty CSV, use CRLF, or have no final line end', async () => {
+    for (const body of ['', 'a\thttps://x/a', 'a\thttps://x/a\r\n'])
+      server.script.push(response => response.end(body));
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual([]);
+    const one = [{ name: 'a', url: 'https://x/a' }];
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual(one);
+    expect(await jobResultsCsv(acme(), 'eff5t4me1j')).toEqual(one);
+  });
+
+  it.each([
+    ['an HTML page', '<html>\n<body>Sign in</body>\n</html>', 'got "<html>"', 1],
+    ['JSON', '{"urlCount":1,"urlList":["https://x/a"]}', 'got "{\\"urlCount\\":1', 1],
+    ['an empty line', 'a\thttps://x/a\n\nb\thttps://x/b\n', 'got an empty line', 2],
+    ['no address', 'a\thttps://x/a\nb.gz', 'got "b.gz"', 2],
+    ['no name', '\thttps://x/a', 'got "\\thttps://x/a"', 1],
+    ['three columns', 'a\thttps://x/a\tb', 'got "a\\thttps://x/a\\tb"', 1],
+    ['a line that is cut short', 'a\thttps://x/a\nb.gz\thtt', 'got "htt"', 2],
+    [
+      'an address without https',
+      'a\thttp://x.example/a?sig=canary',
+      'got http://x.example/a?...',
+      1,
+    ],
+    ['an address of another kind', 'a\tjavascript:alert(1)', 'got "javascript:alert(1)"', 1],
+    ['a password in an address', 'a\thttps://me:canary@x/a', 'got https://x/a', 1],
+    ['a signature and no tab', 'a https://x/a?sig=canary', 'got "a https://x/a..."', 1],
+  ])('of files are refused as CSV with %s, which the error shows', async (_, body, got, line) => {
+    server.otherwise = response => response.end(body);
+    const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain(got);
+    expect(error.message).not.toContain('canary');
+    expect(error.position).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
+  });
+
+  it('of files are refused if an address is invalid or not https, in JSON too', async () => {
+    for (const url of ['a', 'http://x.example/a?sig=canary', 'https://me:canary@x/a']) {
+      server.script.push(json({ urlCount: 1, urlList: [url] }));
+      const error = await jobResults(acme(), 'eff5t4me1j').catch(error => error);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.message).toMatch(/Expected the address of each file to be https, got .*results/);
+      expect(error.message).not.toContain('canary');
+    }
+  });
+
+  it('of files may be http where the account allows their origin', async () => {
+    const urlList = ['http://x.example:81/a?sig=canary'];
+    const allowing = (...insecureOrigins: string[]) => acme({ insecureOrigins });
+    server.script.push(json({ urlCount: 1, urlList }));
+    const listing = await jobResults(allowing('http://x.example:81'), 'eff5t4me1j');
+    expect(listing.urlList).toEqual(urlList);
+    server.script.push(response => response.end(`a.json.gz\t${urlList[0]}\n`));
+    const files = await jobResultsCsv(allowing('http://x.example:81'), 'eff5t4me1j');
+    expect(files.map(({ url }) => url)).toEqual(urlList);
+    server.script.push(json({ urlCount: 1, urlList }));
+    await expect(jobResults(allowing('http://x.example'), 'eff5t4me1j')).rejects.toBeInstanceOf(
+      DataError,
+    );
+  });
+});

@@ -1,0 +1,356 @@
+import { createGzip } from 'node:zlib';
+import { describe, expect, it, vi } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { IncompleteError } from '../../src/errors.js';
+import { Progress } from '../../src/flow/progress.js';
+import { formatSent, MINUTE } from '../../src/time.js';
+import {
+  begin,
+  COMPLETED,
+  FAILED,
+  info,
+  minuteOf,
+  send,
+  stream,
+  WITH_ERRORS,
+  wholeReplay,
+  windowOf,
+  wireOf,
+  wirePosts,
+  within,
+} from '../http/live-wire.js';
+import { bySuite } from '../slow-suite.js';
+import { unchecked } from '../unchecked.js';
+import {
+  acme,
+  collected,
+  followedBy,
+  idsOf,
+  past,
+  posts,
+  server,
+  setUpReplay,
+} from './scripted-replay.js';
+
+setUpReplay();
+
+describe('a connection of a replay', () => {
+  const window = past(1);
+  const sent = wirePosts(window, 1, 'ö');
+  const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
+
+  it.each(['reset', 'closed', 'ended'] as const)(
+    'loses nothing if it is %s after any byte',
+    async how => {
+      const wire = Buffer.concat(await wireOf(whole));
+      const patient = acme({ limits: { replay: [] } });
+      for (
+        let bytes = 0;
+        bytes < wire.length;
+        bytes += bySuite(how === 'ended' ? 3 : 12, how === 'ended' ? 1 : 4)
+      ) {
+        const before = server.received.length;
+        server.script.push(async response => {
+          begin(response);
+          if (bytes > 0) await send(response, wire.subarray(0, bytes));
+          if (how === 'ended') response.end();
+          else if (how === 'closed') response.socket?.destroy();
+          else response.socket?.resetAndDestroy();
+        });
+        server.otherwise = wholeReplay(sent);
+        expect(idsOf(await collected(posts(window, {}, patient)))).toEqual(idsOf(sent));
+        expect(server.received.length - before).toBeLessThanOrEqual(2);
+      }
+      expect(server.received.length).toBeGreaterThan(wire.length / bySuite(12, 4));
+    },
+  );
+
+  it('delivers records that are split at any byte', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    const patient = acme({ limits: { replay: [] } });
+    for (let at = 1; at < wire.length; at += bySuite(3, 1)) {
+      server.script.push(async response => {
+        begin(response);
+        response.socket?.setNoDelay();
+        await send(response, wire.subarray(0, at));
+        response.end(wire.subarray(at));
+      });
+      expect(idsOf(await collected(posts(window, {}, patient)))).toEqual(idsOf(sent));
+    }
+  });
+
+  it('loses nothing if it ends cleanly but without its last message', async () => {
+    const got = await followedBy(stream([sent[0]?.json ?? '']), window, sent);
+    expect(idsOf(got)).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+  });
+
+  it('loses nothing if its checksum is wrong, although its last message has arrived', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    const crc = wire.length - 8;
+    wire[crc] = (wire[crc] as number) ^ 1;
+    const progress = new Progress();
+    server.script.push(async response => {
+      begin(response);
+      await send(response, wire.subarray(0, crc));
+      // The last message is read before the checksum arrives.
+      await vi.waitFor(() => expect(progress.receivedBytes).toBe(crc), { timeout: 20_000 });
+      response.end(wire.subarray(crc));
+    });
+    server.otherwise = wholeReplay(sent);
+    const got: string[] = [];
+    for await (const { items } of posts(window).batches({ progress }))
+      got.push(...idsOf(items as Activity[]));
+    expect(got).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+  });
+
+  it('loses nothing if it ends with an error message', async () => {
+    const error =
+      '{"error":{"message":"Force closing connection","sent":"2017-01-11T17:04:13+00:00"}}';
+    const retried: string[] = [];
+    server.script.push(stream([sent[0]?.json ?? '', error]), stream([error]));
+    server.otherwise = wholeReplay(sent);
+    const watched = acme({ onRetry: ({ error: { message } }) => retried.push(message) });
+    expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
+    expect(retried.join()).toContain('Force closing connection');
+  });
+
+  it('loses nothing if a byte is damaged', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    for (const at of [30, Math.floor(wire.length / 2), wire.length - 6]) {
+      const damaged = Buffer.from(wire);
+      damaged[at] = (damaged[at] ?? 0) ^ 0x10;
+      const got = await followedBy(
+        response => {
+          begin(response);
+          response.end(damaged);
+        },
+        window,
+        sent,
+      );
+      expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
+    }
+  });
+
+  it('loses nothing if it becomes silent, without even heartbeats', async () => {
+    const patience = { connectMs: 5_000, responseMs: 5_000, silenceMs: 600 };
+    const pieces = await wireOf(['', '', '', '', sent[0]?.json ?? ''], { trailer: false });
+    server.script.push(async response => {
+      begin(response);
+      for (const piece of pieces) {
+        await send(response, piece);
+        await new Promise(resolve => setTimeout(resolve, 100));
+      }
+    });
+    server.otherwise = wholeReplay(sent);
+    const got = await collected(posts(window, {}, acme({ timeouts: patience })));
+    expect(idsOf(got)).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+  });
+
+  it('makes the next one request a shorter range if it breaks', async () => {
+    const long = past(40);
+    const many = wirePosts(long, 1);
+    expect(idsOf(await followedBy(stream([]), long, many))).toEqual(idsOf(many));
+    expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
+      16, 8, 16, 16,
+    ]);
+  });
+});
+
+describe('a record that takes long to arrive', () => {
+  const window = past(1);
+  const sent = wirePosts(window, 1, 'x'.repeat(200));
+  const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
+
+  it('counts as received bytes while it arrives', async () => {
+    const wire = Buffer.concat(await wireOf(whole));
+    const progress = new Progress();
+    let arrived = 0;
+    server.otherwise = async response => {
+      begin(response);
+      await send(response, wire.subarray(0, 60));
+      await vi.waitFor(() => expect(progress.receivedBytes).toBe(60), { timeout: 20_000 });
+      arrived = progress.received;
+      response.end(wire.subarray(60));
+    };
+    let delivered = 0;
+    for await (const { items } of posts(window).batches({ progress })) delivered += items.length;
+    expect([arrived, delivered, progress.received]).toEqual([0, sent.length, sent.length]);
+    expect(progress.receivedBytes).toBe(wire.length);
+  });
+
+  it('and has no end: the connection is given up, reported, and made again', async () => {
+    const retried: unknown[] = [];
+    const of = acme({ onRetry: ({ error }) => retried.push(error) });
+    server.script.push(async response => {
+      begin(response);
+      const gzip = createGzip({ level: 1 });
+      gzip.pipe(response);
+      const block = Buffer.alloc(1024 * 1024, 'x');
+      gzip.write('{"id":1,"text":"');
+      while (!response.destroyed)
+        if (!gzip.write(block)) await new Promise(resolve => setImmediate(resolve));
+      gzip.destroy();
+    });
+    server.otherwise = wholeReplay(sent);
+    expect(idsOf(await collected(posts(window, {}, of)))).toEqual(idsOf(sent));
+    expect(server.received.length).toBe(2);
+    expect(retried).toMatchObject([{ code: 'ERR_DATA' }]);
+    expect(String(retried[0])).toContain('has no end within');
+  });
+});
+
+describe('the last message of a connection', () => {
+  it('with failed minutes: they are requested again, and no post is delivered twice', async () => {
+    const window = past(6);
+    const sent = wirePosts(window, 3);
+    const failed = [window.from + MINUTE, window.from + 2 * MINUTE, window.from + 4 * MINUTE];
+    const part = sent.filter(({ minute }, index) => !failed.includes(minute) || index % 3 === 0);
+    const messages = part.map(({ json }) => json);
+    const end = info(WITH_ERRORS, part.length, { minutes_failed: failed.map(formatSent) });
+    const got = await followedBy(stream([...messages, end]), window, sent);
+    expect(idsOf(got).toSorted()).toEqual(idsOf(sent).toSorted());
+    expect(server.received.slice(1).map(windowOf)).toEqual([
+      { from: failed[0], to: (failed[1] ?? 0) + MINUTE },
+      { from: failed[2], to: (failed[2] ?? 0) + MINUTE },
+    ]);
+  });
+
+  it('with failed minutes of the compliance stream: no event is delivered twice, whatever its time', async () => {
+    const window = past(6);
+    const events = Array.from({ length: 12 }, (_, n) => ({
+      minute: window.from + (n >> 1) * MINUTE,
+      json: `{"delete":{"status":{"id_str":"${n}"},"timestamp_ms":"1432228155593"}}`,
+      id: String(n),
+    }));
+    const failed = [window.from + 2 * MINUTE];
+    const end = info(WITH_ERRORS, events.length, { minutes_failed: failed.map(formatSent) });
+    server.script.push(stream([...events.map(({ json }) => json), end]));
+    server.otherwise = wholeReplay(events);
+    const got = await collected(posts(window, { streamType: unchecked('compliance') }));
+    expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
+  });
+
+  it('with failed minutes: only ids of these minutes are remembered, and of records without a time', async () => {
+    const window = past(40);
+    const events = Array.from({ length: 40 }, (_, n) => ({
+      minute: window.from + n * MINUTE,
+      json: `{"delete":{"status":{"id_str":"${n}"},"timestamp_ms":"1"}}`,
+      id: String(n),
+    }));
+    const end = info(WITH_ERRORS, 8, { minutes_failed: [formatSent(window.from + 2 * MINUTE)] });
+    server.script.push(stream([...events.slice(0, 8).map(({ json }) => json), end]));
+    server.otherwise = wholeReplay(events);
+    const options = { streamType: unchecked('compliance'), timings: { firstChunkMs: 8 * MINUTE } };
+    const kept: number[] = [];
+    let count = 0;
+    for await (const { items, cursor } of posts(window, options).batches()) {
+      count += items.length;
+      if (cursor !== undefined) kept.push(JSON.stringify(cursor.ids).length);
+    }
+    expect(count).toBe(40);
+    expect(kept[0]).toBeGreaterThan('{}'.length);
+    expect(Math.max(...kept)).toBe(kept[0]);
+    expect(kept.length).toBeGreaterThan(2);
+    expect(kept.at(-1)).toBe('{}'.length);
+  });
+
+  it('with an unprocessed range: it is requested again', async () => {
+    const window = past(10);
+    const sent = wirePosts(window);
+    const rest = { from: window.from + 4 * MINUTE, to: window.to };
+    const part = sent.filter(({ minute }) => minute < rest.from).map(({ json }) => json);
+    const range = { fromDate: formatSent(rest.from + 20_000), toDate: formatSent(rest.to) };
+    const end = info(FAILED, part.length, { unprocessed_range: range });
+    expect(idsOf(await followedBy(stream([...part, end]), window, sent))).toEqual(idsOf(sent));
+    expect(windowOf(unchecked(server.received[1]))).toEqual(rest);
+  });
+
+  it('with the count: the range is confirmed if it agrees, and requested again otherwise', async () => {
+    const window = past(3);
+    const sent = wirePosts(window);
+    const less = sent.slice(1).map(({ json }) => json);
+    const got = await followedBy(stream([...less, info(COMPLETED, sent.length)]), window, sent);
+    expect(idsOf(got)).toEqual(idsOf(sent));
+  });
+
+  it('with the count: three wrong counts are a gap, and everything received is delivered', async () => {
+    const window = past(3);
+    const sent = wirePosts(window);
+    server.otherwise = stream([...sent.map(({ json }) => json), info(COMPLETED, 7)]);
+    const got: Activity[] = [];
+    const error = await (async () => {
+      for await (const post of posts(window) as AsyncIterable<Activity>) got.push(post);
+    })().catch(e => e);
+    expect(idsOf(got)).toEqual(idsOf(sent));
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toEqual([
+      `${minuteOf(window.from)} to ${minuteOf(window.to)} (unverified)`,
+    ]);
+    expect(server.received.length).toBe(3);
+
+    const gaps: unknown[] = [];
+    await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(gaps).toEqual([
+      { fromDate: minuteOf(window.from), toDate: minuteOf(window.to), reason: 'unverified' },
+    ]);
+  });
+
+  it('with failures of many ranges: each becomes a gap', async () => {
+    const window = past(240);
+    const sent = wirePosts(window);
+    const bad = [20, 60, 100, 140].map(n => window.from + n * MINUTE);
+    const gaps: unknown[] = [];
+    server.otherwise = async (response, request) => {
+      const some = within(sent, windowOf(request));
+      const end = info(COMPLETED, some.length + 1);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const all = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(all)).toEqual(idsOf(sent));
+    expect(gaps.splice(0)).toEqual([
+      { fromDate: minuteOf(window.from), toDate: minuteOf(window.to), reason: 'unverified' },
+    ]);
+
+    server.otherwise = async (response, request) => {
+      const asked = within(sent, windowOf(request));
+      const some = asked.filter(({ minute }) => !bad.includes(minute));
+      const failed = [...new Set(asked.map(({ minute }) => minute))].filter(minute =>
+        bad.includes(minute),
+      );
+      const end =
+        failed.length > 0
+          ? info(WITH_ERRORS, some.length, { minutes_failed: failed.map(formatSent) })
+          : info(COMPLETED, some.length);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const most = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(most)).toEqual(idsOf(sent.filter(({ minute }) => !bad.includes(minute))));
+    expect(gaps).toEqual(
+      bad.map(at => ({ fromDate: minuteOf(at), toDate: minuteOf(at + MINUTE), reason: 'failed' })),
+    );
+  });
+
+  it('with a minute that always fails: it becomes a gap, after everything else', async () => {
+    const window = past(4);
+    const sent = wirePosts(window);
+    const bad = window.from + MINUTE;
+    server.otherwise = async (response, request) => {
+      const asked = windowOf(request);
+      const some = within(sent, asked).filter(({ minute }) => minute !== bad);
+      const end =
+        asked.from <= bad && bad < asked.to
+          ? info(WITH_ERRORS, some.length, { minutes_failed: [formatSent(bad)] })
+          : info(COMPLETED, some.length);
+      await stream([...some.map(({ json }) => json), end])(response, request);
+    };
+    const gaps: unknown[] = [];
+    const got = await collected(posts(window, { onGap: gap => gaps.push(gap) }));
+    expect(idsOf(got)).toEqual(idsOf(sent.filter(({ minute }) => minute !== bad)));
+    expect(gaps).toEqual([
+      { fromDate: minuteOf(bad), toDate: minuteOf(bad + MINUTE), reason: 'failed' },
+    ]);
+  });
+});

@@ -1,0 +1,152 @@
+import { readdir } from 'node:fs/promises';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import type { Activity } from '../../src/activity/activity.js';
+import { OptionError, StorageError } from '../../src/errors.js';
+import type { Cursor } from '../../src/flow/flow.js';
+import { ReplaySpool } from '../../src/replay/replay-spool.js';
+import { formatSent, MINUTE } from '../../src/time.js';
+import { AT_ONCE_MS } from '../at-once.js';
+import {
+  COMPLETED,
+  info,
+  stream,
+  WITH_ERRORS,
+  wholeReplay,
+  windowOf,
+  wirePosts,
+  within,
+} from '../http/live-wire.js';
+import { status } from '../http/scripted-server.js';
+import {
+  acme,
+  collected,
+  folder,
+  idsOf,
+  past,
+  posts,
+  server,
+  setUpReplay,
+  timing,
+} from './scripted-replay.js';
+
+setUpReplay();
+
+describe('a consumer', () => {
+  it('that is slow does not slow down the connection: waiting records go to disk', async () => {
+    const window = past(16);
+    const sent = wirePosts(window, 40);
+    const done: number[] = [];
+    server.otherwise = async (response, request) => {
+      response.on('finish', () => done.push(1));
+      await wholeReplay(sent)(response, request);
+    };
+    const flow = posts(window, { maxMemory: 10_000, timings: { firstChunkMs: 8 * MINUTE } });
+    const got: Activity[] = [];
+    for await (const post of flow as AsyncIterable<Activity>) {
+      if (got.length === 0) {
+        // Both connections end although nothing is consumed.
+        const until = Date.now() + 60_000;
+        while (done.length < 2 && Date.now() < until)
+          await new Promise(resolve => setTimeout(resolve, 5));
+        expect(done.length).toBe(2);
+      }
+      got.push(post);
+    }
+    expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
+    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+  });
+
+  it('whose disk is full gets an error immediately, and no other connection is made', async () => {
+    const window = past(4);
+    server.otherwise = wholeReplay(wirePosts(window));
+    const full = new StorageError('ENOSPC', { path: folder, retryable: true });
+    const add = vi.spyOn(ReplaySpool.prototype, 'add').mockRejectedValue(full);
+    await expect(collected(posts(window))).rejects.toBe(full);
+    expect(server.received.length).toBe(1);
+    add.mockRestore();
+  });
+
+  it('that stops early, or aborts during a wait, ends everything immediately', async () => {
+    const window = past(200);
+    server.otherwise = wholeReplay(wirePosts(window, 50));
+    for await (const _ of posts(window, { maxMemory: 0 })) break;
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
+    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+
+    server.otherwise = status(503);
+    const stop = new AbortController();
+    const asleep = acme({
+      timing: {
+        ...timing,
+        sleep: (_ms, signal) =>
+          new Promise((_, reject) => {
+            signal?.addEventListener('abort', () => reject(signal.reason));
+            setTimeout(() => stop.abort(new Error('enough')), 10);
+          }),
+      },
+    });
+    const flow = posts(window, {}, asleep).batches({ signal: stop.signal });
+    await expect(flow[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
+  });
+
+  it('that resumes from any cursor gets each activity once', async () => {
+    const window = past(60);
+    const sent = wirePosts(window, 2);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(12), { maxLength: 4 }), fc.nat(3), async (stops, seed) => {
+        const failed = new Set([window.from + 7 * MINUTE, window.from + (20 + seed) * MINUTE]);
+        server.otherwise = async (response, request) => {
+          const asked = windowOf(request);
+          const bad = [...failed].filter(at => asked.from <= at && at < asked.to);
+          for (const at of bad) failed.delete(at);
+          const some = within(sent, asked).filter(
+            ({ minute }, n) => !bad.includes(minute) || n % 2,
+          );
+          const end =
+            bad.length > 0
+              ? info(WITH_ERRORS, some.length, { minutes_failed: bad.map(formatSent) })
+              : info(COMPLETED, some.length);
+          await stream([...some.map(({ json }) => json), end])(response, request);
+        };
+        const committed: string[] = [];
+        let cursor: Cursor | undefined;
+        for (const stop of [...stops, Number.POSITIVE_INFINITY]) {
+          let pending: string[] = [];
+          let batches = 0;
+          for await (const batch of posts(window).batches({ resume: cursor })) {
+            pending.push(...idsOf(batch.items as readonly Activity[]));
+            if (batch.cursor !== undefined) {
+              cursor = JSON.parse(JSON.stringify(batch.cursor));
+              committed.push(...pending);
+              pending = [];
+            }
+            if (++batches > stop) break;
+          }
+          if (stop === Number.POSITIVE_INFINITY) expect(pending).toEqual([]);
+        }
+        expect(committed.toSorted()).toEqual(idsOf(sent).toSorted());
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it('cannot resume from the cursor of another replay, or a damaged one', async () => {
+    const window = past(2);
+    server.otherwise = wholeReplay(wirePosts(window));
+    let cursor: Cursor | undefined;
+    for await (const batch of posts(window).batches()) cursor = batch.cursor ?? cursor;
+    const other = posts({ ...window, from: window.from - MINUTE }, { resume: cursor });
+    await expect(collected(other)).rejects.toThrow('its fromDate was');
+    for (const damage of [{ open: 7 }, { ids: 7 }, { gaps: [{}] }, { source: 'search' }, null]) {
+      const damaged = (damage && { ...cursor, ...damage }) as Cursor;
+      const run = async () => collected(posts(window, { resume: damaged }));
+      const refusal = damaged === null ? /of a batch or of an error/ : / to start again$/;
+      await expect(run()).rejects.toThrow(OptionError);
+      await expect(run()).rejects.toThrow(refusal);
+    }
+    const requests = server.received.length;
+    expect(await collected(posts(window, { resume: cursor }))).toEqual([]);
+    expect(server.received.length).toBe(requests);
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { account } from '../../src/http/account.js';
+import { type SearchOptions, search } from '../../src/search/search.js';
+import { DAY } from '../../src/time.js';
+import { unchecked } from '../unchecked.js';
+import { PASSWORD, testAccount } from './paged-service.js';
+import { SNOW, server, setUpServer } from './scripted-search.js';
+
+setUpServer();
+
+describe('the options of a search', () => {
+  const now = Date.UTC(2024, 0, 31, 12);
+  const bad: [string, Record<string, unknown>][] = [
+    ['query', { query: undefined }],
+    ['query', { query: '' }],
+    ['query', { query: ' \n' }],
+    ['query', { query: 5 }],
+    ['query', { query: 'a'.repeat(2049) }],
+    ['query', { query: '🎉'.repeat(2049) }],
+    ['query', { query: 'half \ud83c' }],
+    ['product', { product: undefined }],
+    ['product', { product: '7day' }],
+    ['method', { method: 'PUT' }],
+    ['maxResults', { maxResults: 9 }],
+    ['maxResults', { maxResults: 501 }],
+    ['maxResults', { maxResults: 10.5 }],
+    ['maxResults', { maxResults: '100' }],
+    ['maxResults', { maxResults: Number.NaN }],
+    ['fromDate', { fromDate: '20240101' }],
+    ['fromDate', { fromDate: '202402300000' }],
+    ['fromDate', { fromDate: new Date('nothing') }],
+    ['fromDate', { fromDate: 202401010000 }],
+    ['toDate', { toDate: '2024-01-01' }],
+    ['toDate', { fromDate: '202401020000', toDate: '202401010000' }],
+    ['toDate', { fromDate: '202401020000', toDate: '202401020000' }],
+    ['fromDate', { fromDate: '200603202359' }],
+    ['toDate', { fromDate: undefined, toDate: '200603210000' }],
+    ['limit', { limit: 0 }],
+    ['limit', { limit: 1.5 }],
+    ['pages', { pages: -1 }],
+    ['tag', { tag: '' }],
+    ['next', { next: '' }],
+    ['label', { label: '' }],
+    ['slices', { slices: 0 }],
+    ['slices', { slices: 2, limit: 5 }],
+    ['slices', { slices: 2, pages: 5 }],
+    ['slices', { slices: 2, next: 'token' }],
+    ['next', { next: 'token', resume: {} }],
+    ['fromdate', { fromdate: '202401010000' }],
+    ['maxresults', { maxresults: 10 }],
+  ];
+
+  it.each(bad)('are refused before anything is sent: %s of %j', (option, options) => {
+    const act = () => search(testAccount(server), { ...SNOW, ...options } as SearchOptions);
+    expect(act).toThrow(OptionError);
+    try {
+      act();
+    } catch (error) {
+      expect((error as OptionError).option).toBe(option);
+      expect((error as OptionError).message).toContain(`\`${option}\``);
+    }
+    expect(server.sockets.size).toBe(0);
+  });
+
+  it.each([
+    { query: 'a'.repeat(2048) },
+    { query: '🎉'.repeat(2048) },
+    { maxResults: 500 },
+    { fromDate: '200603210000' },
+    { product: '30day' as const, fromDate: new Date(now - 31 * DAY), toDate: undefined },
+  ])('are accepted at their limits: %#', options => {
+    expect(() => search(testAccount(server), { ...SNOW, ...options })).not.toThrow();
+  });
+
+  it('are required, and the account must be one', () => {
+    const call = unchecked<(...args: unknown[]) => unknown>(search);
+    expect(() => call(testAccount(server))).toThrow(OptionError);
+    expect(() => call({ baseUrl: server.url }, SNOW)).toThrow(OptionError);
+    expect(() => call(undefined, SNOW)).toThrow('made by `account()`');
+  });
+
+  it('need an account with certain settings', () => {
+    const settings = {
+      baseUrl: server.url,
+      account: 'a',
+      label: 'b',
+      email: 'c',
+      password: PASSWORD,
+    };
+    for (const name of Object.keys(settings) as (keyof typeof settings)[]) {
+      const { [name]: _missing, ...rest } = settings;
+      expect(() => search(account(rest, {}), SNOW)).toThrow(`\`${name}\` is needed for searches`);
+    }
+    const { label: _label, ...unlabelled } = settings;
+    expect(() => search(account(unlabelled, {}), { ...SNOW, label: 'x' })).not.toThrow();
+  });
+});

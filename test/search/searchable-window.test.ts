@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { IncompleteError } from '../../src/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { ProgressCounts } from '../../src/flow/progress.js';
+import { account } from '../../src/http/account.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import type { QueryGap } from '../../src/search/query.js';
+import { type SearchOptions, search } from '../../src/search/search.js';
+import { files } from '../../src/sinks/files.js';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../src/time.js';
+import { impatient } from '../http/virtual-time.js';
+import { temporaryFolder } from '../temporary-folder.js';
+import {
+  addresses,
+  allPosts,
+  idsOf,
+  linesIn,
+  local,
+  NIGHTLY,
+  outputs,
+  run,
+  START,
+  searchable,
+  service,
+  setUpService,
+} from './nightly-search.js';
+
+setUpService();
+
+describe('the searchable part of a window', () => {
+  it('says that nothing is new, in progress and result, and asks nothing within the same minute', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(floorTo(MINUTE, START));
+    await run(folder);
+    const before = await readFile(path.join(folder, '2024-05-09.jsonl'));
+    const told: ProgressCounts[] = [];
+    service.clock.advance(20 * SECOND);
+    let requests = 0;
+    service.on('request', () => requests++);
+    const again = await pipeline(search(local(), NIGHTLY), files(outputs(folder)), {
+      progress: counts => told.push(counts),
+    });
+    expect(again.added).toBe(0);
+    expect(told.at(-1)).toMatchObject({ note: 'nothing new', received: 0, written: 0 });
+    expect(requests).toBe(0);
+    expect(await readFile(path.join(folder, '2024-05-09.jsonl'))).toEqual(before);
+  });
+
+  it('asks no minutes that are in the future for the service, where this clock is ahead', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const ahead = () => {
+      const { serviceTime: _, ...others } = addresses;
+      const timing = { ...impatient(), now: () => service.clock.now() + 3 * HOUR };
+      return account({ ...others, timing, limits: { search: [] } }, {});
+    };
+    const once = () => pipeline(search(ahead(), NIGHTLY), dedupe(), files(outputs(folder)));
+    await once();
+    service.clock.advance(5 * HOUR);
+    await once();
+    service.clock.advance(MINUTE);
+    await pipeline(search(local(), NIGHTLY), dedupe(), files(outputs(folder)));
+    expect(idsOf(await linesIn(folder))).toEqual(idsOf(await allPosts(searchable())));
+  });
+
+  it('ends at what is searchable for the service, where this clock is less than a minute ahead', async () => {
+    service.clock.set(START);
+    const { serviceTime: _, ...others } = addresses;
+    const timing = { ...impatient(), now: () => service.clock.now() + 50 * SECOND };
+    const ahead = account({ ...others, timing, limits: { search: [] } }, {});
+    const ends = new Set<string | undefined>();
+    for await (const { cursor } of search(ahead, NIGHTLY).batches())
+      ends.add(JSON.parse(JSON.stringify(cursor ?? {})).window?.toDate);
+    expect([...ends]).toEqual([searchable()]);
+  });
+
+  it('reports minutes that 30day no longer has, and goes on after them', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const common = { ...NIGHTLY, product: '30day', maxResults: 500 } as const;
+    const once = (options: Partial<SearchOptions> = {}) =>
+      pipeline(search(local(), { ...common, ...options }), files(outputs(folder)));
+    const first = await once();
+    const end = searchable();
+    service.clock.advance(40 * DAY);
+    const error = await once().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    const gaps: QueryGap[] = [];
+    const second = await once({ onGap: gap => void gaps.push(gap) });
+    expect(gaps).toEqual([{ fromDate: end, toDate: expect.any(String), reason: 'expired' }]);
+    expect(error.missing).toEqual([`${end} to ${gaps[0]?.toDate}`]);
+    expect(second.added).toBeGreaterThan(0);
+    expect(second.posts).toBe(first.posts + (second.added ?? 0));
+  });
+});

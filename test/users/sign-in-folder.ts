@@ -1,0 +1,31 @@
+import path from 'node:path';
+import { beforeEach } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.js';
+import { type localUser, tokenIn } from './local-user.js';
+
+export let folder: string;
+
+export let store: string;
+
+export function failureOf(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    () => new Error('It did not fail'),
+    error => error,
+  );
+}
+
+/** The callback that a URL leads to. */
+export function callbackOf(
+  { service }: Awaited<ReturnType<typeof localUser>>,
+  address: string,
+): URL {
+  return new URL(String(service.oauth.pending(tokenIn(address))?.callback));
+}
+
+/** Makes a folder for the tokens of each test of a file. */
+export function makeTokenStore(): void {
+  beforeEach(async () => {
+    folder = await temporaryFolder();
+    store = path.join(folder, 'deep', 'tokens.json');
+  });
+}
