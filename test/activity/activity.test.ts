@@ -2,11 +2,12 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/activity/activity.js';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError } from '../../src/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { JsonObject } from '../../src/json/json-object.js';
 import { bySuite } from '../slow-suite.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
+import { minimal } from './minimal-post.js';
 import { type AuthorModel, type PostModel, postModel } from './post-model.js';
 import { style } from './print-json.js';
 
@@ -62,8 +63,6 @@ function expected(post: PostModel | undefined): unknown {
 function expectedAuthor({ id, handle, name }: AuthorModel) {
   return { id: String(id), handle, name };
 }
-
-const minimal = (members: object) => new Activity(Buffer.from(JSON.stringify(members)));
 
 describe('Activity', () => {
   it('has the properties of the post, in both formats and any JSON style', () => {
@@ -159,14 +158,6 @@ describe('Activity', () => {
       { tag: 'a', id: '7' },
     ]);
     expect(minimal({ id: 1, matching_rules: null }).tags).toEqual([]);
-  });
-
-  it('does not mix up the rules of thousands of posts', () => {
-    for (let round = 0; round < 2; round++)
-      for (let n = 0; n < 1100; n++)
-        expect(minimal({ id: 1, matching_rules: [{ tag: `t${n}`, id: n }] }).tags).toEqual([
-          `t${n}`,
-        ]);
   });
 
   it('replaces the matching rules and keeps all other bytes', () => {
@@ -273,12 +264,6 @@ describe('Activity', () => {
       { numRuns: bySuite(500, 5_000) },
     );
     expect(read).toBeGreaterThan(100);
-  });
-
-  it('refuses a rule whose id is not an integer', () => {
-    expect(() => minimal({ created_at: '' }).withMatchingRules([{ tag: null, id: 'x' }])).toThrow(
-      OptionError,
-    );
   });
 
   it('names what is missing and shows the start of the document', () => {

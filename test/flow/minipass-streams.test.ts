@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Minipass } from 'minipass';
 import { Gunzip, Gzip } from 'minizlib';
@@ -7,35 +6,10 @@ import { Flow, perBatch } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
+import { range, slow, turn } from './slow-numbers.js';
 
 const objects = <T>(options: { readonly async?: boolean } = {}) =>
   new Minipass<T, T>({ objectMode: true, ...options });
-
-const turn = () => new Promise<void>(resolve => setImmediate(resolve));
-
-const range = (length: number) => Array.from({ length }, (_, index) => index);
-
-/** Gives one item in each turn of the event loop, and counts the consumed ones. */
-function slow(length: number): { readonly flow: Flow<number>; readonly state: State } {
-  const state: State = { taken: 0, closed: false };
-  const flow = new Flow<number>(async function* () {
-    try {
-      for (const item of range(length)) {
-        await turn();
-        state.taken++;
-        yield { items: [item] };
-      }
-    } finally {
-      state.closed = true;
-    }
-  });
-  return { flow, state };
-}
-
-interface State {
-  taken: number;
-  closed: boolean;
-}
 
 describe('a Minipass stream as source', () => {
   it('gives all items, written before and after it is opened', async () => {
@@ -258,58 +232,5 @@ describe('a Minipass stream as sink', () => {
     await turn();
     stream.destroy();
     await expect(running).rejects.toThrow('destroyed');
-  });
-});
-
-/** Like `Unpack` of tar and `WriteStream` of fs-minipass: only `write`, `end` and events. */
-class Store extends EventEmitter {
-  readonly items: number[] = [];
-  aborted: unknown;
-  #full = false;
-
-  write(item: number): boolean {
-    if (this.#full) throw new Error('written to before it drained');
-    this.#full = true;
-    setImmediate(() => {
-      this.#full = false;
-      this.items.push(item);
-      this.emit('drain');
-    });
-    return false;
-  }
-
-  end(): void {
-    setImmediate(() => this.emit('finish'));
-  }
-
-  abort(error: unknown): void {
-    this.aborted = error;
-  }
-}
-
-describe('an emitter with write and end as sink', () => {
-  it('receives all items, at its own speed', async () => {
-    const store = new Store();
-    await pipeline(slow(20).flow, store);
-    expect(store.items).toEqual(range(20));
-  });
-
-  it('is aborted together with the pipeline', async () => {
-    const store = new Store();
-    const controller = new AbortController();
-    const running = pipeline(slow(1_000).flow, store, { signal: controller.signal });
-    await turn();
-    controller.abort('enough');
-    await expect(running).rejects.toBe('enough');
-    expect(store.aborted).toBe('enough');
-  });
-
-  it('fails if it closes before it has received all items', async () => {
-    const store = new Store();
-    const running = pipeline(slow(1_000).flow, store);
-    await turn();
-    await turn();
-    store.emit('close');
-    await expect(running).rejects.toThrow('closed before');
   });
 });

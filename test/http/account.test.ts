@@ -2,7 +2,6 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { account } from '../../src/http/account.js';
 import { SETTINGS } from '../../src/http/settings.js';
-import { search } from '../../src/search/search.js';
 import { unchecked } from '../unchecked.js';
 import { optionErrorOf } from './option-error-of.js';
 
@@ -114,21 +113,6 @@ describe('Basic credentials', () => {
   ])('do not go to %s', url => {
     expect(acme.basicFor(new URL(url))).toBeUndefined();
   });
-});
-
-it('all settings that a call misses are named in one error, with their variables', () => {
-  const { message } = optionErrorOf(() =>
-    search(account({ account: 'acme', email: 'karl@acme.example' }, {}), {
-      query: 'snow',
-      product: '30day',
-    }),
-  );
-  expect(message).toContain('needed for searches');
-  for (const name of ['`baseUrl` (MILLRACE_BASE_URL)', '`label` (MILLRACE_LABEL)'])
-    expect(message).toContain(name);
-  expect(message).toContain('`password` (MILLRACE_PASSWORD)');
-  expect(message).toContain('MILLRACE_URL alone sets all addresses where they are one');
-  expect(message).not.toContain('`email`');
 });
 
 describe('MILLRACE_LIMITS', () => {

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Account, account } from '../../src/http/account.js';
 import { connectLive } from '../../src/http/live-connection.js';
 import { RateLimiter } from '../../src/http/rate-limiter.js';
-import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
+import { LIMITS } from '../../src/http/rate-limits.js';
 import { request } from '../../src/http/request.js';
-import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
+import { MINUTE, SECOND } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { PROXIED_HOST, proxiedServer } from './proxied-server.js';
 import type { ProxyServer } from './proxy-server.js';
@@ -232,24 +232,6 @@ describe('a request whose connection takes long to open', () => {
 });
 
 describe('the limits', () => {
-  it('have the documented defaults', () => {
-    const spoken = (rates: readonly Rate[]) =>
-      rates.map(({ requests, perMs }) => [requests, perMs]);
-    expect(spoken(LIMITS.search)).toEqual([[20, SECOND]]);
-    expect(spoken(LIMITS.jobReads)).toEqual([[5, 5 * SECOND]]);
-    expect(spoken(LIMITS.jobCreation)).toEqual([
-      [30, HOUR],
-      [60, DAY],
-    ]);
-    expect(spoken(LIMITS.replay)).toEqual([[5, 5 * MINUTE]]);
-    expect(spoken(LIMITS.compliance)).toEqual([[10, MINUTE]]);
-    expect(spoken(LIMITS.replayRules)).toEqual([
-      [5, 5 * SECOND],
-      [60, MINUTE],
-    ]);
-    expect(spoken(LIMITS.usage)).toEqual([[2, MINUTE]]);
-  });
-
   it('are shared by all account objects of one account only', () => {
     const url = new URL('https://shared.test/a');
     const pace = (name: string, base = url) =>

@@ -1,8 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { DataError, HttpError } from '../../src/errors.js';
-import { readText } from '../../src/http/read-json.js';
-import { request } from '../../src/http/request.js';
+import { HttpError } from '../../src/errors.js';
 import { ScriptedServer, status } from './scripted-server.js';
 import {
   accountFor,
@@ -138,18 +136,5 @@ describe('an error response', () => {
       expect(body.length).toBeLessThanOrEqual(500);
       expect(message).not.toContain('xc');
     }
-  });
-
-  it('does not show a secret in a cause either, of a 200 that is read', async () => {
-    const acme = accountFor();
-    server.script.push(response => response.end(CANARY));
-    const call = { method: 'GET', url: new URL(server.url), family: 'usage' } as const;
-    const error = await errorOf(
-      request(acme, call, async response => {
-        throw new DataError('Damaged', { cause: new Error(await readText(response)) });
-      }),
-    );
-    expect((error.cause as Error).message).toBe('[redacted]');
-    expect((error.cause as Error).stack).not.toContain(CANARY);
   });
 });

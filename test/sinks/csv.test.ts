@@ -13,7 +13,6 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { type CsvOptions, csv, csvOn } from '../../src/sinks/csv.js';
 import type { Written } from '../../src/sinks/output/written.js';
-import { csvRow } from '../../src/tables/csv-row.js';
 import * as tables from '../../src/tables/tables.js';
 import { arbitraryPost } from '../activity/arbitrary-post.js';
 import { blocksOf, pageNamed } from '../pages.js';
@@ -153,15 +152,6 @@ describe('csv', () => {
     ['string', null, ''],
   ])('prints a value of type %s, row %#', async (type, value, text) => {
     expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
-  });
-
-  it('prints any time as toISOString does', () => {
-    const time = fc.date({ noInvalidDate: true });
-    fc.assert(
-      fc.property(fc.array(time, { minLength: 1 }), times => {
-        for (const one of times) expect(csvRow([one], false)).toBe(`${one.toISOString()}\r`);
-      }),
-    );
   });
 
   it('is read back as it was written, for any texts', async () => {

@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import { OptionError } from '../../src/errors.js';
-import { pipeline } from '../../src/flow/pipeline.js';
-import { files } from '../../src/sinks/files.js';
-import type { WrittenFile } from '../../src/sinks/output/written.js';
-import { parquet } from '../../src/sinks/parquet.js';
-import { tee } from '../../src/sinks/tee.js';
-import { temporaryFolder } from '../temporary-folder.js';
-import { places } from './cursors.js';
-import { pages } from './pages.js';
+import type { Activity } from '../../../src/activity/activity.js';
+import { OptionError } from '../../../src/errors.js';
+import { pipeline } from '../../../src/flow/pipeline.js';
+import { files } from '../../../src/sinks/files.js';
+import type { WrittenFile } from '../../../src/sinks/output/written.js';
+import { parquet } from '../../../src/sinks/parquet.js';
+import { tee } from '../../../src/sinks/tee.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+import { places } from '../cursors.js';
+import { pages } from '../pages.js';
 
 let folder: string;
 beforeEach(async () => {

@@ -3,12 +3,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import type { WrittenFile } from '../../src/sinks/output/written.js';
-import { killUntilDone } from '../kill/kill-until-done.js';
-import { bySuite } from '../slow-suite.js';
-import { temporaryFolder } from '../temporary-folder.js';
-import { PAGES, pageOf } from './pages.js';
+import { Activity } from '../../../src/activity/activity.js';
+import type { WrittenFile } from '../../../src/sinks/output/written.js';
+import { killUntilDone } from '../../kill/kill-until-done.js';
+import { bySuite } from '../../slow-suite.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+import { PAGES, pageOf } from '../pages.js';
 
 const KILLS = bySuite(2, 50);
 const SCRIPT = path.join(import.meta.dirname, 'hand-posts-to-child.ts');

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { appendFile, copyFile, mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pipeline } from '../../src/flow/pipeline.js';
-import { dedupe } from '../../src/operators/dedupe.js';
-import { routeByTag } from '../../src/operators/route-by-tag.js';
-import { files } from '../../src/sinks/files.js';
-import { parquet } from '../../src/sinks/parquet.js';
-import { pages } from './pages.js';
+import { pipeline } from '../../../src/flow/pipeline.js';
+import { dedupe } from '../../../src/operators/dedupe.js';
+import { routeByTag } from '../../../src/operators/route-by-tag.js';
+import { files } from '../../../src/sinks/files.js';
+import { parquet } from '../../../src/sinks/parquet.js';
+import { pages } from '../pages.js';
 
 // The script that the test kills. Arguments: the folder of its files, and jsonl or parquet.
 const [out = '', format = 'jsonl'] = process.argv.slice(2);

@@ -1,0 +1,38 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { unwrapCursor, wrapCursor } from '../../src/flow/wrapped-cursor.js';
+import type { Json } from '../../src/json/json.js';
+
+const json = fc.jsonValue().map(value => JSON.parse(JSON.stringify(value)) as Json);
+const inner = fc.dictionary(fc.string(), json).map(value => JSON.parse(JSON.stringify(value)));
+
+describe('a cursor with the state of an operator', () => {
+  it('gives back both, itself and as a checkpoint restores it', () => {
+    fc.assert(
+      fc.property(json, inner, (state, cursor) => {
+        const wrapped = wrapCursor('dedupe', state, cursor);
+        for (const saved of [wrapped, JSON.parse(JSON.stringify(wrapped))])
+          expect(unwrapCursor('dedupe', saved)).toEqual({ state, inner: cursor });
+      }),
+    );
+  });
+
+  it('gives a state that is printed only when it is saved as it would be restored', () => {
+    const wrapped = wrapCursor('dedupe', { toJSON: () => ['1'] }, { page: 2 });
+    expect(unwrapCursor('dedupe', wrapped)).toEqual({ state: ['1'], inner: { page: 2 } });
+    expect(JSON.stringify(wrapped)).toBe('{"dedupe":["1"],"inner":{"page":2}}');
+  });
+
+  it('has neither where a run begins', () => {
+    expect(unwrapCursor('dedupe', undefined)).toEqual({ state: undefined, inner: undefined });
+  });
+
+  it.each([{}, { page: 2 }, { take: 3, inner: {} }, { dedupe: 1 }, { dedupe: 1, inner: null }])(
+    'is refused where it is %j, of a pipeline without the operator',
+    cursor => {
+      expect(() => unwrapCursor('dedupe', cursor as never)).toThrow(OptionError);
+      expect(() => unwrapCursor('dedupe', cursor as never)).toThrow('without dedupe() here');
+    },
+  );
+});

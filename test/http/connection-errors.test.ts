@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { ConnectionError, DataError } from '../../src/errors.js';
+import { brokenConnection } from '../../src/http/connection-errors.js';
+import { sendRequest } from '../../src/http/request.js';
+import { cut, reset, status } from './scripted-server.js';
+import { accountFor, errorOf, get, serveEachTest, server, textOf } from './served-requests.js';
+
+serveEachTest();
+
+describe('a connection that breaks', () => {
+  it('before the response is an error of kind reset', async () => {
+    server.script.push(reset);
+    expect(await errorOf(get(accountFor()))).toMatchObject({ failure: 'reset', retryable: true });
+  });
+
+  it('because nothing listens is an error of kind refused', async () => {
+    const closed = createTcpServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const { port } = closed.address() as AddressInfo;
+    await new Promise(resolve => closed.close(resolve));
+    const url = new URL(`http://127.0.0.1:${port}/x`);
+    const error = await errorOf(sendRequest(accountFor(), { method: 'GET', url }));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ failure: 'refused', retryable: true, url: url.href });
+    expect(error.message).toContain('nothing listens there');
+  });
+
+  it('with https to a plain HTTP server names that cause, not a certificate', async () => {
+    const url = new URL(server.url.replace('http:', 'https:'));
+    const error = await errorOf(sendRequest(accountFor(), { method: 'GET', url }));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ failure: 'refused', retryable: false });
+    expect(error.message).toContain('If it speaks plain HTTP, use http://');
+    expect(error.message).not.toContain('certificate');
+  });
+
+  it.each([
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'the TLS handshake failed'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is not trusted'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is not trusted'],
+  ])('with %s has a message for that cause', (code, message) => {
+    const cause = Object.assign(new Error('of OpenSSL'), { code });
+    const error = brokenConnection(cause, { url: 'https://host.test/' }, false);
+    expect(error).toMatchObject({ failure: 'refused', retryable: false });
+    expect(error.message).toContain(message);
+  });
+
+  it.each([
+    ['length', 'cut'],
+    ['chunked', 'cut'],
+    ['reset', expect.stringMatching(/^(reset|cut)$/)],
+  ] as const)('in the body (%s) is reported after the received bytes', async (how, failure) => {
+    server.script.push(cut({ text: 'x'.repeat(1000) }, how));
+    const answer = await get(accountFor());
+    let received = '';
+    const error = await errorOf(
+      (async () => {
+        for await (const chunk of answer.body) received += chunk.toString();
+      })(),
+    );
+    expect(error).toMatchObject({ failure, retryable: true });
+    expect(received.startsWith('{"text":"xxx') || received === '').toBe(true);
+  });
+
+  it('in the middle of gzip is an error of kind cut, even if the HTTP response ends cleanly', async () => {
+    const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
+    for (const length of [0, 1, 5, 20, 500, whole.length - 9, whole.length - 1]) {
+      server.script.push(response => {
+        response.setHeader('content-encoding', 'gzip');
+        response.end(whole.subarray(0, length));
+      });
+      const error = await errorOf(get(accountFor()).then(textOf));
+      expect(error).toMatchObject({ failure: 'cut', retryable: true });
+    }
+  });
+
+  it('is distinguished from a wrong byte in gzip, which is a retryable data error', async () => {
+    const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
+    for (const at of [0, 30, whole.length - 6]) {
+      const wrong = Buffer.from(whole);
+      wrong[at]! ^= 0x10;
+      server.script.push(response => {
+        response.setHeader('content-encoding', 'gzip');
+        response.end(wrong);
+      });
+      const error = await errorOf(get(accountFor()).then(textOf));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.retryable).toBe(true);
+    }
+  });
+
+  it('is distinguished from an encoding that was not requested, which is a data error', async () => {
+    server.script.push(status(200, 'x', { 'content-encoding': 'br' }));
+    expect(await errorOf(get(accountFor()))).toBeInstanceOf(DataError);
+  });
+});

@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { costOfSet, rarestSetAt, secondTerm } from '../../../src/rules/index/anchor-sets.js';
+
+/** Sets of terms between others, and how often each term is. */
+const arbitrarySets = fc.record({
+  before: fc.array(fc.nat(9), { maxLength: 3 }),
+  sets: fc.array(fc.uniqueArray(fc.nat(9), { minLength: 1, maxLength: 3 }), {
+    minLength: 1,
+    maxLength: 5,
+  }),
+  after: fc.array(fc.nat(9), { maxLength: 3 }),
+  // Of whole numbers, so that sums are exact.
+  shares: fc.array(fc.nat(20), { minLength: 10, maxLength: 10 }),
+});
+
+function encoded({ before, sets, after, shares }: Sets) {
+  const positions: number[] = [];
+  const ints = [...before];
+  for (const set of sets) {
+    positions.push(ints.length);
+    ints.push(set.length, ...set);
+  }
+  const end = ints.length;
+  return {
+    ints: Int32Array.of(...ints, ...after),
+    positions,
+    start: before.length,
+    end,
+    frequencies: { frequency: (term: number) => shares[term]! },
+  };
+}
+
+type Sets = typeof arbitrarySets extends fc.Arbitrary<infer Value> ? Value : never;
+
+const costIn = ({ shares }: Sets, set: readonly number[]) =>
+  set.reduce((sum, term) => sum + shares[term]!, 0);
+
+describe('sets of terms that a rule may be indexed under', () => {
+  it('cost as much as their terms are common', () => {
+    fc.assert(
+      fc.property(arbitrarySets, given => {
+        const { ints, positions, frequencies } = encoded(given);
+        for (const [index, set] of given.sets.entries())
+          expect(costOfSet(ints, positions[index]!, frequencies)).toBe(costIn(given, set));
+      }),
+    );
+  });
+
+  it('have as the rarest the first of those that cost the least', () => {
+    fc.assert(
+      fc.property(arbitrarySets, given => {
+        const { ints, positions, start, end, frequencies } = encoded(given);
+        const costs = given.sets.map(set => costIn(given, set));
+        expect(rarestSetAt(ints, start, end, frequencies)).toBe(
+          positions[costs.indexOf(Math.min(...costs))],
+        );
+      }),
+    );
+  });
+
+  it('have as second term the rarest that stands alone, without that of the current set', () => {
+    fc.assert(
+      fc.property(arbitrarySets, fc.nat(), (given, place) => {
+        const { ints, positions, start, end, frequencies } = encoded(given);
+        const current = place % positions.length;
+        const single = given.sets
+          .filter((set, index) => index !== current && set.length === 1)
+          .map(([term]) => term!);
+        const least = Math.min(...single.map(term => given.shares[term]!));
+        expect(secondTerm(ints, start, end, positions[current]!, frequencies)).toBe(
+          single.find(term => given.shares[term] === least) ?? -1,
+        );
+      }),
+    );
+  });
+});

@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Activity } from '../../../src/activity/activity.js';
+import { fieldsOf } from '../../../src/activity/fields-of.js';
+import { compileRules } from '../../../src/rules/index/compile-rules.js';
+import { RuleIndex } from '../../../src/rules/index/rule-index.js';
+import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import { dialectOf } from '../../../src/rules/post/dialect.js';
+import { acceptedRule } from '../arbitrary-rule.js';
+import { arbitraryDraft, original, PLAIN, VOCABULARY } from '../match/arbitrary-matching-post.js';
+
+function post(text: string): Activity {
+  return original({ ...PLAIN, text });
+}
+
+describe('the index', () => {
+  it('gives the same matches after thousands of posts have moved its rules to rarer terms', () => {
+    const trees = fc.sample(acceptedRule('historical', VOCABULARY), { numRuns: 200, seed: 7 });
+    const drafts = fc.sample(arbitraryDraft(), { numRuns: 300, seed: 7 });
+    const matcher = compileRules(
+      trees.map(({ text }, i) => ({ value: text, id: String(i + 1) })),
+      // The reverse of the real frequencies, so that there is much to learn.
+      { frequency: term => 1 - usualFrequency(term) },
+    );
+    const posts = drafts.map(original);
+    const answers = () => posts.map(activity => matcher.match(activity).map(rule => rule.id));
+    const before = answers();
+    expect(before.flat().length).toBeGreaterThan(500);
+    for (let round = 0; round < 15; round++) expect(answers()).toEqual(before);
+  });
+
+  it('keeps nothing of deleted rules', () => {
+    const index = new RuleIndex(dialectOf('historical'), usualFrequency);
+    const rules: number[] = [];
+    for (let i = 0; i < 5_000; i++) {
+      rules.push(index.add(parseRule(`word${i} (has:links OR "two words${i}")`).tree!));
+      if (i >= 10) index.delete(rules[i - 10]!);
+    }
+    expect(index.terms).toBe(2 * 10 + 2);
+    expect(new Set(rules).size).toBe(11);
+    expect(index.match(fieldsOf(post('word4995 two words4995')))).toEqual([rules[4_995]]);
+    expect(index.match(fieldsOf(post('word100 two words100')))).toEqual([]);
+  });
+});
