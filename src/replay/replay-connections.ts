@@ -1,8 +1,8 @@
 import { answerOf } from '../abortable.js';
-import { HttpError, IncompleteError, MillraceError } from '../errors.js';
+import { HttpError, IncompleteError, MillraceError, StorageError } from '../errors.js';
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
-import { connectLive } from '../http/live-connection.js';
+import { connectLive, isFinalStatus } from '../http/live-connection.js';
 import type { Damaged } from '../json/damaged-record.js';
 import { overlap, shownRange } from '../minute-ranges.js';
 import { shareName } from '../share.js';
@@ -10,7 +10,6 @@ import { formatTimestamp, SECOND, type Window } from '../time.js';
 import { ConnectLog } from './connect-log.js';
 import { type Received, receiveReplay } from './receive-replay.js';
 import type { ReplayMachine, ReplayState } from './replay-machine.js';
-import { connectFailure } from './replay-retry.js';
 import { ReplaySpool } from './replay-spool.js';
 import { type ReplayWait, refuseFarAhead, WaitReporter } from './replay-wait.js';
 
@@ -187,6 +186,25 @@ async function tryRange(
     else machine.refused(now, random, retryAfterMs);
     return error;
   }
+}
+
+/**
+ * What a failed connection means for the next one; `fatal` ends the replay.
+ *
+ * @param maxRetryAfterMs the longest `Retry-After` to wait for
+ */
+function connectFailure(error: unknown, maxRetryAfterMs: number) {
+  // Connecting again does not help a full disk.
+  if (!(error instanceof MillraceError) || error instanceof StorageError) return 'fatal';
+  if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';
+  const { status, body, retryAfterMs = 0 } = error;
+  if (isFinalStatus(error) || retryAfterMs > maxRetryAfterMs) return 'fatal';
+  // Somebody may add rules at any time. But the response says what is missing, and each retry uses up a connection.
+  if (status === 406 && /\bno rules\b/i.test(body)) return 'fatal';
+  // The service names the parameter whose date it refuses.
+  if ((status === 406 || status === 400) && /\b(fromDate|toDate)\b/.test(body))
+    return 'dates refused';
+  return status === 429 ? 'rate limited' : 'refused';
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { InfoMessage } from '../activity/in-stream-message.js';
 import type { Rate } from '../http/rate-limits.js';
+import { backoffMs } from '../http/timing.js';
 import { mergeRanges, overlap, subtractRanges, wholeMinutes } from '../minute-ranges.js';
 import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../time.js';
 import type { Received } from './receive-replay.js';
-import { ReplayRetry } from './replay-retry.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
 /** Minutes that are not confirmed. */
@@ -77,7 +77,7 @@ const MAX_MARGIN = HOUR;
 /**
  * The recovery of a replay as a state machine, without I/O, clock or randomness: which minutes are
  * requested next, and which are confirmed. The caller asks what to do `next`, does it, and reports the
- * outcome. `ReplayRetry` decides the waits after failures.
+ * outcome: `now` is in epoch milliseconds, `random` from 0 up to 1.
  *
  * No minute is confirmed before the final message of its connection, because `minutes_failed` comes
  * only there. Resuming at the last received activity would lose the posts of an earlier minute that
@@ -89,7 +89,10 @@ export class ReplayMachine {
   /** Bytes for each millisecond of the last range that a final message confirmed. */
   #bytesPerMs = 0;
   readonly #state: { -readonly [Name in keyof ReplayState]: ReplayState[Name] };
-  readonly #retry: ReplayRetry;
+  /** Connections in a row that got no final message. */
+  #failedConnects = 0;
+  /** The end of the wait after a failure. */
+  #notBefore = 0;
   /** How much 406 responses have narrowed the available minutes, compared with the service's clock. */
   #youngMargin = 0;
   #oldMargin = 0;
@@ -98,7 +101,6 @@ export class ReplayMachine {
     const { timings = TIMINGS } = options;
     this.#options = options;
     this.#timings = timings;
-    this.#retry = new ReplayRetry(timings);
     this.#state = { ...('open' in start ? start : stateOf(start, timings)) };
   }
 
@@ -120,11 +122,11 @@ export class ReplayMachine {
   ): ReplayAction {
     if (serviceNow !== undefined) this.#expire(serviceNow);
     if (this.#state.open.length === 0) return { do: 'done' };
-    if (this.#retry.givesUp) return { do: 'give up' };
+    if (this.#failedConnects >= this.#timings.attempts) return { do: 'give up' };
     const range = this.#rangeAt(serviceNow ?? now);
     if (typeof range === 'number' && serviceNow !== undefined)
       return { do: 'wait', ms: range - serviceNow, why: 'too recent' };
-    const retryMs = this.#retry.waitMs(now);
+    const retryMs = this.#notBefore - now;
     if (retryMs > 0) return { do: 'wait', ms: retryMs, why: 'after a failure' };
     const free = nextConnectAt(connects, this.#options.rates, now);
     if (free > now) return { do: 'wait', ms: free - now, why: 'connect limit' };
@@ -144,7 +146,8 @@ export class ReplayMachine {
       this.refused(now, random);
       return;
     }
-    this.#retry.datesRefused();
+    // Other dates may solve it, so no wait follows.
+    this.#failedConnects++;
     if (young < 0 || old < 0) return;
     if (young <= old) this.#youngMargin = wider(this.#youngMargin);
     else this.#oldMargin = wider(this.#oldMargin);
@@ -152,19 +155,22 @@ export class ReplayMachine {
 
   /** A 429, with its `Retry-After`. */
   limited(now: number, retryAfterMs: number | undefined): void {
-    this.#retry.rateLimited(now, retryAfterMs);
+    this.#failedConnects++;
+    this.#notBefore = now + (retryAfterMs ?? this.#timings.rateLimitWaitMs);
   }
 
-  /** No connection, or a response such as 503. `random` is from 0 up to 1. */
+  /** No connection, or a response such as 503. */
   refused(now: number, random: number, retryAfterMs = 0): void {
-    this.#retry.refused(now, random, retryAfterMs);
+    this.#failedConnects++;
+    this.#backOff(now, random, this.#failedConnects, retryAfterMs);
   }
 
-  /** The connection ended without a final message. */
+  /** The connection ended without a final message. The first in a row is followed by no wait. */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
     this.#state.chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#state.chunk / 2));
-    this.#retry.cut(now, random);
+    this.#backOff(now, random, this.#failedConnects);
+    this.#failedConnects++;
   }
 
   /**
@@ -185,11 +191,12 @@ export class ReplayMachine {
     const whole = subtractRanges(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
-    this.#retry.responded();
+    // The counts of each range limit the retries from here on.
+    this.#failedConnects = 0;
     const miscounted = end.activityCount !== undefined && end.activityCount !== activities;
     if (miscounted && before.mismatches + 1 < mismatches) {
       this.#keepOpen([{ ...before, ...range, mismatches: before.mismatches + 1 }]);
-      this.#retry.backOff(now, random, before.mismatches + 1);
+      this.#backOff(now, random, before.mismatches + 1);
       return false;
     }
     const givenUp = failed.filter(part => part.failures >= failures);
@@ -201,9 +208,9 @@ export class ReplayMachine {
         .filter(part => part.failures < failures)
         .map(part => ({ ...part, partial: part.partial || handedOn })),
     );
-    if (whole.length === 0) this.#retry.backOff(now, random, before.failures + 1);
+    if (whole.length === 0) this.#backOff(now, random, before.failures + 1);
     else {
-      this.#retry.confirmed();
+      this.#notBefore = 0;
       if (end.outcome === 'completed' && !miscounted)
         this.#state.chunk = Math.min(maxChunkMs, 2 * this.#state.chunk);
     }
@@ -228,7 +235,7 @@ export class ReplayMachine {
     const planned = [...connects];
     plan.#youngMargin = this.#youngMargin;
     plan.#oldMargin = this.#oldMargin;
-    let ms = this.#retry.waitMs(now);
+    let ms = Math.max(0, this.#notBefore - now);
     for (let step = 0; step < MAX_STEPS; step++) {
       const action = plan.next(now + ms, serviceNow + ms, planned);
       if (action.do === 'done') return ms;
@@ -242,6 +249,13 @@ export class ReplayMachine {
       plan.ended(range, COMPLETED, { activities: 0, bytes }, now + ms, 0);
     }
     return undefined;
+  }
+
+  /** Waits before the same minutes are requested after `failures` in a row. */
+  #backOff(now: number, random: number, failures: number, minMs = 0): void {
+    const { firstWaitMs: firstMs, maxWaitMs: maxMs } = this.#timings;
+    const waitMs = failures === 0 ? 0 : backoffMs(failures, { firstMs, maxMs, random });
+    this.#notBefore = now + Math.max(minMs, waitMs);
   }
 
   /** Shortens the next range where it would hold more bytes than may be on disk. */
