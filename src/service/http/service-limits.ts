@@ -12,106 +12,70 @@ export interface Rate {
   readonly byDay?: boolean | undefined;
 }
 
-/** Every limit of the service. Durations are milliseconds. */
-export interface Limits {
-  readonly queryCharacters: number;
-  /** The maximum number of phrases and proximities in a query; more are "too complex to process". */
-  readonly queryPhrases: number;
-  readonly maxResultsMin: number;
-  readonly maxResultsMax: number;
-  readonly maxResultsDefault: number;
-  /** The maximum time that one response of search or counts covers. */
-  readonly responseSpanMs: number;
-  readonly thirtyDaySpanMs: number;
-  /** Over data and counts together. */
-  readonly searchRate: Rate;
-  /** "Set by contract": none unless an option says so. */
-  readonly searchPerMinuteRate: Rate;
-  /** Epoch milliseconds. */
-  readonly searchEarliest: number;
-  /** The time from a post's creation until it can be found. */
-  readonly searchDelayMs: number;
-  readonly jobsPerDayRate: Rate;
-  readonly jobsPerHourRate: Rate;
-  readonly jobsEstimating: number;
-  readonly jobsRunning: number;
-  readonly rulesPerJob: number;
-  /** Over status, results and list together. */
-  readonly jobReadRate: Rate;
-  readonly jobRetentionMs: number;
-  readonly jobEstimateMin: number;
-  readonly jobFileMs: number;
-  readonly replayConnectRate: Rate;
-  readonly replayReachMs: number;
-  readonly replayFromAgeMs: number;
-  readonly replayToAgeMs: number;
-  readonly ruleChangeBytes: number;
-  /** Over add, delete and list together. */
-  readonly ruleChangeRate: Rate;
-  readonly ruleReadBytes: number;
-  /** Over all requests for rules. */
-  readonly ruleReadRate: Rate;
-  readonly complianceConnectRate: Rate;
-  /** The read timeout that clients should at least have; heartbeats are more frequent. */
-  readonly streamReadTimeoutMs: number;
-  readonly usageRate: Rate;
-  readonly usageHistoryMonths: number;
-  /** Over all applications. */
-  readonly requestTokenRate: Rate;
-  /** Over all users. */
-  readonly signInRate: Rate;
-  readonly accessTokenRate: Rate;
-  readonly engagementRate: Rate;
-  readonly engagementIds: number;
-  readonly engagementGroupings: number;
-  /** How long a request token and its verifier are valid. */
-  readonly requestTokenMs: number;
-  /** How far the timestamp of a signed request may be from now, before and after. */
-  readonly signedWithinMs: number;
-}
-
-const STRICT: Limits = {
+/** The service's own limits. */
+const STRICT = {
   queryCharacters: 2048,
+  /** The maximum number of phrases and proximities in a query; more are "too complex to process". */
   queryPhrases: 100,
   maxResultsMin: 10,
   maxResultsMax: 500,
   maxResultsDefault: 100,
+  /** The maximum time that one response of search or counts covers. */
   responseSpanMs: 31 * DAY,
   thirtyDaySpanMs: 31 * DAY,
-  searchRate: { requests: 20, perMs: SECOND },
-  searchPerMinuteRate: { requests: Number.POSITIVE_INFINITY, perMs: MINUTE },
+  /** Over data and counts together. */
+  searchRate: rate(20, SECOND),
+  /** "Set by contract": none unless an option says so. */
+  searchPerMinuteRate: rate(Number.POSITIVE_INFINITY, MINUTE),
+  /** Epoch milliseconds. */
   searchEarliest: FIRST_POST,
+  /** The time from a post's creation until it can be found. */
   searchDelayMs: 30 * SECOND,
-  jobsPerDayRate: { requests: 60, perMs: DAY, byDay: true },
-  jobsPerHourRate: { requests: 30, perMs: HOUR },
+  jobsPerDayRate: rate(60, DAY, { byDay: true }),
+  jobsPerHourRate: rate(30, HOUR),
   jobsEstimating: 2,
   jobsRunning: 2,
   rulesPerJob: 1000,
-  jobReadRate: { requests: 5, perMs: 5 * SECOND },
+  /** Over status, results and list together. */
+  jobReadRate: rate(5, 5 * SECOND),
   jobRetentionMs: 15 * DAY,
   jobEstimateMin: 100,
   jobFileMs: SEGMENT,
-  replayConnectRate: { requests: 5, perMs: 5 * MINUTE },
+  replayConnectRate: rate(5, 5 * MINUTE),
   replayReachMs: 5 * DAY,
   replayFromAgeMs: 31 * MINUTE,
   replayToAgeMs: 30 * MINUTE,
   ruleChangeBytes: 1_000_000,
-  ruleChangeRate: { requests: 5, perMs: 5 * SECOND },
+  /** Over add, delete and list together. */
+  ruleChangeRate: rate(5, 5 * SECOND),
   ruleReadBytes: 5_000_000,
-  ruleReadRate: { requests: 60, perMs: MINUTE },
-  complianceConnectRate: { requests: 10, perMs: 60 * SECOND },
+  /** Over all requests for rules. */
+  ruleReadRate: rate(60, MINUTE),
+  complianceConnectRate: rate(10, 60 * SECOND),
+  /** The read timeout that clients should at least have; heartbeats are more frequent. */
   streamReadTimeoutMs: 30 * SECOND,
-  usageRate: { requests: 2, perMs: MINUTE },
+  usageRate: rate(2, MINUTE),
   usageHistoryMonths: 12,
-  requestTokenRate: { requests: 60, perMs: MINUTE },
-  signInRate: { requests: 20, perMs: MINUTE },
-  accessTokenRate: { requests: 60, perMs: MINUTE },
-  engagementRate: { requests: 60, perMs: MINUTE },
+  /** Over all applications. */
+  requestTokenRate: rate(60, MINUTE),
+  /** Over all users. */
+  signInRate: rate(20, MINUTE),
+  accessTokenRate: rate(60, MINUTE),
+  engagementRate: rate(60, MINUTE),
   engagementIds: 250,
   engagementGroupings: 3,
+  /** How long a request token and its verifier are valid. */
   requestTokenMs: 15 * MINUTE,
+  /** How far the timestamp of a signed request may be from now, before and after. */
   signedWithinMs: 5 * MINUTE,
 };
+
+function rate(requests: number, perMs: number, by?: Pick<Rate, 'byDay'>): Rate {
+  return { requests, perMs, ...by };
+}
+
+/** Every limit of the service. Durations are milliseconds. */
+export type Limits = Readonly<typeof STRICT>;
 
 /** The same limits without rates. */
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
@@ -189,10 +153,10 @@ function perMs({ requests, perMs }: Rate): number {
 }
 
 function lifted(limits: Limits): Partial<Limits> {
-  const rates = Object.entries(limits).filter(entry => isRate(entry[1]));
-  return Object.fromEntries(
-    rates.map(([name, rate]) => [name, { ...rate, requests: Number.POSITIVE_INFINITY }]),
+  const rates = Object.entries(limits).flatMap(([name, limit]) =>
+    isRate(limit) ? [[name, { ...limit, requests: Number.POSITIVE_INFINITY }]] : [],
   );
+  return Object.fromEntries(rates) as Partial<Limits>;
 }
 
 function isRate(limit: unknown): limit is Rate {
