@@ -8,7 +8,10 @@ interface Hits {
 }
 
 interface Aim extends Hits {
-  /** Only requests of this family; any but the control path and the pages when absent. */
+  /**
+   * Only requests of this family; any but the control path and the pages when absent. For a fault of a stream: only
+   * `replay`, or only `compliance`.
+   */
   readonly endpoint?: Endpoint | undefined;
   /** Only requests whose path and query contain this text. */
   readonly path?: string | undefined;
@@ -89,15 +92,8 @@ export interface WrongTotalsFault extends JobAim {
   readonly activityCount?: number | undefined;
 }
 
-interface StreamAim extends Hits {
-  /** Only `replay`, or only `compliance`. */
-  readonly endpoint?: Endpoint | undefined;
-  /** Only connections whose path and query contain this text. */
-  readonly path?: string | undefined;
-}
-
 /** A stream ends early, at a position in its uncompressed content. */
-export interface ContentCutFault extends StreamAim {
+export interface ContentCutFault extends Aim {
   readonly kind: 'content-cut';
   /** Messages sent whole before it. Heartbeats do not count. */
   readonly afterMessages: number;
@@ -114,13 +110,13 @@ export interface ContentCutFault extends StreamAim {
 }
 
 /** The `activity_count` at the end of a replay is wrong by a number. */
-export interface WrongCountFault extends StreamAim {
+export interface WrongCountFault extends Aim {
   readonly kind: 'wrong-count';
   readonly by: number;
 }
 
 /** Minutes of a replay fail. Hits only replays with one of them in their window. */
-export interface MinutesFailedFault extends StreamAim {
+export interface MinutesFailedFault extends Aim {
   readonly kind: 'minutes-failed';
   /** `YYYYMMDDHHMM`. */
   readonly minutes: readonly string[];
@@ -129,7 +125,7 @@ export interface MinutesFailedFault extends StreamAim {
 }
 
 /** A replay fails to complete from a minute on. Hits only replays with it in their window. */
-export interface UnprocessedRangeFault extends StreamAim {
+export interface UnprocessedRangeFault extends Aim {
   readonly kind: 'unprocessed-range';
   /** `YYYYMMDDHHMM`; the range ends where the window does. */
   readonly fromDate: string;
@@ -143,7 +139,7 @@ export interface UnprocessedRangeFault extends StreamAim {
  * More than a slow consumer can take: a replay does not wait for its consumer; a compliance stream
  * starts with the events of the last minutes, in one burst.
  */
-export interface FloodFault extends StreamAim {
+export interface FloodFault extends Aim {
   readonly kind: 'flood';
   /** Of compliance events; 60 when absent. */
   readonly minutes?: number | undefined;

@@ -98,14 +98,11 @@ export class Faults {
 
   /** The faults that hit a request. Counts the hits. */
   match(endpoint: Endpoint, pathAndQuery: string): MatchedFaults {
-    const take = (applies: (fault: Fault) => boolean): Fault | undefined =>
-      this.#take(
-        fault =>
-          applies(fault) && isRequestFault(fault) && isAimedAt(fault, endpoint, pathAndQuery),
-      );
+    const isAimed = (fault: Fault): fault is RequestFault =>
+      isRequestFault(fault) && isAimedAt(fault, endpoint, pathAndQuery);
     return {
-      delay: take(fault => fault.kind === 'delay') as DelayFault | undefined,
-      other: take(fault => fault.kind !== 'delay') as MatchedFaults['other'],
+      delay: this.#take(fault => isAimed(fault) && fault.kind === 'delay'),
+      other: this.#take(fault => isAimed(fault) && fault.kind !== 'delay'),
     };
   }
 
@@ -115,10 +112,12 @@ export class Faults {
     title: string,
     applies: (fault: OfKind<Kind>) => boolean = () => true,
   ): OfKind<Kind> | undefined {
-    return this.#takeKind(
-      kind,
-      fault =>
-        isJobFault(fault) && (fault.title === undefined || fault.title === title) && applies(fault),
+    return this.#take(
+      (fault): fault is OfKind<Kind> =>
+        isOfKind(fault, kind) &&
+        isJobFault(fault) &&
+        (fault.title === undefined || fault.title === title) &&
+        applies(fault),
     );
   }
 
@@ -129,31 +128,27 @@ export class Faults {
     pathAndQuery: string,
     applies: (fault: OfKind<Kind>) => boolean = () => true,
   ): OfKind<Kind> | undefined {
-    return this.#takeKind(
-      kind,
-      fault => isStreamFault(fault) && isAimedAt(fault, endpoint, pathAndQuery) && applies(fault),
+    return this.#take(
+      (fault): fault is OfKind<Kind> =>
+        isOfKind(fault, kind) &&
+        isStreamFault(fault) &&
+        isAimedAt(fault, endpoint, pathAndQuery) &&
+        applies(fault),
     );
   }
 
-  #takeKind<Kind extends Fault['kind']>(
-    kind: Kind,
-    matches: (fault: OfKind<Kind>) => boolean,
-  ): OfKind<Kind> | undefined {
-    const isOfKind = (fault: Fault): fault is OfKind<Kind> => fault.kind === kind;
-    return this.#take(fault => isOfKind(fault) && matches(fault)) as OfKind<Kind> | undefined;
-  }
-
-  #take(matches: (fault: Fault) => boolean): Fault | undefined {
+  #take<Taken extends Fault>(matches: (fault: Fault) => fault is Taken): Taken | undefined {
     for (const planted of this.#planted) {
-      if (!matches(planted.fault)) continue;
+      const { fault } = planted;
+      if (!matches(fault)) continue;
       if (planted.skip > 0) {
         planted.skip--;
         continue;
       }
       planted.hits++;
-      if (!DEPENDS_ON_BODY.includes(planted.fault.kind)) this.tookEffect(planted.fault);
+      if (!DEPENDS_ON_BODY.includes(fault.kind)) this.tookEffect(fault);
       if (--planted.left <= 0) this.clear(planted.id);
-      return planted.fault;
+      return fault;
     }
     return undefined;
   }
@@ -161,6 +156,10 @@ export class Faults {
 
 /** Whether they have an effect depends on the body: what sends it counts. */
 const DEPENDS_ON_BODY: readonly Fault['kind'][] = ['cut', 'stall', 'flip', 'content-cut'];
+
+function isOfKind<Kind extends Fault['kind']>(fault: Fault, kind: Kind): fault is OfKind<Kind> {
+  return fault.kind === kind;
+}
 
 function describe({ id, fault, hits }: Planted): PlantedFault {
   return { id, hits, ...fault };
