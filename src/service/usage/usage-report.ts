@@ -1,4 +1,4 @@
-import { DAY, datesOf, floorTo, type Window } from '../../time.js';
+import { DAY, type Dates, datesOf, floorTo, type Window } from '../../time.js';
 import type { ServiceContext } from '../context.js';
 import {
   bucketsOf,
@@ -10,13 +10,11 @@ import {
 } from './usage-period.js';
 import { type DayUsage, PRODUCT_NAMES, PRODUCTS } from './usage-store.js';
 
-/** Times are `YYYYMMDDHHMM`, the end is exclusive. */
-export interface UsageItem {
+/** The usage of a span. */
+export interface UsageItem extends Dates {
   readonly activities: number;
   /** Of search products: requests for posts and counts. */
   readonly requests?: number;
-  readonly fromDate: string;
-  readonly toDate: string;
 }
 
 interface Usage {
@@ -35,11 +33,9 @@ export interface PublisherUsage extends Usage {
   readonly thresholds: readonly { readonly activities: number; readonly type: 'alert' | 'cap' }[];
 }
 
-export interface UsageReport {
+export interface UsageReport extends Dates {
   readonly account: { readonly name: string; readonly status: 'active' | 'inactive' };
   readonly bucket: UsageBucket;
-  readonly fromDate: string;
-  readonly toDate: string;
   /** Empty if nothing was used in the period. */
   readonly publishers: readonly PublisherUsage[];
 }
@@ -117,22 +113,14 @@ function itemOf(
   withRequests: boolean,
   project = (count: number) => count,
 ): UsageItem {
-  const { activities, requests } = sumOf(days, span);
+  const within = days.filter(({ day }) => isWithin(span, day));
+  const sumOf = (what: 'activities' | 'requests') =>
+    project(within.reduce((sum, { [what]: count }) => sum + count, 0));
   return {
-    activities: project(activities),
-    ...(withRequests && { requests: project(requests) }),
+    activities: sumOf('activities'),
+    ...(withRequests && { requests: sumOf('requests') }),
     ...datesOf(span),
   };
-}
-
-function sumOf(days: readonly DayUsage[], span: Window): { activities: number; requests: number } {
-  const sum = { activities: 0, requests: 0 };
-  for (const { day, activities, requests } of days) {
-    if (!isWithin(span, day)) continue;
-    sum.activities += activities;
-    sum.requests += requests;
-  }
-  return sum;
 }
 
 /** Whether a day starts within a span. */

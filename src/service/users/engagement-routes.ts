@@ -49,33 +49,29 @@ const totals: Handler<EngagementParts> = async (incoming, { context, rate }) => 
   const request = readEngagementRequest(body, context.settings.limits);
   const grant = oauth.grantWith(String(token), application);
   const userId = grant?.revoked ? undefined : grant?.user.id;
-  const { posts, ...rest } = await lookUp(request.ids, userId, context, incoming.signal);
+  const found = await lookUp(request.ids, userId, context, incoming.signal);
   const headers = perMinute(rate);
-  if (posts.length === 0)
-    return jsonResponse(rest.forbidden.size > 0 ? 403 : 400, errorsOf(rest), headers);
-  const engagements = await engagementsOf(posts, await context.archive(), incoming.signal);
+  if (found.posts.length === 0)
+    return jsonResponse(found.forbidden.size > 0 ? 403 : 400, errorsOf(found), headers);
+  const engagements = await engagementsOf(found.posts, await context.archive(), incoming.signal);
   return jsonResponse(
     200,
-    { ...engagementTotals(request, engagements), ...errorsOf(rest) },
+    { ...engagementTotals(request, engagements), ...errorsOf(found) },
     headers,
   );
 };
 
-interface LookedUp {
-  readonly posts: readonly ArchivedPost[];
-  readonly unavailable: readonly string[];
-  /** Ids of posts by other authors, by author id. */
-  readonly forbidden: ReadonlyMap<string, readonly string[]>;
-}
+type LookedUp = Awaited<ReturnType<typeof lookUp>>;
 
 async function lookUp(
   ids: readonly string[],
   userId: string | undefined,
   { archive, clock }: ServiceContext,
   signal: AbortSignal,
-): Promise<LookedUp> {
+) {
   const posts: ArchivedPost[] = [];
   const unavailable: string[] = [];
+  /** Ids of posts by other authors, by author id. */
   const forbidden = new Map<string, string[]>();
   const opened = await archive();
   for (const id of ids) {
@@ -98,7 +94,7 @@ function perMinute(rate: RateWindow): Record<string, string> {
 }
 
 /** The errors that stand next to the totals or replace them. */
-function errorsOf({ unavailable, forbidden }: Omit<LookedUp, 'posts'>): object {
+function errorsOf({ unavailable, forbidden }: LookedUp): object {
   const errors = [...forbidden].map(
     ([author, ids]) => `Forbidden to access tweets for author id ${author}: ${ids.join(', ')}`,
   );
