@@ -32,11 +32,7 @@ const REFUSED_MS = 2_000;
 const REFUSALS = 2;
 
 /** The packages of the NATS client. */
-interface Packages {
-  readonly core: typeof import('@nats-io/transport-node');
-  readonly jetstream: typeof import('@nats-io/jetstream');
-  readonly kv: typeof import('@nats-io/kv');
-}
+type Packages = Awaited<ReturnType<typeof loadPackages>>;
 
 /** A connection that repeats requests while servers restart or elect a leader. */
 export class JetStreamConnection {
@@ -339,7 +335,7 @@ async function connected(
  *
  * @throws JetStreamError where a package is not installed.
  */
-async function loadPackages(call: string): Promise<Packages> {
+async function loadPackages(call: string) {
   try {
     const [core, jetstream, kv] = await Promise.all([
       import('@nats-io/transport-node'),

@@ -1,7 +1,7 @@
 import type { JetStreamConnection } from './connection.js';
 import { Epochs } from './epochs.js';
 import { HEADERS, type SubjectPosition, subjectPositionOf } from './headers.js';
-import { errorOfMessage, JetStreamError, publisherAdvice } from './jet-stream-errors.js';
+import { errorOfOwnMessage, JetStreamError } from './jet-stream-errors.js';
 import type { PublisherState } from './publisher-entry.js';
 import { PositionSet } from './ranges.js';
 import { readMessages } from './read-messages.js';
@@ -74,11 +74,7 @@ export async function readPublished(
         if (!epochs.admits(name, headers)) continue;
         at = subjectPositionOf(headers);
       } catch (error) {
-        throw errorOfMessage(
-          { stream: stream.name, subject: name, seq },
-          error,
-          publisherAdvice(stream.name, seq, key),
-        );
+        throw errorOfOwnMessage({ stream: stream.name, subject: name, seq }, error, key);
       }
       // Messages that begin an epoch have no position; those of another series are from before the entry was deleted.
       if (at?.series !== series) continue;

@@ -49,9 +49,12 @@ export function epochOf(headers: HeaderReader | undefined): number {
   const text = headers?.get(HEADERS.epoch) ?? '';
   // A number with more digits is refused: a cursor could not keep it, and the next run would stop.
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new DataError(
-    `A message has the header ${HEADERS.epoch} ${JSON.stringify(text.slice(0, 60))}, and not a whole number`,
-  );
+  throw wrongHeader('epoch', text, 'a whole number');
+}
+
+function wrongHeader(name: keyof typeof HEADERS, text: string, wanted: string): DataError {
+  const got = JSON.stringify(text.slice(0, 60));
+  return new DataError(`A message has the header ${HEADERS[name]} ${got}, and not ${wanted}`);
 }
 
 // Numbers with more digits could not be kept exactly by a cursor.
@@ -71,10 +74,7 @@ export function subjectPositionOf(headers: HeaderReader | undefined): SubjectPos
   const text = headers?.get(HEADERS.subjectPosition) ?? '';
   if (text === '') return undefined;
   const [, position, acknowledged, series] = POSITION.exec(text) ?? [];
-  if (series === undefined)
-    throw new DataError(
-      `A message has the header ${HEADERS.subjectPosition} ${JSON.stringify(text.slice(0, 60))}, and not three whole numbers`,
-    );
+  if (series === undefined) throw wrongHeader('subjectPosition', text, 'three whole numbers');
   return {
     position: Number(position),
     acknowledged: Number(acknowledged),

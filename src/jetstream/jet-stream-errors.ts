@@ -86,11 +86,6 @@ interface MessagePlace {
   readonly seq: number;
 }
 
-/** What to do about a message that has the name of a publisher and that this publisher cannot read. */
-export function publisherAdvice(stream: string, seq: number, key: string): string {
-  return `Delete the message (\`nats stream rmm ${stream} ${seq}\`), and the entry of the publisher ${key} to publish everything again`;
-}
-
 /**
  * The error about the bytes, headers or items of a message, with the place of the message and what to do about it. Any
  * error that is not a `DataError` is returned unchanged.
@@ -103,6 +98,12 @@ export function errorOfMessage(
   if (!(error instanceof DataError)) return error;
   const origin = `sequence ${seq} of the subject ${subject} of the stream ${stream}`;
   return new DataError(error.message, { cause: error, position: { origin }, advice });
+}
+
+/** The same about a message that has the name of a publisher and that this publisher cannot read. */
+export function errorOfOwnMessage(place: MessagePlace, error: unknown, key: string): unknown {
+  const advice = `Delete the message (\`nats stream rmm ${place.stream} ${place.seq}\`), and the entry of the publisher ${key} to publish everything again`;
+  return errorOfMessage(place, error, advice);
 }
 
 /** What an error of the NATS client means. */

@@ -51,7 +51,7 @@ const BYTES_PER_ITEM = 32;
 const LINE_FEED = Buffer.from('\n');
 
 /** The payload of a message, and the headers that describe its items. */
-interface Packed {
+export interface Packed {
   readonly payload: Uint8Array;
   readonly headers: Headers;
 }

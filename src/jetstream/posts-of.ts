@@ -8,19 +8,13 @@ import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { ValueEnd } from '../json/value-end.js';
 import { HEADERS, type HeaderReader } from './headers.js';
 
-type Inflate = (
-  bytes: Uint8Array,
-  options: { readonly maxOutputLength: number },
-) => Promise<Buffer>;
-
-const inflateGzip: Inflate = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(
+const inflateGzip = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(
   zlib.gunzip,
 );
-const inflateZstd: Inflate | undefined = nodeZstd && promisify(nodeZstd.zstdDecompress);
 
-const INFLATE = new Map([
+const INFLATE = new Map<string, typeof inflateGzip | undefined>([
   ['gzip', inflateGzip],
-  ['zstd', inflateZstd],
+  ['zstd', nodeZstd && promisify(nodeZstd.zstdDecompress)],
 ]);
 
 const LENGTHS = /^\d+(?:,\d+)*$/;

@@ -91,16 +91,14 @@ export class Publisher {
     entry: PublisherEntry,
     options: PublisherOptions,
   ) {
-    const { key, stream, flow, commitIntervalMs } = options;
     this.#options = options;
     this.#entry = entry;
     this.#writer = new EntryWriter(entry, {
-      commitIntervalMs,
+      commitIntervalMs: options.commitIntervalMs,
       acknowledged: () => this.#acknowledged(),
       onFailure: error => this.#fail(error),
     });
-    const prefix = digest(JSON.stringify([key, flow]));
-    this.#sender = new Sender(connection, entry, { key, stream, prefix });
+    this.#sender = new Sender(connection, entry, options.stream);
     this.#batches = new SubjectBatches(
       options.pack,
       () => connection.maxPayload,

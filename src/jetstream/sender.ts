@@ -3,12 +3,12 @@ import type { JetStreamConnection } from './connection.js';
 import {
   epochOf,
   HEADERS,
-  type Headers,
   type SubjectPosition,
   shownPosition,
   subjectPositionOf,
 } from './headers.js';
-import { errorOfMessage, JetStreamError, publisherAdvice } from './jet-stream-errors.js';
+import { errorOfOwnMessage, JetStreamError } from './jet-stream-errors.js';
+import { digest, type Packed } from './packer.js';
 import type { PublisherEntry } from './publisher-entry.js';
 import { PositionSet } from './ranges.js';
 import type { OpenedStream } from './stream-settings.js';
@@ -17,29 +17,20 @@ import type { OpenedStream } from './stream-settings.js';
 const PUBLISH_MS = 5_000;
 const NO_BYTES = new Uint8Array();
 
-export interface SenderOptions {
-  /** The name of the publisher. */
-  readonly key: string;
-  readonly stream: OpenedStream;
-  /** The beginning of all ids of messages: each publisher and flow has its own. */
-  readonly prefix: string;
-}
-
 /** A message with posts. */
-export interface PostsMessage {
+export interface PostsMessage extends Packed {
   /** The number of its subject. */
   readonly subject: number;
   /** Its id, without the prefix. */
   readonly id: string;
   readonly at: SubjectPosition;
-  readonly headers: Headers;
-  readonly payload: Uint8Array;
   /** When it was made: from then on, `maxOutageMs` counts. */
   readonly since: number;
 }
 
 /** What one try sends. */
-interface Attempt extends Pick<PostsMessage, 'subject' | 'headers' | 'payload'> {
+interface Attempt extends Packed {
+  readonly subject: number;
   readonly msgID: string;
   /** `undefined` for a message that begins an epoch. */
   readonly at?: SubjectPosition;
@@ -52,7 +43,9 @@ interface Attempt extends Pick<PostsMessage, 'subject' | 'headers' | 'payload'> 
 export class Sender {
   readonly #connection: JetStreamConnection;
   readonly #entry: PublisherEntry;
-  readonly #options: SenderOptions;
+  readonly #stream: OpenedStream;
+  /** The beginning of all ids of messages: each publisher and flow has its own. */
+  readonly #prefix: string;
   /** The highest sequence that was acknowledged. */
   #highest: number;
   /** By the number of the subject: the positions that are acknowledged. */
@@ -60,12 +53,13 @@ export class Sender {
   /** By the number of the subject: the position of the next message. */
   #next: number[];
 
-  constructor(connection: JetStreamConnection, entry: PublisherEntry, options: SenderOptions) {
+  constructor(connection: JetStreamConnection, entry: PublisherEntry, stream: OpenedStream) {
     this.#connection = connection;
     this.#entry = entry;
-    this.#options = options;
+    this.#stream = stream;
+    this.#prefix = digest(JSON.stringify([entry.key, entry.state.flow]));
     this.#highest = entry.state.seq;
-    this.#acked = options.stream.subjects.map(() => new PositionSet());
+    this.#acked = stream.subjects.map(() => new PositionSet());
     this.#next = this.#acked.map(() => 0);
   }
 
@@ -92,12 +86,11 @@ export class Sender {
    * it, no message of an earlier epoch counts.
    */
   async begin(): Promise<number> {
-    const { stream, prefix } = this.#options;
     const { epoch } = this.#entry.state;
     const acks = await Promise.all(
-      stream.subjects.map((name, subject) =>
+      this.#stream.subjects.map((name, subject) =>
         this.#connection.repeat(`publish to ${name}`, () => {
-          const msgID = `${prefix}.begin.${epoch}.${subject}`;
+          const msgID = `${this.#prefix}.begin.${epoch}.${subject}`;
           return this.#publish({ subject, msgID, headers: [], payload: NO_BYTES });
         }),
       ),
@@ -136,7 +129,7 @@ export class Sender {
 
   /** Sends a message with posts until the stream has it. */
   async send({ subject, id, at, headers, payload, since }: PostsMessage): Promise<void> {
-    const ownID = `${this.#options.prefix}.${id}`;
+    const ownID = `${this.#prefix}.${id}`;
     let tries: ReturnType<JetStreamConnection['tries']> | undefined;
     let msgID = ownID;
     try {
@@ -156,7 +149,7 @@ export class Sender {
           this.#acked[subject]?.add(at.position);
           return;
         } catch (error) {
-          const what = `publish to ${this.#options.stream.subjects[subject]}`;
+          const what = `publish to ${this.#stream.subjects[subject]}`;
           tries ??= this.#connection.tries(what, since);
           await tries.failed(error);
         }
@@ -168,9 +161,8 @@ export class Sender {
 
   /** Sends a message without posts until the stream has it, so that its position is taken. */
   async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
-    const { stream, prefix } = this.#options;
-    const msgID = `${prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
-    await this.#connection.repeat(`publish to ${stream.subjects[subject]}`, () =>
+    const msgID = `${this.#prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
+    await this.#connection.repeat(`publish to ${this.#stream.subjects[subject]}`, () =>
       this.#publish({ subject, msgID, at, headers: [], payload: NO_BYTES }),
     );
     this.#acked[subject]?.add(at.position);
@@ -183,9 +175,9 @@ export class Sender {
    */
   async #publish({ subject, msgID, at, headers, payload }: Attempt): Promise<PubAck> {
     const { client, packages } = this.#connection;
-    const { stream, key } = this.#options;
+    const stream = this.#stream;
     const all = packages.core.headers();
-    all.set(HEADERS.publisher, key);
+    all.set(HEADERS.publisher, this.#entry.key);
     all.set(HEADERS.epoch, String(this.#entry.state.epoch));
     if (at !== undefined) all.set(HEADERS.subjectPosition, shownPosition(at));
     for (const [name, value] of headers) all.set(name, value);
@@ -215,7 +207,8 @@ export class Sender {
 
   /** The position of the message at a sequence; `undefined` where this run did not send it. */
   async #find(seq: number): Promise<number | undefined> {
-    const { stream, key } = this.#options;
+    const stream = this.#stream;
+    const { key } = this.#entry;
     const message = await this.#connection.repeat('find a repeated message', () =>
       this.#connection.manager.streams.getMessage(stream.name, { seq }),
     );
@@ -225,17 +218,14 @@ export class Sender {
       if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
       return subjectPositionOf(message.header)?.position;
     } catch (error) {
-      throw errorOfMessage(
-        { stream: stream.name, subject: message.subject, seq },
-        error,
-        publisherAdvice(stream.name, seq, key),
-      );
+      const { subject } = message;
+      throw errorOfOwnMessage({ stream: stream.name, subject, seq }, error, key);
     }
   }
 
   /** @throws JetStreamError where the stream is another one than the run began with. */
   async #mustBeSame(): Promise<void> {
-    const { stream } = this.#options;
+    const stream = this.#stream;
     const { created } = await this.#connection.streamInfo(stream.name);
     if (created === stream.created) return;
     throw new JetStreamError(

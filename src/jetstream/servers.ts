@@ -17,7 +17,7 @@ import {
   special,
   text,
 } from '../check.js';
-import { isRecord } from '../is-record.js';
+import { isRecord, withoutUndefined } from '../is-record.js';
 import { Secret } from '../secret.js';
 import { JetStreamError } from './jet-stream-errors.js';
 
@@ -236,10 +236,7 @@ function connectedAccess(
 function jetStreamOf(call: string, { domain, apiPrefix }: CheckedServers): Access['jetStream'] {
   if (domain !== undefined && apiPrefix !== undefined)
     throw optionError(call, 'apiPrefix', 'cannot be used with `domain`: pass one');
-  return {
-    ...(domain !== undefined && { domain }),
-    ...(apiPrefix !== undefined && { apiPrefix }),
-  };
+  return withoutUndefined({ domain, apiPrefix });
 }
 
 function tlsOf(
