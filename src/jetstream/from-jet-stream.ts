@@ -24,7 +24,7 @@ import { SHARE_OPTION, type Share, shareMember, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-errors.js';
-import { readSubject, type SubjectPlan } from './read-subject.js';
+import { type SubjectPlan, SubjectReader } from './read-subject.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   findStream,
@@ -149,7 +149,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   return sourceFlow(step, run => read(plan, { ...run, resume: run.resume ?? resume }));
 }
 
-interface Plan<T> extends SubjectPlan<T>, ReadStream {
+interface Plan<T> extends Pick<SubjectPlan<T>, 'until' | 'onGap' | 'item'>, ReadStream {
   readonly access: Access;
   readonly share: Share | undefined;
 }
@@ -168,7 +168,9 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
     const subjects = subjectsFor(plan, stream);
     const parts = subjects.map(
       subject =>
-        new OwnFlow<T | Activity>(at => readSubject(connection, plan, stream, subject, at)),
+        new OwnFlow<T | Activity>(at =>
+          new SubjectReader({ ...plan, connection, stream, subject }, at).batches(),
+        ),
     );
     const [only] = parts;
     if (only !== undefined && parts.length === 1) yield* only.batches(run);

@@ -35,33 +35,21 @@ const AROUND = 1_000;
  */
 const TRIES = 8;
 
-/** What to make of messages, and where to end. */
+/** What to read, what to make of messages, and where to end. */
 export interface SubjectPlan<T> {
+  readonly connection: JetStreamConnection;
+  readonly stream: OpenedStream;
+  /** The subject, or all subjects by a wildcard. */
+  readonly subject: string;
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
   /** What makes an item of a payload; `undefined` for posts. */
   readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
-/**
- * The posts of a subject, or of all subjects by a wildcard, from a cursor on. Each post comes once, and posts that are
- * gone are reported.
- */
-export function readSubject<T>(
-  connection: JetStreamConnection,
-  plan: SubjectPlan<T>,
-  stream: OpenedStream,
-  subject: string,
-  run: Run,
-): Batches<T | Activity> {
-  return new SubjectReader(connection, plan, stream, subject, run).batches();
-}
-
-class SubjectReader<T> {
-  readonly #connection: JetStreamConnection;
+/** Reads the posts of a subject from a cursor on. Each post comes once, and posts that are gone are reported. */
+export class SubjectReader<T> {
   readonly #plan: SubjectPlan<T>;
-  readonly #stream: OpenedStream;
-  readonly #subject: string;
   readonly #run: Run;
   readonly #epochs: Epochs;
   readonly #positions: LostAndRepeated;
@@ -70,19 +58,10 @@ class SubjectReader<T> {
   /** All messages up to this sequence are delivered or reported. */
   #last: number;
 
-  constructor(
-    connection: JetStreamConnection,
-    plan: SubjectPlan<T>,
-    stream: OpenedStream,
-    subject: string,
-    run: Run,
-  ) {
-    this.#connection = connection;
+  constructor(plan: SubjectPlan<T>, run: Run) {
     this.#plan = plan;
-    this.#stream = stream;
-    this.#subject = subject;
     this.#run = run;
-    const { until } = plan;
+    const { until, stream, subject } = plan;
     this.#end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
     const { after, epochs, positions } = startOf(run.resume, stream, subject);
     this.#last = after;
@@ -91,11 +70,12 @@ class SubjectReader<T> {
   }
 
   get #cursor(): Cursor {
+    const { stream, subject } = this.#plan;
     return {
       source: 'jetstream',
-      stream: this.#stream.name,
-      created: this.#stream.created,
-      subject: this.#subject,
+      stream: stream.name,
+      created: stream.created,
+      subject,
       seq: this.#last,
       epochs: this.#epochs.toJSON(),
       positions: this.#positions.toJSON(),
@@ -129,13 +109,13 @@ class SubjectReader<T> {
   }
 
   #read(part: Omit<ReadOptions, 'stream' | 'subject'>): AsyncIterable<MessageGroup> {
-    const [stream, subject] = [this.#stream, this.#subject];
-    return readMessages(this.#connection, { stream, subject, ...part });
+    const { connection, stream, subject } = this.#plan;
+    return readMessages(connection, { stream, subject, ...part });
   }
 
   /** Delivers the posts of a group of messages, or reports the sequences that the stream has dropped. */
   async *#groupOf({ messages, position, lost, behind }: MessageGroup): Batches<T | Activity> {
-    const origin = this.#stream.name;
+    const origin = this.#plan.stream.name;
     const items: (T | Activity)[] = [];
     for (const message of messages) {
       try {
@@ -153,7 +133,7 @@ class SubjectReader<T> {
     this.#last = position;
     if (lost !== undefined) {
       this.#positions.skip();
-      await this.#report([{ subject: this.#subject, ...lost }]);
+      await this.#report([{ subject: this.#plan.subject, ...lost }]);
     }
     yield { items, cursor: this.#cursor, origin };
   }
@@ -165,7 +145,7 @@ class SubjectReader<T> {
    */
   async #take(message: JsMsg, items: (T | Activity)[], epochs?: Epochs): Promise<void> {
     const { data, headers, subject, seq } = message;
-    const stream = this.#stream.name;
+    const stream = this.#plan.stream.name;
     const { progress } = this.#run;
     const { item } = this.#plan;
     let advice = `Delete the message (\`nats stream rmm ${stream} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`;
@@ -191,7 +171,7 @@ class SubjectReader<T> {
 
   /** Looks for lost messages on all replicas, delivers those that it finds, and reports the others. */
   async *#lostMessages(): Batches<T | Activity> {
-    const { name, replicas } = this.#stream;
+    const { name, replicas } = this.#plan.stream;
     const { lost } = this.#positions;
     if (replicas > 1 && lost.length > 0) {
       const items: (T | Activity)[] = [];
@@ -204,7 +184,7 @@ class SubjectReader<T> {
 
   /** The part of the stream around a sequence. */
   async *#around(sequence: number): AsyncGenerator<MessageGroup> {
-    const { state } = await this.#connection.streamInfo(this.#stream.name);
+    const { state } = await this.#plan.connection.streamInfo(this.#plan.stream.name);
     yield* this.#read({
       after: Math.max(0, sequence - AROUND),
       until: Math.min(sequence + AROUND, state.last_seq),
@@ -220,7 +200,7 @@ class SubjectReader<T> {
     if (open.length === 0) return [];
     const epochs = new Epochs(this.#epochs.toJSON());
     const positions = new LostAndRepeated(this.#positions.toJSON());
-    const { state } = await this.#connection.streamInfo(this.#stream.name);
+    const { state } = await this.#plan.connection.streamInfo(this.#plan.stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
       // The stream may have had the messages that are looked for among those it has dropped.
@@ -237,7 +217,7 @@ class SubjectReader<T> {
   async #report(gaps: readonly JetStreamGap[]): Promise<void> {
     const { onGap } = this.#plan;
     if (gaps.length > 0 && onGap === undefined)
-      throw incomplete(this.#stream.name, gaps, this.#cursor);
+      throw incomplete(this.#plan.stream.name, gaps, this.#cursor);
     for (const gap of gaps) await answerOf(onGap?.(gap), this.#run.signal);
   }
 }

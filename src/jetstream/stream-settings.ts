@@ -11,7 +11,7 @@ import {
 } from '../check.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, isMissing, JetStreamError } from './jet-stream-errors.js';
-import { countSubjects, MAX_SUBJECTS, subjectsOf, topicPrefixes } from './topics.js';
+import { countSubjects, MAX_SUBJECTS, prefixesOf, subjectsOf } from './topics.js';
 
 /** What is wrong with the name of a stream, a bucket or a publisher. */
 export function nameProblem(value: unknown): string | undefined {
@@ -205,10 +205,6 @@ export async function findStream(
 /** What the subjects of a stream are called. */
 type Named = Pick<PublishedStream, 'subject' | 'topics'>;
 
-function prefixesOf({ subject, topics }: Named): readonly string[] {
-  return topics === undefined ? [subject] : topicPrefixes(subject, topics);
-}
-
 /** @throws JetStreamError where the stream has other settings than asked for. */
 function openedStream(
   call: string,
@@ -217,7 +213,7 @@ function openedStream(
   create: CreateStream | undefined,
 ): OpenedStream {
   const { config } = info;
-  const prefixes = prefixesOf(named);
+  const prefixes = prefixesOf(named.subject, named.topics);
   const count = countSubjects(named.subject, config.subjects, named.topics);
   if (count === undefined) {
     const wanted = prefixes.map(prefix => `${prefix}.0, ${prefix}.1 and so on`);
@@ -253,7 +249,7 @@ function streamOf(
 /** The settings of a stream to make, by the names that the servers have for them. */
 function settingsOf(named: Named, create: CreateStream) {
   return {
-    subjects: subjectsOf(prefixesOf(named), create.shares),
+    subjects: subjectsOf(prefixesOf(named.subject, named.topics), create.shares),
     storage: 'file',
     retention: 'limits',
     discard: create.discard,

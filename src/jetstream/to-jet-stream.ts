@@ -1,6 +1,5 @@
 import { answerOf, LinkedAbort, onceAborted } from '../abortable.js';
 import {
-  type Checked,
   checkOptions,
   explained,
   func,
@@ -16,19 +15,11 @@ import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } fro
 import { isIncremental } from '../flow/flow-difference.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { JetStreamConnection } from './connection.js';
-import {
-  checkBatch,
-  DamagedItem,
-  type JetStreamBatchOptions,
-  type Outgoing,
-  outgoingOf,
-  type PackOptions,
-} from './packer.js';
+import { checkBatch, DamagedItem, type JetStreamBatchOptions, outgoingOf } from './packer.js';
 import { Publisher } from './publisher.js';
 import type { PublishedToJetStream } from './publisher-entry.js';
-import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
+import { accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
-  type CreateStream,
   type CreateStreamOptions,
   checkCreate,
   nameProblem,
@@ -141,6 +132,14 @@ const OPTIONS = {
  * );
  */
 export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, PublishedToJetStream> {
+  const plan = planOf(options);
+  return ownSink((input, run = {}) => publish(plan, input, run));
+}
+
+type Plan<T> = ReturnType<typeof planOf<T>>;
+
+/** What to publish and how, checked. */
+function planOf<T>(options: ToJetStreamOptions<T>) {
   const call = 'toJetStream';
   const {
     create,
@@ -154,32 +153,18 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
   } = checkOptions(call, OPTIONS, options);
   const made = create && checkCreate(call, create);
   const topicOf = checkTopics(call, checked.topics, topic, made?.shares);
-  const plan: Plan<T> = {
+  return {
     ...checked,
     bucket,
     access: accessOf(call, checked),
     create: made,
     name: name ?? checked.stream,
     pack: checkBatch(call, batch),
-    outgoing: (item, origin) => {
+    outgoing: (item: T, origin: string | undefined) => {
       const outgoing = outgoingOf(item, origin, id, payload);
       return topicOf === undefined ? outgoing : { ...outgoing, topic: topicOf(item) };
     },
   };
-  return ownSink((input, run = {}) => publish(plan, input, run));
-}
-
-type CheckedOptions = Checked<ToJetStreamOptions<unknown>, typeof OPTIONS>;
-
-interface Plan<T>
-  extends Pick<CheckedOptions, 'stream' | 'subject' | 'topics' | 'onDamaged'>,
-    Pick<CheckedOptions, 'maxInFlight' | 'commitIntervalMs' | 'takeoverMs'> {
-  readonly access: Access;
-  readonly name: string;
-  readonly bucket: string;
-  readonly create: CreateStream | undefined;
-  readonly pack: PackOptions;
-  readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
 }
 
 async function publish<T>(

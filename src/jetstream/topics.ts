@@ -5,8 +5,7 @@ import { optionError } from '../check.js';
 export const MAX_SUBJECTS = 256;
 
 /** The subjects of a stream, such as `posts.0` to `posts.7`; of several prefixes, those of one after the other. */
-export function subjectsOf(prefix: string | readonly string[], count: number): string[] {
-  const prefixes = typeof prefix === 'string' ? [prefix] : prefix;
+export function subjectsOf(prefixes: readonly string[], count: number): string[] {
   return prefixes.flatMap(one => Array.from({ length: count }, (_, index) => `${one}.${index}`));
 }
 
@@ -14,10 +13,11 @@ export function subjectsOf(prefix: string | readonly string[], count: number): s
 const OTHER = 'other';
 
 /**
- * The prefixes of the subjects of each topic, such as `posts.en`, and at the end `posts.other`: in one order,
- * whatever the order of the option, as positions are kept by the number of a subject.
+ * The prefixes of the subjects of a stream: `posts`, or with topics one of each, such as `posts.en`, and at the end
+ * `posts.other`. They are in one order, whatever the order of the option, as positions are kept by the number of a subject.
  */
-export function topicPrefixes(prefix: string, topics: readonly string[]): string[] {
+export function prefixesOf(prefix: string, topics?: readonly string[]): string[] {
+  if (topics === undefined) return [prefix];
   return [...topics.toSorted(), OTHER].map(topic => `${prefix}.${topic}`);
 }
 
@@ -43,7 +43,7 @@ export function countSubjects(
   topics?: readonly string[],
 ): number | undefined {
   const ours = new Set(subjects.filter(subject => subject.startsWith(`${prefix}.`)));
-  const prefixes = topics === undefined ? [prefix] : topicPrefixes(prefix, topics);
+  const prefixes = prefixesOf(prefix, topics);
   const count = ours.size / prefixes.length;
   if (count < 1 || !Number.isInteger(count)) return undefined;
   return subjectsOf(prefixes, count).every(subject => ours.has(subject)) ? count : undefined;

@@ -158,7 +158,7 @@ function unnamedPosts(
 async function makeStream(cluster: NatsCluster): Promise<void> {
   const config = {
     name: STREAM,
-    subjects: subjectsOf(STREAM, SUBJECTS),
+    subjects: subjectsOf([STREAM], SUBJECTS),
     num_replicas: 3,
     storage: 'file',
     retention: 'limits',

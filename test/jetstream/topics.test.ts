@@ -177,7 +177,7 @@ describe('subjects', () => {
   it('are counted only where they are numbered from 0', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.nat(39), (count, gone) => {
-        const all = subjectsOf('posts', count);
+        const all = subjectsOf(['posts'], count);
         expect(countSubjects('posts', [...all, 'other'].toReversed())).toBe(count);
         const broken = all.filter((_, number) => number !== gone);
         if (gone < count - 1) expect(countSubjects('posts', broken)).toBeUndefined();
