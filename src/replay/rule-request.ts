@@ -145,9 +145,7 @@ export function checkRules(
   rules: readonly NewRule[],
   option = 'rules',
 ): readonly NewRule[] {
-  const isList = Array.isArray(rules) && (rules as readonly unknown[]).every(isRecord);
-  if (!isList)
-    throw optionError(call, option, textRuleProblem(rules) ?? 'must be an array of { value, tag }');
+  mustBeObjects(call, option, rules, '{ value, tag }');
   for (const { value, tag = null } of rules) {
     checkRuleValue(call, option, value);
     if (tag !== null && typeof tag !== 'string')
@@ -156,17 +154,22 @@ export function checkRules(
   return rules;
 }
 
+function mustBeObjects(
+  call: string,
+  option: string,
+  rules: readonly unknown[],
+  wanted: string,
+): asserts rules is readonly Record<string, unknown>[] {
+  if (!Array.isArray(rules) || !rules.every(isRecord))
+    throw optionError(call, option, textRuleProblem(rules) ?? `must be an array of ${wanted}`);
+}
+
 /** Checks rules that are named by value or by id. @throws OptionError */
 export function checkRulesToDelete(
   call: string,
   rules: readonly unknown[],
 ): readonly ({ readonly value: string } | { readonly id: string })[] {
-  if (!Array.isArray(rules) || !rules.every(isRecord))
-    throw optionError(
-      call,
-      'rules',
-      textRuleProblem(rules) ?? 'must be an array of { value } or { id }',
-    );
+  mustBeObjects(call, 'rules', rules, '{ value } or { id }');
   return rules.map(rule =>
     'value' in rule
       ? { value: checkRuleValue(call, 'rules', rule.value) }
