@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/errors.js';
 import { unwrapCursor, wrapCursor } from '../../src/flow/wrapped-cursor.js';
 import type { Json } from '../../src/json/json.js';
+import { unchecked } from '../unchecked.js';
 
 const json = fc.jsonValue().map(value => JSON.parse(JSON.stringify(value)) as Json);
 const inner = fc.dictionary(fc.string(), json).map(value => JSON.parse(JSON.stringify(value)));
@@ -31,8 +32,8 @@ describe('a cursor with the state of an operator', () => {
   it.each([{}, { page: 2 }, { take: 3, inner: {} }, { dedupe: 1 }, { dedupe: 1, inner: null }])(
     'is refused where it is %j, of a pipeline without the operator',
     cursor => {
-      expect(() => unwrapCursor('dedupe', cursor as never)).toThrow(OptionError);
-      expect(() => unwrapCursor('dedupe', cursor as never)).toThrow('without dedupe() here');
+      expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow(OptionError);
+      expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow('without dedupe() here');
     },
   );
 });

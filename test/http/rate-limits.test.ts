@@ -1,6 +1,9 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
+import { account } from '../../src/http/account.js';
 import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
+import { unchecked } from '../unchecked.js';
 
 it('the limits have the documented defaults', () => {
   const spoken = (rates: readonly Rate[]) => rates.map(({ requests, perMs }) => [requests, perMs]);
@@ -17,4 +20,37 @@ it('the limits have the documented defaults', () => {
     [60, MINUTE],
   ]);
   expect(spoken(LIMITS.usage)).toEqual([[2, MINUTE]]);
+});
+
+describe('rates in place of those of the service', () => {
+  it.each([
+    [[]],
+    [[{ requests: 1, perMs: 0.5 }]],
+    [
+      [
+        { requests: 9, perMs: 1 },
+        { requests: 1, perMs: 2 },
+      ],
+    ],
+  ])('may be %j', search => {
+    expect(() => account({ limits: { search } }, {})).not.toThrow();
+  });
+
+  it.each([
+    7,
+    {},
+    [7],
+    [null],
+    [{}],
+    [{ requests: 0, perMs: 1 }],
+    [{ requests: 1.5, perMs: 1 }],
+    [{ requests: '1', perMs: 1 }],
+    [{ requests: 1, perMs: 0 }],
+    [{ requests: 1, perMs: Number.NaN }],
+    [{ requests: 1 }],
+  ])('may not be %j', search => {
+    const make = () => account(unchecked({ limits: { search } }), {});
+    expect(make).toThrow(OptionError);
+    expect(make).toThrow('a list of rates such as');
+  });
 });

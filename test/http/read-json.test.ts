@@ -1,10 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
-import { readText } from '../../src/http/read-json.js';
+import type { HttpResponse } from '../../src/http/http-message.js';
+import { readJson, readText } from '../../src/http/read-json.js';
 import { request } from '../../src/http/request.js';
+import { unchecked } from '../unchecked.js';
 import { accountFor, CANARY, errorOf, serveEachTest, server } from './served-requests.js';
 
 serveEachTest();
+
+/** A response with this body, which arrives in pieces of a few bytes. */
+function responseOf(text: string, type = 'application/json'): HttpResponse {
+  async function* pieces() {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += 3) yield bytes.subarray(at, at + 3);
+  }
+  return {
+    status: 200,
+    headers: { 'content-type': type },
+    url: 'https://search.test/x',
+    body: pieces(),
+    rawBlocks: unchecked(undefined),
+    receivedBytes: 0,
+    close: () => {},
+  };
+}
 
 describe('the body of a response', () => {
   it('shows no secret in the cause of an error about it', async () => {
@@ -18,5 +37,30 @@ describe('the body of a response', () => {
     );
     expect((error.cause as Error).message).toBe('[redacted]');
     expect((error.cause as Error).stack).not.toContain(CANARY);
+  });
+
+  it('is parsed with exact ids, wherever it is cut', async () => {
+    const text = '{"id":9007199254740993,"text":"天気 🍕"}';
+    expect(await readJson(responseOf(text))).toEqual({ id: '9007199254740993', text: '天気 🍕' });
+  });
+
+  it.each(['', ' ', '{"a":', '[1,'])('that is only %j may be tried again', async text => {
+    const error = await errorOf(readJson(responseOf(text)));
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({ retryable: true, position: { origin: 'https://search.test/x' } });
+  });
+
+  it('that is a page of something else is named with its type and its start', async () => {
+    const error = await errorOf(readJson(responseOf('<html>Bad gateway</html>', 'text/html')));
+    expect(error.retryable).toBe(false);
+    expect(error.message).toContain('its content-type is text/html');
+    expect(error.message).toContain('"<html>Bad gateway</html>"');
+  });
+
+  it('that is larger than the limit is refused', async () => {
+    expect(await readText(responseOf('x'.repeat(10)), 10)).toBe('x'.repeat(10));
+    const error = await errorOf(readText(responseOf('x'.repeat(11)), 10));
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain('larger than 10 bytes');
   });
 });

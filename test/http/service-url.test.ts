@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/errors.js';
 import { account } from '../../src/http/account.js';
+import { pathSegment, serviceUrl } from '../../src/http/service-url.js';
 import { search } from '../../src/search/search.js';
 import { optionErrorOf } from './option-error-of.js';
 
@@ -16,4 +18,49 @@ it('all settings that a call misses are named in one error, with their variables
   expect(message).toContain('`password` (MILLRACE_PASSWORD)');
   expect(message).toContain('MILLRACE_URL alone sets all addresses where they are one');
   expect(message).not.toContain('`email`');
+});
+
+describe('an address of the service', () => {
+  const login = { email: 'karl@acme.example', password: 'pa55word' };
+  const acme = (baseUrl: string) =>
+    account({ baseUrl, account: 'acme & co', label: 'prod', ...login }, {});
+  const address = (baseUrl: string) =>
+    serviceUrl(acme(baseUrl), 'baseUrl', 'search/{account}/{label}.json', { purpose: 'searches' })
+      .href;
+
+  it.each(['https://search.test', 'https://search.test/', 'https://search.test//'])(
+    'below %s has the settings as segments of its path',
+    baseUrl => {
+      expect(address(baseUrl)).toBe('https://search.test/search/acme%20%26%20co/prod.json');
+    },
+  );
+
+  it('keeps the path of the base address', () => {
+    expect(address('https://proxy.test/api/v1/')).toMatch(
+      /^https:\/\/proxy\.test\/api\/v1\/search\//,
+    );
+  });
+
+  it('has values that are given in place of the settings', () => {
+    const given = { label: 'dev' };
+    const url = serviceUrl(acme('https://search.test'), 'baseUrl', '{label}', {
+      purpose: 'searches',
+      given,
+    });
+    expect(url.pathname).toBe('/dev');
+  });
+});
+
+describe('a name in an address', () => {
+  it.each([
+    ['snow', 'snow'],
+    ['a b/c?d#e', 'a%20b%2Fc%3Fd%23e'],
+    ['天気', '%E5%A4%A9%E6%B0%97'],
+  ])('%j is the segment %s', (name, segment) => {
+    expect(pathSegment('label', name)).toBe(segment);
+  });
+
+  it.each(['', '.', '..', undefined, 7])('%j is refused', name => {
+    expect(() => pathSegment('label', name)).toThrow(OptionError);
+  });
 });

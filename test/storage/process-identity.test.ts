@@ -1,0 +1,27 @@
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { processState, thisProcess } from '../../src/storage/process-identity.js';
+import { spawn } from '../child-processes.js';
+
+/** The same process, of which only the id is known. */
+const only = (pid: number) => ({ ...thisProcess(), pid, started: undefined });
+
+describe('a process', () => {
+  it('is alive while it runs, and dead once it has ended', async () => {
+    expect(processState(thisProcess())).toBe('alive');
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    const ended = once(child, 'close');
+    expect(processState(only(child.pid!))).toBe('alive');
+    child.kill('SIGKILL');
+    await ended;
+    expect(processState(only(child.pid!))).toBe('dead');
+  });
+
+  it.runIf(process.platform === 'linux')('is dead where a later one has its id', () => {
+    expect(processState({ ...thisProcess(), started: '1' })).toBe('dead');
+  });
+
+  it('is unknown on another machine, also one of the same host name and with an id that runs here', () => {
+    expect(processState({ ...thisProcess(), machine: 'another' })).toBe('unknown');
+  });
+});

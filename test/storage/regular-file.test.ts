@@ -1,0 +1,84 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { nodeFileSystem } from '../../src/storage/file-system.js';
+import {
+  firstBytes,
+  openExisting,
+  openNew,
+  openToRead,
+  regularStatus,
+} from '../../src/storage/regular-file.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+/** A folder with a file, a link to it, a folder, a pipe and a link to nothing. */
+async function folderOfKinds(): Promise<string> {
+  const folder = await temporaryFolder();
+  await writeFile(`${folder}/file`, 'content');
+  await symlink('file', `${folder}/link`);
+  await symlink('nothing', `${folder}/broken`);
+  await mkdir(`${folder}/folder`);
+  execFileSync('mkfifo', [`${folder}/pipe`]);
+  return folder;
+}
+
+describe('the status of a regular file', () => {
+  it('is that of the file, or none', async () => {
+    const folder = await folderOfKinds();
+    expect((await regularStatus(nodeFileSystem, `${folder}/file`))?.size).toBe(7);
+    expect(await regularStatus(nodeFileSystem, `${folder}/other`)).toBeUndefined();
+  });
+
+  it.each(['link', 'broken', 'folder', 'pipe'])('is refused for a %s', async name => {
+    const folder = await folderOfKinds();
+    const status = regularStatus(nodeFileSystem, `${folder}/${name}`);
+    await expect(status).rejects.toThrow(StorageError);
+    await expect(status).rejects.toThrow('is not a regular file');
+  });
+});
+
+describe('a file that is opened to be read', () => {
+  it('may be behind a link', async () => {
+    const handle = await openToRead(`${await folderOfKinds()}/link`);
+    expect(await handle.readFile('utf8')).toBe('content');
+    await handle.close();
+  });
+
+  it.each(['folder', 'pipe'])('is refused where it is a %s, without a wait', async name => {
+    await expect(openToRead(`${await folderOfKinds()}/${name}`)).rejects.toThrow(
+      'is not a regular file',
+    );
+  });
+});
+
+describe('a file that is created', () => {
+  it('replaces one of that name', async () => {
+    const folder = await folderOfKinds();
+    const handle = await openNew(nodeFileSystem, `${folder}/file`);
+    await handle.write('new');
+    await handle.close();
+    expect(await readFile(`${folder}/file`, 'utf8')).toBe('new');
+  });
+
+  it.each(['link', 'broken', 'folder', 'pipe'])('does not replace a %s', async name => {
+    const folder = await folderOfKinds();
+    await expect(openNew(nodeFileSystem, `${folder}/${name}`)).rejects.toThrow(StorageError);
+    expect(await readFile(`${folder}/file`, 'utf8')).toBe('content');
+  });
+});
+
+it.each(['link', 'broken', 'folder', 'pipe'])('a %s is not opened to be continued', async name => {
+  await expect(openExisting(nodeFileSystem, `${await folderOfKinds()}/${name}`)).rejects.toThrow(
+    StorageError,
+  );
+});
+
+it.each([
+  [0, ''],
+  [3, 'con'],
+  [7, 'content'],
+  [9, 'content'],
+])('the first %i bytes are %j', async (count, text) => {
+  expect(String(await firstBytes(`${await folderOfKinds()}/file`, count))).toBe(text);
+});

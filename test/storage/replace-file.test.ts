@@ -1,0 +1,80 @@
+import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { replaceFile, replaceFileOn } from '../../src/storage/replace-file.js';
+import { bySuite } from '../slow-suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
+import { PowerCut, SimulatedDisk } from './simulated-disk.js';
+
+describe('a file that is replaced', () => {
+  it('has the new content, and nothing lies beside it', async () => {
+    const folder = await temporaryFolder();
+    for (const content of ['first', Buffer.from('second')]) {
+      await replaceFile(`${folder}/file`, content);
+      expect(await readFile(`${folder}/file`, 'utf8')).toBe(String(content));
+    }
+    expect(await readdir(folder)).toEqual(['file']);
+  });
+
+  it('has the content that a function writes, whose result is passed on', async () => {
+    const folder = await temporaryFolder();
+    const result = await replaceFile(`${folder}/file`, async aside => {
+      await aside.write('written');
+      return 7;
+    });
+    expect(result).toBe(7);
+    expect(await readFile(`${folder}/file`, 'utf8')).toBe('written');
+  });
+
+  it('stays as it was where the function throws', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(`${folder}/file`, 'old');
+    const replacing = replaceFile(`${folder}/file`, async aside => {
+      await aside.write('half');
+      throw new Error('failed');
+    });
+    await expect(replacing).rejects.toThrow('failed');
+    expect(await readFile(`${folder}/file`, 'utf8')).toBe('old');
+    expect(await readdir(folder)).toEqual(['file']);
+  });
+
+  it('has the given mode, whatever that of the old one was', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(`${folder}/file`, 'old');
+    await chmod(`${folder}/file`, 0o644);
+    await replaceFile(`${folder}/file`, 'new', { mode: 0o600 });
+    expect((await stat(`${folder}/file`)).mode & 0o777).toBe(0o600);
+  });
+
+  it('is never a link', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(`${folder}/target`, 'old');
+    await symlink('target', `${folder}/link`);
+    await expect(replaceFile(`${folder}/link`, 'new')).rejects.toThrow(StorageError);
+    expect(await readFile(`${folder}/target`, 'utf8')).toBe('old');
+    expect((await readdir(folder)).sort()).toEqual(['link', 'target']);
+  });
+
+  it('is the old one or the new one after a power cut at any call, and the new one after the last', async () => {
+    const seen = new Set<string>();
+    for (let seed = 0; seed < bySuite(5, 50); seed++)
+      for (let cutAt = 1; ; cutAt++) {
+        const disk = new SimulatedDisk();
+        await replaceFileOn(disk, '/file', 'old');
+        disk.cutAt = cutAt;
+        const isCut = await replaceFileOn(disk, '/file', 'the new content').then(
+          () => false,
+          error => {
+            if (!(error instanceof PowerCut)) throw error;
+            return true;
+          },
+        );
+        disk.restart(() => (seed * 0.618) % 1);
+        const content = String(disk.read('/file'));
+        seen.add(content);
+        expect(isCut ? ['old', 'the new content'] : ['the new content']).toContain(content);
+        if (!isCut) break;
+      }
+    expect(seen.size).toBe(2);
+  });
+});

@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { nodeFileSystem } from '../../src/storage/file-system.js';
+import { absolutePath, fileSystemIn } from '../../src/storage/working-folder.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+afterEach(() => vi.restoreAllMocks());
+
+it('a relative path starts from the working folder, an absolute one is only normalized', () => {
+  expect(absolutePath('out/../a')).toBe(path.join(process.cwd(), 'a'));
+  expect(absolutePath('/out//./a/../b')).toBe('/out/b');
+});
+
+it('without a working folder, a relative path is a StorageError that names it, and an absolute one is fine', () => {
+  vi.spyOn(process, 'cwd').mockImplementation(() => {
+    throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' });
+  });
+  expect(() => absolutePath('out/a')).toThrow(StorageError);
+  expect(() => absolutePath('out/a')).toThrow('Could not find out/a: the working folder');
+  expect(absolutePath('/out/a')).toBe('/out/a');
+});
+
+it('a file system in a folder takes relative paths from there, whatever the working folder is', async () => {
+  const folder = await temporaryFolder();
+  const fs = fileSystemIn(folder, nodeFileSystem);
+  await fs.mkdir('a');
+  const handle = await fs.open('a/old', 'w');
+  await handle.write('content');
+  await handle.close();
+  await fs.rename('a/old', `${folder}/a/new`);
+  expect((await fs.lstat('a/new')).size).toBe(7);
+  expect(await fs.readFile('a/new', 'utf8')).toBe('content');
+  expect(await readFile(`${folder}/a/new`, 'utf8')).toBe('content');
+  await fs.unlink(`${folder}/a/new`);
+  await expect(fs.lstat('a/new')).rejects.toThrow('ENOENT');
+});
