@@ -11,7 +11,6 @@ import { compose } from '../../src/operators/compose.js';
 import { filter } from '../../src/operators/filter.js';
 import { map } from '../../src/operators/map.js';
 import { take } from '../../src/operators/take.js';
-import { MAX_LEAD } from '../../src/sinks/branches/feed.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
@@ -70,26 +69,6 @@ describe('tee', () => {
       undefined,
     ]);
     expect(written.toSorted()).toEqual([1, 2, 2, 3, 4, 4]);
-  });
-
-  it('runs at the pace of the slowest branch', async () => {
-    let read = 0;
-    const source = new Flow<number>(async function* () {
-      while (read < 200) yield { items: [read++] };
-    });
-    let taken = 0;
-    let lead = 0;
-    const slow: Sink<number, number> = async input => {
-      for await (const _ of input) {
-        await sleep(taken < 20 ? 5 : 0);
-        lead = Math.max(lead, read - taken);
-        taken++;
-      }
-      return taken;
-    };
-    expect(await pipeline(source, tee(slow, collect()))).toEqual([200, expect.anything()]);
-    expect(lead).toBeGreaterThan(MAX_LEAD / 2);
-    expect(lead).toBeLessThanOrEqual(MAX_LEAD + 2);
   });
 
   it('opens its input once, and closes it when all branches have ended', async () => {

@@ -1,0 +1,29 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CarryOver } from '../../src/json/framer.js';
+
+describe('the first bytes of a record', () => {
+  it('are joined with the last ones, whatever happens to their blocks', () => {
+    const chunk = fc.uint8Array({ maxLength: 9 }).map(bytes => Buffer.from(bytes));
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.array(chunk), chunk)), records => {
+        const carry = new CarryOver();
+        for (const [chunks, last] of records) {
+          const expected = Buffer.concat([...chunks, last]);
+          for (const one of chunks) {
+            carry.add(one);
+            one.fill(0);
+          }
+          expect(carry.byteLength).toBe(expected.length - last.length);
+          expect(carry.join(last)).toEqual(expected);
+          expect(carry.byteLength).toBe(0);
+        }
+      }),
+    );
+  });
+
+  it('are not copied where a record is in one block', () => {
+    const last = Buffer.from('record');
+    expect(new CarryOver().join(last)).toBe(last);
+  });
+});

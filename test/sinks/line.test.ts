@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/activity/activity.js';
+import { parseComplianceEvent } from '../../src/activity/compliance-event.js';
+import { DataError } from '../../src/errors.js';
+import { lineOf } from '../../src/sinks/line.js';
+import { jsonObject } from '../activity/arbitrary-json.js';
+import { printJson, style } from '../activity/print-json.js';
+import { unchecked } from '../unchecked.js';
+
+const text = (item: unknown, toLine?: (item: unknown) => string | Uint8Array) =>
+  Buffer.from(lineOf(item, toLine)).toString();
+
+describe('the line of an item', () => {
+  it('of a document in any style is one line of the same JSON and length', () => {
+    fc.assert(
+      fc.property(jsonObject, style, (value, look) => {
+        const json = printJson(value, look);
+        const line = text(new Activity(Buffer.from(json)));
+        expect(line).not.toContain('\n');
+        expect(Buffer.byteLength(line)).toBe(Buffer.byteLength(json));
+        expect(JSON.parse(line)).toEqual(JSON.parse(json));
+      }),
+    );
+  });
+
+  it('of a document in one line is its bytes, not a copy', () => {
+    const raw = Buffer.from('{"id":9007199254740993}');
+    expect(lineOf(new Activity(raw), undefined)).toBe(raw);
+    expect(lineOf({ tag: 'snow', activity: new Activity(raw) }, undefined)).toBe(raw);
+    expect(lineOf(raw, undefined)).toBe(raw);
+  });
+
+  it('of an event is its bytes in one line', () => {
+    const event = parseComplianceEvent(Buffer.from('{"delete":{"status":\n{"id_str":"7"}}}'));
+    expect(text(event)).toBe('{"delete":{"status": {"id_str":"7"}}}');
+  });
+
+  it.each([
+    [7, '7'],
+    ['a\nb', '"a\\nb"'],
+    [null, 'null'],
+    [{ a: [1] }, '{"a":[1]}'],
+    [new Date(0), '"1970-01-01T00:00:00.000Z"'],
+  ])('of %j is its JSON', (item, line) => {
+    expect(text(item)).toBe(line);
+  });
+
+  it.each([undefined, Number.NaN, Number.POSITIVE_INFINITY, 7n, () => {}, Symbol('a')])(
+    'of %s, which has no JSON, is an error with its origin',
+    item => {
+      const error = (() => {
+        try {
+          return lineOf(item, undefined, 'posts.jsonl');
+        } catch (thrown) {
+          return thrown;
+        }
+      })();
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({ position: { origin: 'posts.jsonl' } });
+      expect((error as Error).message).toContain('as a line: it has no JSON');
+    },
+  );
+
+  it('of a function of the caller is what it returns', () => {
+    expect(text(7, item => `<${item}>`)).toBe('<7>');
+    expect(text(7, () => Buffer.from('bytes'))).toBe('bytes');
+    expect(() =>
+      lineOf(
+        7,
+        unchecked(() => 7),
+      ),
+    ).toThrow('The option `line` must return text or bytes, but returned a number');
+  });
+});
