@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
 import type { Archive, ArchivedPost } from '../../../src/service/archive/archive.js';
 import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
 import { floorTo, SECOND, type Window } from '../../../src/time.js';
+import { afterTests } from '../../after-tests.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 export const ALWAYS: Window = { from: Date.UTC(2000, 0, 1), to: Date.UTC(2040, 0, 1) };
@@ -24,7 +24,7 @@ export function jobFile(activities: readonly Activity[]): Buffer {
 /** Creates folders of files and opens archives over them; the archives are closed after the test. */
 export function archiveFolders() {
   const archives: Archive[] = [];
-  afterEach(async () => {
+  afterTests(async () => {
     for (const archive of archives.splice(0)) await archive.close();
   });
   return {

@@ -1,20 +1,7 @@
-import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { local } from '../local-service.js';
 import { browse, HOSTILE, readable, signedIn } from './browse.js';
-
-const PAGES = [
-  '/console',
-  '/console/explore',
-  '/console/explore/rules',
-  '/console/jobs',
-  '/console/streams',
-  '/console/streams/rules',
-  '/console/compliance',
-  '/console/usage',
-  '/console/requests',
-  '/console/faults',
-];
+import { PAGES } from './console-pages.js';
 
 describe('the console', () => {
   it.each(PAGES)('does not show %s without a sign-in', async address => {
@@ -41,56 +28,6 @@ describe('the console', () => {
     const page = await browser.post('/console/faults?kind=status', fields);
     expect(page.location).toMatch('/console/sign-in');
     expect(service.faults.list()).toEqual([]);
-  });
-
-  it.each([
-    ...[...PAGES, '/status'].map(address => [address, true] as const),
-    ...['/console/nothing', '/oauth/grants'].map(address => [address, false] as const),
-  ])(
-    'sends security headers with %s, and no script but that of the console: %s',
-    async (address, hasScript) => {
-      const { browser } = await signedIn();
-      const { headers, text, script } = await browser.get(address);
-      const policy = String(headers.get('content-security-policy'));
-      const scripts = hasScript ? "script-src 'self'; connect-src 'self'; " : '';
-      expect(policy).toMatch(
-        `default-src 'none'; ${scripts}style-src 'self'; img-src 'self'; form`,
-      );
-      expect(script !== undefined).toBe(hasScript);
-      expect(policy).toContain("frame-ancestors 'none'");
-      expect(policy).not.toContain('unsafe');
-      expect(Object.fromEntries(headers)).toMatchObject({
-        'x-frame-options': 'DENY',
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        'cache-control': 'no-store',
-      });
-      expect(text).not.toMatch(/<script|\son\w+=|\sstyle=|javascript:/i);
-    },
-  );
-
-  it.each([
-    ...['/console', '/console/jobs', '/console/streams', '/console/compliance'],
-    ...['/console/requests', '/console/explore', '/status'],
-  ])('has parts of %s that follow the service, by ids that are there once', async address => {
-    const { browser } = await signedIn();
-    const { text } = await browser.get(address);
-    const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
-    expect(ids).toEqual([...new Set(ids)]);
-    const parts = text.match(/ data-live/g)?.length ?? 0;
-    expect(parts).toBeGreaterThan(0);
-    expect(text.match(/ id="[^"]+" data-live[ >]/g)).toHaveLength(parts);
-  });
-
-  it('has its script in the package, at an address that changes with it', async () => {
-    const { browser } = await signedIn();
-    const { script } = await browser.get('/console');
-    const { text, headers, status } = await browser.get(String(script));
-    expect(status).toBe(200);
-    expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
-    const digest = createHash('sha256').update(text).digest('hex').slice(0, 12);
-    expect(script).toBe(`/pages/script.js?v=${digest}`);
-    expect(text).not.toMatch(/https?:|eval|innerHTML =/);
   });
 
   it('signs in with email and password, with a new session id, and out again', async () => {

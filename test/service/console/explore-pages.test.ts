@@ -3,9 +3,7 @@ import { DAY, HOUR, MINUTE } from '../../../src/time.js';
 import { NOW, teaPosts } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
-
-const page = (parameters: Record<string, string>) =>
-  `/console/explore?${new URLSearchParams(parameters)}`;
+import { page } from './explore-address.js';
 
 describe('the page that explores posts', () => {
   it('shows counts as a chart, the posts with what matched, and the request as commands', async () => {
@@ -38,24 +36,6 @@ describe('the page that explores posts', () => {
     expect((await browser.get(page({ query: 'tea' }))).text).toContain('number 2<');
     expect(service.requests({ endpoint: 'search' })).toEqual([]);
     expect(readable((await browser.get('/console/usage')).text)).toContain('Nothing used');
-  });
-
-  it('shows what is wrong with a query, with carets, and links that apply suggestions', async () => {
-    const { browser } = await signedIn(teaPosts(3));
-    const { text } = await browser.get(
-      page({ query: 'tea has:vidoes', product: 'fullarchive', next: 'x' }),
-    );
-    expect(readable(text)).toContain('error[R014]: unknown value `vidoes` for `has:`');
-    expect(text).toContain('  |         ^^^^^^ did you mean');
-    expect(text).not.toMatch(/class="post"|class="chart"/);
-    const links = [...text.matchAll(/<a href="([^"]*)">Apply/g)].map(
-      ([, link]) => new URL(String(link).replaceAll('&amp;', '&'), 'http://localhost').searchParams,
-    );
-    expect(links.map(link => Object.fromEntries(link))).toEqual([
-      { query: 'tea has:videos', product: 'fullarchive' },
-    ]);
-    const two = readable((await browser.get(page({ query: 'tea has:vidoes has:linsk' }))).text);
-    expect(two).toContain('Apply all 2');
   });
 
   it('searches in spite of a warning, and says what is wrong with the dates', async () => {
@@ -112,17 +92,6 @@ describe('the page that explores posts', () => {
     const { text } = await browser.get(page({ query: 'coffee' }));
     expect(readable(text)).toContain('0 posts');
     expect(text).not.toContain('class="chart"');
-  });
-
-  it('shows the query of each suggestion, and lets only the rule itself not wrap', async () => {
-    const { browser } = await signedIn([]);
-    const { text } = await browser.get(page({ query: 'tea or coffee (', check: '' }));
-    expect(text).toMatch(
-      /<p>error\[R006\]: a group is not closed<\/p>\n<pre> {2}\| tea or coffee \(\n/,
-    );
-    const wrong = await browser.get(page({ query: 'tea has:vidoes', check: '' }));
-    expect(wrong.text).toMatch(/">Apply<\/a>: <code>tea has:videos<\/code>/);
-    expect(wrong.text).toMatch(/<\/pre><p>allowed: geo, /);
   });
 
   it('does not search while someone types', async () => {

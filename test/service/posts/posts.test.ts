@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fieldsOf } from '../../../src/activity/fields-of.js';
 import {
   type Activity,
   activities,
@@ -19,53 +18,9 @@ import { createService, samplePosts } from '../../../src/service/index.js';
 import { DAY, HOUR, MINUTE } from '../../../src/time.js';
 import { COMPLIANCE_PATH, connect } from '../replay/local-streams.js';
 import { localOAuth } from '../users/local-oauth.js';
-import { added, NOW, serve } from './serve-posts.js';
-
-const FORMATS = ['original', 'activity_streams'] as const;
-
-const textsOf = (posts: readonly Activity[]) => posts.map(({ text }) => text);
+import { added, FORMATS, NOW, serve, textsOf } from './serve-posts.js';
 
 describe('exact posts of a service', () => {
-  it('are the only ones, and completed from a few fields', async () => {
-    const { found } = await serve({
-      posts: [
-        { text: 'Tea with #milk for @bob $TEA https://tea.example/a?b=c', author: 'ann', likes: 3 },
-        {
-          text: 'Tea later',
-          author: { handle: 'bob', id: '77', name: 'Bob B.', followers: 12 },
-          postedAt: '2024-05-14T10:00:00Z',
-          id: '1790322147456000001',
-          lang: 'de',
-          retweets: 4,
-        },
-      ],
-    });
-    const posts = await found('tea');
-    expect(posts).toHaveLength(2);
-    const [first, second] = posts as [Activity, Activity];
-    expect(second).toMatchObject({ id: '1790322147456000001', lang: 'de' });
-    expect(second.author).toEqual({ id: '77', handle: 'bob', name: 'Bob B.' });
-    expect(second.postedAt.toISOString()).toBe('2024-05-14T10:00:00.000Z');
-    expect(first.postedAt.getTime()).toBe(Math.floor(NOW / 1000) * 1000 - MINUTE);
-    expect(fieldsOf(first)).toMatchObject({
-      hashtags: ['milk'],
-      cashtags: ['TEA'],
-      links: [{ expanded: 'https://tea.example/a?b=c' }],
-    });
-    for (const query of [
-      '#milk',
-      '@bob',
-      'url:tea.example',
-      'from:ann',
-      '$TEA',
-      'tea has:hashtags',
-    ])
-      expect(textsOf(await found(query)), query).toEqual([first.text]);
-    expect(await found('coffee')).toEqual([]);
-    // Generated posts would match.
-    expect(await found('from:bob OR from:ann')).toHaveLength(2);
-  });
-
   it.each(FORMATS)('are served with their exact bytes in the format %s', async format => {
     const given = samplePosts(NOW - HOUR, { postsPerMinute: 200, format });
     const { everything, service } = await serve({ posts: given, format });
@@ -224,32 +179,6 @@ describe('exact posts of a service', () => {
     });
   });
 
-  it('contain others in both formats', async () => {
-    const { service } = await serve({ posts: [] });
-    for (const format of FORMATS) {
-      const local = createService({
-        format,
-        posts: [
-          {
-            text: 'see this',
-            quoted: { text: 'a quoted text', author: 'quin' },
-            postedAt: NOW,
-          },
-          { retweeted: { text: 'x'.repeat(200), author: 'long' }, postedAt: NOW },
-          { text: 'y'.repeat(300), author: 'long', postedAt: NOW },
-        ],
-      });
-      await local.start();
-      const [quote, share, long] = local.posts.list() as [Activity, Activity, Activity];
-      await local.stop();
-      expect(quote.quoted?.text).toBe('a quoted text');
-      expect(share.retweeted?.text).toBe('x'.repeat(200));
-      expect(share.text).toHaveLength(140);
-      expect(long.text).toBe('y'.repeat(300));
-    }
-    expect(() => service.posts.add({ quoted: '5', text: 'x' })).toThrow(/posts\.quoted/);
-  });
-
   it('start again with the service, without being added twice', async () => {
     const service = createService({ posts: [{ text: 'tea' }] });
     await service.start();
@@ -307,11 +236,6 @@ describe('the posts of a service', () => {
           .map(({ id }) => id),
       ).size,
     ).toBe(4200);
-  });
-
-  it('contain a post that is an hour older, unless it says otherwise', () => {
-    const [post] = added([{ retweeted: { text: 'inner' }, postedAt: NOW - HOUR }]).list();
-    expect(post?.retweeted?.postedAt.getTime()).toBe(Math.floor((NOW - 2 * HOUR) / 1000) * 1000);
   });
 
   it('stay as they were where they cannot be replaced', () => {

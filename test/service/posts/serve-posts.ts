@@ -1,4 +1,4 @@
-import { account, collect, pipeline, replay, search } from '../../../src/index.js';
+import { type Activity, account, collect, pipeline, replay, search } from '../../../src/index.js';
 import { createService, type GivenPost, type ServiceOptions } from '../../../src/service/index.js';
 import type { Posts } from '../../../src/service/posts/posts.js';
 import { DAY, MINUTE } from '../../../src/time.js';
@@ -48,3 +48,7 @@ export function added(posts: readonly GivenPost[]): Posts {
   service.posts.add(posts);
   return service.posts;
 }
+
+export const textsOf = (posts: readonly Activity[]) => posts.map(({ text }) => text);
+
+export const FORMATS = ['original', 'activity_streams'] as const;

@@ -207,3 +207,7 @@ export function idsIn(messages: readonly string[]): string[] {
 export function idOf(i: number): string {
   return String(1_790_000_000_000_000_000n + BigInt(i));
 }
+
+/** The ids of posts of the hour, from one number up to another. */
+export const range = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => idOf(from + i));

@@ -1,32 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { parseInStreamMessage } from '../../../src/activity/in-stream-message.js';
 import { MINUTE } from '../../../src/time.js';
 import { unchecked } from '../../unchecked.js';
 import { originalPost } from '../memory-archive.js';
-import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
-
-const SENT = '"sent":"2024-05-15T12:34:56+00:00"';
-const range = (from: number, to: number) =>
-  Array.from({ length: to - from }, (_, i) => idOf(from + i));
+import { hourOfPosts, idOf, idsIn, localStreams, range, START } from './local-streams.js';
 
 describe('the ends of a replay', () => {
-  it('names the minutes that failed, in order, and leaves them out', async () => {
-    const { see, replayPath, service } = await localStreams(hourOfPosts());
-    const minutes = ['202405151006', '202405151005', '202405150900'];
-    service.faults.plant({ kind: 'minutes-failed', minutes });
-    const { messages, complete } = await see(replayPath());
-    expect(messages.at(-1)).toBe(
-      `{"info":{"message":"Replay Request Completed with Errors",${SENT},"activity_count":58,"minutes_failed":["2024-05-15T10:05:00+00:00","2024-05-15T10:06:00+00:00"]}}`,
-    );
-    expect(idsIn(messages)).toEqual([...range(0, 5), ...range(7, 60)]);
-    expect(complete).toBe(true);
-    // A second replay of them is complete.
-    const again = await see(replayPath('firehose', START + 5 * MINUTE, START + 7 * MINUTE));
-    expect(idsIn(again.messages)).toEqual(range(5, 7));
-    expect(again.messages.at(-1)).toContain('"Replay Request Completed"');
-  });
-
   it('may deliver a part of the minutes that failed', async () => {
     const posts = Array.from({ length: 10 }, (_, i) =>
       originalPost(START + i * 1000, idOf(i), 'tea'),
@@ -37,17 +16,6 @@ describe('the ends of a replay', () => {
     const { messages } = await see(replayPath());
     expect(idsIn(messages)).toEqual([0, 2, 4, 6, 8].map(idOf));
     expect(messages.at(-1)).toContain('"activity_count":5,"minutes_failed":["2024-05-15T10:00');
-  });
-
-  it('names the unprocessed range, to the end of the window', async () => {
-    const { see, replayPath, service } = await localStreams(hourOfPosts());
-    service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
-    const { messages, complete } = await see(replayPath());
-    expect(messages.at(-1)).toBe(
-      `{"info":{"message":"Replay Request Failed to Complete",${SENT},"unprocessed_range":{"fromDate":"2024-05-15T10:10:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":10}}`,
-    );
-    expect(idsIn(messages)).toEqual(range(0, 10));
-    expect(complete).toBe(true);
   });
 
   it('may deliver a part of that range', async () => {
@@ -90,25 +58,6 @@ describe('the ends of a replay', () => {
       '"unprocessed_range":{"fromDate":"2024-05-15T10:29:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":30',
     );
     expect(errors).toMatchObject([{ message: 'a broken disk' }]);
-  });
-
-  it('is understood by the parser of in-stream messages', async () => {
-    const { see, replayPath, service } = await localStreams(hourOfPosts(3));
-    const last = async () =>
-      parseInStreamMessage(Buffer.from((await see(replayPath())).messages.at(-1) as string));
-    expect(await last()).toMatchObject({ outcome: 'completed', activityCount: 3 });
-    service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'] });
-    expect(await last()).toMatchObject({
-      outcome: 'completed_with_errors',
-      activityCount: 2,
-      minutesFailed: [START + MINUTE],
-    });
-    service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151001' });
-    expect(await last()).toMatchObject({
-      outcome: 'failed',
-      activityCount: 1,
-      unprocessedRange: { from: START + MINUTE, to: START + 60 * MINUTE },
-    });
   });
 
   it('may have a wrong count', async () => {

@@ -1,37 +1,16 @@
-import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { Clock } from '../../../src/service/clock.js';
-import { limitsOf } from '../../../src/service/http/service-limits.js';
-import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
+import { describe, expect, it, vi } from 'vitest';
 import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/usage-store.js';
 import { DAY } from '../../../src/time.js';
-import { spawn } from '../../child-processes.js';
-import { compiled } from '../../compiled.js';
 import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import { ALL, folder, makeFolder, meterOf, START } from './local-meter.js';
 
-const START = Date.UTC(2024, 0, 1);
-const ALL = { from: START - 1000 * DAY, to: START + 1000 * DAY };
-
-let folder: string;
-beforeAll(async () => {
-  folder = await temporaryFolder();
-});
+makeFolder();
 
 let folders = 0;
-
-function meterOf(stateFolder?: string, now = START) {
-  const clock = new Clock();
-  clock.freeze();
-  clock.set(now);
-  const errors: unknown[] = [];
-  const onError = (error: unknown) => errors.push(error);
-  const meter = new UsageMeter(clock, { stateFolder, limits: limitsOf('strict'), onError });
-  return { clock, errors, meter };
-}
 
 type Step =
   | { readonly kind: 'deliver'; readonly product: ProductName; readonly ids: readonly string[] }
@@ -104,19 +83,6 @@ describe('the meter', () => {
     );
   });
 
-  it('removes totals that no report reaches, and ids of past days', async () => {
-    const { clock, meter } = meterOf(path.join(folder, 'old'));
-    meter.delivered('30day', ['1']);
-    clock.set(Date.UTC(2025, 0, 31));
-    meter.delivered('30day', ['1']);
-    expect(await meter.days(ALL)).toHaveLength(2);
-    clock.set(Date.UTC(2025, 1, 2));
-    meter.delivered('30day', ['1']);
-    const days = await meter.days(ALL);
-    expect(days.map(({ day }) => day)).toEqual([Date.UTC(2025, 0, 31), Date.UTC(2025, 1, 2)]);
-    await meter.close();
-  });
-
   it('counts a post once on a day to which the clock is set back, within three days', async () => {
     const { clock, meter } = meterOf(path.join(folder, String(folders++)));
     meter.open();
@@ -148,33 +114,5 @@ describe('the meter', () => {
     await meter.close();
     vi.unstubAllEnvs();
     expect(await readdir(own)).toEqual([]);
-  });
-
-  it('reports a folder that it cannot use, and does not disturb delivery', async () => {
-    const { errors, meter } = meterOf('/dev/null/nowhere');
-    meter.delivered('30day', ['1']);
-    await expect(meter.days(ALL)).rejects.toThrow(
-      'Could not open the usage in /dev/null/nowhere/usage',
-    );
-    expect(errors).toEqual([expect.objectContaining({ name: 'StorageError' })]);
-    await meter.close();
-  });
-
-  it('has stored counts from just before the process is killed', async () => {
-    const stateFolder = path.join(folder, 'killed');
-    const child = spawn(
-      process.execPath,
-      [compiled(path.join(import.meta.dirname, 'usage-to-kill.ts')), stateFolder],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    await once(child.stdout, 'data');
-    child.kill('SIGKILL');
-    await once(child, 'close');
-    const { meter } = meterOf(stateFolder);
-    meter.delivered('30day', ['1', '2']);
-    expect(await meter.days(ALL)).toEqual([
-      { day: START, product: '30day', activities: 5_000, requests: 1 },
-    ]);
-    await meter.close();
   });
 });

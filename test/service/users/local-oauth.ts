@@ -11,9 +11,10 @@ import {
   percentEncode,
   signatureOf,
 } from '../../../src/service/users/signed-requests.js';
+import { MINUTE } from '../../../src/time.js';
 import { afterTests } from '../../after-tests.js';
 import { NOW } from '../local-service.js';
-import { MemoryArchive } from '../memory-archive.js';
+import { MemoryArchive, originalPost } from '../memory-archive.js';
 
 export interface OAuthReply {
   readonly status: number;
@@ -168,3 +169,7 @@ export function verifierOf(
   if ('pin' in approval) return approval.pin;
   return String(new URL(approval.redirect).searchParams.get('oauth_verifier'));
 }
+
+export const POSTS = [originalPost(NOW - MINUTE, '1790000000000000000', 'tea')];
+
+export const ANN = { id: '7', handle: 'ann', name: 'Ann' };

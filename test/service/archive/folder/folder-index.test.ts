@@ -1,11 +1,16 @@
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import type { Activity } from '../../../../src/activity/activity.js';
+import { StorageError } from '../../../../src/errors.js';
 import { parseRule } from '../../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../../src/rules/match/compile-rule.js';
 import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
-import { DAY, floorTo, MINUTE } from '../../../../src/time.js';
+import { DAY, floorTo, MINUTE, SEGMENT } from '../../../../src/time.js';
 import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js';
-import { ALWAYS, archiveFolders, jobFile } from '../archive-folder.js';
+import { ALWAYS, addFiles, archiveFolders, jobFile, scanAll, shown } from '../archive-folder.js';
+import { NOON, posts, prints, raws, served } from './noon-posts.js';
 
 const folders = archiveFolders();
 
@@ -108,4 +113,110 @@ test('blocks hold every minute once, in order, within a day, up to their maximum
       expect(held).toBe(counts.size);
     }),
   );
+});
+
+describe('the index of a folder', () => {
+  test('is made once and used again', async () => {
+    const folder = await folders.make({
+      'a.json.gz': jobFile(posts(NOON, 5)),
+      'b.json.gz': jobFile(posts(NOON + SEGMENT, 5)),
+    });
+    await folders.open(folder);
+    const indexes = path.join(folder, '.millrace-index');
+    const [name = ''] = await readdir(indexes);
+    const made = await stat(path.join(indexes, name, 'index.json'));
+    await folders.open(folder);
+    expect(await readdir(indexes)).toEqual([name]);
+    const used = await stat(path.join(indexes, name, 'index.json'));
+    expect([used.ino, used.mtimeMs]).toEqual([made.ino, made.mtimeMs]);
+  });
+
+  const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
+
+  test('is in the archive folder, is reused, and does not change the files', async () => {
+    const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 20)) });
+    const file = path.join(folder, 'a.json.gz');
+    const before = [await readFile(file), (await stat(file)).mtimeMs];
+    await scanAll(await folders.open(folder));
+    const [name] = await indexes(folder);
+    const made = (await stat(path.join(folder, '.millrace-index', name as string))).mtimeMs;
+    await scanAll(await folders.open(folder));
+    expect(await indexes(folder)).toEqual([name]);
+    expect((await stat(path.join(folder, '.millrace-index', name as string))).mtimeMs).toBe(made);
+    expect([await readFile(file), (await stat(file)).mtimeMs]).toEqual(before);
+  });
+
+  test('is rebuilt when a file is added, removed or changed', async () => {
+    const [a, b] = [posts(NOON, 5), posts(NOON + SEGMENT, 5)];
+    const folder = await folders.make({ 'a.json.gz': jobFile(a) });
+    expect(await served(folder)).toEqual(prints(a));
+    await addFiles(folder, { 'b.json.gz': jobFile(b) });
+    expect(await served(folder)).toEqual(prints([...a, ...b]));
+    await addFiles(folder, { 'a.json.gz': jobFile(a.slice(1)) });
+    expect(await served(folder)).toEqual(prints([...a.slice(1), ...b]));
+    expect((await indexes(folder)).length).toBe(1);
+  });
+
+  test('is rebuilt when a file of the same size has another date', async () => {
+    const [a, b] = [posts(NOON, 1), posts(NOON, 1).toReversed()];
+    const folder = await folders.make({ 'a.jsonl': raws(a).join('\n') });
+    await served(folder);
+    const [before] = await indexes(folder);
+    await writeFile(path.join(folder, 'a.jsonl'), raws(b).join('\n'));
+    await utimes(path.join(folder, 'a.jsonl'), 1, 1);
+    await served(folder);
+    expect(await indexes(folder)).not.toEqual([before]);
+  });
+
+  test('is in the temporary folder if the archive is read-only', async () => {
+    const all = posts(NOON, 5);
+    // A file with the name of the index folder, because root may write to a read-only folder.
+    const folder = await folders.make({ 'a.json.gz': jobFile(all), '.millrace-index': 'mine' });
+    const elsewhere = await folders.make({});
+    vi.stubEnv('TMPDIR', elsewhere);
+    expect(await served(folder)).toEqual(prints(all));
+    vi.unstubAllEnvs();
+    expect(await readFile(path.join(folder, '.millrace-index'), 'utf8')).toBe('mine');
+    expect((await readdir(elsewhere)).length).toBe(1);
+  });
+
+  test('can be built by two processes at the same time', async () => {
+    const all = posts(NOON, 20);
+    const folder = await folders.make({ 'a.json.gz': jobFile(all) });
+    const found = await Promise.all([served(folder), served(folder), served(folder)]);
+    for (const one of found) expect(one).toEqual(prints(all));
+  });
+
+  test('is rebuilt when it is damaged or incomplete', async () => {
+    const all = posts(NOON, 5);
+    const folder = await folders.make({ 'a.json.gz': jobFile(all) });
+    await served(folder);
+    const [name] = await indexes(folder);
+    await writeFile(
+      path.join(folder, '.millrace-index', name as string, 'index.json'),
+      '{"files":',
+    );
+    await mkdir(path.join(folder, '.millrace-index', 'old.making'));
+    await utimes(path.join(folder, '.millrace-index', 'old.making'), 1, 1);
+    expect(await served(folder)).toEqual(prints(all));
+    expect(await indexes(folder)).toEqual([name]);
+  });
+
+  test('is not used for a file that changes while the archive is open', async () => {
+    const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
+    const archive = await folders.open(folder);
+    await addFiles(folder, { 'a.json.gz': jobFile(posts(NOON + MINUTE, 5)) });
+    await expect(scanAll(archive)).rejects.toBeInstanceOf(StorageError);
+  });
+
+  test('continues after the post with the given id within one second', async () => {
+    const [post] = posts(NOON, 1) as [Activity];
+    const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
+      post.raw.toString().replaceAll(`${post.id}`, id),
+    );
+    const folder = await folders.make({ 'a.jsonl': copies.join('\n') });
+    const found = await scanAll(await folders.open(folder));
+    expect(found.map(({ id }) => id)).toEqual(['9', '10', '99', '100', '18446744073709551615']);
+    expect(found.map(shown).length).toBe(5);
+  });
 });

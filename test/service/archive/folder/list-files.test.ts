@@ -1,0 +1,34 @@
+import { readdir, utimes } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { StorageError } from '../../../../src/errors.js';
+import { files } from '../../../../src/sinks/files.js';
+import { addFiles } from '../archive-folder.js';
+import { folders, NOON, posts, prints, served } from './noon-posts.js';
+
+describe('the files of a folder', () => {
+  test('are what files() has written, without its checkpoint', async () => {
+    const all = posts(NOON, 10);
+    const folder = await folders.make({});
+    await files({ path: `${folder}/{day}.jsonl.gz`, checkpoint: `${folder}/checkpoint.json` })(
+      (async function* () {
+        yield* all;
+      })(),
+    );
+    expect(await readdir(folder)).toContain('checkpoint.json');
+    expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
+    const [index] = await readdir(path.join(folder, '.millrace-index'));
+    // A run that goes on replaces its checkpoint: the posts, and so the index, are the same.
+    await utimes(path.join(folder, 'checkpoint.json'), 1, 1);
+    await served(folder);
+    expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([index]);
+    await addFiles(folder, { 'notes.json': '{\n  "version": 1\n}\n' });
+    await expect(folders.open(folder)).rejects.toThrow('notes.json');
+  });
+
+  test('are refused if there are none, or no folder', async () => {
+    const folder = await folders.make({ 'readme.txt': 'hello' });
+    await expect(folders.open(folder)).rejects.toBeInstanceOf(StorageError);
+    await expect(folders.open(path.join(folder, 'nowhere'))).rejects.toBeInstanceOf(StorageError);
+  });
+});

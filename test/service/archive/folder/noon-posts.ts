@@ -1,0 +1,27 @@
+import type { Activity } from '../../../../src/activity/activity.js';
+import { samplePosts } from '../../../../src/service/sample/sample-posts.js';
+import { MINUTE } from '../../../../src/time.js';
+import { archiveFolders, print, scanAll } from '../archive-folder.js';
+
+export const folders = archiveFolders();
+
+export const NOON = Date.UTC(2024, 4, 1, 12);
+
+export const RATE = { postsPerMinute: 2 };
+
+export const posts = (
+  from: number,
+  minutes: number,
+  format: 'original' | 'activity_streams' = 'original',
+) =>
+  Array.from({ length: minutes }, (_, i) =>
+    samplePosts(from + i * MINUTE, { ...RATE, format }),
+  ).flat();
+
+export const raws = (activities: readonly Activity[]) =>
+  activities.map(post => post.raw.toString());
+
+export const prints = (activities: readonly Activity[]) => activities.map(print);
+
+export const served = async (...args: Parameters<typeof folders.open>) =>
+  prints((await scanAll(await folders.open(...args))).map(post => post.activity));

@@ -1,0 +1,21 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { scanAll } from '../archive-folder.js';
+import { folders, NOON, posts } from './noon-posts.js';
+
+describe('the text of a file that is too large to inflate for each request', () => {
+  test('has the lines of a gzip file', async () => {
+    const all = posts(NOON, 120);
+    // About 17 MB, where one line spans many chunks.
+    const padded = all.map((post, i) => {
+      const noise = i === 7 ? 'many '.repeat(1_000_000) : 'few '.repeat(15_000);
+      return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
+    });
+    const file = gzipSync(`\n${padded.join('\n')}\n`);
+    const archive = await folders.open(await folders.make({ 'large.json.gz': file }));
+    const found = await scanAll(archive);
+    expect(
+      found.map(({ activity }) => activity.raw.toString()).join('\n') === padded.join('\n'),
+    ).toBe(true);
+  });
+});

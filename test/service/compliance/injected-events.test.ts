@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../../../src/time.js';
+import { COMPLIANCE_PATH, localStreams, START } from '../replay/local-streams.js';
+import { deletion } from './deleted-posts.js';
+
+describe('injecting an event', () => {
+  it.each(['', 'x', '[]', '5', '{}', '{"delete":5}', '{"delete":{}}\r\n'])(
+    'refuses %j',
+    async event => {
+      const { service } = await localStreams();
+      expect(() => service.compliance.inject(event)).toThrow(
+        expect.objectContaining({ option: 'event' }),
+      );
+    },
+  );
+
+  it('works over the control path, with exact ids', async () => {
+    const { service, addresses, open } = await localStreams();
+    const connection = await open(COMPLIANCE_PATH);
+    const url = `${addresses.baseUrl}/_control/compliance`;
+    const event = deletion('1790000000000000001');
+    expect((await fetch(url, { method: 'POST', body: event })).status).toBe(201);
+    expect(await connection.until(text => text.includes('\n'))).toBe(`${event}\r\n`);
+    const refused = await fetch(url, { method: 'POST', body: '[]' });
+    expect(refused.status).toBe(422);
+    expect(service.compliance.hidesNothing).toBe(false);
+  });
+
+  it('may set the time: then replays of that time include it, with all partitions', async () => {
+    const { service, see, replayPath } = await localStreams();
+    service.compliance.inject(deletion('2'), START + 10 * MINUTE);
+    service.compliance.inject(deletion('1'), START);
+    service.compliance.inject(deletion('3'), START + HOUR);
+    const { messages } = await see(replayPath('compliance'));
+    expect(messages.slice(0, -1)).toEqual([deletion('1'), deletion('2')]);
+    expect(messages.at(-1)).toContain('"activity_count":2');
+  });
+});

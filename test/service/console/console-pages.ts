@@ -1,0 +1,13 @@
+/** The pages of the menu, which need a sign-in. */
+export const PAGES = [
+  '/console',
+  '/console/explore',
+  '/console/explore/rules',
+  '/console/jobs',
+  '/console/streams',
+  '/console/streams/rules',
+  '/console/compliance',
+  '/console/usage',
+  '/console/requests',
+  '/console/faults',
+];

@@ -1,0 +1,13 @@
+import { describe, expect, test } from 'vitest';
+import { OptionError } from '../../../src/errors.js';
+import { samplePosts } from '../../../src/service/sample/sample-posts.js';
+import { FIRST_POST } from '../../../src/time.js';
+
+describe('the options of sample posts', () => {
+  test('refuse what is impossible', () => {
+    expect(() => samplePosts(FIRST_POST - 1)).toThrow(OptionError);
+    expect(() => samplePosts(Number.NaN)).toThrow(OptionError);
+    expect(() => samplePosts(FIRST_POST, { postsPerMinute: -1 })).toThrow(OptionError);
+    expect(() => samplePosts(FIRST_POST, { postsPerMinute: Number.NaN })).toThrow(OptionError);
+  });
+});

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { spawn } from '../../child-processes.js';
+import { compiled } from '../../compiled.js';
+import { ALL, folder, makeFolder, meterOf, START } from './local-meter.js';
+
+makeFolder();
+
+describe('the store of usage', () => {
+  it('removes totals that no report reaches, and ids of past days', async () => {
+    const { clock, meter } = meterOf(path.join(folder, 'old'));
+    meter.delivered('30day', ['1']);
+    clock.set(Date.UTC(2025, 0, 31));
+    meter.delivered('30day', ['1']);
+    expect(await meter.days(ALL)).toHaveLength(2);
+    clock.set(Date.UTC(2025, 1, 2));
+    meter.delivered('30day', ['1']);
+    const days = await meter.days(ALL);
+    expect(days.map(({ day }) => day)).toEqual([Date.UTC(2025, 0, 31), Date.UTC(2025, 1, 2)]);
+    await meter.close();
+  });
+
+  it('reports a folder that it cannot use, and does not disturb delivery', async () => {
+    const { errors, meter } = meterOf('/dev/null/nowhere');
+    meter.delivered('30day', ['1']);
+    await expect(meter.days(ALL)).rejects.toThrow(
+      'Could not open the usage in /dev/null/nowhere/usage',
+    );
+    expect(errors).toEqual([expect.objectContaining({ name: 'StorageError' })]);
+    await meter.close();
+  });
+
+  it('has stored counts from just before the process is killed', async () => {
+    const stateFolder = path.join(folder, 'killed');
+    const child = spawn(
+      process.execPath,
+      [compiled(path.join(import.meta.dirname, 'usage-to-kill.ts')), stateFolder],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    const { meter } = meterOf(stateFolder);
+    meter.delivered('30day', ['1', '2']);
+    expect(await meter.days(ALL)).toEqual([
+      { day: START, product: '30day', activities: 5_000, requests: 1 },
+    ]);
+    await meter.close();
+  });
+});
