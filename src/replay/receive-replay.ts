@@ -55,6 +55,8 @@ export async function receiveReplay(
     damaged.push({ record, error });
   };
   const ended = (end: Received['end']) => ({ activities, bytes: spool.bytes, damaged, end });
+  const { url } = connection;
+  const cut = (message: string) => new ConnectionError(message, { failure: 'cut', url });
   let info: InfoMessage | undefined;
   let trouble: MillraceError | undefined;
   try {
@@ -65,11 +67,7 @@ export async function receiveReplay(
         // A damaged record is reported by the parser of activities.
         if (message === undefined || message instanceof DataError) records.push(record);
         else if (message.kind === 'info' && message.outcome !== undefined) info = message;
-        else if (message.kind === 'error')
-          trouble = new ConnectionError(`${connection.url} said: ${message.message}`, {
-            failure: 'cut',
-            url: connection.url,
-          });
+        else if (message.kind === 'error') trouble = cut(`${url} said: ${message.message}`);
       }
       activities += records.length;
       if (records.length > 0) await spool.add(records);
@@ -83,10 +81,8 @@ export async function receiveReplay(
   } finally {
     connection.close();
   }
-  const silent = `The replay of ${connection.url} ended without a word on whether it is complete`;
-  return ended(
-    info ?? trouble ?? new ConnectionError(silent, { failure: 'cut', url: connection.url }),
-  );
+  const silent = `The replay of ${url} ended without a word on whether it is complete`;
+  return ended(info ?? trouble ?? cut(silent));
 }
 
 /** Whether the bytes are corrupt, and not only cut short. */

@@ -7,7 +7,7 @@ import type { ContentCutFault } from './fault-kinds.js';
 import { HttpProblem, messageErrorBody } from './http-problem.js';
 import { type Flow, MessageRate, type OpenStream } from './open-stream.js';
 import type { RequestContext } from './router.js';
-import { acceptsGzip, StreamCutError } from './send-response.js';
+import { acceptsGzip, StreamCutError, withinCharacter } from './send-response.js';
 
 export interface LiveResponseOptions {
   /** Milliseconds without a message after which a heartbeat is sent. */
@@ -88,7 +88,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     const bytes = withoutCarriageReturns(message);
     if (cut !== undefined && this.#messages === cut.afterMessages) {
       const position = cut.within === 'message' ? bytes.length >> 1 : withinCharacter(bytes);
-      if (position !== undefined) {
+      if (position !== -1) {
         this.#queue(bytes.subarray(0, position));
         this.#cutHere();
         return;
@@ -215,12 +215,6 @@ function isBoundary({ within = 'boundary' }: ContentCutFault): boolean {
 function withoutCarriageReturns(message: Uint8Array): Uint8Array {
   if (!message.includes(CARRIAGE_RETURN)) return message;
   return message.map(byte => (byte === CARRIAGE_RETURN ? 0x20 : byte));
-}
-
-/** The position after the first byte of the first multi-byte character. */
-function withinCharacter(bytes: Uint8Array): number | undefined {
-  const lead = bytes.findIndex(byte => byte >= 0xc0);
-  return lead === -1 ? undefined : lead + 1;
 }
 
 /** The time that a consumer that could not keep up has to read the last message, in milliseconds. */

@@ -178,8 +178,12 @@ function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
   if (offset >= chunk.length) return -1;
   const from = Math.max(offset, 0);
   if (fault.kind !== 'cut' || !fault.inCharacter) return from;
-  // One byte past the first byte of a character that has more.
-  const lead = chunk.findIndex((byte, index) => index >= from && byte >= 0xc0);
+  return withinCharacter(chunk, from);
+}
+
+/** The position after the first byte of the first multi-byte character from a position on, or -1. */
+export function withinCharacter(bytes: Uint8Array, from = 0): number {
+  const lead = bytes.findIndex((byte, index) => index >= from && byte >= 0xc0);
   return lead === -1 ? -1 : lead + 1;
 }
 
