@@ -10,6 +10,7 @@ import {
   type RepeatedRequest,
   RequestTries,
   repeat,
+  showWait,
   typedError,
 } from './request-tries.js';
 import { type Access, connectionOptions, REQUEST_MS } from './servers.js';
@@ -218,9 +219,7 @@ export class JetStreamConnection {
           failure: 'stream',
           cause,
         });
-        const until = new Date(Date.now() + UNMADE_WAIT_MS);
-        const wait = { reason: 'servers', until, waitMs: UNMADE_WAIT_MS, error, retry } as const;
-        const end = this.#run.progress?.onWait(wait);
+        const end = showWait(this.#run, error, UNMADE_WAIT_MS, retry);
         await realTime.sleep(UNMADE_WAIT_MS, this.signal).finally(end);
       }
     }

@@ -106,14 +106,7 @@ export function errorOfOwnMessage(place: MessagePlace, error: unknown, key: stri
   return errorOfMessage(place, error, advice);
 }
 
-/** What an error of the NATS client means. */
-export interface Failure {
-  /** `undefined` where the error does not come from the client. */
-  readonly failure: Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'> | undefined;
-  readonly text: string;
-  /** Whether the same request may succeed later. */
-  readonly mayPass: boolean;
-}
+type ClientFailure = Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'>;
 
 /** Error codes of the servers, from errors.json of nats-server. */
 const CODES = {
@@ -150,15 +143,19 @@ const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpired
 /** What messages say where a connection needs other TLS settings. */
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 
-/** Classifies an error by its name and code, because the classes of the client are not loaded before the first connection. */
-export function failureOf(error: unknown): Failure {
+/**
+ * What an error of the NATS client means, by its name and code, because the classes of the client are not loaded before
+ * the first connection. `failure` is `undefined` where it does not come from the client; `mayPass` says whether the same
+ * request may succeed later.
+ */
+export function failureOf(error: unknown) {
   if (!(error instanceof Error) || error instanceof MillraceError)
     return { failure: undefined, text: String(error), mayPass: false };
   const failure = kindOf(error);
   return { failure, text: messageOf(error), mayPass: failure === 'outage' || failure === 'full' };
 }
 
-function kindOf(error: Error): Failure['failure'] {
+function kindOf(error: Error): ClientFailure | undefined {
   const chain = [...causesOf(error)];
   if (chain.some(isRefusal)) return 'refused';
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };

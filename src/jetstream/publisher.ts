@@ -220,12 +220,13 @@ export class Publisher {
     message.acked = this.#deliver(message).catch(error => this.#fail(error));
   }
 
-  /** Packs a message and sends it until it is acknowledged. */
+  /** Packs a message, sends it until it is acknowledged, and counts it. */
   async #deliver(message: Pending): Promise<void> {
-    const { subject, items, itemsBefore, at, since } = message;
+    const { subject, items, itemsBefore, at, bytes, since } = message;
     const packed = pack(items, this.#options.pack.compression);
     const { payload, headers } = packed instanceof Promise ? await packed : packed;
-    message.sentBytes = payload.length;
+    const sentBytes = payload.length;
+    message.sentBytes = sentBytes;
     await this.#sender.send({
       subject,
       id: messageId(items),
@@ -234,12 +235,6 @@ export class Publisher {
       headers: [...headers, [HEADERS.position, String(itemsBefore)]],
       since,
     });
-    this.#settle(message);
-  }
-
-  /** Counts a message that was acknowledged. */
-  #settle(message: Pending): void {
-    const { items, bytes, sentBytes } = message;
     this.#pending.delete(message);
     this.#pendingBytes -= bytes;
     this.#counts.bytes += sentBytes;

@@ -102,10 +102,19 @@ export class RequestTries {
 
   #show(error: JetStreamError, waitMs: number): void {
     this.#endWait();
-    const until = new Date(Date.now() + waitMs);
-    const wait = { reason: 'servers', until, waitMs, error, retry: this.#failed } as const;
-    this.#endWait = this.#request.run.progress?.onWait(wait) ?? (() => {});
+    this.#endWait = showWait(this.#request.run, error, waitMs, this.#failed);
   }
+}
+
+/** Shows in progress that a run waits for the servers. Returns what ends that. */
+export function showWait(
+  { progress }: ConnectionRun,
+  error: JetStreamError,
+  waitMs: number,
+  retry: number,
+): () => void {
+  const until = new Date(Date.now() + waitMs);
+  return progress?.onWait({ reason: 'servers', until, waitMs, error, retry }) ?? (() => {});
 }
 
 /**

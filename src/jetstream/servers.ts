@@ -2,9 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type {
   Authenticator,
   ConnectionOptions,
-  credsAuthenticator,
   NatsConnection,
-  nkeyAuthenticator,
   TlsOptions,
 } from '@nats-io/transport-node';
 import {
@@ -282,12 +280,6 @@ function urlOf(address: string): URL {
   return new URL(address.includes('://') ? address : `nats://${address}`);
 }
 
-/** What makes logins, of the NATS client. */
-interface Authenticators {
-  readonly credsAuthenticator: typeof credsAuthenticator;
-  readonly nkeyAuthenticator: typeof nkeyAuthenticator;
-}
-
 /**
  * The settings of a connection, by the names that the client has for them.
  *
@@ -296,7 +288,10 @@ interface Authenticators {
 export async function connectionOptions(
   { addresses, user, password, token, credentials, nkey, authenticator, tls }: Access,
   call: string,
-  client: Authenticators,
+  client: Pick<
+    typeof import('@nats-io/transport-node'),
+    'credsAuthenticator' | 'nkeyAuthenticator'
+  >,
 ): Promise<ConnectionOptions> {
   return {
     servers: [...addresses],
