@@ -29,12 +29,8 @@ export function jsonElements(
     framed('jsonElements', input, origin => {
       const splitter = new ElementSplitter(key, { ...limits, origin });
       return {
-        push(bytes, elements) {
-          splitter.push(bytes, elements);
-        },
-        end() {
-          splitter.end();
-        },
+        push: (bytes, elements) => void splitter.push(bytes, elements),
+        end: () => void splitter.end(),
       };
     }),
   );
