@@ -175,7 +175,7 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
     const [only] = parts;
     if (only !== undefined && parts.length === 1) yield* only.batches(run);
     else {
-      const merged = parts.map(part => ({ open: (pull: Run) => part.batches(pull) }));
+      const merged = parts.map(part => (pull: Run) => part.batches(pull));
       yield* mergeBatches(merged, run, cursor => ({ items: [], cursor }));
     }
   } finally {

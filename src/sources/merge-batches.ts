@@ -14,30 +14,24 @@ const UNBROKEN = 16;
 /** Where a source stands: `null` at its beginning. One that is incremental is never done. */
 type Stand = Cursor | 'done' | null;
 
-/** A source of a merge. */
-export interface MergedSource<Batch extends SourcePart> {
-  readonly open: OpenSource<Batch>;
-  /** Whether the next run goes on where this one ends. */
-  readonly goesOn?: boolean | undefined;
-}
-
 /**
  * The batches, or whole files, of several sources as they come, see `merge`.
  *
  * @param end What follows a source, with the cursor after it.
+ * @param goesOn For each source, whether the next run goes on where this one ends. By default, none does.
  */
 export async function* mergeBatches<Batch extends SourcePart>(
-  sources: readonly MergedSource<Batch>[],
+  sources: readonly OpenSource<Batch>[],
   run: Run,
   end: (cursor: Cursor) => Batch,
+  goesOn: readonly boolean[] = [],
 ): AsyncGenerator<Batch, void, undefined> {
   const progress = new ProgressParts(run.progress, sources.length);
   const parts = standsOf(run.resume, sources.length).map((stand, index) => {
     const resume = stand === null || stand === 'done' ? undefined : stand;
     const pull = { ...run, resume, progress: progress.of(index) };
     if (stand === 'done') progress.done(index);
-    const { open, goesOn } = sources[index]!;
-    return new Part(stand, open(pull), goesOn);
+    return new Part(stand, sources[index]!(pull), goesOn[index]);
   });
   const turns = new Turns(parts);
   try {

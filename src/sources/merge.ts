@@ -29,10 +29,6 @@ export function merge<const Sources extends readonly Source<unknown>[]>(
 ): Flow<ItemOf<Sources[number]>> {
   const goesOn = sources.map(source => isIncremental(identityOf(source as AsyncIterable<unknown>)));
   return joinSources('merge', sources, (opened, run, end) =>
-    mergeBatches(
-      opened.map((open, index) => ({ open, goesOn: goesOn[index]! })),
-      run,
-      end,
-    ),
+    mergeBatches(opened, run, end, goesOn),
   );
 }
