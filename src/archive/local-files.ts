@@ -136,9 +136,10 @@ async function* read(
 ): AsyncGenerator<SourceFile, void, undefined> {
   const { share, incremental } = selection;
   const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
-  const before = incremental ? new FilesRead(resume) : undefined;
+  const before = incremental ? filesRead(resume) : undefined;
   const files = found.filter(
-    file => (share === undefined || hasFile(share, file.path)) && before?.has(file) !== true,
+    file =>
+      (share === undefined || hasFile(share, file.path)) && !(before && wasRead(before, file)),
   );
   const total = bytesOf(files);
   const expect = (coming: readonly LocalFile[]) =>
@@ -149,7 +150,10 @@ async function* read(
   // Threads start while the cursors are made, unless the cursor may say that few files are left.
   const isKnown = resume === undefined || before !== undefined;
   if (isKnown) expect(files);
-  const cursors = before?.cursorsOf(files) ?? cursorsOf(files, share);
+  const cursors =
+    before === undefined
+      ? cursorsOf(files, share)
+      : files.map((_, index) => incrementalCursor(before, files, index + 1));
   const first = isKnown ? 0 : placeOf(resume, cursors, roots);
   const rest = files.slice(first);
   if (!isKnown) expect(rest);
@@ -165,7 +169,7 @@ async function* read(
       : workAhead(rest, begin, decoder.ahead);
   let next = first;
   if (before !== undefined && files.length === 0)
-    yield { origin: roots[0]!, cursor: before.cursor, blocks: each() };
+    yield { origin: roots[0]!, cursor: incrementalCursor(before, files), blocks: each() };
   for await (const { item: file, result } of ahead) {
     const { path: origin } = file;
     const cursor = cursors[next++]!;
@@ -203,47 +207,36 @@ async function* each(...blocks: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
   yield* blocks;
 }
 
-/** The files that incremental runs have read, by name. */
-class FilesRead {
-  readonly #sizes: ReadonlyMap<string, number>;
+/** The sizes of files, by name. */
+type Sizes = ReadonlyMap<string, number>;
 
-  /** @throws OptionError where the cursor is not one of these. */
-  constructor(resume: Cursor | undefined) {
-    const json = JSON.parse(JSON.stringify(resume ?? { source: 'local-files', read: {} }));
-    const isRead = isRecord(json.read) && Object.values(json.read).every(isCount);
-    if (json.source !== 'local-files' || !isRead)
-      throw cursorError('is not one of localFiles() with `incremental`, or is damaged');
-    this.#sizes = new Map(Object.entries(json.read as Record<string, number>));
-  }
+/** The files that incremental runs have read. @throws OptionError where the cursor is not one of theirs. */
+function filesRead(resume: Cursor | undefined): Sizes {
+  const json = JSON.parse(JSON.stringify(resume ?? incrementalCursor(new Map(), [])));
+  const isRead = isRecord(json.read) && Object.values(json.read).every(isCount);
+  if (json.source !== 'local-files' || !isRead)
+    throw cursorError('is not one of localFiles() with `incremental`, or is damaged');
+  return new Map(Object.entries(json.read as Record<string, number>));
+}
 
-  /** Whether a file was read. @throws StorageError where it has grown since. */
-  has({ path, name, size }: LocalFile): boolean {
-    const before = this.#sizes.get(name);
-    if (before !== undefined && size > before)
-      throw new StorageError(
-        `${path} has grown since it was read, from ${before} to ${size} bytes: what was added would be missed. Read files once nothing is added to them, such as those of days that are over, see the option \`match\``,
-        { path },
-      );
-    return before !== undefined;
-  }
+/** Whether a file was read. @throws StorageError where it has grown since. */
+function wasRead(before: Sizes, { path, name, size }: LocalFile): boolean {
+  const then = before.get(name);
+  if (then !== undefined && size > then)
+    throw new StorageError(
+      `${path} has grown since it was read, from ${then} to ${size} bytes: what was added would be missed. Read files once nothing is added to them, such as those of days that are over, see the option \`match\``,
+      { path },
+    );
+  return then !== undefined;
+}
 
-  /** The cursor of a run that has read nothing new. */
-  get cursor(): Cursor {
-    return this.#cursorAfter([], 0);
-  }
-
-  /** The cursor after each file of a run. */
-  cursorsOf(files: readonly LocalFile[]): Cursor[] {
-    return files.map((_, index) => this.#cursorAfter(files, index + 1));
-  }
-
-  #cursorAfter(files: readonly LocalFile[], count: number): Cursor {
-    const read = () => {
-      const added = files.slice(0, count).map(({ name, size }) => [name, size] as const);
-      return Object.fromEntries([...this.#sizes, ...added]);
-    };
-    return { source: 'local-files', read: { toJSON: read } };
-  }
+/** The cursor of an incremental run after the first files of those that it reads. */
+function incrementalCursor(before: Sizes, files: readonly LocalFile[], count = 0): Cursor {
+  const read = () => {
+    const added = files.slice(0, count).map(({ name, size }) => [name, size] as const);
+    return Object.fromEntries([...before, ...added]);
+  };
+  return { source: 'local-files', read: { toJSON: read } };
 }
 
 /** The cursor after each file. It names that file and covers all files up to it. */
