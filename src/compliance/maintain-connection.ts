@@ -1,10 +1,10 @@
-import { answerOf } from '../abortable.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
 import { parseInStreamMessage } from '../activity/in-stream-message.js';
 import { ConnectionError, DataError, HttpError, MillraceError, orDataError } from '../errors.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-connection.js';
+import { waitForRetry } from '../http/retry.js';
 import { backoffMs, jittered } from '../http/timing.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
@@ -14,7 +14,7 @@ export interface ConnectionListener {
   connected(at: number): void;
   /** All events up to this time were delivered. */
   delivered(until: number): void;
-  /** Called for a record that is not an event; what it rejects with ends the stream. */
+  /** Called for a record that is not an event. Before it rejects, the signal has fired. */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Resolves when more events can be accepted. */
   events(events: readonly ComplianceEvent[]): Promise<void>;
@@ -39,8 +39,8 @@ export async function maintainConnection(
   signal: AbortSignal,
   listener: ConnectionListener,
 ): Promise<never> {
-  const { timing, clock, onRetry, retry } = account;
-  const state: ConnectionState = { everConnected: false, failures: 0, refused: undefined };
+  const { timing, clock, retry } = account;
+  const state: ConnectionState = { everConnected: false, failures: 0 };
   while (true) {
     const permit = await account.acquire('compliance', url, signal);
     let failure: MillraceError;
@@ -51,7 +51,6 @@ export async function maintainConnection(
       failure = await readConnection(connection, account, listener, state);
     } catch (error) {
       signal.throwIfAborted();
-      if (state.refused !== undefined) throw state.refused.error;
       if (!(error instanceof MillraceError) || isFinal(error, state)) throw error;
       failure = error;
     }
@@ -60,9 +59,7 @@ export async function maintainConnection(
     if (failure instanceof HttpError && (failure.retryAfterMs ?? 0) > retry.maxRetryAfterMs)
       throw failure;
     const waitMs = waitAfter(failure, failures, timing.random());
-    await answerOf(onRetry?.({ error: failure, attempts: failures, waitMs }), signal);
-    const end = account.beginWait({ reason: 'retry', waitMs, error: failure, retry: failures });
-    await timing.sleep(waitMs, signal).finally(end);
+    await waitForRetry(account, { error: failure, attempts: failures, waitMs }, signal);
   }
 }
 
@@ -71,8 +68,6 @@ interface ConnectionState {
   everConnected: boolean;
   /** How many failures there were since the last record. */
   failures: number;
-  /** What `listener.damaged` has rejected with. */
-  refused: { readonly error: unknown } | undefined;
 }
 
 /** Reads a connection until the service ends it, and returns the error that says so. */
@@ -89,14 +84,12 @@ async function readConnection(
   };
   const onBytes = (isHeartbeat: boolean) =>
     delivered(time.afterBytes(isHeartbeat, { now: clock.now(), elapsed: timing.elapsed() }));
-  const onDamaged = (record: DamagedRecord, error: DataError) =>
-    listener.damaged(record, error).catch(thrown => {
-      state.refused = { error: thrown };
-      throw thrown;
-    });
   let reason = 'without a reason';
   try {
-    for await (const { items } of liveRecords(connection, { onBytes, onDamaged })) {
+    for await (const { items } of liveRecords(connection, {
+      onBytes,
+      onDamaged: listener.damaged,
+    })) {
       state.failures = 0;
       const events: ComplianceEvent[] = [];
       for (const record of items) {
@@ -104,7 +97,7 @@ async function readConnection(
           () => parseInStreamMessage(record) ?? parseComplianceEvent(record),
         );
         if (message instanceof DataError)
-          await onDamaged({ raw: Buffer.from(record), origin: url }, message);
+          await listener.damaged({ raw: Buffer.from(record), origin: url }, message);
         else if ('raw' in message) events.push(message);
         else reason = `with the words: ${message.message}`;
       }

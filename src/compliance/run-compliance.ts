@@ -72,14 +72,18 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     ours.abort(error);
   };
   const damaged = async (record: DamagedRecord, error: DataError) => {
-    if (job.onDamaged !== undefined) {
-      await answerOf(job.onDamaged(record, error), signal);
-      return;
+    try {
+      if (job.onDamaged !== undefined) await answerOf(job.onDamaged(record, error), signal);
+      else
+        throw new IncompleteError(
+          `The compliance stream sent a damaged record. ${error.message}. Pass \`onDamaged\`, or \`damaged\` to the sink, to skip such records`,
+          { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
+        );
+    } catch (thrown) {
+      // No connection is made again then.
+      fail(thrown);
+      throw thrown;
     }
-    throw new IncompleteError(
-      `The compliance stream sent a damaged record. ${error.message}. Pass \`onDamaged\`, or \`damaged\` to the sink, to skip such records`,
-      { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
-    );
   };
 
   let told = timing.elapsed();
@@ -154,7 +158,7 @@ async function fillGaps(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof IncompleteError && error.retryable)) throw error;
-      await answerOf(account.onRetry?.({ error, attempts: 1, waitMs: RETRY_WAIT_MS }), signal);
+      await answerOf(account.onRetry({ error, attempts: 1, waitMs: RETRY_WAIT_MS }), signal);
       await account.timing.sleep(RETRY_WAIT_MS, signal);
     }
   }

@@ -28,7 +28,7 @@ import {
   RATE_LIMITS,
   type Rate,
 } from './rate-limits.js';
-import { RETRY, type Retrying, type RetryPolicy, retry } from './retry.js';
+import { RETRY, type Retrying, type RetryPolicy } from './retry.js';
 import {
   BASIC_ADDRESSES,
   readSettings,
@@ -215,22 +215,6 @@ export class Account {
     return this.rateLimiter(family, base).acquire(kind, signal, waitMs =>
       this.beginWait({ reason, setting: `limits.${family}`, waitMs }),
     );
-  }
-
-  /** Retries what may succeed later, by the account's policy. */
-  retryCall<T>(
-    attempt: () => Promise<T>,
-    signal: AbortSignal | undefined,
-    policy: RetryPolicy = this.retry,
-  ): Promise<T> {
-    const { timing, onRetry } = this;
-    return retry(attempt, {
-      policy,
-      timing,
-      signal,
-      onRetry,
-      beginWait: wait => this.beginWait(wait),
-    });
   }
 
   /** The limiter of a family of calls, shared by all calls to the same account of the service. */

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse, ResponseHeaders } from './http-message.
 import type { Family } from './rate-limits.js';
 import { readErrorBody, responseError } from './response-error.js';
 import { ResponseHandler } from './response-handler.js';
+import { retry } from './retry.js';
 
 export interface AccountRequest extends HttpRequest {
   /** The family whose rate limits it counts against, and its kind within the family. */
@@ -32,7 +33,7 @@ export function request<T>(
 ): Promise<T> {
   const { signal } = call;
   if (call.once === true) return attempt(account, call, read);
-  return account.retryCall(() => attempt(account, call, read), signal);
+  return retry(account, () => attempt(account, call, read), signal);
 }
 
 async function attempt<T>(

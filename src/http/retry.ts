@@ -46,13 +46,13 @@ export interface Retrying {
   readonly waitMs: number;
 }
 
-export interface RetryRun {
-  readonly policy: RetryPolicy;
+/** What an account has for retries. */
+export interface RetryAccount {
+  readonly retry: RetryPolicy;
   readonly timing: Timing;
-  readonly signal?: AbortSignal | undefined;
-  readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
+  onRetry(retrying: Retrying): unknown;
   /** Called before the wait for a retry; its result is called when the wait ends. */
-  readonly beginWait?: ((wait: Omit<Wait, 'until'>) => () => void) | undefined;
+  beginWait(wait: Omit<Wait, 'until'>): () => void;
 }
 
 /**
@@ -60,9 +60,12 @@ export interface RetryRun {
  * backoff and jitter, within the bounds of the policy. Any other error is thrown immediately.
  */
 export async function retry<T>(
+  account: RetryAccount,
   attempt: () => Promise<T>,
-  { policy, timing, signal, onRetry, beginWait }: RetryRun,
+  signal: AbortSignal | undefined,
+  policy: RetryPolicy = account.retry,
 ): Promise<T> {
+  const { timing } = account;
   const started = timing.elapsed();
   for (let attempts = 1; ; attempts++) {
     signal?.throwIfAborted();
@@ -73,12 +76,21 @@ export async function retry<T>(
       const waitMs = waitAfter(error, attempts, policy, timing);
       const spent = timing.elapsed() - started;
       if (waitMs === undefined || spent + waitMs > policy.totalMs) throw error;
-      // An async function that rejects ends the call; it must not become an unhandled rejection.
-      await answerOf(onRetry?.({ error, attempts, waitMs }), signal);
-      const end = beginWait?.({ reason: 'retry', waitMs, error, retry: attempts });
-      await timing.sleep(waitMs, signal).finally(end);
+      await waitForRetry(account, { error, attempts, waitMs }, signal);
     }
   }
+}
+
+/** Reports a retry, and waits until it is due. What `onRetry` throws or rejects with ends the call. */
+export async function waitForRetry(
+  account: RetryAccount,
+  retrying: Retrying,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { error, attempts, waitMs } = retrying;
+  await answerOf(account.onRetry(retrying), signal);
+  const end = account.beginWait({ reason: 'retry', waitMs, error, retry: attempts });
+  await account.timing.sleep(waitMs, signal).finally(end);
 }
 
 /** Milliseconds to wait before the next try; `undefined` after the last one. */

@@ -5,6 +5,7 @@ import { ConnectionError, DataError, HttpError } from '../errors.js';
 import { workAhead } from '../flow/work-ahead.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { sendRequest } from '../http/request.js';
+import { retry } from '../http/retry.js';
 import { protect } from '../secret.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 
@@ -101,8 +102,7 @@ export function retryJobFile<T>(
   attempt: (request: RequestFile) => Promise<T>,
 ): Promise<T> {
   const { account } = list;
-  const { retry } = account;
-  const attempts = Math.min(retry.attempts, MAX_ATTEMPTS);
+  const attempts = Math.min(account.retry.attempts, MAX_ATTEMPTS);
   const protectedAttempt = async () => {
     const url = list.addressOf(file);
     // A signature gives access to the file. The response may echo it, and so may what is stored as the file.
@@ -126,7 +126,7 @@ export function retryJobFile<T>(
       release();
     }
   };
-  return account.retryCall(protectedAttempt, signal, { ...retry, attempts });
+  return retry(account, protectedAttempt, signal, { ...account.retry, attempts });
 }
 
 /** Whether the error is about one file, so that the others may still succeed. */

@@ -5,6 +5,7 @@ import type { HttpResponse } from '../http/http-message.js';
 import { readJson, readText } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { jobMessage } from '../http/response-error.js';
+import { retry } from '../http/retry.js';
 import { serviceUrl } from '../http/service-url.js';
 import { isRecord } from '../is-record.js';
 import { SECOND } from '../time.js';
@@ -331,7 +332,7 @@ function sendOnce<T>(
       throw error;
     }
   };
-  return account.retryCall(attempt, signal);
+  return retry(account, attempt, signal);
 }
 
 /** Whether the service may have carried out a request that failed. */

@@ -3,12 +3,26 @@ import { describe, expect, it } from 'vitest';
 import { checkOptions } from '../../src/check.js';
 import { ConnectionError, DataError, HttpError, type MillraceError } from '../../src/errors.js';
 import { parseRetryAfter } from '../../src/http/response-error.js';
-import { RETRY, type Retrying, type RetryPolicy, retry } from '../../src/http/retry.js';
+import {
+  RETRY,
+  type RetryAccount,
+  type Retrying,
+  type RetryPolicy,
+  retry,
+} from '../../src/http/retry.js';
 import { MINUTE, SECOND } from '../../src/time.js';
 import { VirtualTime } from './virtual-time.js';
 
-const policyOf = (policy: Partial<RetryPolicy>): RetryPolicy =>
-  checkOptions('test', RETRY, policy) as RetryPolicy;
+const accountOf = (
+  timing: VirtualTime,
+  policy: Partial<RetryPolicy> = {},
+  onRetry: (retrying: Retrying) => unknown = () => {},
+): RetryAccount => ({
+  retry: checkOptions('test', RETRY, policy) as RetryPolicy,
+  timing,
+  onRetry,
+  beginWait: () => () => {},
+});
 
 const http = (status: number, retryAfterMs?: number): HttpError =>
   new HttpError(`answered ${status}`, {
@@ -30,14 +44,13 @@ async function run(
 ) {
   const told: Retrying[] = [];
   let tries = 0;
-  const outcome = retry(
-    async () => {
-      const error = errors[tries++];
-      if (error !== undefined) throw error;
-      return 'done';
-    },
-    { policy: policyOf(policy), timing: time, onRetry: retrying => told.push(retrying) },
-  ).catch((error: unknown) => error);
+  const account = accountOf(time, policy, retrying => told.push(retrying));
+  const attempt = async () => {
+    const error = errors[tries++];
+    if (error !== undefined) throw error;
+    return 'done';
+  };
+  const outcome = retry(account, attempt, undefined).catch((error: unknown) => error);
   await time.run();
   return { outcome: await outcome, tries, waits: time.slept, told };
 }
@@ -46,11 +59,10 @@ describe('a call with retries', () => {
   it('ends with what the promise of `onRetry` rejects with', async () => {
     const failure = new Error('the log is gone');
     const time = new VirtualTime();
-    const outcome = retry(() => Promise.reject(http(503)), {
-      policy: policyOf({}),
-      timing: time,
-      onRetry: () => Promise.reject(failure),
-    }).catch((error: unknown) => error);
+    const account = accountOf(time, {}, () => Promise.reject(failure));
+    const outcome = retry(account, () => Promise.reject(http(503)), undefined).catch(
+      (error: unknown) => error,
+    );
     await time.run();
     expect(await outcome).toBe(failure);
   });
@@ -155,11 +167,10 @@ describe('a call with retries', () => {
     const controller = new AbortController();
     const reason = Symbol('reason');
     time.at(100, () => controller.abort(reason));
-    const outcome = retry(() => Promise.reject(http(503)), {
-      policy: policyOf({}),
-      timing: time,
-      signal: controller.signal,
-    }).catch((error: unknown) => error);
+    const attempt = () => Promise.reject(http(503));
+    const outcome = retry(accountOf(time), attempt, controller.signal).catch(
+      (error: unknown) => error,
+    );
     await time.run();
     expect(await outcome).toBe(reason);
     expect(time.elapsed()).toBe(100);
