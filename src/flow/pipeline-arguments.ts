@@ -2,7 +2,7 @@ import { isWritable } from 'minipass';
 import { checkOptions, func, type OptionTable, signal, special } from '../check.js';
 import { OptionError } from '../errors.js';
 import { isStrayPromise, isThenable } from '../is-thenable.js';
-import { Flow, type Operator, type Sink, type SinkRun } from './flow.js';
+import { Flow, type SinkRun } from './flow.js';
 import type { RunSummary } from './progress.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
@@ -121,19 +121,10 @@ function checkUnlocked(place: Place, argument: Argument, stream: { readonly lock
 export function applyStage(input: AsyncIterable<unknown>, stage: Argument): AsyncIterable<unknown> {
   const { value } = stage;
   if (isStageStream(value)) return streamStage(input, value);
-  const output = call(
-    'stage',
-    stage,
-    () => (value as Operator<unknown, unknown>)(input) as unknown,
-  );
+  const output = call('stage', stage, input);
   if (isAsyncIterable(output)) return output;
-  if (isStrayPromise(output)) {
-    throw unfit(
-      'stage',
-      stage,
-      'It returned a promise, as a sink does. Only the last may be a sink',
-    );
-  }
+  const returnedPromise = 'It returned a promise, as a sink does. Only the last may be a sink';
+  if (isStrayPromise(output)) throw unfit('stage', stage, returnedPromise);
   throw unfit('stage', stage, notCalledHint(value, output, 'An operator returns a `Flow`'));
 }
 
@@ -143,12 +134,11 @@ export function applyStage(input: AsyncIterable<unknown>, stage: Argument): Asyn
  * @throws OptionError when it is a function, but not a sink.
  */
 export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): PromiseLike<unknown> {
-  const { value } = sink;
-  const result = call('sink', sink, () => (value as Sink<unknown, unknown>)(input, run) as unknown);
+  const result = call('sink', sink, input, run);
   if (isThenable(result)) return result;
   if (isAsyncIterable(result))
     throw unfit('sink', sink, `It is an operator: it returned what can be read. ${END_WITH_SINK}`);
-  throw unfit('sink', sink, notCalledHint(value, result, 'A sink returns a promise'));
+  throw unfit('sink', sink, notCalledHint(sink.value, result, 'A sink returns a promise'));
 }
 
 /** @throws OptionError when it can be neither a stage nor a sink. */
@@ -188,29 +178,24 @@ export function callLast(
   last: Argument,
   run: SinkRun | undefined,
 ): AsyncIterable<unknown> | PromiseLike<unknown> {
-  const value = last.value as (...args: unknown[]) => unknown;
-  const result = call('stage', last, () => (run === undefined ? value(input) : value(input, run)));
+  const result = call('stage', last, input, ...(run === undefined ? [] : [run]));
   if (isAsyncIterable(result) || isThenable(result)) return result;
   const expected = 'An operator returns a `Flow`, a sink a promise';
-  throw unfit('stage', last, notCalledHint(value, result, expected));
+  throw unfit('stage', last, notCalledHint(last.value, result, expected));
 }
 
 /**
  * Calls a stage or sink. `dedupe` without its parentheses takes the flow for its options: the error
  * then says to call it.
  */
-function call<T>(place: Place, argument: Argument, run: () => T): T {
+function call(place: Place, argument: Argument, ...given: readonly unknown[]): unknown {
+  const value = argument.value as (...given: unknown[]) => unknown;
   try {
-    return run();
+    return value(...given);
   } catch (error) {
-    const name = nameOf(argument.value);
-    if (!(error instanceof OptionError) || name === undefined) throw error;
-    throw unfit(
-      place,
-      argument,
-      `If it makes one, call it: \`${name}(...)\`. ${error.message}`,
-      error,
-    );
+    if (!(error instanceof OptionError) || value.name === '') throw error;
+    const hint = `If it makes one, call it: \`${value.name}(...)\`. ${error.message}`;
+    throw unfit(place, argument, hint, error);
   }
 }
 
