@@ -1,7 +1,7 @@
 import { answerOf, LinkedAbort } from '../abortable.js';
 import { DataError, IncompleteError, orDataError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
-import { ReadAhead } from '../flow/read-ahead.js';
+import { readAhead } from '../flow/read-ahead.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { shownRange } from '../minute-ranges.js';
 import { type Dates, datesOf, floorTo, MINUTE, type Window } from '../time.js';
@@ -70,7 +70,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { signal } = ours;
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
-    for await (const { spool, state, damaged, inParts } of new ReadAhead(coming, 1).read()) {
+    for await (const { spool, state, damaged, inParts } of readAhead(coming, 1)) {
       // A range that is received completely only needs deduplication within its connection.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;

@@ -3,7 +3,7 @@ import { answerOf } from '../abortable.js';
 import { cursorError } from '../check.js';
 import { DataError, IncompleteError, MillraceError } from '../errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
-import { ReadAhead } from '../flow/read-ahead.js';
+import { readAhead } from '../flow/read-ahead.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { partOf } from '../share.js';
 import {
@@ -224,23 +224,20 @@ async function* slicePages<T>(
     pages++;
     return items < query.limit && pages < query.pages;
   };
-  const open = (index: number): ReadAhead<Page<T>> => {
+  const open = (index: number) => {
     const from = {
       params: requests[index] as Params,
       next: index === start.slice ? start.next : undefined,
       window: isSliced ? {} : start.window,
     };
     const input = pagesOf(query, from, parse, signal, isSliced ? () => true : needsNext);
-    return new ReadAhead(input, isSliced ? PAGES_AHEAD : 1);
+    return readAhead(input, isSliced ? PAGES_AHEAD : 1);
   };
-  const opened: ReadAhead<Page<T>>[] = [];
+  const opened: AsyncGenerator<Page<T>, void, undefined>[] = [];
   for (let index = start.slice; index < requests.length; index++) {
-    while (opened.length < Math.min(MAX_OPEN_SLICES, requests.length - index)) {
-      const slice = open(index + opened.length);
-      slice.fill();
-      opened.push(slice);
-    }
-    yield* opened[0]!.read();
+    while (opened.length < Math.min(MAX_OPEN_SLICES, requests.length - index))
+      opened.push(open(index + opened.length));
+    yield* opened[0]!;
     opened.shift();
   }
 }
