@@ -14,7 +14,7 @@ import { FlowItems, FlowRun } from './flow-run.js';
 import { closeHeld, failureOf, hold, refuseClosed } from './held-streams.js';
 import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
-import { isWebReadable, webBatches } from './web-streams.js';
+import { isWebReadable, webItems } from './web-streams.js';
 
 /**
  * Where a new run of a source can start. It is JSON, so that a checkpoint can hold it; a member with
@@ -343,15 +343,16 @@ function iterableBatches<T>(
   refuseClosed(input);
   const failure = failureOf(input);
   if (failure !== undefined) throw failure.error;
-  if (isMinipass(input)) return minipassBatches(input, run) as never;
-  return isWebReadable(input) ? (webBatches(input, run) as never) : batchesOfOne(input, run);
+  return isMinipass(input) ? (minipassBatches(input, run) as never) : batchesOfOne(input, run);
 }
 
 async function* batchesOfOne<T>(
   input: AsyncIterable<T>,
   { signal, progress }: Run,
 ): AsyncGenerator<Batch<T>, void, undefined> {
-  const iterator = input[Symbol.asyncIterator]();
+  const iterator: AsyncIterator<T> = isWebReadable(input)
+    ? (webItems(input, signal) as AsyncIterator<T>)
+    : input[Symbol.asyncIterator]();
   let finished = false;
   try {
     while (true) {

@@ -4,13 +4,7 @@ import streams from 'node:stream/promises';
 import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } from './flow.js';
 import { failureOf, hold, usedBefore } from './held-streams.js';
 import { isMinipass, type MinipassStream } from './minipass-streams.js';
-import {
-  isWebTransform,
-  type WebTransform,
-  type WriteFailure,
-  webBatches,
-  writeToWeb,
-} from './web-streams.js';
+import { isWebTransform, type WebTransform, type WriteFailure, writeToWeb } from './web-streams.js';
 import { writeError, writeToStream } from './write-to-stream.js';
 
 /** What a flow can be piped through. */
@@ -87,7 +81,7 @@ async function* pipedWeb<In, Out>(
     () => {},
   );
   try {
-    yield* webBatches(readable, { signal });
+    yield* batchesOf(readable as unknown as AsyncIterable<Out>, { signal });
     await fed;
   } catch (error) {
     throw failure?.of === 'input' ? failure.error : error;

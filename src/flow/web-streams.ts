@@ -1,6 +1,5 @@
 import { abortable, LinkedAbort } from '../abortable.js';
 import { stopReason } from './flow-run.js';
-import type { Progress } from './progress.js';
 
 // Structural, so that streams of the global scope, of node:stream/web, of other realms and of polyfills
 // fit, with or without the types of browsers. TypeScript infers the item type from `pipeTo`.
@@ -37,7 +36,7 @@ export interface WebTransform<In, Out> {
 }
 
 interface WebReader<Out> {
-  read(): Promise<{ readonly done: boolean; readonly value: Out }>;
+  read(): Promise<IteratorResult<Out, undefined>>;
   cancel(reason?: unknown): Promise<void>;
   releaseLock(): void;
 }
@@ -68,30 +67,25 @@ export function hasMethod<Name extends string>(
 }
 
 /**
- * The items of a stream, one a batch. Its own async iterator is not used: it cannot be closed while a
- * read is pending.
+ * The items of a stream. Its own async iterator is not used: it cannot be closed while a read is pending.
+ *
+ * @param signal Has the reason to close it with.
  */
-export async function* webBatches<T>(
-  stream: WebReadable<T>,
-  { signal, progress }: { readonly signal: AbortSignal; readonly progress?: Progress | undefined },
-): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
+export function webItems<T>(stream: WebReadable<T>, signal: AbortSignal): AsyncIterator<T> {
   const reader = stream.getReader() as WebReader<T>;
-  let isComplete = false;
-  try {
-    while (true) {
-      const result = await abortable(reader.read(), signal);
-      if (result.done) {
-        isComplete = true;
-        return;
-      }
-      if (progress !== undefined) progress.received++;
-      yield { items: [result.value] };
-    }
-  } finally {
-    // `cancel` rejects with the error of a failed stream, which the reader has received already.
-    if (!isComplete) reader.cancel(stopReason(signal)).catch(() => {});
-    reader.releaseLock();
-  }
+  return {
+    async next() {
+      const result = await reader.read();
+      if (result.done) reader.releaseLock();
+      return result;
+    },
+    async return() {
+      // `cancel` rejects with the error of a failed stream, which the reader has received already.
+      reader.cancel(stopReason(signal)).catch(() => {});
+      reader.releaseLock();
+      return { done: true, value: undefined };
+    },
+  };
 }
 
 /** Why not all items were written: the input failed, or the stream. */
