@@ -114,8 +114,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
         run.progress.received += items.length;
         run.progress.reached = state.until;
       }
-      const cursor = cursorOf(job, state);
-      yield { items, origin: urls[0]?.href, ...(cursor === undefined ? {} : { cursor }) };
+      yield { items, origin: urls[0]?.href, cursor: cursorOf(job, state) };
       if (state.isOver) return;
     }
   } finally {
