@@ -38,6 +38,11 @@ export class Child {
     }
   }
 
+  /** Lets a child go on that waits at its `holdAt`. */
+  release(): void {
+    this.process.kill('SIGUSR2');
+  }
+
   async kill(): Promise<void> {
     this.process.kill('SIGKILL');
     await this.#closed;

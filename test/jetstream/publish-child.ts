@@ -1,17 +1,20 @@
+import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pipeline } from 'millrace';
 import { toJetStream } from 'millrace/jetstream';
 import { numberedSource } from './numbered-posts.js';
 
-// Publishes numbered posts, with options from its argument, and says what came of it.
-const { total, size, waitMs = 0, ...options } = JSON.parse(process.argv[2] ?? '{}');
+// Publishes numbered posts, with options from its argument, and says what came of it. At `holdAt` it waits for `Child.release`.
+const { total, size, waitMs = 0, holdAt, ...options } = JSON.parse(process.argv[2] ?? '{}');
+const released = once(process, 'SIGUSR2');
 try {
   const source = numberedSource({
     total,
     size,
-    before: from => {
+    before: async from => {
       console.log(`at ${from}`);
-      return wait(waitMs);
+      if (from === holdAt) await released;
+      await wait(waitMs);
     },
   });
   const published = await pipeline(source, toJetStream(options));

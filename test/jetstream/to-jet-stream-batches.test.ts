@@ -56,7 +56,7 @@ describe.skipIf(!hasNatsServer)('batches of posts in a message', () => {
   it('count once over kill -9, in other batches than before', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
-    const first = new Child('publish-child.ts', { ...options, batch: { posts: 7 } });
+    const first = new Child('publish-child.ts', { ...options, batch: { posts: 7 }, holdAt: 2000 });
     await first.line('at 1500');
     await first.kill();
     await wait(1200);

@@ -80,7 +80,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await using node = await startNode();
     // No commit of a cursor: all that is known is in the stream.
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
-    const first = new Child('publish-child.ts', options);
+    const first = new Child('publish-child.ts', { ...options, holdAt: 1500 });
     await first.line('at 1000');
     await first.kill();
     await wait(1500);
@@ -92,7 +92,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('goes on at the committed cursor', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 0, waitMs: 20 };
-    const first = new Child('publish-child.ts', options);
+    const first = new Child('publish-child.ts', { ...options, holdAt: 2000 });
     await first.line('at 1500');
     await first.kill();
     const second = new Child('publish-child.ts', { ...options, waitMs: 0 });
@@ -143,7 +143,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
 
   it('stops while another process publishes under the name', async () => {
     await using node = await startNode();
-    const first = new Child('publish-child.ts', { ...to(node), create, total: 2000, waitMs: 200 });
+    const first = new Child('publish-child.ts', { ...to(node), create, total: 2000, holdAt: 100 });
     await first.line('at 100');
     const error = await pipeline(
       numberedSource({ total: 2000 }),
@@ -154,6 +154,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       failure: 'in-use',
       message: expect.stringContaining(`process ${first.process.pid}`),
     });
+    first.release();
     expect(await first.line('done')).toContain('"posts":2000');
     expect(await idsIn(node)).toEqual(idsTo(2000));
   });
@@ -227,12 +228,13 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('takes over from a process that is silent, which stops when it comes back', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 4000, takeoverMs: 2000 };
-    const first = new Child('publish-child.ts', { ...options, waitMs: 20 });
+    const first = new Child('publish-child.ts', { ...options, waitMs: 20, holdAt: 1500 });
     await first.line('at 1000');
     first.process.kill('SIGSTOP');
     const second = new Child('publish-child.ts', options);
     expect(await second.line('done')).toContain('"posts":4000');
     first.process.kill('SIGCONT');
+    first.release();
     expect(await first.line('error')).toContain('"failure":"taken-over"');
     expect(await first.closed()).toBe(1);
     expect(await idsIn(node)).toEqual(idsTo(4000));
