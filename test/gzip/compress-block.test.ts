@@ -1,0 +1,58 @@
+import { execFileSync } from 'node:child_process';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compressBlock, compressBlockSync } from '../../src/gzip/compress-block.js';
+import { nodeZstd } from '../../src/gzip/compression.js';
+
+const block = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }),
+  fc.string({ maxLength: 100 }).map(text => new Uint8Array(Buffer.from(text.repeat(500)))),
+);
+const join = (blocks: readonly Uint8Array[]) => Buffer.concat(blocks);
+
+describe('blocks that are compressed by themselves', () => {
+  it('are one gzip file together, at any level, on this thread and in the pool', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(block, { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 0, max: 9 }),
+        async (blocks, level) => {
+          const compression = { kind: 'gzip', level } as const;
+          const here = blocks.map(one => compressBlockSync(one, compression));
+          const inPool = await Promise.all(blocks.map(one => compressBlock(one, compression)));
+          expect(inPool.map(one => Buffer.from(one))).toEqual(here.map(one => Buffer.from(one)));
+          expect(gunzipSync(join(here))).toEqual(join(blocks));
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it.skipIf(nodeZstd === undefined)('are one zstd file together', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(block, { minLength: 1, maxLength: 4 }), async blocks => {
+        const here = blocks.map(one => compressBlockSync(one, { kind: 'zstd' }));
+        const inPool = await Promise.all(blocks.map(one => compressBlock(one, { kind: 'zstd' })));
+        for (const frames of [here, inPool])
+          expect(join(frames.map(frame => nodeZstd!.zstdDecompressSync(frame)))).toEqual(
+            join(blocks),
+          );
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it.skipIf(nodeZstd === undefined)('have a checksum as zstd: a changed byte is noticed', () => {
+    const frame = compressBlockSync(Buffer.from('content'), { kind: 'zstd' });
+    frame[frame.length - 1]! ^= 1;
+    expect(() => nodeZstd!.zstdDecompressSync(frame)).toThrow();
+  });
+});
+
+it('gzip reads two blocks as one file, without a warning', () => {
+  const blocks = ['first\n', 'second\n'].map(text =>
+    compressBlockSync(Buffer.from(text), { kind: 'gzip', level: 6 }),
+  );
+  expect(String(execFileSync('gzip', ['-dc'], { input: join(blocks) }))).toBe('first\nsecond\n');
+});

@@ -1,0 +1,48 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/errors.js';
+import { nodeZstd } from '../../src/gzip/compression.js';
+import { SniffingDecoder } from '../../src/gzip/sniffing-decoder.js';
+
+const TEXT = Buffer.from('{"id":1}\n'.repeat(20));
+
+async function inflate(bytes: Uint8Array, blockBytes: number, plain: 'refuse' | 'pass' = 'refuse') {
+  const decoder = new SniffingDecoder({ plain, maxBytes: 1e6, origin: 'posts' });
+  const out: Buffer[] = [];
+  try {
+    for (let at = 0; at < bytes.length; at += blockBytes)
+      for await (const blocks of decoder.push(Buffer.from(bytes.subarray(at, at + blockBytes))))
+        out.push(...blocks);
+    for (const blocks of decoder.end()) out.push(...blocks);
+  } finally {
+    decoder.close();
+  }
+  return String(Buffer.concat(out));
+}
+
+describe.each([1, 2, 3, 4, 5, 1_000])('a file in blocks of %i bytes', blockBytes => {
+  it('is known as gzip by its first bytes', async () => {
+    expect(await inflate(gzipSync(TEXT), blockBytes)).toBe(String(TEXT));
+  });
+
+  it.skipIf(nodeZstd === undefined)('is known as zstd by its first bytes', async () => {
+    expect(await inflate(nodeZstd!.zstdCompressSync(TEXT), blockBytes)).toBe(String(TEXT));
+  });
+
+  it('passes where it is neither, to the last byte', async () => {
+    for (const length of [0, 1, 2, 3, 4, TEXT.length]) {
+      const plain = TEXT.subarray(0, length);
+      expect(await inflate(plain, blockBytes, 'pass')).toBe(String(plain));
+    }
+  });
+
+  it('passes where only its first bytes are those of zstd', async () => {
+    const start = Buffer.of(0x28, 0xb5, 0x2f);
+    expect(await inflate(start, blockBytes, 'pass')).toBe(String(start));
+  });
+
+  it('is refused where it is neither and may not pass', async () => {
+    await expect(inflate(TEXT, blockBytes)).rejects.toThrow(DataError);
+    await expect(inflate(TEXT.subarray(0, 1), blockBytes)).rejects.toThrow('This is not gzip');
+  });
+});

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import {
+  isKeycap,
+  isSpace,
+  isWord,
+  startsWord,
+  wordEnd,
+} from '../../../src/rules/language/rule-characters.js';
+
+describe('a word of a rule', () => {
+  it.each(['snow', '7', 'é', '東京', '🍕', '❤️', '#️⃣', '*⃣', "hello!%&'*+-./;<=>?,#@world", '＄'])(
+    'may be %j',
+    text => {
+      expect(isWord(text)).toBe(true);
+    },
+  );
+
+  it.each(['', '!', '#snow', '@x', '-a', '"a"', 'a b', 'a:b', 'a(b', 'a]', '\u0301a', '“a', '…'])(
+    'may not be %j',
+    text => {
+      expect(isWord(text)).toBe(false);
+    },
+  );
+
+  it('is a keyword for the parser wherever it is one here', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }), text => {
+        if (!isWord(text) || text === 'OR' || text === 'AND') return;
+        expect(parseRule(text).tree).toMatchObject({ kind: 'keyword', text });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('ends before a space, a quote, a colon or a bracket, or with the text', () => {
+    for (const end of [' ', '\t', '\n', '\u3000', '"', ':', '(', ')', '[', ']', ''])
+      expect(wordEnd(`xsnow#-!${end}y`, 1)).toBe(end === '' ? 9 : 8);
+  });
+});
+
+describe('a keycap emoji', () => {
+  it.each(['#️⃣', '#⃣', '*️⃣', '7⃣'])('is %s', text => {
+    expect(isKeycap(text, 0)).toBe(true);
+    expect(startsWord(`x${text}`, 1)).toBe(true);
+  });
+
+  it.each(['#', '#a', 'a⃣', '#️', ''])('is not %j', text => {
+    expect(isKeycap(text, 0)).toBe(false);
+  });
+});
+
+it('spaces are those of JavaScript', () => {
+  for (let unit = 0; unit <= 0xffff; unit++)
+    if (isSpace(unit) !== /\s/.test(String.fromCharCode(unit)))
+      expect.fail(`U+${unit.toString(16)} is a space for one of them`);
+});
