@@ -1,10 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BEYOND_ASCII, ESCAPES, MemberSpans } from '../../src/json/member-spans.js';
+import {
+  BEYOND_ASCII,
+  ESCAPES,
+  MemberSpans,
+  type WantedMembers,
+} from '../../src/json/member-spans.js';
 import { jsonValue } from '../activity/arbitrary-json.js';
 import { printJson, style, type Value } from '../activity/print-json.js';
 
-const WANTED = {
+const WANTED: WantedMembers = {
   id: true,
   text: true,
   user: { id: true, name: true, a_long_key_of_a_member: true },
