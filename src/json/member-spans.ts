@@ -77,7 +77,7 @@ export const POSITION = 0x3fffffff;
  * Finds the wanted members of a JSON document, without parsing the others: by WebAssembly, which reads sixteen
  * bytes at once.
  *
- * Skipped members are not checked, except for their strings, brackets, commas and colons. Control characters in
+ * Skipped members are not checked, except for their strings, the depth of their brackets, commas and colons. Control characters in
  * strings that are wanted are refused; other values are for their reader to check.
  */
 export class MemberSpans {
