@@ -33,7 +33,11 @@ const REFUSED_MS = 2_000;
 const REFUSALS = 2;
 
 /** The packages of the NATS client. */
-type Packages = Awaited<ReturnType<typeof loadPackages>>;
+interface Packages {
+  readonly core: typeof import('@nats-io/transport-node');
+  readonly jetstream: typeof import('@nats-io/jetstream');
+  readonly kv: typeof import('@nats-io/kv');
+}
 
 /** A connection that repeats requests while servers restart or elect a leader. */
 export class JetStreamConnection {
@@ -334,7 +338,7 @@ async function connected(
  *
  * @throws JetStreamError where a package is not installed.
  */
-async function loadPackages(call: string) {
+async function loadPackages(call: string): Promise<Packages> {
   try {
     const [core, jetstream, kv] = await Promise.all([
       import('@nats-io/transport-node'),
