@@ -2,10 +2,10 @@ import { Activity } from '../activity/activity.js';
 import { type SpannedPost, sharedPost } from '../activity/spanned-post.js';
 import type { MemberSpans } from '../json/member-spans.js';
 import type { Cells } from './cells.js';
+import { originalCells, type PostCells } from './cells-from-bytes.js';
 import type { RowValue } from './column.js';
 import { type CheckedColumns, listColumns, postColumnNames } from './columns.js';
 import { converterOf } from './convert-value.js';
-import { originalCells, type PostCells } from './post-cells.js';
 import {
   activityOf,
   POST_COLUMNS,
