@@ -105,9 +105,7 @@ export async function* replayConnections(
         const leftMs = await estimate();
         await answerOf(onWait?.({ ...wait, leftMs }), signal);
       }
-      // The service's clock may change, and other calls of the account may notice.
-      const stepMs = action.why === 'too recent' ? Math.min(action.ms, WAIT_STEP_MS) : action.ms;
-      await timing.sleep(stepMs, signal);
+      await timing.sleep(stepMs(action), signal);
       continue;
     }
     waits.end();
@@ -131,6 +129,11 @@ export async function* replayConnections(
     await estimate();
     yield { spool, state, damaged: received.damaged, inParts };
   }
+}
+
+/** The service's clock may change, and other calls of the account may notice: such a wait is in steps. */
+function stepMs({ why, ms }: { readonly why: string; readonly ms: number }): number {
+  return why === 'too recent' ? Math.min(ms, WAIT_STEP_MS) : ms;
 }
 
 /** What the connections of a run share. */

@@ -152,12 +152,7 @@ async function run<T>(
         engine,
       }),
   );
-  const members = sinks.map(({ plan, branch }, index) => ({
-    branch,
-    everyMs: plan.commitIntervalMs,
-    handOn: plan.handOn,
-    outputs: (writers[index] as FileWriter<T>).outputs,
-  }));
+  const members = sinks.map((sink, index) => memberOf(sink, writers[index] as FileWriter<T>));
   try {
     const before = locked?.before;
     if (locked !== undefined) {
@@ -192,6 +187,18 @@ async function run<T>(
     await committer?.idle();
     await closeAll([...writers, damaged]);
   }
+}
+
+function memberOf<T>(
+  { plan, branch }: TogetherOptions<T>['sinks'][number],
+  { outputs }: FileWriter<T>,
+): Member {
+  return {
+    branch,
+    everyMs: plan.commitIntervalMs,
+    handOn: plan.handOn,
+    outputs,
+  };
 }
 
 /** Each holds a lock, which the next run needs, whatever becomes of the others. */
