@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type * as NatsClient from '@nats-io/transport-node';
 import type {
   Authenticator,
   ConnectionOptions,
@@ -288,10 +289,7 @@ function urlOf(address: string): URL {
 export async function connectionOptions(
   { addresses, user, password, token, credentials, nkey, authenticator, tls }: Access,
   call: string,
-  client: Pick<
-    typeof import('@nats-io/transport-node'),
-    'credsAuthenticator' | 'nkeyAuthenticator'
-  >,
+  client: Pick<typeof NatsClient, 'credsAuthenticator' | 'nkeyAuthenticator'>,
 ): Promise<ConnectionOptions> {
   return {
     servers: [...addresses],
