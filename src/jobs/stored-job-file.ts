@@ -32,7 +32,7 @@ export interface JobFileMemory {
   readonly inflated: MemoryBudget;
 }
 
-/** Takes bytes of a budget; the result gives them back, once. `undefined` where there are not so many. */
+/** Takes bytes of a budget; the result gives them back, once. `undefined` where too few are left. */
 export type MemoryBudget = (bytes: number) => (() => void) | undefined;
 
 export function memoryBudget(bytes: number): MemoryBudget {

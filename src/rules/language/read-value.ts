@@ -83,7 +83,7 @@ function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: Val
 interface KindOfValue {
   /** The value, or `undefined` where the text is none. */
   valueOf(written: string): Value | undefined;
-  /** The problem of a text that is no value, at a span of the rule. */
+  /** The problem of a text that is not a value, at a span of the rule. */
   problem(written: string, span: Span, rule: string): Problem;
 }
 
