@@ -316,6 +316,8 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await page.goto(addresses.consoleUrl + path);
       await signInToConsole(page);
       await page.getByRole('heading', { level: 1 }).waitFor();
+      // The script has run then: it listens to what is typed.
+      await page.waitForLoadState('load');
       /** Two seconds pass, until the page has asked for what is new. */
       const poll = async () => {
         const answered = page.waitForResponse(response => response.url() === page.url());
