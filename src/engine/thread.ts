@@ -89,7 +89,9 @@ export class EngineThread {
    * thread creates a decoder: Node 20 then fails with "close before init".
    */
   async end(): Promise<void> {
-    this.tell('end', []);
+    // Not a call like others: a thread whose answer could not be read has failed, but goes on to run.
+    const end: keyof ThreadCalls = 'end';
+    this.#worker.postMessage({ name: end, args: [] });
     const hung = setTimeout(() => void this.#worker.terminate(), HUNG_MS);
     await this.#ended;
     clearTimeout(hung);
