@@ -28,6 +28,10 @@ describe('the cursor of a replay', () => {
     expect(resume({}, { service: 'b.example' }).state).toMatchObject({ chunk: 960_000 });
   });
 
+  it('may have the times of connections, as an older version wrote it', () => {
+    expect(parse({ connects: ['20180101000000'] }).state).toEqual(parse({}).state);
+  });
+
   it('of a share is refused by a run of the whole, which would take the share for all', () => {
     expect(() => parse({ request: { url: 'x', share: '1/2' } })).toThrow(
       'its share was "1/2", and now it is not given',
