@@ -7,9 +7,9 @@ import { BACKSLASH, COLON, isDigit, isSmallLetter } from '../json/json-bytes.js'
 import type { Cells } from './cells.js';
 import { none, type PostBytes, type PostCell, postBytes, written } from './post-bytes.js';
 import type { PostColumnName } from './post-columns.js';
+import { type ShownContent, shownContent } from './shown-content.js';
 
 type CellsOfColumns = Readonly<Partial<Record<PostColumnName, PostCell>>>;
-type Contents = ReturnType<typeof contentsOf>;
 
 /** Cells of posts that are written from the bytes of members, without a value in between. */
 export interface PostCells {
@@ -36,108 +36,31 @@ const MAX_MENTIONS = 64;
 export function originalCells(spanned: SpannedPost): PostCells {
   const post = postBytes(spanned);
   const { at, startOf, isText, isDigits, hasObjects } = post;
-  const contents = contentsOf(post);
+  const content = shownContent(post);
   const [id, idString] = [at('id'), at('id_str')];
   const [createdAt, postedTime] = [at('created_at'), at('postedTime')];
   return {
     read() {
       if (!isText(createdAt) || startOf(postedTime) !== 0) return false;
       if (!isDigits(idString) || isText(id) || !hasObjects()) return false;
-      contents.find();
+      content.find();
       return true;
     },
     cells: {
-      ...ownCells(post, contents),
-      ...homeCells(post, contents),
-      ...placeCells(post, contents),
-      ...entityCells(post, contents),
-      ...mentionCells(post, contents),
-      ...relatedCells(post, contents),
+      ...ownCells(post, content),
+      ...homeCells(post, content),
+      ...placeCells(post, content),
+      ...entityCells(post, content),
+      ...mentionCells(post, content),
+      ...relatedCells(post, content),
       ...editCells(post),
       ...repeatedCells(post, spanned),
     },
   };
 }
 
-function contentOf(at: PostBytes['at'], path: string) {
-  const textsOf = (of: string) =>
-    ['extended_tweet.full_text', 'full_text', 'text'].map(text => at(of + text));
-  const idOf = (of: string) => [at(`${of}_str`), at(of)] as const;
-  const entitiesOf = (of: string) => ({
-    self: at(of),
-    hashtags: at(`${of}.hashtags`),
-    symbols: at(`${of}.symbols`),
-    mentions: at(`${of}.user_mentions`),
-    urls: at(`${of}.urls`),
-    media: at(`${of}.media`),
-  });
-  const longMedia = `${path}extended_tweet.extended_entities`;
-  return {
-    texts: textsOf(path),
-    entities: entitiesOf(`${path}entities`),
-    longEntities: entitiesOf(`${path}extended_tweet.entities`),
-    media: at(`${path}extended_entities.media`),
-    longMedia: { self: at(longMedia), media: at(`${longMedia}.media`) },
-    quoted: {
-      self: at(`${path}quoted_status`),
-      id: idOf(`${path}quoted_status.id`),
-      userId: idOf(`${path}quoted_status.user.id`),
-      handle: at(`${path}quoted_status.user.screen_name`),
-      texts: textsOf(`${path}quoted_status.`),
-    },
-    quotedId: idOf(`${path}quoted_status_id`),
-  };
-}
-
-/** Where the content is that a post shows: its own, or that of the post that it shares. */
-function contentsOf({ at, startOf, endOf, isNone, isObject, isList }: PostBytes) {
-  const own = contentOf(at, '');
-  const retweeted = contentOf(at, 'retweeted_status.');
-  const shared = at('retweeted_status');
-  /** Of the post that was read last. */
-  const found = {
-    content: own,
-    hasMentions: undefined as boolean | undefined,
-    homes: undefined as number | undefined,
-  };
-  const isShared = () => found.content !== own;
-
-  function find(): void {
-    found.content = isObject(shared) ? retweeted : own;
-    found.hasMentions = undefined;
-    found.homes = undefined;
-  }
-
-  function entities() {
-    const { longEntities, entities } = found.content;
-    return isNone(longEntities.self) ? entities : longEntities;
-  }
-
-  function mediaList(): number {
-    const { longMedia, media } = found.content;
-    const list = isNone(longMedia.self) ? media : longMedia.media;
-    // A list without elements is not used.
-    const isEmpty = isList(list) && endOf(list) === startOf(list) + 2;
-    return isNone(list) || isEmpty ? entities().media : list;
-  }
-
-  /** The first of the texts that is there, or else the last. */
-  function firstOf(texts: readonly number[]): number {
-    for (const text of texts) if (!isNone(text)) return text;
-    return texts.at(-1)!;
-  }
-
-  /** Absent where no post is quoted. */
-  function quoted() {
-    const { quoted } = isNone(found.content.quoted.self) ? own : found.content;
-    return isNone(quoted.self) ? undefined : quoted;
-  }
-
-  return { own, found, isShared, find, entities, mediaList, firstOf, quoted };
-}
-
 /** Of the post itself and its author. */
-function ownCells(post: PostBytes, contents: Contents): CellsOfColumns {
+function ownCells(post: PostBytes, content: ShownContent): CellsOfColumns {
   const { at, elements, isNone, isBlank, writeText, writeList } = post;
   const { idCell, textCell, caseCell, countCell, flagCell, timeCell } = post;
   const [idString, lang, withheld] = [at('id_str'), at('lang'), at('withheld_in_countries')];
@@ -146,8 +69,8 @@ function ownCells(post: PostBytes, contents: Contents): CellsOfColumns {
   return {
     id: out => writeText(out, idString),
     posted_at: timeCell('created_at'),
-    verb: out => written(out, contents.isShared() ? 'share' : 'post'),
-    text: wholeTextCell(post, contents),
+    verb: out => written(out, content.isShared() ? 'share' : 'post'),
+    text: wholeTextCell(post, content),
     lang: out => (isBlank(lang) ? written(out, 'und') : langCell(out)),
     link: linkCell(post),
     favorite_count: countCell('favorite_count'),
@@ -175,7 +98,7 @@ function ownCells(post: PostBytes, contents: Contents): CellsOfColumns {
   };
 }
 
-function wholeTextCell(post: PostBytes, { isShared, found, firstOf }: Contents): PostCell {
+function wholeTextCell(post: PostBytes, { isShared, found, firstOf }: ShownContent): PostCell {
   const { at, bytes, isNone, isText, startOf, endOf } = post;
   const ownText = at('text');
   /** For a byte that is not of a prefix: an escape may stand for one that is. */
@@ -226,7 +149,7 @@ function linkCell({ at, bytes, isDigits, isText, startOf, endOf }: PostBytes): P
 }
 
 /** Of the first location that was found in the author's profile. */
-function homeCells(post: PostBytes, { found }: Contents): CellsOfColumns {
+function homeCells(post: PostBytes, { found }: ShownContent): CellsOfColumns {
   const { at, elements, startOf, readList, writeText, caseCell } = post;
   const derived = at('user.derived.locations');
   const locations = elements({ country_code: true, region: true, locality: true });
@@ -253,7 +176,7 @@ function homeCells(post: PostBytes, { found }: Contents): CellsOfColumns {
   };
 }
 
-function placeCells(post: PostBytes, { isShared }: Contents): CellsOfColumns {
+function placeCells(post: PostBytes, { isShared }: ShownContent): CellsOfColumns {
   const { at, isNone, textCell, caseCell } = post;
   const [place, point, geo] = [at('place'), at('coordinates'), at('geo')];
 
@@ -277,7 +200,7 @@ function placeCells(post: PostBytes, { isShared }: Contents): CellsOfColumns {
   };
 }
 
-function entityCells(post: PostBytes, { entities, mediaList }: Contents): CellsOfColumns {
+function entityCells(post: PostBytes, { entities, mediaList }: ShownContent): CellsOfColumns {
   const { elements, isNone, isBlank, isObject, writeList } = post;
   const tags = elements({ text: true });
   const urls = elements({ url: true, expanded_url: true, unwound: { url: true } });
@@ -302,9 +225,9 @@ function entityCells(post: PostBytes, { entities, mediaList }: Contents): CellsO
 }
 
 /** The users that a post mentions, each once. */
-function mentionCells(post: PostBytes, contents: Contents): CellsOfColumns {
+function mentionCells(post: PostBytes, content: ShownContent): CellsOfColumns {
   const { bytes, startOf, endOf, isDigits, isText, hasEscapes, elements, readList } = post;
-  const { isShared, own, found, entities } = contents;
+  const { isShared, own, found, entities } = content;
   const people = elements({ id: true, id_str: true, screen_name: true });
   const [idString, handle] = [people.first + 2, people.first + 4];
   /** The places of ids and handles, each with its end. */
@@ -362,9 +285,9 @@ function mentionCells(post: PostBytes, contents: Contents): CellsOfColumns {
 }
 
 /** Of the posts that a post shares, quotes or answers. */
-function relatedCells(post: PostBytes, contents: Contents): CellsOfColumns {
+function relatedCells(post: PostBytes, content: ShownContent): CellsOfColumns {
   const { isNone, isDigits, writeText, writeId, idCell, textCell, timeCell, countCell } = post;
-  const { isShared, own, found, firstOf, quoted } = contents;
+  const { isShared, own, found, firstOf, quoted } = content;
 
   function sharedCell(cell: PostCell): PostCell {
     return out => (isShared() ? cell(out) : none(out));
