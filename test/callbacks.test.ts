@@ -27,12 +27,11 @@ import { files } from '../src/sinks/files.js';
 import { DAY, floorTo, HOUR, MINUTE } from '../src/time.js';
 import { signIn } from '../src/users/sign-in.js';
 import { begin, COMPLETED, info, stream } from './http/live-wire.js';
+import { scriptedAccount } from './http/scripted-account.js';
 import { json, ScriptedServer, status } from './http/scripted-server.js';
-import { impatient } from './http/virtual-time.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { numberedSource } from './jetstream/numbered-posts.js';
 import { jobServer, UUID } from './jobs/job-server.js';
-import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { localUser } from './users/local-user.js';
 
@@ -47,24 +46,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-function acme(options: AccountOptions = {}): Account {
-  return account(
-    {
-      replayStreamUrl: server.url,
-      complianceStreamUrl: server.url,
-      baseUrl: server.url,
-      account: 'acme',
-      publisher: 'twitter',
-      streamLabel: 'prod',
-      complianceLabel: 'prod',
-      label: 'prod',
-      ...LOGIN,
-      timing: impatient(),
-      ...options,
-    },
-    {},
-  );
-}
+const acme = (options?: AccountOptions) => scriptedAccount(server, options);
 
 /** A flow of the lines of one file. */
 async function linesOf(...lines: readonly string[]) {

@@ -7,7 +7,6 @@ import { localFiles } from '../../src/archive/local-files.js';
 import { compliance } from '../../src/compliance/compliance.js';
 import { DataError, IncompleteError } from '../../src/errors.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { type Account, account } from '../../src/http/account.js';
 import type { DamagedRecord } from '../../src/json/damaged-record.js';
 import { activities } from '../../src/operators/activities.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -16,9 +15,8 @@ import { search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
 import { floorTo, HOUR, MINUTE } from '../../src/time.js';
 import { begin, COMPLETED, info, stream, windowOf, wirePosts, within } from '../http/live-wire.js';
+import { scriptedAccount } from '../http/scripted-account.js';
 import { json, type Received, ScriptedServer } from '../http/scripted-server.js';
-import { impatient } from '../http/virtual-time.js';
-import { LOGIN } from '../login.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 let server: ScriptedServer;
@@ -30,23 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-function acme(): Account {
-  return account(
-    {
-      replayStreamUrl: server.url,
-      complianceStreamUrl: server.url,
-      baseUrl: server.url,
-      account: 'acme',
-      publisher: 'twitter',
-      streamLabel: 'prod',
-      complianceLabel: 'prod',
-      label: 'prod',
-      ...LOGIN,
-      timing: impatient(),
-    },
-    {},
-  );
-}
+const acme = () => scriptedAccount(server);
 
 const HUGE = `{"id":7,"text":"${'x'.repeat(16 * 1024 * 1024)}"}`;
 /** Without an id, not JSON, not an object, too large. */

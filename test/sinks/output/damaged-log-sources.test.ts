@@ -8,7 +8,6 @@ import { compliance } from '../../../src/compliance/compliance.js';
 import { IncompleteError } from '../../../src/errors.js';
 import type { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { type Account, account } from '../../../src/http/account.js';
 import { jobFiles } from '../../../src/jobs/job-files.js';
 import { activities } from '../../../src/operators/activities.js';
 import { gunzip } from '../../../src/operators/gunzip.js';
@@ -18,8 +17,8 @@ import { search } from '../../../src/search/search.js';
 import { files } from '../../../src/sinks/files.js';
 import { floorTo, HOUR, MINUTE } from '../../../src/time.js';
 import { begin, COMPLETED, info, stream } from '../../http/live-wire.js';
+import { scriptedAccount } from '../../http/scripted-account.js';
 import { json, ScriptedServer, status } from '../../http/scripted-server.js';
-import { impatient } from '../../http/virtual-time.js';
 import { jobServer, postLine, servedFile, UUID } from '../../jobs/job-server.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { type Line, linesOf, post } from '../damaged.js';
@@ -33,25 +32,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-function acme(): Account {
-  return account(
-    {
-      replayStreamUrl: server.url,
-      complianceStreamUrl: server.url,
-      baseUrl: server.url,
-      account: 'acme',
-      publisher: 'twitter',
-      streamLabel: 'prod',
-      complianceLabel: 'prod',
-      label: 'prod',
-      email: 'a@example.com',
-      password: 'secret-password',
-      timing: impatient(),
-      serviceTime: () => Date.now(),
-    },
-    {},
-  );
-}
+const acme = () => scriptedAccount(server, { serviceTime: () => Date.now() });
 
 const to = (name: string) => path.join(folder, name);
 

@@ -1,0 +1,24 @@
+import { type Account, type AccountOptions, account } from '../../src/http/account.js';
+import { LOGIN } from '../login.js';
+import type { ScriptedServer } from './scripted-server.js';
+import { impatient } from './virtual-time.js';
+
+/** An account whose addresses of every kind are those of one server, and which waits for nothing. */
+export function scriptedAccount(server: ScriptedServer, options: AccountOptions = {}): Account {
+  return account(
+    {
+      replayStreamUrl: server.url,
+      complianceStreamUrl: server.url,
+      baseUrl: server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      streamLabel: 'prod',
+      complianceLabel: 'prod',
+      label: 'prod',
+      ...LOGIN,
+      timing: impatient(),
+      ...options,
+    },
+    {},
+  );
+}
