@@ -14,7 +14,8 @@ import {
 import type { HiddenReason, RedactOptions } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { checkTombstones, REDACT_OPTIONS } from '../compliance/without-deleted.js';
-import { compressionOf, nodeZstd } from '../gzip/compression.js';
+import { compressionOf } from '../gzip/compression.js';
+import { nodeZstd } from '../gzip/node-zstd.js';
 import { lacksZstd } from '../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
 import { syncFolder } from '../storage/folder.js';

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { nodeZstd } from './compression.js';
+import { nodeZstd } from './node-zstd.js';
 
 /** How blocks are compressed. */
 export type Compression =

@@ -1,7 +1,8 @@
 import { promisify } from 'node:util';
 // A named import would make the bundler rename Millrace's own `gunzip`.
 import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
-import { compressionOf, nodeZstd } from './compression.js';
+import { compressionOf } from './compression.js';
+import { nodeZstd } from './node-zstd.js';
 import { MAGIC_BYTES, ZstdFrames } from './zstd-frames.js';
 
 /** Maximum size, as it is stored and inflated, of a file that is inflated in one call. */

@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
 import { DataError } from '../errors.js';
 import { WakeUp } from '../wait.js';
-import { nodeZstd } from './compression.js';
+import { nodeZstd } from './node-zstd.js';
 import { ZstdFrames } from './zstd-frames.js';
 
 const CHUNK = 256 * 1024;

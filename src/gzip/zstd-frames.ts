@@ -68,8 +68,8 @@ export class ZstdFrames {
     if (start < input.length) yield { bytes: input.subarray(start), ends: false };
   }
 
-  /** The field after one that is complete, and its size. */
-  #after(field: Field, number: number): readonly [Field, number] {
+  /** Reads a field that is complete. Returns the one after it, and how many bytes that has. */
+  #after(field: Field, number: number): readonly [field: Field, need: number] {
     switch (field) {
       case 'magic':
         if (number === FRAME) return ['descriptor', 1];

@@ -11,7 +11,7 @@ import {
 } from '../check.js';
 import { DataError } from '../errors.js';
 import { type Compression, compressBlock } from '../gzip/compress-block.js';
-import { nodeZstd } from '../gzip/compression.js';
+import { nodeZstd } from '../gzip/node-zstd.js';
 import { lineOf } from '../sinks/line.js';
 import { HEADERS, type Headers } from './headers.js';
 

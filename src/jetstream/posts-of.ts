@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { Activity } from '../activity/activity.js';
 import { DataError } from '../errors.js';
-import { nodeZstd } from '../gzip/compression.js';
+import { nodeZstd } from '../gzip/node-zstd.js';
 import { excerpt } from '../json/excerpt.js';
 import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { ValueEnd } from '../json/value-end.js';

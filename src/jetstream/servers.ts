@@ -16,8 +16,9 @@ import {
   special,
   text,
 } from '../check.js';
-import { isRecord, withoutUndefined } from '../is-record.js';
+import { isRecord } from '../is-record.js';
 import { Secret } from '../secret.js';
+import { withoutUndefined } from '../without-undefined.js';
 import { JetStreamError } from './jet-stream-errors.js';
 
 /** The time limit of one request: a leader that is gone does not answer. */

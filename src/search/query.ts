@@ -12,7 +12,6 @@ import {
 import type { Cursor } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { serviceUrl } from '../http/service-url.js';
-import { withoutUndefined } from '../is-record.js';
 import { ruleErrors } from '../rules/language/render-problem.js';
 import {
   DAY,
@@ -23,6 +22,7 @@ import {
   parseDate,
   type Timestamp,
 } from '../time.js';
+import { withoutUndefined } from '../without-undefined.js';
 import type { Spending } from './budget.js';
 
 /** The search products: the last 30 days, or everything since 2006. */
@@ -94,10 +94,23 @@ const UNBOUNDED: Bounds = {
 };
 
 /** A query that has passed all checks. */
-export type Query = ReturnType<typeof checkQuery> & {
+export interface Query extends Bounds {
+  readonly source: 'search' | 'counts';
+  readonly account: Account;
+  readonly product: Product;
+  readonly url: URL;
+  readonly method: 'POST' | 'GET';
+  readonly params: Params;
+  /** What a cursor must have in common with this query. */
+  readonly identity: Readonly<Record<string, string | number | boolean>>;
+  readonly next: string | undefined;
+  readonly resume: Cursor | undefined;
+  /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
+  readonly runsEndAt: number | undefined;
+  readonly onGap: ((gap: QueryGap) => unknown) | undefined;
   /** What this run may still spend. */
   readonly spending?: Spending | undefined;
-};
+}
 
 const MAX_CHARACTERS = 2048;
 /** The minimum number of posts in a page. */
@@ -128,22 +141,24 @@ export const QUERY_OPTIONS = {
  * @throws OptionError
  */
 export function checkQuery(
-  source: 'search' | 'counts',
+  source: Query['source'],
   account: Account,
   options: QueryOptions,
   ownParams: Readonly<Record<string, string | number | undefined>>,
   bounds: Partial<Bounds> & { readonly runsEndAt?: number },
-) {
+): Query {
   const { slices = 1, runsEndAt = MINUTE } = bounds;
   const { query, product, method = 'POST', next, resume, label, incremental, onGap } = options;
   checkRule(source, query);
   if (next !== undefined && resume !== undefined)
     throw optionError(source, 'next', 'and `resume` both say where to begin: pass one of them');
-  const itself =
-    'must not be given with `incremental`: each run ends at what is searchable then, and begins where the last one ended';
   for (const name of ['toDate', 'next'] as const)
     if (incremental === true && options[name] !== undefined)
-      throw optionError(source, name, itself);
+      throw optionError(
+        source,
+        name,
+        'must not be given with `incremental`: each run ends at what is searchable then, and begins where the last one ended',
+      );
   const params = withoutUndefined<string | number>({
     query,
     ...ownParams,
@@ -156,7 +171,7 @@ export function checkQuery(
   });
   // Each incremental run has other dates.
   const { fromDate: _, ...always } = params;
-  const identity: Readonly<Record<string, string | number | boolean>> = {
+  const identity = {
     account: account.settings.account ?? '',
     label: label ?? account.settings.label ?? '',
     product,
@@ -173,11 +188,9 @@ export function checkQuery(
     url,
     method,
     params,
-    /** What a cursor must have in common with this query. */
     identity,
     next,
     resume,
-    /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
     runsEndAt: incremental === true ? runsEndAt : undefined,
     onGap,
   };

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/errors.js';
-import { nodeZstd } from '../../src/gzip/compression.js';
+import { nodeZstd } from '../../src/gzip/node-zstd.js';
 import { SniffingDecoder } from '../../src/gzip/sniffing-decoder.js';
 
 const TEXT = Buffer.from('{"id":1}\n'.repeat(20));

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { localFiles } from '../../src/archive/local-files.js';
 import { DataError } from '../../src/errors.js';
-import { nodeZstd } from '../../src/gzip/compression.js';
+import { nodeZstd } from '../../src/gzip/node-zstd.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';

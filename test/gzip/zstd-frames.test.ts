@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nodeZstd } from '../../src/gzip/compression.js';
+import { nodeZstd } from '../../src/gzip/node-zstd.js';
 import { isZstd, ZstdFrames } from '../../src/gzip/zstd-frames.js';
 import { cutAt } from '../json/cut.js';
 import { unchecked } from '../unchecked.js';

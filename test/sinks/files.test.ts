@@ -12,7 +12,7 @@ import { localFiles } from '../../src/archive/local-files.js';
 import { DataError, OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { nodeZstd } from '../../src/gzip/compression.js';
+import { nodeZstd } from '../../src/gzip/node-zstd.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { type FilesOptions, files, filesOn } from '../../src/sinks/files.js';

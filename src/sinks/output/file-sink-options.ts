@@ -12,7 +12,7 @@ import {
 } from '../../check.js';
 import type { FlowStep } from '../../flow/flow.js';
 import type { Compression } from '../../gzip/compress-block.js';
-import { nodeZstd } from '../../gzip/compression.js';
+import { nodeZstd } from '../../gzip/node-zstd.js';
 import { checkpointPaths } from './checkpoint-store.js';
 import { checkDamaged } from './damaged-log.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from './file-writer.js';

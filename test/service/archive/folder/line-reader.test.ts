@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../../src/errors.js';
 import { compressBlock } from '../../../../src/gzip/compress-block.js';
-import { nodeZstd } from '../../../../src/gzip/compression.js';
+import { nodeZstd } from '../../../../src/gzip/node-zstd.js';
 import {
   type IndexedFile,
   LineReader,
