@@ -12,8 +12,10 @@ import { SECOND } from '../time.js';
 import {
   type CreatedJob,
   type Job,
+  type JobCsvFile,
   type JobList,
   type JobListItem,
+  type JobListing,
   type JobName,
   uuidOf,
 } from './job.js';
@@ -102,9 +104,13 @@ export async function createJob(
  * @example
  * const { status } = await jobs.get(account(), uuid);
  */
-export const getJob = readingJob('jobs.get', '.json', async (response, _, uuid) =>
-  parseJob(await readJson(response), response.url, uuid),
-);
+export function getJob(account: Account, job: JobName, options: JobCallOptions = {}): Promise<Job> {
+  const { signal } = checkOptions('jobs.get', CALL_OPTIONS, options);
+  const uuid = uuidOf(job);
+  return read(account, jobUrl(account, uuid), signal, async response =>
+    parseJob(await readJson(response), response.url, uuid),
+  );
+}
 
 /**
  * Accepts the quote of a job, which then runs and is paid for. After an attempt with an unknown
@@ -115,7 +121,13 @@ export const getJob = readingJob('jobs.get', '.json', async (response, _, uuid) 
  * @example
  * await jobs.accept(account(), uuid);
  */
-export const acceptJob = deciding('accept');
+export function acceptJob(
+  account: Account,
+  job: JobName,
+  options: JobCallOptions = {},
+): Promise<Job> {
+  return decide(account, job, 'accept', options);
+}
 
 /**
  * Rejects the quote of a job, which can then never be run.
@@ -125,7 +137,13 @@ export const acceptJob = deciding('accept');
  * @example
  * await jobs.reject(account(), uuid);
  */
-export const rejectJob = deciding('reject');
+export function rejectJob(
+  account: Account,
+  job: JobName,
+  options: JobCallOptions = {},
+): Promise<Job> {
+  return decide(account, job, 'reject', options);
+}
 
 /**
  * The addresses of the files of a delivered job. They expire after a while; call again for new ones.
@@ -137,13 +155,20 @@ export const rejectJob = deciding('reject');
  * @example
  * const { urlList } = await jobs.results(account(), job);
  */
-export const jobResults = readingJob('jobs.results', '/results.json', async (response, account) =>
-  parseJobListing(
-    await readJson(response, MAX_LISTING_BYTES),
-    response.url,
-    account.settings.insecureOrigins,
-  ),
-);
+export function jobResults(
+  account: Account,
+  job: JobName,
+  options: JobCallOptions = {},
+): Promise<JobListing> {
+  const { signal } = checkOptions('jobs.results', CALL_OPTIONS, options);
+  return read(account, jobUrl(account, job, '/results.json'), signal, async response =>
+    parseJobListing(
+      await readJson(response, MAX_LISTING_BYTES),
+      response.url,
+      account.settings.insecureOrigins,
+    ),
+  );
+}
 
 /**
  * The files of a delivered job, each with its name and its address: `jobs.results` as a table.
@@ -154,16 +179,20 @@ export const jobResults = readingJob('jobs.results', '/results.json', async (res
  * @example
  * for (const { name, url } of await jobs.resultsCsv(account(), job)) await fetchInto(name, url);
  */
-export const jobResultsCsv = readingJob(
-  'jobs.resultsCsv',
-  '/results.csv',
-  async (response, account) =>
+export function jobResultsCsv(
+  account: Account,
+  job: JobName,
+  options: JobCallOptions = {},
+): Promise<JobCsvFile[]> {
+  const { signal } = checkOptions('jobs.resultsCsv', CALL_OPTIONS, options);
+  return read(account, jobUrl(account, job, '/results.csv'), signal, async response =>
     parseJobCsv(
       await readText(response, MAX_LISTING_BYTES),
       response.url,
       account.settings.insecureOrigins,
     ),
-);
+  );
+}
 
 /**
  * All jobs of the account that have not expired, and the totals of the delivered ones.
@@ -174,8 +203,7 @@ export const jobResultsCsv = readingJob(
  */
 export function listJobs(account: Account, options: JobCallOptions = {}): Promise<JobList> {
   const { signal } = checkOptions('jobs.list', CALL_OPTIONS, options);
-  const url = jobsUrl(account, 'jobs.json');
-  return request(account, { method: 'GET', url, family: 'jobReads', signal }, async response =>
+  return read(account, jobsUrl(account, 'jobs.json'), signal, async response =>
     parseJobList(await readJson(response), response.url),
   );
 }
@@ -235,45 +263,41 @@ function jobsUrl(account: Account, path: string): URL {
   return serviceUrl(account, 'historicalUrl', `${base}/${path}`, { purpose: 'jobs' });
 }
 
-/** Makes a call that reads something of a job, at an address in which `rest` follows the uuid. */
-function readingJob<T>(
-  call: string,
-  rest: string,
-  parse: (response: HttpResponse, account: Account, uuid: string) => Promise<T>,
-) {
-  return (account: Account, job: JobName, options: JobCallOptions = {}): Promise<T> => {
-    const { signal } = checkOptions(call, CALL_OPTIONS, options);
-    const uuid = uuidOf(job);
-    const url = jobUrl(account, uuid, rest);
-    return request(account, { method: 'GET', url, family: 'jobReads', signal }, response =>
-      parse(response, account, uuid),
-    );
-  };
+function read<T>(
+  account: Account,
+  url: URL,
+  signal: AbortSignal | undefined,
+  parse: (response: HttpResponse) => Promise<T>,
+): Promise<T> {
+  return request(account, { method: 'GET', url, family: 'jobReads', signal }, parse);
 }
 
-/** Makes a call that decides about the quote of a job. */
-function deciding(status: 'accept' | 'reject') {
-  return (account: Account, name: JobName, options: JobCallOptions = {}): Promise<Job> => {
-    const { signal } = checkOptions(`jobs.${status}`, CALL_OPTIONS, options);
-    const uuid = uuidOf(name);
-    const url = jobUrl(account, uuid);
-    const body = JSON.stringify({ status });
-    const call = { method: 'PUT', url, body, signal, family: 'jobReads', ...ONCE } as const;
-    const send = () =>
-      request(account, call, async response =>
-        parseJob(await readJson(response), response.url, uuid),
-      );
-    const findResult = async () => {
-      const job = await getJob(account, uuid, { signal });
-      if (job.status === 'quoted') return undefined;
-      if ((job.status === 'rejected') === (status === 'reject')) return job;
-      throw new JobError(
-        `The job ${JSON.stringify(job.title)} (${uuid}) cannot be ${status}ed: it is ${job.status}`,
-        job,
-      );
-    };
-    return sendOnce(account, send, findResult, signal);
+/** Accepts or rejects the quote of a job. */
+function decide(
+  account: Account,
+  name: JobName,
+  status: 'accept' | 'reject',
+  options: JobCallOptions,
+): Promise<Job> {
+  const { signal } = checkOptions(`jobs.${status}`, CALL_OPTIONS, options);
+  const uuid = uuidOf(name);
+  const url = jobUrl(account, uuid);
+  const body = JSON.stringify({ status });
+  const call = { method: 'PUT', url, body, signal, family: 'jobReads', ...ONCE } as const;
+  const send = () =>
+    request(account, call, async response =>
+      parseJob(await readJson(response), response.url, uuid),
+    );
+  const findResult = async () => {
+    const job = await getJob(account, uuid, { signal });
+    if (job.status === 'quoted') return undefined;
+    if ((job.status === 'rejected') === (status === 'reject')) return job;
+    throw new JobError(
+      `The job ${JSON.stringify(job.title)} (${uuid}) cannot be ${status}ed: it is ${job.status}`,
+      job,
+    );
   };
+  return sendOnce(account, send, findResult, signal);
 }
 
 /** The job that a call created which began `ageMs` milliseconds ago. */

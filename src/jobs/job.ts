@@ -77,9 +77,10 @@ export interface DeliveredJob extends Job {
   readonly results: JobResults;
 }
 
-export function isDelivered(job: JobName): job is DeliveredJob {
-  const { status, results } = Object(job) as Partial<Job>;
-  return status === 'delivered' && results !== undefined;
+/** Whether it is known as delivered, with its results; not where it is only a name. */
+export function isDelivered(job: JobName | Job): job is DeliveredJob {
+  if (typeof job === 'string' || !('status' in job)) return false;
+  return job.status === 'delivered' && job.results !== undefined;
 }
 
 /** A rule of a new job, and whether the service created it. */
