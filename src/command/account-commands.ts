@@ -2,7 +2,7 @@ import { USAGE_OPTIONS } from '../usage/usage-report.js';
 import { Call, Code, quoted } from './call-script.js';
 import { ACCOUNT, type Command, pipelineScript, SIGNAL, SINK_FLAGS, sinkCalls } from './command.js';
 import { flagsOf } from './flags.js';
-import { readOf } from './stored-posts-commands.js';
+import { parsedFile } from './stored-posts-commands.js';
 
 const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate']);
 
@@ -21,7 +21,7 @@ export const engagement: Command = {
   usage: 'IDS.txt',
   build({ positionals: [file = ''] }) {
     const code = `readFileSync(${quoted(file)}, 'utf8').match(/\\d+/g) ?? []`;
-    const ids = new Code(code, () => readOf('ids', file, text => text.match(/\d+/g) ?? []));
+    const ids = new Code(code, () => parsedFile('ids', file, text => text.match(/\d+/g) ?? []));
     return { call: new Call('users.engagementTotals', [ACCOUNT, { ids, ...SIGNAL }]) };
   },
 };

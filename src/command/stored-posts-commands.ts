@@ -68,13 +68,14 @@ export const convert: Command = {
 };
 
 /** Tombstones, which the command closes. */
-export const opened = (folder: unknown) => new Call('openTombstones', [folder], 'tombstones');
+export const openedTombstones = (folder: unknown) =>
+  new Call('openTombstones', [folder], 'tombstones');
 
 /** Applies recorded compliance events to stored files. */
 export const apply: Command = {
   usage: 'TOMBSTONES FOLDER',
   build: ({ positionals: [tombstones, folder] }) => ({
-    call: new Call('applyCompliance', [folder, opened(tombstones), SIGNAL]),
+    call: new Call('applyCompliance', [folder, openedTombstones(tombstones), SIGNAL]),
     report: result => {
       const { files, posts, removed, changed } = result as AppliedCompliance;
       const gone = Object.values(removed).reduce((sum, count) => sum + count, 0);
@@ -85,15 +86,20 @@ export const apply: Command = {
 
 /** Rules in a file: an array of `{ value, tag }`, or the object that the service takes. */
 export function rulesIn(file: string): unknown {
-  const parsed = readOf('rules', file, text => JSON.parse(text));
+  const parsed = parsedFile('rules', file, text => JSON.parse(text));
   const { rules = parsed } = Object(parsed) as { readonly rules?: unknown };
   if (!Array.isArray(rules))
     throw new OptionError('rules', `${file} must have an array of rules, { "value", "tag" } each`);
   return rules;
 }
 
-/** What a file holds. @throws OptionError that names the option */
-export function readOf<T>(option: string, file: string, parse: (text: string) => T): T {
+/**
+ * What a file holds.
+ *
+ * @param option What the file is for.
+ * @throws OptionError that names the option.
+ */
+export function parsedFile<T>(option: string, file: string, parse: (text: string) => T): T {
   try {
     return parse(readFileSync(file, 'utf8'));
   } catch (cause) {

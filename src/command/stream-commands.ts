@@ -4,7 +4,7 @@ import { REPLAY_OPTIONS } from '../replay/replay.js';
 import { Call } from './call-script.js';
 import { ACCOUNT, type Command, pipelineScript, SINK_FLAGS, sinkCalls } from './command.js';
 import { flagsOf } from './flags.js';
-import { opened } from './stored-posts-commands.js';
+import { openedTombstones } from './stored-posts-commands.js';
 
 const REPLAY = flagsOf(REPLAY_OPTIONS, [
   'streamType',
@@ -42,7 +42,7 @@ export const compliance: Command = {
     const events = new Call('compliance', [ACCOUNT, options(COMPLIANCE)]);
     if (into === undefined) return pipelineScript([events, new Call('stdout')]);
     return pipelineScript(
-      [events, new Call('intoTombstones', [opened(into)])],
+      [events, new Call('intoTombstones', [openedTombstones(into)])],
       result => `${(result as { readonly events: number }).events} events in ${into}`,
     );
   },
