@@ -143,10 +143,11 @@ function sourceCursor(delivered: unknown): unknown {
   return isRecord(cursor) && typeof cursor.source === 'string' ? cursor : undefined;
 }
 
-type BatchRun<T> = Pick<
-  FlowRun<{ readonly items: readonly T[]; readonly cursor?: unknown }, object>,
-  'ended' | 'next' | 'return'
->;
+interface BatchRun<T> {
+  readonly ended: boolean;
+  next(): Promise<IteratorResult<{ readonly items: readonly T[] }, undefined>>;
+  return(): Promise<unknown>;
+}
 
 /**
  * The items of a run, one at a time. Calls of `next` that overlap are answered in order. Calls `onEnd` once

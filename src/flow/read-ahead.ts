@@ -1,6 +1,6 @@
 /**
- * Requests up to `ahead` results of a generator before they are read, from now on. An async generator queues
- * overlapping calls of `next`, so its work is still done one call after the other.
+ * Requests up to `ahead` results of a generator before they are read, the first ones at once. An async generator
+ * queues overlapping calls of `next`, so its work is still done one call after the other.
  */
 export function readAhead<T>(
   input: AsyncGenerator<T, void, undefined>,

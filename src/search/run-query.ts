@@ -191,8 +191,9 @@ function fractionOf<T>(
   results: Results<T>,
 ): number | undefined {
   if (isOver(query, position)) return 1;
-  const window = windowOf({ fromDate: '', toDate: '', ...position.window });
-  const covered = window.from < window.to ? results.fractionOf(window, position) : 0;
+  const { fromDate, toDate } = position.window;
+  const isKnown = fromDate !== undefined && toDate !== undefined;
+  const covered = isKnown ? results.fractionOf(windowOf({ fromDate, toDate }), position) : 0;
   const fraction = Math.max(covered, position.items / query.limit, position.pages / query.pages);
   return fraction > 0 ? Math.min(1, fraction) : undefined;
 }

@@ -22,7 +22,13 @@ import { signedCall } from './signed-call.js';
 /** The maximum number of ids in a request. */
 export const MAX_IDS = 250;
 
-type EngagementQuery = ReturnType<typeof engagementQuery>;
+/** What is asked of all batches. */
+interface EngagementQuery {
+  readonly url: URL;
+  readonly user: UserToken;
+  readonly types: readonly EngagementType[];
+  readonly groupings: Groupings;
+}
 
 /** A response about one batch of posts. */
 export interface BatchResponse {
@@ -61,10 +67,16 @@ function ask(
   signal: AbortSignal | undefined,
 ): Promise<BatchResponse> {
   const json = JSON.stringify({ tweet_ids: ids, engagement_types: types, groupings });
-  const keys = { token: user.token, tokenSecret: user.secret };
   return signedCall(
     account,
-    { url, family: 'engagement', body: { json }, signal, ...keys },
+    {
+      url,
+      family: 'engagement',
+      body: { json },
+      signal,
+      token: user.token,
+      tokenSecret: user.secret,
+    },
     async (response): Promise<BatchResponse> => {
       // Undocumented, but the service needs it.
       const requests = Number(response.headers['x-per-minute-limit']);
@@ -90,12 +102,12 @@ export function engagementQuery(
   account: Account,
   { types = ENGAGEMENT_TYPES, token }: CountingOptions<EngagementType, CountAs>,
   groupings: Groupings,
-) {
+): EngagementQuery {
   const url = serviceUrl(account, 'dataUrl', 'insights/engagement/totals', {
     purpose: 'engagement totals',
     needs: ['consumerKey', 'consumerSecret'],
   });
-  const user: UserToken = token ?? {
+  const user = token ?? {
     token: account.need('accessToken', 'engagement totals, unless `token` comes from signIn()'),
     secret: account.need('accessTokenSecret', 'engagement totals'),
   };
