@@ -25,13 +25,15 @@ export class CallbackServer {
   /** The request token, once it is known. */
   #token: string | undefined;
   #decided = false;
-  #settle: (verifier: string | Promise<never>) => void = () => {};
+  #grant: (verifier: string) => void = () => {};
+  #deny: (error: SignInError) => void = () => {};
   readonly #verifier: Promise<string>;
 
   constructor(path: string) {
     this.#path = path;
-    this.#verifier = new Promise(resolve => {
-      this.#settle = resolve;
+    this.#verifier = new Promise((resolve, reject) => {
+      this.#grant = resolve;
+      this.#deny = reject;
     });
     // It may settle before it is awaited.
     this.#verifier.catch(() => {});
@@ -93,10 +95,12 @@ export class CallbackServer {
       return [400, 'This belongs to another sign-in, or to none.'];
     if (this.#decided) return [410, 'This sign-in is over.'];
     this.#decided = true;
-    const text = isDenied
-      ? 'You have not authorized the application. You can close this page.'
-      : 'You can close this page and go back to the application.';
-    return [200, text, () => this.#settle(isDenied ? denied() : verifier)];
+    if (isDenied) {
+      const text = 'You have not authorized the application. You can close this page.';
+      return [200, text, () => this.#deny(denied())];
+    }
+    const text = 'You can close this page and go back to the application.';
+    return [200, text, () => this.#grant(verifier)];
   }
 }
 
@@ -107,8 +111,8 @@ function page(text: string): string {
 `;
 }
 
-async function denied(): Promise<never> {
-  throw new SignInError(
+function denied(): SignInError {
+  return new SignInError(
     'The user did not authorize the application: nothing was kept. Sign in again when they will',
     { failure: 'denied' },
   );

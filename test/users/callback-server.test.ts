@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { AuthorizationError, OptionError } from '../../src/errors.js';
 import { type SignInOptions, signIn } from '../../src/users/sign-in.js';
+import { failureOf } from './failure-of.js';
 import { localUser, tokenIn } from './local-user.js';
-import { callbackOf, failureOf, makeTokenStore } from './sign-in-folder.js';
+import { callbackOf, makeTokenStore } from './sign-in-folder.js';
 
 makeTokenStore();
 

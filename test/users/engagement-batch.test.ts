@@ -8,7 +8,7 @@ import { engagementTotals } from '../../src/users/engagement-totals.js';
 import { json, type Received, ScriptedServer, status } from '../http/scripted-server.js';
 import { bySuite } from '../slow-suite.js';
 import { unchecked } from '../unchecked.js';
-import { failureOf } from './engagement-ids.js';
+import { failureOf } from './failure-of.js';
 
 describe('a response of the service', () => {
   const server = new ScriptedServer();

@@ -1,4 +1,3 @@
-import type { AuthorizationError } from '../../src/errors.js';
 import { DAY } from '../../src/time.js';
 import { idOf, type PostOptions } from '../service/users/engagement-posts.js';
 
@@ -16,10 +15,3 @@ export const [one, two, foreign, gone] = [ONE, TWO, FOREIGN, GONE].map(idOf) as 
   string,
   string,
 ];
-
-export function failureOf(promise: Promise<unknown>): Promise<AuthorizationError> {
-  return promise.then(
-    () => new Error('It did not fail'),
-    error => error,
-  );
-}

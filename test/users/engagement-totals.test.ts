@@ -8,7 +8,8 @@ import { signIn } from '../../src/users/sign-in.js';
 import { impatient } from '../http/virtual-time.js';
 import { idOf, type PostOptions, post } from '../service/users/engagement-posts.js';
 import { unchecked } from '../unchecked.js';
-import { FOREIGN, failureOf, foreign, gone, ONE, one, TWO, two } from './engagement-ids.js';
+import { FOREIGN, foreign, gone, ONE, one, TWO, two } from './engagement-ids.js';
+import { failureOf } from './failure-of.js';
 import { ANN, localUser } from './local-user.js';
 
 /** A local service where ann has signed in. */

@@ -7,13 +7,6 @@ export let folder: string;
 
 export let store: string;
 
-export function failureOf(promise: Promise<unknown>): Promise<Error> {
-  return promise.then(
-    () => new Error('It did not fail'),
-    error => error,
-  );
-}
-
 /** The callback that a URL leads to. */
 export function callbackOf(
   { service }: Awaited<ReturnType<typeof localUser>>,

@@ -9,15 +9,13 @@ import { accessToken, requestToken, signInAddress } from '../../src/users/sign-i
 import { reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { NOW } from '../service/local-service.js';
 import { unchecked } from '../unchecked.js';
+import { failureOf } from './failure-of.js';
 import { ANN, localUser, tokenIn } from './local-user.js';
 
 const CALLBACK = 'http://127.0.0.1:34567/callback?state=a%20b';
 
 async function errorOf(promise: Promise<unknown>): Promise<AuthorizationError> {
-  const error = await promise.then(
-    () => new Error('It did not fail'),
-    failure => failure,
-  );
+  const error = await failureOf(promise);
   if (!(error instanceof AuthorizationError)) throw error;
   return error;
 }

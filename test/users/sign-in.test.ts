@@ -5,8 +5,9 @@ import { describe, expect, it, vi } from 'vitest';
 import { OptionError, SignInError, StorageError } from '../../src/errors.js';
 import { type SignInOptions, signIn } from '../../src/users/sign-in.js';
 import { unchecked } from '../unchecked.js';
+import { failureOf } from './failure-of.js';
 import { localUser } from './local-user.js';
-import { callbackOf, failureOf, folder, makeTokenStore, store } from './sign-in-folder.js';
+import { callbackOf, folder, makeTokenStore, store } from './sign-in-folder.js';
 
 makeTokenStore();
 
