@@ -78,9 +78,9 @@ function chartOf(
 }
 
 function barOf(span: UsageSpan, product: ProductUsage, bucket: string): Bar {
-  const whole = bucket === 'day' ? 0 : (projectedIn(span, product) ?? 0);
   const used = span.activities;
-  return { name: periodOf(bucket, span), used, projected: Math.max(used, whole) };
+  const ofMonth = bucket === 'day' ? undefined : projectedIn(span, product);
+  return { name: periodOf(bucket, span), used, projected: Math.max(used, ofMonth ?? 0) };
 }
 
 /** Alert and cap as bars on the same scale, if they are activities in a month. */

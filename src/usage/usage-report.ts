@@ -161,7 +161,8 @@ function parseProduct(product: Fields): ProductUsage {
 }
 
 function parseSpan(span: Fields): UsageSpan {
-  const [fromDate, toDate] = [dateOf(span, 'fromDate'), dateOf(span, 'toDate')];
+  const fromDate = dateOf(span, 'fromDate');
+  const toDate = dateOf(span, 'toDate');
   return {
     activities: span.needNumber('activities'),
     requests: span.number('requests'),

@@ -111,10 +111,10 @@ function lowest(
   of: 'activities' | 'requests',
 ): number | null {
   const amounts = thresholds
-    .filter(one => one.type === type)
-    .map(one => one[of] ?? Number.POSITIVE_INFINITY);
-  const least = Math.min(...amounts);
-  return Number.isFinite(least) ? least : null;
+    .filter(threshold => threshold.type === type)
+    .map(threshold => threshold[of])
+    .filter(amount => amount !== undefined);
+  return amounts.length === 0 ? null : Math.min(...amounts);
 }
 
 /**
