@@ -273,7 +273,7 @@ export function lines(meaning: string): Optional<string, undefined> {
   return special(
     meaning,
     'a string that is not empty, without lone surrogates',
-    value => isText(value) && !/\p{Surrogate}/u.test(value),
+    value => isText(value) && value.isWellFormed(),
   );
 }
 

@@ -115,7 +115,7 @@ function isHandle(value: unknown): boolean {
 }
 
 function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== '' && !/\p{Surrogate}/u.test(value);
+  return typeof value === 'string' && value.trim() !== '' && value.isWellFormed();
 }
 
 /** An author with all that a profile shows. Their account is as old as the post. */

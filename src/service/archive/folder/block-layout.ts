@@ -4,7 +4,7 @@ import { getOrMake } from '../../get-or-make.js';
 import { newestFirst } from '../archive.js';
 import { indexOf, type Occurrence, TEXT_STRIDE, textOf } from '../block.js';
 import type { SortedPost } from './post-sorter.js';
-import type { IndexedTerms } from './read-post.js';
+import type { IndexedTerm } from './read-post.js';
 
 /**
  * A block on disk, all numbers little-endian:
@@ -114,23 +114,18 @@ export class VarintReader {
   }
 }
 
-/**
- * Encodes the occurrences that follow a term. The two low bits of each number say whether a text number follows and
- * whether it is the last one. Returns where the next term is.
- */
-function encodeOccurrences(terms: IndexedTerms, start: number, into: number[]): number {
-  let at = start;
+/** The two low bits of each number say whether a text number follows and whether it is the last one. */
+function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;
-  for (let here = terms[at]; typeof here === 'number'; ) {
-    const text = textOf(here);
-    const next = terms[++at];
-    into.push(indexOf(here) * 4 + (text === before ? 0 : 2) + (typeof next === 'number' ? 0 : 1));
+  for (let i = 1; i < term.length; i++) {
+    const occurrence = term[i] as Occurrence;
+    const text = textOf(occurrence);
+    const isLast = i === term.length - 1;
+    into.push(indexOf(occurrence) * 4 + (text === before ? 0 : 2) + (isLast ? 1 : 0));
     if (text !== before) into.push(text);
     before = text;
-    here = next;
   }
-  if (at === start) into.push(NONE);
-  return at;
+  if (term.length === 1) into.push(NONE);
 }
 
 /**
@@ -222,14 +217,13 @@ const newTerm = (): TermPosts => ({ postings: [], occurrences: [], isWord: false
 function writeTerms(posts: readonly SortedPost[]): { table: Buffer; terms: Buffer } {
   const terms = new Map<string, TermPosts>();
   for (const [document, post] of posts.entries()) {
-    const listed: IndexedTerms = JSON.parse(post.terms.toString());
-    for (let at = 0; at < listed.length; ) {
-      const term = getOrMake(terms, listed[at++] as string, newTerm);
-      term.postings.push(document - term.last);
-      term.last = document;
-      const end = encodeOccurrences(listed, at, term.occurrences);
-      term.isWord ||= end > at;
-      at = end;
+    const listed: readonly IndexedTerm[] = JSON.parse(post.terms.toString());
+    for (const term of listed) {
+      const found = getOrMake(terms, term[0], newTerm);
+      found.postings.push(document - found.last);
+      found.last = document;
+      encodeOccurrences(term, found.occurrences);
+      found.isWord ||= term.length > 1;
     }
   }
   const count = Math.max(Math.ceil(terms.size / BUCKET_TERMS), 1);

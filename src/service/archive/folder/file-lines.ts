@@ -31,20 +31,21 @@ export async function* fileLines(path: string): AsyncGenerator<readonly FileLine
   const rest = new CarryOver();
   let offset = 0;
   let number = 0;
-  /** The line that ends with `tail`; nothing for a blank one. */
-  const take = (tail: Buffer): readonly FileLine[] => {
+  /** The line that ends with `tail`; `undefined` for a blank one. */
+  const take = (tail: Buffer): FileLine | undefined => {
     const line = rest.join(tail);
     const start = offset;
     offset += line.length + 1;
     number++;
     const bytes = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
-    return isBlank(bytes) ? [] : [{ bytes, offset: start, number }];
+    return isBlank(bytes) ? undefined : { bytes, offset: start, number };
   };
   for await (const block of fileBlocks(path)) {
     const lines: FileLine[] = [];
     let start = 0;
     for (let end = block.indexOf(LINE_FEED); end !== -1; end = block.indexOf(LINE_FEED, start)) {
-      lines.push(...take(block.subarray(start, end)));
+      const line = take(block.subarray(start, end));
+      if (line !== undefined) lines.push(line);
       start = end + 1;
     }
     rest.add(block.subarray(start));
@@ -55,7 +56,7 @@ export async function* fileLines(path: string): AsyncGenerator<readonly FileLine
     if (lines.length > 0) yield lines;
   }
   const last = take(Buffer.alloc(0));
-  if (last.length > 0) yield last;
+  if (last !== undefined) yield [last];
 }
 
 /** The text of a file, inflated if it is compressed, in buffers of bounded size. */

@@ -28,9 +28,8 @@ export async function openFolderArchive(
 }
 
 function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | undefined): Format {
-  const [original, streams] = [formats.original, formats.activity_streams].map(blocks =>
-    blocks.reduce((sum, { posts }) => sum + posts, 0),
-  ) as [number, number];
+  const original = postsIn(formats.original);
+  const streams = postsIn(formats.activity_streams);
   if (asked === undefined) {
     if (original > 0 && streams > 0)
       throw new OptionError(
@@ -46,6 +45,10 @@ function chooseFormat(folder: string, { formats }: FolderIndex, asked: Format | 
       `The archive folder ${folder} holds no posts of the format ${asked}, only of the other`,
     );
   return asked;
+}
+
+function postsIn(blocks: readonly IndexedBlock[]): number {
+  return blocks.reduce((sum, { posts }) => sum + posts, 0);
 }
 
 /** The maximum number of posts of cached blocks, with about 30 bytes each. */

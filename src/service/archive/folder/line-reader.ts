@@ -59,11 +59,11 @@ export class LineReader {
     await this.#limit.map(byFile(positions), async ([number, asked]) => {
       signal?.throwIfAborted();
       const file = this.#files[number] as IndexedFile;
-      asked.sort(([, a], [, b]) => a.offset - b.offset);
-      const ascending = asked.map(([, position]) => position);
+      asked.sort((a, b) => a.position.offset - b.position.offset);
+      const ascending = asked.map(({ position }) => position);
       try {
         const read = await this.#linesOf(number, file, ascending);
-        for (const [n, [i]] of asked.entries()) lines[i] = read[n] as Buffer;
+        for (const [n, { index }] of asked.entries()) lines[index] = read[n] as Buffer;
       } catch (cause) {
         throw readError(join(this.#folder, file.path), cause);
       }
@@ -141,10 +141,16 @@ export class LineReader {
   }
 }
 
-/** The positions in each file, with their indices. */
-function byFile(positions: readonly LinePosition[]): Map<number, [number, LinePosition][]> {
-  const files = new Map<number, [number, LinePosition][]>();
-  for (const entry of positions.entries()) getOrMake(files, entry[1].file, () => []).push(entry);
+interface AskedLine {
+  readonly position: LinePosition;
+  /** Of the line in the result. */
+  readonly index: number;
+}
+
+function byFile(positions: readonly LinePosition[]): Map<number, AskedLine[]> {
+  const files = new Map<number, AskedLine[]>();
+  for (const [index, position] of positions.entries())
+    getOrMake(files, position.file, () => []).push({ position, index });
   return files;
 }
 

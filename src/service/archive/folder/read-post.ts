@@ -19,13 +19,13 @@ import {
 } from '../block.js';
 import type { FileLine } from './file-lines.js';
 
-/** Each term of a post, followed by its occurrences: none for a term that is not a word. */
-export type IndexedTerms = readonly (string | Occurrence)[];
+/** A term of a post with its occurrences: none for a term that is not a word. */
+export type IndexedTerm = readonly [text: string, ...occurrences: Occurrence[]];
 
 /** The data of a post that the index stores. */
 export interface IndexedPost extends SortKey {
   readonly format: Format;
-  readonly terms: IndexedTerms;
+  readonly terms: readonly IndexedTerm[];
   readonly location: Omit<PostLocation, 'document'> | undefined;
   /** Position of its line in the file's text. */
   readonly offset: number;
@@ -71,14 +71,15 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
  * A term in the form that is stored: UTF-8 cannot encode a lone surrogate, so such a term is escaped.
  */
 export function indexTerm(term: string): string {
-  return /\p{Surrogate}/u.test(term) ? `\0${JSON.stringify(term)}` : term;
+  return term.isWellFormed() ? term : `\0${JSON.stringify(term)}`;
 }
 
-function indexTerms(post: RulePost): IndexedTerms {
+function indexTerms(post: RulePost): readonly IndexedTerm[] {
   const occurrences = occurrencesOf(post);
-  const kept: (string | Occurrence)[] = [];
+  const kept: IndexedTerm[] = [];
   for (const text of postTerms(post))
-    if (text.length <= MAX_TERM_UNITS) kept.push(indexTerm(text), ...(occurrences.get(text) ?? []));
+    if (text.length <= MAX_TERM_UNITS)
+      kept.push([indexTerm(text), ...(occurrences.get(text) ?? [])]);
   return kept;
 }
 

@@ -8,7 +8,7 @@ import { DataError, OptionError } from '../../../../src/errors.js';
 import { parseRule } from '../../../../src/rules/language/parse-rule.js';
 import { MINUTE, SEGMENT } from '../../../../src/time.js';
 import { bySuite } from '../../../slow-suite.js';
-import { ALWAYS, archivedPost, infoLine, jobFile, scanAll } from '../archive-folder.js';
+import { ALWAYS, archivedPost, infoLine, jobFile, scanAll, shown } from '../archive-folder.js';
 import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';
 
 describe('a folder of files as an archive', () => {
@@ -27,6 +27,17 @@ describe('a folder of files as an archive', () => {
       '.hidden/x.json': 'not read',
     });
     expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
+  });
+
+  test('scans posts of one second by id, as numbers of 64 bits', async () => {
+    const [post] = posts(NOON, 1) as [Activity];
+    const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
+      post.raw.toString().replaceAll(`${post.id}`, id),
+    );
+    const folder = await folders.make({ 'a.jsonl': copies.join('\n') });
+    const found = await scanAll(await folders.open(folder));
+    expect(found.map(({ id }) => id)).toEqual(['9', '10', '99', '100', '18446744073709551615']);
+    expect(found.map(shown).length).toBe(5);
   });
 
   test('scans by segment, oldest first, and leaves out segments without posts', async () => {

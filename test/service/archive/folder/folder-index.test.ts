@@ -1,18 +1,17 @@
-import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import type { Activity } from '../../../../src/activity/activity.js';
 import { StorageError } from '../../../../src/errors.js';
 import { parseRule } from '../../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../../src/rules/match/compile-rule.js';
 import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
+import { listFiles } from '../../../../src/service/archive/folder/list-files.js';
 import { DAY, floorTo, MINUTE, SEGMENT } from '../../../../src/time.js';
 import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js';
-import { ALWAYS, addFiles, archiveFolders, jobFile, scanAll, shown } from '../archive-folder.js';
-import { NOON, posts, prints, raws, served } from './noon-posts.js';
-
-const folders = archiveFolders();
+import { ALWAYS, addFiles, jobFile, scanAll } from '../archive-folder.js';
+import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';
 
 /** The numbers of the posts that a rule finds, using only the index. */
 async function found(drafts: readonly Partial<typeof PLAIN>[], text: string): Promise<number[]> {
@@ -116,22 +115,22 @@ test('blocks hold every minute once, in order, within a day, up to their maximum
 });
 
 describe('the index of a folder', () => {
+  const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
+
   test('is made once and used again', async () => {
     const folder = await folders.make({
       'a.json.gz': jobFile(posts(NOON, 5)),
       'b.json.gz': jobFile(posts(NOON + SEGMENT, 5)),
     });
     await folders.open(folder);
-    const indexes = path.join(folder, '.millrace-index');
-    const [name = ''] = await readdir(indexes);
-    const made = await stat(path.join(indexes, name, 'index.json'));
+    const [name = ''] = await indexes(folder);
+    const file = path.join(folder, '.millrace-index', name, 'index.json');
+    const made = await stat(file);
     await folders.open(folder);
-    expect(await readdir(indexes)).toEqual([name]);
-    const used = await stat(path.join(indexes, name, 'index.json'));
+    expect(await indexes(folder)).toEqual([name]);
+    const used = await stat(file);
     expect([used.ino, used.mtimeMs]).toEqual([made.ino, made.mtimeMs]);
   });
-
-  const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
 
   test('is in the archive folder, is reused, and does not change the files', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 20)) });
@@ -202,21 +201,36 @@ describe('the index of a folder', () => {
     expect(await indexes(folder)).toEqual([name]);
   });
 
+  test('is rebuilt when it has the form of an earlier version, whose index is removed', async () => {
+    const all = posts(NOON, 5);
+    const folder = await folders.make({ 'a.json.gz': jobFile(all) });
+    await served(folder);
+    const [name] = await indexes(folder);
+    const earlier = createHash('sha256')
+      .update(JSON.stringify([4, await listFiles(folder)]))
+      .digest('hex')
+      .slice(0, 24);
+    const inFolder = (...names: string[]) => path.join(folder, '.millrace-index', ...names);
+    await rename(inFolder(name as string), inFolder(earlier));
+    const { files, formats } = JSON.parse(await readFile(inFolder(earlier, 'index.json'), 'utf8'));
+    const [block] = formats.original;
+    const earlierFormats = {
+      original: { posts: block.posts, blocks: [block] },
+      activity_streams: { posts: 0, blocks: [] },
+    };
+    await writeFile(
+      inFolder(earlier, 'index.json'),
+      JSON.stringify({ files, formats: earlierFormats }),
+    );
+    await writeFile(inFolder(earlier, block.name), 'mrblock2');
+    expect(await served(folder)).toEqual(prints(all));
+    expect(await indexes(folder)).toEqual([name]);
+  });
+
   test('is not used for a file that changes while the archive is open', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
     const archive = await folders.open(folder);
     await addFiles(folder, { 'a.json.gz': jobFile(posts(NOON + MINUTE, 5)) });
     await expect(scanAll(archive)).rejects.toBeInstanceOf(StorageError);
-  });
-
-  test('continues after the post with the given id within one second', async () => {
-    const [post] = posts(NOON, 1) as [Activity];
-    const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
-      post.raw.toString().replaceAll(`${post.id}`, id),
-    );
-    const folder = await folders.make({ 'a.jsonl': copies.join('\n') });
-    const found = await scanAll(await folders.open(folder));
-    expect(found.map(({ id }) => id)).toEqual(['9', '10', '99', '100', '18446744073709551615']);
-    expect(found.map(shown).length).toBe(5);
   });
 });

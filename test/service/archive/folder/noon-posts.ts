@@ -7,15 +7,13 @@ export const folders = archiveFolders();
 
 export const NOON = Date.UTC(2024, 4, 1, 12);
 
-export const RATE = { postsPerMinute: 2 };
-
 export const posts = (
   from: number,
   minutes: number,
   format: 'original' | 'activity_streams' = 'original',
 ) =>
   Array.from({ length: minutes }, (_, i) =>
-    samplePosts(from + i * MINUTE, { ...RATE, format }),
+    samplePosts(from + i * MINUTE, { postsPerMinute: 2, format }),
   ).flat();
 
 export const raws = (activities: readonly Activity[]) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PostSorter } from '../../../../src/service/archive/folder/post-sorter.js';
-import type { IndexedPost } from '../../../../src/service/archive/folder/read-post.js';
+import type { IndexedPost, IndexedTerm } from '../../../../src/service/archive/folder/read-post.js';
 import { floorTo, MINUTE } from '../../../../src/time.js';
 import { bySuite } from '../../../slow-suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
@@ -13,9 +13,12 @@ const post: fc.Arbitrary<IndexedPost> = fc.record({
   format: fc.constant('original' as const),
   at: fc.nat(400).map(seconds => Date.UTC(2024, 4, 1) + seconds * 1000),
   id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String),
-  terms: fc.array(fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.nat(1000)), {
-    maxLength: 12,
-  }),
+  terms: fc.array(
+    fc
+      .tuple(fc.string({ unit: 'binary', maxLength: 40 }), fc.array(fc.nat(1000), { maxLength: 3 }))
+      .map(([text, occurrences]): IndexedTerm => [text, ...occurrences]),
+    { maxLength: 12 },
+  ),
   location: fc.option(fc.record({ position, corners: fc.array(position, { maxLength: 4 }) }), {
     nil: undefined,
   }),
