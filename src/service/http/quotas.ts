@@ -149,7 +149,8 @@ export function checkRate(
   if (full === undefined) return;
   throw new HttpProblem(429, message(full), {
     ...headers?.(),
-    'Retry-After': String(Math.ceil(full.wait() / SECOND)),
+    // At least a second: the clock may have passed the wait since.
+    'Retry-After': String(Math.max(1, Math.ceil(full.wait() / SECOND))),
   });
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
-import { admit, RateWindow } from '../../../src/service/http/quotas.js';
+import { admit, checkRate, RateWindow } from '../../../src/service/http/quotas.js';
 import { DAY, HOUR, SECOND } from '../../../src/time.js';
 
 function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
@@ -58,6 +58,20 @@ describe('a rate', () => {
     expect(admit([new RateWindow({ requests: 0, perMs: SECOND }, clock)])?.wait()).toBe(SECOND);
     const free = new RateWindow({ requests: Number.POSITIVE_INFINITY, perMs: SECOND }, clock);
     for (let i = 0; i < 100; i++) expect(admit([free])).toBeUndefined();
+  });
+
+  it('asks for a wait of a second at least, also when the window has room by then', () => {
+    const clock = frozenClock();
+    const window = new RateWindow({ requests: 1, perMs: SECOND }, clock);
+    checkRate([window], String);
+    clock.advance(SECOND - 1);
+    const message = () => {
+      clock.advance(1);
+      return 'full';
+    };
+    expect(() => checkRate([window], message)).toThrow(
+      expect.objectContaining({ status: 429, headers: { 'Retry-After': '1' } }),
+    );
   });
 
   it('never allows more in any window, and never refuses a request that fits', () => {
