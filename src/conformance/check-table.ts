@@ -44,13 +44,13 @@ export interface CheckedEndpoint {
   readonly path: string;
   readonly limits: Family;
   readonly kind?: string;
-  /** Settings besides those of the path. @default LOGIN */
-  readonly needs?: readonly SettingName[];
+  /** Settings besides those of the path. */
+  readonly needs: readonly SettingName[];
 }
 
 /** The settings of HTTP Basic. */
-export const LOGIN: readonly SettingName[] = ['email', 'password'];
-const SEARCH = { base: 'baseUrl', limits: 'search' } as const;
+const LOGIN = ['email', 'password'] as const;
+const SEARCH = { base: 'baseUrl', limits: 'search', needs: LOGIN } as const;
 const STREAM = 'accounts/{account}/publishers/{publisher}';
 
 export const ENDPOINTS = {
@@ -75,6 +75,7 @@ export const ENDPOINTS = {
     base: 'historicalUrl',
     path: `historical/{rulestream}/${STREAM}/jobs`,
     limits: 'jobReads',
+    needs: LOGIN,
   },
   rules: {
     family: 'rules',
@@ -82,24 +83,28 @@ export const ENDPOINTS = {
     path: `rules/{rulestream}-replay/${STREAM}/{streamLabel}`,
     limits: 'replayRules',
     kind: 'change',
+    needs: LOGIN,
   },
   replay: {
     family: 'replay',
     base: 'replayStreamUrl',
     path: `replay/{rulestream}/${STREAM}/{streamLabel}.json`,
     limits: 'replay',
+    needs: LOGIN,
   },
   compliance: {
     family: 'compliance',
     base: 'complianceStreamUrl',
     path: `${STREAM}/streams/compliance/{complianceLabel}.json`,
     limits: 'compliance',
+    needs: LOGIN,
   },
   usage: {
     family: 'usage',
     base: 'accountApiUrl',
     path: 'accounts/{account}/usage.json',
     limits: 'usage',
+    needs: LOGIN,
   },
   totals: {
     family: 'engagement',
@@ -472,7 +477,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('posts', {
-    // Rates
+    // Last, because it uses the rate up.
     'more requests than a second allows': {
       rule: 'More than 20 requests in a second are 429, which is checked before the parameters.',
       parameters: () => ({ maxResults: 1 }),

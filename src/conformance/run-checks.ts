@@ -13,7 +13,6 @@ import {
   type CheckedEndpoint,
   type CheckFamily,
   ENDPOINTS,
-  LOGIN,
 } from './check-table.js';
 import { JSON_TYPE, type Mismatch, type Observed } from './expectations.js';
 
@@ -56,7 +55,7 @@ export function planChecks(
   { withRates = false }: { readonly withRates?: boolean } = {},
 ): CheckPlan {
   const missing = new Map<CheckFamily, ReadonlySet<SettingName>>();
-  for (const { family, base, path, needs = LOGIN } of Object.values<CheckedEndpoint>(ENDPOINTS)) {
+  for (const { family, base, path, needs } of Object.values<CheckedEndpoint>(ENDPOINTS)) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as SettingName);
     const absent = [base, ...names, ...needs].filter(name => account.settings[name] === undefined);
     missing.set(family, new Set([...(missing.get(family) ?? []), ...absent]));
@@ -190,7 +189,7 @@ async function observe(
   const { method = 'GET', login = 'right', rest = '' } = check;
   const url = serviceUrl(account, endpoint.base, endpoint.path, {
     purpose: 'checks',
-    needs: endpoint.needs ?? LOGIN,
+    needs: endpoint.needs,
   });
   const [path = '', query = ''] = rest.split('?');
   url.pathname += path;

@@ -101,6 +101,7 @@ export class JobStore {
   /** Removes a job with everything. */
   async remove(job: Job): Promise<void> {
     await this.#turns.get(job.uuid)?.(() => {});
+    this.#turns.delete(job.uuid);
     await this.removeFiles(job);
     await rm(await this.#jobFolder(job), { recursive: true, force: true });
   }

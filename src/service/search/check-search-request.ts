@@ -237,13 +237,15 @@ interface NextToken {
 }
 
 const SIGNATURE_BYTES = 16;
+/** A part of the key, so that a token of an earlier form is refused. To be raised with each change of `NextToken`. */
+const FORM = 2;
 
 /**
  * Encodes and decodes signed tokens. Their key derives from the seed, so that they stay valid after a
  * restart.
  */
 export function createNextTokens(seed: string | number) {
-  const key = createHash('sha256').update(`next ${seed}`).digest();
+  const key = createHash('sha256').update(`next-${FORM} ${seed}`).digest();
   const sign = (payload: Uint8Array) =>
     createHmac('sha256', key).update(payload).digest().subarray(0, SIGNATURE_BYTES);
   return {

@@ -47,4 +47,19 @@ describe('a next token', () => {
     );
     expect(tokens.decode('')).toBeUndefined();
   });
+
+  it('is refused if it has the earlier form: an array, with the signature of the same seed', () => {
+    const text =
+      'VYSAXPfQdIrkzeDaBamCB1sxNzA1Mjc2ODAwMDA1LDE3MDQwNjcyMDAwMDAsMTcwNjc0NTYwMDAwMCwx' +
+      'NzA1Mjc2ODAwMDAwLCIxNzQ2NzIwMDAwMDAwMDAwMDAwIiwiYWJjZGVmZ2hpamtsbW5vcCJd';
+    expect(createNextTokens(7).decode(text)).toBeUndefined();
+  });
+
+  it('is short enough for a query string', () => {
+    fc.assert(
+      fc.property(token, given => {
+        expect(createNextTokens('seed').encode(given).length).toBeLessThan(256);
+      }),
+    );
+  });
 });
