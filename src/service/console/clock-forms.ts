@@ -4,9 +4,10 @@ import { type Html, type HtmlValue, html } from './html/html.js';
 import { csrfField, messageBox, stateOf } from './html/page-parts.js';
 import { exactDurationOf, instant } from './html/units.js';
 
-/** What a refused form has said, and why it was refused. */
-export interface Refused {
+export interface RefusedForm {
+  /** The values of its fields. */
   readonly form: URLSearchParams;
+  /** Why it was refused. */
   readonly message: string;
 }
 
@@ -28,7 +29,7 @@ export function clockFace(clock: Clock): Html {
 }
 
 /** Forms to change the clock. */
-export function clockForms(clock: Clock, csrf: string, problem: Refused | undefined): Html {
+export function clockForms(clock: Clock, csrf: string, problem: RefusedForm | undefined): Html {
   const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');
   const isWrong = (name: string) => problem?.form.has(name) === true;
   const form = (content: HtmlValue) =>

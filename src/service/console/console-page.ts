@@ -7,12 +7,12 @@ import { html } from './html/html.js';
 import type { Menu, Page } from './html/page.js';
 import { csrfField, type Message, type MessageAt } from './html/page-parts.js';
 
-/** The parts of the service that the console shows. */
-export interface ConsoleParts {
+/** The parts of the service that pages show. */
+export interface ShownParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
-  /** As the pages show them to a client that has used this origin. */
-  addresses(origin?: string): Addresses;
+  /** For a client that has used the origin of the request. */
+  readonly addresses: Addresses;
   /** A search that finds posts; undefined for an empty archive. */
   firstSearch(): Promise<FirstSearch | undefined>;
 }
@@ -46,10 +46,7 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
 }
 
 /** A request for a page, with what the page shows. */
-export interface Visit
-  extends Pick<RequestContext, 'url' | 'path' | 'signal'>,
-    Omit<ConsoleParts, 'addresses'> {
-  readonly addresses: Addresses;
+export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, ShownParts {
   /** The token for each form. */
   readonly csrf: string;
   /** What the last action said of an element. */

@@ -1,3 +1,4 @@
+import type { Addresses } from '../http/addresses.js';
 import { checkHost, originOf } from '../http/check-access.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import {
@@ -9,7 +10,7 @@ import {
   routesOf,
 } from '../http/router.js';
 import { compliancePages } from './compliance-pages.js';
-import { type ConsolePage, type ConsoleParts, menuOf, type Visit } from './console-page.js';
+import { type ConsolePage, menuOf, type ShownParts } from './console-page.js';
 import { explorePages } from './explore-pages.js';
 import { faultPages } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
@@ -27,13 +28,18 @@ import { streamPages } from './stream-pages.js';
 import { usagePages } from './usage-pages.js';
 import { userRoutes } from './user-pages.js';
 
+interface ConsoleParts extends Omit<ShownParts, 'addresses'> {
+  /** As the pages show them to a client that has used this origin. */
+  addresses(origin?: string): Addresses;
+}
+
 /** All pages: the console, the status page, and the sign-in of users. */
 export function pageRoutes(parts: ConsoleParts): readonly Route[] {
   const { settings } = parts.context;
   const sameSite = settings.token === undefined ? 'Lax' : 'Strict';
   const sessions = new Sessions<string>('millrace-console', '/', sameSite);
   const failures = failedSignIns();
-  const enter = ({ request }: RequestContext): Visited => {
+  const enter = ({ request }: RequestContext): HandlerParts => {
     checkHost(request, settings);
     const addresses = parts.addresses(originOf(request, settings));
     return { ...parts, addresses, settings, sessions, failures };
@@ -48,14 +54,14 @@ export function pageRoutes(parts: ConsoleParts): readonly Route[] {
 }
 
 /** What the console's handlers use. */
-type Visited = SignInParts & Omit<Visit, keyof RequestContext | 'csrf' | 'messageAt'>;
+interface HandlerParts extends SignInParts, ShownParts {}
 
-const signOut: Handler<Visited> = async ({ request }, { sessions }) => {
+const signOut: Handler<HandlerParts> = async ({ request }, { sessions }) => {
   await sessions.readForm(request);
   return seeOther(SIGN_IN, sessions.signOut(request));
 };
 
-const SIGN_INS: RouteTable<Visited> = {
+const SIGN_INS: RouteTable<HandlerParts> = {
   [SIGN_IN]: { GET: showSignIn, POST: signIn },
   '/console/sign-out': { POST: signOut },
 };
@@ -74,10 +80,10 @@ const PAGES: readonly ConsolePage[] = [
   ...statusPages,
 ];
 
-const CONSOLE: RouteTable<Visited> = {
+const CONSOLE: RouteTable<HandlerParts> = {
   ...Object.fromEntries(
     PAGES.map(page => {
-      const handle: Handler<Visited> = (incoming, visited) => respond(page, incoming, visited);
+      const handle: Handler<HandlerParts> = (incoming, visited) => respond(page, incoming, visited);
       return [page.pattern, { GET: handle, ...(page.act && { POST: handle }) }];
     }),
   ),
@@ -93,7 +99,7 @@ const CONSOLE: RouteTable<Visited> = {
 async function respond(
   page: ConsolePage,
   incoming: RequestContext,
-  { sessions, settings, ...parts }: Visited,
+  { sessions, settings, ...parts }: HandlerParts,
 ): Promise<HttpResponse> {
   const { request, method, url } = incoming;
   // First, so that a cross-site form, which has no cookie, is refused without setting one.

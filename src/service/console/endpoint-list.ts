@@ -4,22 +4,21 @@ import type { Addresses } from '../http/addresses.js';
 import type { SECTIONS } from './console-page.js';
 
 /** An endpoint, with commands for curl and the library. */
-export interface ListedEndpoint
-  extends Pick<Example, 'section' | 'name' | 'address'>,
-    Required<Pick<Example, 'method'>> {
+export interface ListedEndpoint {
+  /** The page that has its commands. */
+  readonly section: keyof typeof SECTIONS;
+  readonly name: string;
+  readonly method: string;
+  readonly address: string;
   /** Absent for signed requests, which curl cannot make. */
   readonly curl?: string | undefined;
   /** A shell command that runs a short script. */
   readonly millrace: string;
 }
 
-interface Example {
-  /** The page that has its commands. */
-  readonly section: keyof typeof SECTIONS;
-  readonly name: string;
+interface Example extends Pick<ListedEndpoint, 'section' | 'name' | 'address'> {
   /** GET by default. */
   readonly method?: string;
-  readonly address: string;
   readonly query?: string;
   /** Sent as JSON. */
   readonly body?: object;

@@ -57,10 +57,16 @@ export function tabs(current: keyof typeof TABS): Html {
   return choices('What to explore', pages, current, page => [TABS[page], page]);
 }
 
-type Asked = Awaited<ReturnType<typeof askedBy>>;
+interface Asked {
+  readonly product: Product;
+  readonly query: string;
+  /** As fields of a form have them: `2024-01-31T12:00`. */
+  readonly from: string;
+  readonly to: string;
+}
 
-/** What the address asks for; without a query what finds something. Dates are as fields of a form have them: `2024-01-31T12:00`. */
-async function askedBy({ url: { searchParams }, context, firstSearch }: Visit) {
+/** What the address asks for; without a query what finds something. */
+async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): Promise<Asked> {
   const first = searchParams.has('query') ? undefined : await firstSearch();
   const { query = '', fromDate, toDate } = first?.parameters ?? {};
   const field = (timestamp: string | undefined) =>
@@ -68,10 +74,9 @@ async function askedBy({ url: { searchParams }, context, firstSearch }: Visit) {
       ? ''
       : new Date(parseTimestamp(timestamp) ?? 0).toISOString().slice(0, 16);
   const aDayAgo = formatTimestamp(context.clock.now() - DAY);
-  const asked = searchParams.get('product') ?? first?.product;
-  const product: Product = asked === 'fullarchive' ? asked : '30day';
+  const product = searchParams.get('product') ?? first?.product;
   return {
-    product,
+    product: product === 'fullarchive' ? product : '30day',
     query: searchParams.get('query') ?? query,
     from: searchParams.get('from') ?? field(fromDate ?? (first && aDayAgo)),
     to: searchParams.get('to') ?? field(toDate),

@@ -3,7 +3,7 @@ import { parseTimestamp, SECOND } from '../../time.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { clockFace, clockForms, type Refused } from './clock-forms.js';
+import { clockFace, clockForms, type RefusedForm } from './clock-forms.js';
 import {
   type ConsolePage,
   done,
@@ -42,7 +42,7 @@ export const faultPages: readonly ConsolePage[] = [
 
 function shown(
   { context, csrf, url, messageAt }: Visit,
-  refused: { readonly clock?: Refused; readonly fault?: RefusedFault } = {},
+  refused: { readonly clock?: RefusedForm; readonly fault?: RefusedFaultForm } = {},
 ): PageContent {
   const { clock, faults, settings } = context;
   const isReadOnly = !settings.control;
@@ -197,13 +197,13 @@ function clearForm(csrf: string, id: number | undefined): Html {
   return html`<form method="post" action="${HERE}">${csrfField(csrf)}${id !== undefined && html`<input type="hidden" name="id" value="${id}">`}<button class="plain" name="action" value="clear">${id === undefined ? 'Clear all' : html`Clear<span class="unseen"> fault ${id}</span>`}</button></form>`;
 }
 
-interface RefusedFault extends Refused {
+interface RefusedFaultForm extends RefusedForm {
   /** The one whose value was refused. */
   readonly field: string;
 }
 
 /** The form that plants a fault of one kind. */
-function faultForm(kind: Fault['kind'], csrf: string, refused?: RefusedFault): Html {
+function faultForm(kind: Fault['kind'], csrf: string, refused?: RefusedFaultForm): Html {
   const { effect } = FAULT_TABLE[kind];
   const fields = faultFields(kind);
   const box = refused && messageBox({ tone: 'bad', text: refused.message }, 'problem');

@@ -74,8 +74,9 @@ const PORT_PROBLEMS = {
 };
 
 function portError(port: number, option: string, cause: unknown): unknown {
-  const known = Object.entries(PORT_PROBLEMS).find(([code]) => isNodeError(cause, code));
-  return known === undefined
+  const [, problem] =
+    Object.entries(PORT_PROBLEMS).find(([code]) => isNodeError(cause, code)) ?? [];
+  return problem === undefined
     ? cause
-    : new OptionError(option, `Port ${port} ${known[1]}`, { cause });
+    : new OptionError(option, `Port ${port} ${problem}`, { cause });
 }

@@ -160,10 +160,8 @@ export class RequestListener {
 
   #errorAnswer(error: unknown, method: string, route: Route | undefined): HttpResponse {
     const { clock, settings } = this.#context;
-    const isPlanned = error instanceof HttpProblem;
-    if (!isPlanned) settings.onError(error);
-    const reason = error instanceof Error ? error.message : String(error);
-    const problem = isPlanned ? error : new HttpProblem(500, `Internal Server Error: ${reason}`);
+    if (!(error instanceof HttpProblem)) settings.onError(error);
+    const problem = error instanceof HttpProblem ? error : internalError(error);
     if (route?.errorPage !== undefined) return route.errorPage(problem);
     const { status, message, headers } = problem;
     const errorBody = route?.errorBody ?? searchErrorBody;
@@ -184,6 +182,11 @@ function errorBodyOf({ status, body }: HttpResponse): string | undefined {
   if (status < 400) return undefined;
   const text = Buffer.concat(body).toString('utf8', 0, MAX_ERROR_BYTES);
   return text.startsWith('{') ? text : undefined;
+}
+
+function internalError(error: unknown): HttpProblem {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new HttpProblem(500, `Internal Server Error: ${reason}`);
 }
 
 /** HEAD counts as GET. */

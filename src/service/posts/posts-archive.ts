@@ -139,14 +139,15 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
       for await (const segment of exact.scan(window, options)) own.push(segment);
       for await (const others of archive.scan(window, options)) {
         const { segment } = others;
-        for (let next = own[0]; next !== undefined && next.segment < segment; next = own[0])
+        while (own[0] !== undefined && own[0].segment < segment)
           yield own.shift() as ScannedSegment;
         const same = own[0]?.segment === segment ? own.shift() : undefined;
-        if (same === undefined) yield others;
-        else {
-          const both = [...same.posts, ...others.posts];
-          yield { segment, posts: distinct(both.sort((a, b) => newestFirst(b, a))) };
+        if (same === undefined) {
+          yield others;
+          continue;
         }
+        const both = [...same.posts, ...others.posts];
+        yield { segment, posts: distinct(both.sort((a, b) => newestFirst(b, a))) };
       }
       yield* own;
     },

@@ -115,7 +115,7 @@ function itemOf(
 ): UsageItem {
   const within = days.filter(({ day }) => isWithin(span, day));
   const sumOf = (what: 'activities' | 'requests') =>
-    project(within.reduce((sum, { [what]: count }) => sum + count, 0));
+    project(within.reduce((sum, day) => sum + day[what], 0));
   return {
     activities: sumOf('activities'),
     ...(withRequests && { requests: sumOf('requests') }),

@@ -61,17 +61,21 @@ const totals: Handler<EngagementParts> = async (incoming, { context, rate }) => 
   );
 };
 
-type LookedUp = Awaited<ReturnType<typeof lookUp>>;
+interface LookedUp {
+  readonly posts: readonly ArchivedPost[];
+  readonly unavailable: readonly string[];
+  /** Ids of posts by other authors, by author id. */
+  readonly forbidden: ReadonlyMap<string, readonly string[]>;
+}
 
 async function lookUp(
   ids: readonly string[],
   userId: string | undefined,
   { archive, clock }: ServiceContext,
   signal: AbortSignal,
-) {
+): Promise<LookedUp> {
   const posts: ArchivedPost[] = [];
   const unavailable: string[] = [];
-  /** Ids of posts by other authors, by author id. */
   const forbidden = new Map<string, string[]>();
   const opened = await archive();
   for (const id of ids) {

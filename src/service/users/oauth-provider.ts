@@ -230,11 +230,15 @@ export class OAuthProvider {
     const request = this.#find(token);
     if (request !== undefined && request.approved === undefined)
       throw new HttpProblem(401, 'The user has not authorized this request token yet');
-    const { approved } = request ?? {};
-    const isRight = approved !== undefined && isSameSecret(approved.verifier, verifier);
-    const isUsedUp = request && ++request.wrongVerifiers >= MAX_WRONG_VERIFIERS;
-    if (isRight || isUsedUp) this.#requests.delete(token);
-    if (isRight) return approved.grant;
+    if (request?.approved !== undefined) {
+      const { approved } = request;
+      if (isSameSecret(approved.verifier, verifier)) {
+        this.#requests.delete(token);
+        return approved.grant;
+      }
+      request.wrongVerifiers++;
+      if (request.wrongVerifiers >= MAX_WRONG_VERIFIERS) this.#requests.delete(token);
+    }
     throw new HttpProblem(401, 'Invalid oauth_verifier for this request token');
   }
 

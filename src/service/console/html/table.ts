@@ -13,24 +13,23 @@ export interface Column<Row> {
 
 type Cell<Row> = Column<Row>['cell'];
 
-const columnOf =
-  (kind: Column<never>['kind']) =>
-  <Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> => ({
-    kind,
-    label,
-    cell,
-    phoneLabel: kind === 'beside' ? '' : phoneLabel,
-  });
-
 /** Makes the columns of a table. The label on a phone is that of the column, unless another is given. */
 export const column = {
   /** Names the row. A phone shows it first. */
-  header: columnOf('header'),
+  header<Row>(label: string, cell: Cell<Row>): Column<Row> {
+    return { kind: 'header', label, cell, phoneLabel: label };
+  },
   /** A phone shows it in the same line as the header, without its label. */
-  beside: columnOf('beside'),
+  beside<Row>(label: string, cell: Cell<Row>): Column<Row> {
+    return { kind: 'beside', label, cell, phoneLabel: '' };
+  },
   /** Aligned to the right. */
-  number: columnOf('number'),
-  text: columnOf('text'),
+  number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+    return { kind: 'number', label, cell, phoneLabel };
+  },
+  text<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+    return { kind: 'text', label, cell, phoneLabel };
+  },
 };
 
 export interface TableOptions<Row> {
