@@ -1,12 +1,9 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { SECOND } from '../../../src/time.js';
-import { AUTHORIZATION, NOW } from '../local-service.js';
+import { AUTHORIZATION } from '../local-service.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
-
-function deletion(id: string, at = NOW): string {
-  return `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${at}"}}`;
-}
+import { deletion } from './deleted-posts.js';
 
 describe('the compliance stream', () => {
   it('sends injected events immediately, byte for byte, and stays open', async () => {
@@ -87,18 +84,30 @@ describe('the compliance stream', () => {
     ]);
   });
 
-  it('401, 404, 406 without gzip, 503 by a fault', async () => {
-    const { see, service, addresses } = await localStreams();
+  it('401 for wrong credentials', async () => {
+    const { see } = await localStreams();
     expect((await see(COMPLIANCE_PATH, { authorization: 'Basic eDp5' })).status).toBe(401);
+  });
+
+  it('404 for another account, publisher or label', async () => {
+    const { see } = await localStreams();
     for (const wrong of ['accounts/x', 'publishers/x'])
       expect((await see(COMPLIANCE_PATH.replace(/(accounts|publishers)\/\w+/, wrong))).status).toBe(
         404,
       );
     expect((await see(COMPLIANCE_PATH.replace('compliance.json', 'x.json'))).status).toBe(404);
+  });
+
+  it('406 without gzip', async () => {
+    const { addresses } = await localStreams();
     const { statusCode } = await request(addresses.complianceStreamUrl + COMPLIANCE_PATH, {
       headers: { authorization: AUTHORIZATION },
     });
     expect(statusCode).toBe(406);
+  });
+
+  it('503 by a fault', async () => {
+    const { see, service } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'compliance', status: 503 });
     expect((await see(COMPLIANCE_PATH)).status).toBe(503);
   });

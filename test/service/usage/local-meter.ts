@@ -1,15 +1,11 @@
-import { beforeAll } from 'vitest';
 import { Clock } from '../../../src/service/clock.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 import { DAY } from '../../../src/time.js';
-import { temporaryFolder } from '../../temporary-folder.js';
 
 export const START = Date.UTC(2024, 0, 1);
 
 export const ALL = { from: START - 1000 * DAY, to: START + 1000 * DAY };
-
-export let folder: string;
 
 export function meterOf(stateFolder?: string, now = START) {
   const clock = new Clock();
@@ -19,11 +15,4 @@ export function meterOf(stateFolder?: string, now = START) {
   const onError = (error: unknown) => errors.push(error);
   const meter = new UsageMeter(clock, { stateFolder, limits: limitsOf('strict'), onError });
   return { clock, errors, meter };
-}
-
-/** Makes a folder before the tests of a file. */
-export function makeFolder(): void {
-  beforeAll(async () => {
-    folder = await temporaryFolder();
-  });
 }

@@ -1,16 +1,11 @@
 import { readdir } from 'node:fs/promises';
-import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/usage-store.js';
 import { DAY } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
-import { ALL, folder, makeFolder, meterOf, START } from './local-meter.js';
-
-makeFolder();
-
-let folders = 0;
+import { ALL, meterOf, START } from './local-meter.js';
 
 type Step =
   | { readonly kind: 'deliver'; readonly product: ProductName; readonly ids: readonly string[] }
@@ -40,7 +35,7 @@ describe('the meter', () => {
   it('counts like a set of ids for each day and product, over restarts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
-        const stateFolder = path.join(folder, String(folders++));
+        const stateFolder = await temporaryFolder();
         const { clock, errors, meter } = meterOf(stateFolder);
         const model = new Map<string, { ids: Set<string>; requests: number }>();
         const of = (product: ProductName) => {
@@ -84,7 +79,7 @@ describe('the meter', () => {
   });
 
   it('counts a post once on a day to which the clock is set back, within three days', async () => {
-    const { clock, meter } = meterOf(path.join(folder, String(folders++)));
+    const { clock, meter } = meterOf(await temporaryFolder());
     meter.open();
     for (const [index, id] of ['1', '2', '3'].entries()) {
       clock.set(START + index * DAY);

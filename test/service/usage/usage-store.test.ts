@@ -3,13 +3,12 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
-import { ALL, folder, makeFolder, meterOf, START } from './local-meter.js';
-
-makeFolder();
+import { temporaryFolder } from '../../temporary-folder.js';
+import { ALL, meterOf, START } from './local-meter.js';
 
 describe('the store of usage', () => {
   it('removes totals that no report reaches, and ids of past days', async () => {
-    const { clock, meter } = meterOf(path.join(folder, 'old'));
+    const { clock, meter } = meterOf(await temporaryFolder());
     meter.delivered('30day', ['1']);
     clock.set(Date.UTC(2025, 0, 31));
     meter.delivered('30day', ['1']);
@@ -32,7 +31,7 @@ describe('the store of usage', () => {
   });
 
   it('has stored counts from just before the process is killed', async () => {
-    const stateFolder = path.join(folder, 'killed');
+    const stateFolder = await temporaryFolder();
     const child = spawn(
       process.execPath,
       [compiled(path.join(import.meta.dirname, 'usage-to-kill.ts')), stateFolder],
