@@ -62,7 +62,9 @@ export interface ReplayOptions {
   readonly streamLabel?: string | undefined;
   /**
    * A folder for data that does not fit in memory, and for the times of connections: a process that
-   * restarts often then still keeps to 5 connections in 5 minutes.
+   * restarts often then still keeps to 5 connections in 5 minutes. It is made where it does not exist. A run that
+   * finds none resumes at its cursor all the same, without knowing the connections of earlier runs: where these
+   * have used up the limit, the service answers 429, and the run waits.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;

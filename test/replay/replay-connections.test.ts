@@ -14,6 +14,7 @@ import {
   server,
   setUpReplay,
   timing,
+  timingOfProcess,
 } from './scripted-replay.js';
 
 setUpReplay();
@@ -159,27 +160,15 @@ describe('the budget of five connections in five minutes', () => {
 
   it('is kept if the process is killed in every connection and started again', async () => {
     const window = past(2);
-    let now = Date.now();
+    const clock = { now: Date.now() };
     const connects: number[] = [];
-    server.otherwise = () => {};
     for (let run = 0; run < 7; run++) {
       const restart = new AbortController();
-      const waits: number[] = [];
-      // A new process cannot use the monotonic clock of the previous one.
-      const fresh = {
-        now: () => now,
-        elapsed: () => performance.now(),
-        random: () => 0.5,
-        async sleep(ms: number) {
-          waits.push(ms);
-          now += ms;
-        },
-      };
       server.otherwise = () => {
-        connects.push(now);
+        connects.push(clock.now);
         restart.abort(new Error('killed'));
       };
-      const flow = posts(window, {}, acme({ timing: fresh }));
+      const flow = posts(window, {}, acme({ timing: timingOfProcess(clock) }));
       await expect(
         (async () => {
           for await (const _ of flow.batches({ signal: restart.signal }));

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
@@ -28,6 +28,7 @@ import {
   server,
   setUpReplay,
   timing,
+  timingOfProcess,
 } from './scripted-replay.js';
 
 setUpReplay();
@@ -148,5 +149,71 @@ describe('a consumer', () => {
     const requests = server.received.length;
     expect(await collected(posts(window, { resume: cursor }))).toEqual([]);
     expect(server.received.length).toBe(requests);
+  });
+});
+
+describe('the folder of a replay', () => {
+  const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
+
+  /** Delivers posts up to a number of cursors, or all. Returns their ids and the last cursor. */
+  async function deliver(
+    flow: ReturnType<typeof posts>,
+    resume?: Cursor,
+    cursors = Number.POSITIVE_INFINITY,
+  ) {
+    const ids: string[] = [];
+    let last = resume;
+    for await (const { items, cursor } of flow.batches({ resume })) {
+      ids.push(...idsOf(items as readonly Activity[]));
+      if (cursor === undefined) continue;
+      last = JSON.parse(JSON.stringify(cursor)) as Cursor;
+      if (--cursors === 0) break;
+    }
+    return { ids, last };
+  }
+
+  it('may be lost between two runs: the second makes it, resumes, and waits where it has no connection left', async () => {
+    const window = past(10);
+    const sent = wirePosts(window, 2);
+    const clock = { now: Date.now() };
+    const admitted: number[] = [];
+    let refusals = 0;
+    server.otherwise = (response, request) => {
+      const isFull = admitted.filter(at => at > clock.now - 5 * MINUTE).length >= 5;
+      if (isFull) refusals++;
+      else admitted.push(clock.now);
+      const reply = isFull ? status(429, '', { 'retry-after': '300' }) : wholeReplay(sent);
+      return reply(response, request);
+    };
+    const run = () => posts(window, { timings }, acme({ timing: timingOfProcess(clock) }));
+    const first = await deliver(run(), undefined, 3);
+    expect(refusals).toBe(0);
+    await rm(folder, { recursive: true });
+    const second = await deliver(run(), first.last);
+    expect(refusals).toBeGreaterThan(0);
+    expect([...first.ids, ...second.ids]).toEqual(idsOf(sent));
+  });
+
+  it('may be lost during a run: it ends with an error that names it, and the next one resumes', async () => {
+    const window = past(20);
+    const sent = wirePosts(window, 2);
+    server.otherwise = wholeReplay(sent);
+    const ids: string[] = [];
+    let last: Cursor | undefined;
+    const run = async () => {
+      for await (const { items, cursor } of posts(window, { timings }).batches()) {
+        ids.push(...idsOf(items as readonly Activity[]));
+        if (cursor === undefined) continue;
+        last = JSON.parse(JSON.stringify(cursor));
+        await rm(folder, { recursive: true, force: true });
+      }
+    };
+    const error = await run().catch(thrown => thrown);
+    expect(error).toBeInstanceOf(StorageError);
+    expect(error.message).toContain(folder);
+    expect(error.message).toContain('The folder is gone');
+    const { ids: rest } = await deliver(posts(window, { timings }), last);
+    expect(rest.length).toBeGreaterThan(0);
+    expect([...ids, ...rest]).toEqual(idsOf(sent));
   });
 });

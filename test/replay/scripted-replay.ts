@@ -1,6 +1,7 @@
 import { afterEach, beforeEach } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
+import type { Timing } from '../../src/http/timing.js';
 import { type ReplayOptions, replay } from '../../src/replay/replay.js';
 import { collect } from '../../src/sinks/collect.js';
 import { floorTo, HOUR, MINUTE, type Window } from '../../src/time.js';
@@ -29,6 +30,19 @@ export function acme(options: Partial<AccountOptions> = {}): Account {
     },
     {},
   );
+}
+
+/** The timing of another process, which waits advance: it shares the wall clock with the processes before, and nothing else. */
+export function timingOfProcess(clock: { now: number }): Timing {
+  const started = clock.now;
+  return {
+    now: () => clock.now,
+    elapsed: () => clock.now - started,
+    random: () => 0.5,
+    async sleep(ms) {
+      clock.now += ms;
+    },
+  };
 }
 
 /** `minutes` that ended three hours ago. */
