@@ -182,7 +182,8 @@ async function tryRange(
     const failure = connectFailure(error, retry.maxRetryAfterMs);
     const isLast = run.refusals === MAX_REFUSALS && failure !== 'dates refused';
     if (isLast || failure === 'fatal' || !(error instanceof MillraceError)) throw error;
-    const [now, random] = [timing.now(), timing.random()];
+    const now = timing.now();
+    const random = timing.random();
     const retryAfterMs = error instanceof HttpError ? error.retryAfterMs : undefined;
     if (failure === 'dates refused') machine.datesRefused(range, now, clock.now(), random);
     else if (failure === 'rate limited') machine.limited(now, retryAfterMs);
@@ -196,7 +197,10 @@ async function tryRange(
  *
  * @param maxRetryAfterMs the longest `Retry-After` to wait for
  */
-function connectFailure(error: unknown, maxRetryAfterMs: number) {
+function connectFailure(
+  error: unknown,
+  maxRetryAfterMs: number,
+): 'fatal' | 'dates refused' | 'rate limited' | 'refused' {
   // Connecting again does not help a full disk.
   if (!(error instanceof MillraceError) || error instanceof StorageError) return 'fatal';
   if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';

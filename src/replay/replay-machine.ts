@@ -88,7 +88,9 @@ export class ReplayMachine {
   readonly #options: MachineOptions;
   /** Bytes for each millisecond of the last range that a final message confirmed. */
   #bytesPerMs = 0;
-  readonly #state: { -readonly [Name in keyof ReplayState]: ReplayState[Name] };
+  #open: readonly OpenRange[];
+  #gaps: readonly ReplayGap[];
+  #chunk: number;
   /** Connections in a row that got no final message. */
   #failedConnects = 0;
   /** The end of the wait after a failure. */
@@ -101,11 +103,14 @@ export class ReplayMachine {
     const { timings = TIMINGS } = options;
     this.#options = options;
     this.#timings = timings;
-    this.#state = { ...('open' in start ? start : stateOf(start, timings)) };
+    const { open, gaps, chunk } = 'open' in start ? start : stateOf(start, timings);
+    this.#open = open;
+    this.#gaps = gaps;
+    this.#chunk = chunk;
   }
 
   get state(): ReplayState {
-    return { ...this.#state };
+    return { open: this.#open, gaps: this.#gaps, chunk: this.#chunk };
   }
 
   /**
@@ -121,7 +126,7 @@ export class ReplayMachine {
     connects: readonly number[] = [],
   ): ReplayAction {
     if (serviceNow !== undefined) this.#expire(serviceNow);
-    if (this.#state.open.length === 0) return { do: 'done' };
+    if (this.#open.length === 0) return { do: 'done' };
     if (this.#failedConnects >= this.#timings.attempts) return { do: 'give up' };
     const range = this.#rangeAt(serviceNow ?? now);
     if (typeof range === 'number' && serviceNow !== undefined)
@@ -168,7 +173,7 @@ export class ReplayMachine {
   /** The connection ended without a final message. The first in a row is followed by no wait. */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
-    this.#state.chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#state.chunk / 2));
+    this.#chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#chunk / 2));
     this.#backOff(now, random, this.#failedConnects);
     this.#failedConnects++;
   }
@@ -212,7 +217,7 @@ export class ReplayMachine {
     else {
       this.#notBefore = 0;
       if (end.outcome === 'completed' && !miscounted)
-        this.#state.chunk = Math.min(maxChunkMs, 2 * this.#state.chunk);
+        this.#chunk = Math.min(maxChunkMs, 2 * this.#chunk);
     }
     this.#keepWithinDisk();
     return handedOn;
@@ -263,17 +268,15 @@ export class ReplayMachine {
     const { minChunkMs } = this.#timings;
     const { maxRangeBytes = Number.POSITIVE_INFINITY } = this.#options;
     const longest = floorTo(MINUTE, maxRangeBytes / this.#bytesPerMs);
-    if (longest < this.#state.chunk) this.#state.chunk = Math.max(minChunkMs, longest);
+    if (longest < this.#chunk) this.#chunk = Math.max(minChunkMs, longest);
   }
 
-  /** Minutes that the service no longer has become gaps. */
+  /** Minutes that are older than the service keeps become gaps. */
   #expire(serviceNow: number): void {
     const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
-    const gone = this.#state.open.flatMap(
-      range => overlap(range, { from: -Infinity, to: edge }) ?? [],
-    );
+    const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
     if (gone.length === 0) return;
-    this.#state.open = this.#state.open.flatMap(range => cutOut(range, gone));
+    this.#open = this.#open.flatMap(range => cutOut(range, gone));
     this.#gap(gone, 'expired');
   }
 
@@ -284,16 +287,16 @@ export class ReplayMachine {
 
   /** The range to request in order to learn the service's time. */
   #firstRange(): Window {
-    const { from, to } = this.#state.open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
-    return { from, to: Math.min(to, from + this.#state.chunk) };
+    const { from, to } = this.#open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
+    return { from, to: Math.min(to, from + this.#chunk) };
   }
 
   /** The minutes to request at this time of the service, or the time from which there are any. */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
-    const asked = this.#state.open.map(range => {
-      const full = Math.min(range.to, range.from + this.#state.chunk);
+    const asked = this.#open.map(range => {
+      const full = Math.min(range.to, range.from + this.#chunk);
       // Requests for very few recent minutes would use up the connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
@@ -309,17 +312,15 @@ export class ReplayMachine {
 
   /** Takes a range out of the open one that it is part of. */
   #take(range: Window): OpenRange {
-    const found = this.#state.open.find(open => open.from <= range.from && range.to <= open.to);
+    const found = this.#open.find(open => open.from <= range.from && range.to <= open.to);
     const { mismatches = 0, failures = 0, partial = false } = found ?? {};
-    this.#state.open = this.#state.open.flatMap(open =>
-      open === found ? cutOut(open, [range]) : open,
-    );
+    this.#open = this.#open.flatMap(open => (open === found ? cutOut(open, [range]) : open));
     return { ...range, mismatches, failures, partial };
   }
 
   #keepOpen(ranges: readonly OpenRange[]): void {
-    this.#state.open = mergeRanges(
-      [...this.#state.open, ...ranges],
+    this.#open = mergeRanges(
+      [...this.#open, ...ranges],
       (a, b) =>
         a.mismatches === b.mismatches && a.failures === b.failures && a.partial === b.partial,
     );
@@ -327,7 +328,7 @@ export class ReplayMachine {
 
   #gap(parts: readonly Window[], reason: GapReason): void {
     const gaps = parts.map(({ from, to }) => ({ from, to, reason }));
-    this.#state.gaps = mergeRanges([...this.#state.gaps, ...gaps], (a, b) => a.reason === b.reason);
+    this.#gaps = mergeRanges([...this.#gaps, ...gaps], (a, b) => a.reason === b.reason);
   }
 }
 

@@ -62,8 +62,8 @@ export class WaitReporter {
   ): Omit<ReplayWait, 'leftMs'> | undefined {
     const account = this.#account;
     const until = account.clock.now() + ms;
-    const { why: before, until: untilBefore = 0 } = this.#current ?? {};
-    if (before === why && Math.abs(untilBefore - until) < SECOND) return undefined;
+    const current = this.#current;
+    if (current?.why === why && Math.abs(current.until - until) < SECOND) return undefined;
     this.end();
     const end = account.beginWait(
       why === 'after a failure'
