@@ -17,6 +17,7 @@ import { Secret } from '../secret.js';
 import { partOfRate } from '../share.js';
 import { MINUTE } from '../time.js';
 import type { OnWait, Wait } from '../wait.js';
+import { withoutUndefined } from '../without-undefined.js';
 import { Connections, TIMEOUTS, type Timeouts } from './connections.js';
 import { type Permit, RateLimiter } from './rate-limiter.js';
 import {
@@ -316,8 +317,7 @@ function readParts(
   const { email, password } = settings;
   const { onRetry, timing = realTime } = options;
   const timeouts = checked.timeouts as Timeouts;
-  const own = (base: Limits) =>
-    ofEachFamily(base, (rates, family) => options.limits?.[family] ?? rates);
+  const own = withoutUndefined(options.limits ?? {});
   // A variable that is left over must not lift the limits of the real service.
   const local = given === 'relaxed' ? NO_LIMITS : LIMITS;
   return {
@@ -331,8 +331,8 @@ function readParts(
       return onRetry?.(retrying);
     },
     connections: new Connections(timeouts, environment),
-    limits: limitsOf(settings, own(LIMITS)),
-    localLimits: limitsOf(settings, own(local)),
+    limits: limitsOf(settings, { ...LIMITS, ...own }),
+    localLimits: limitsOf(settings, { ...local, ...own }),
     login:
       email === undefined || password === undefined
         ? undefined

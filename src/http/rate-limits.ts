@@ -55,12 +55,13 @@ export const LIMITS: Limits = {
 /** Makes something of the rates of each family. */
 export function ofEachFamily<T>(
   limits: Limits,
-  make: (rates: readonly Rate[], family: Family) => T,
+  make: (rates: readonly Rate[]) => T,
 ): Record<Family, T> {
   const families = Object.entries(limits) as [Family, readonly Rate[]][];
-  return Object.fromEntries(
-    families.map(([family, rates]) => [family, make(rates, family)]),
-  ) as Record<Family, T>;
+  return Object.fromEntries(families.map(([family, rates]) => [family, make(rates)])) as Record<
+    Family,
+    T
+  >;
 }
 
 /** No rate at all, as a local service with relaxed limits allows. */
