@@ -1,5 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import type { JetStreamClient, JetStreamManager, StreamInfo } from '@nats-io/jetstream';
+import type {
+  JetStreamClient,
+  JetStreamManager,
+  StreamInfo,
+  StreamInfoRequestOptions,
+} from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { abortable } from '../abortable.js';
@@ -180,7 +185,7 @@ export class JetStreamConnection {
       try {
         return await request();
       } catch (thrown) {
-        const error = this.#cause(thrown);
+        const error = this.#causeOf(thrown);
         const isCluster = this.#nats.info?.cluster !== undefined;
         if (!isMissing(error) || !isCluster || isAnswer?.(error) === true) throw error;
         if (performance.now() - started > MISSING_MS) throw error;
@@ -199,7 +204,7 @@ export class JetStreamConnection {
    */
   streamInfo(
     stream: string,
-    details: Parameters<JetStreamManager['streams']['info']>[1] = {},
+    details: Partial<StreamInfoRequestOptions> = {},
     isAnswer?: (error: unknown) => boolean,
   ): Promise<StreamInfo> {
     const request = async () => {
@@ -277,12 +282,12 @@ export class JetStreamConnection {
       run: this.#run,
       what,
       onOutage: this.#changeServer,
-      cause: this.#cause,
+      causeOf: this.#causeOf,
     };
   }
 
   /** Why a request failed. Once the connection has ended for good, the client only says that it is closed. */
-  readonly #cause = (error: unknown): unknown => this.#endedBy ?? error;
+  readonly #causeOf = (error: unknown): unknown => this.#endedBy ?? error;
 
   /** Connects to another server where the present one has failed for some time: it may be cut off from the rest. */
   readonly #changeServer = (since: number, afterMs = OTHER_SERVER_MS): void => {

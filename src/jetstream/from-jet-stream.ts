@@ -24,7 +24,7 @@ import { SHARE_OPTION, type Share, shareMember, shareOf } from '../share.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-errors.js';
-import { type SubjectPlan, SubjectReader } from './read-subject.js';
+import { type ReadPlan, SubjectReader } from './read-subject.js';
 import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   findStream,
@@ -149,7 +149,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   return sourceFlow(step, run => read(plan, { ...run, resume: run.resume ?? resume }));
 }
 
-interface Plan<T> extends Pick<SubjectPlan<T>, 'until' | 'onGap' | 'item'>, ReadStream {
+interface Plan<T> extends ReadPlan<T>, ReadStream {
   readonly access: Access;
   readonly share: Share | undefined;
 }

@@ -100,13 +100,20 @@ export function errorOfMessage(
   return new DataError(error.message, { cause: error, position: { origin }, advice });
 }
 
-/** The same about a message that has the name of a publisher and that this publisher cannot read. */
+/** The error about a message that has the name of a publisher, and whose headers this publisher cannot read. */
 export function errorOfOwnMessage(place: MessagePlace, error: unknown, key: string): unknown {
   const advice = `Delete the message (\`nats stream rmm ${place.stream} ${place.seq}\`), and the entry of the publisher ${key} to publish everything again`;
   return errorOfMessage(place, error, advice);
 }
 
-type ClientFailure = Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'>;
+/** What an error of the NATS client means. */
+interface Failure {
+  /** `undefined` where the error does not come from the client. */
+  readonly failure: Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'> | undefined;
+  readonly text: string;
+  /** Whether the same request may succeed later. */
+  readonly mayPass: boolean;
+}
 
 /** Error codes of the servers, from errors.json of nats-server. */
 const CODES = {
@@ -143,19 +150,15 @@ const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpired
 /** What messages say where a connection needs other TLS settings. */
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 
-/**
- * What an error of the NATS client means, by its name and code, because the classes of the client are not loaded before
- * the first connection. `failure` is `undefined` where it does not come from the client; `mayPass` says whether the same
- * request may succeed later.
- */
-export function failureOf(error: unknown) {
+/** Classifies an error by its name and code, because the classes of the client are not loaded before the first connection. */
+export function failureOf(error: unknown): Failure {
   if (!(error instanceof Error) || error instanceof MillraceError)
     return { failure: undefined, text: String(error), mayPass: false };
   const failure = kindOf(error);
   return { failure, text: messageOf(error), mayPass: failure === 'outage' || failure === 'full' };
 }
 
-function kindOf(error: Error): ClientFailure | undefined {
+function kindOf(error: Error): Failure['failure'] {
   const chain = [...causesOf(error)];
   if (chain.some(isRefusal)) return 'refused';
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };

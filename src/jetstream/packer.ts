@@ -88,7 +88,12 @@ export function sizeOf({ payload, id, tags }: Outgoing): number {
   return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
 }
 
-/** Whether one item, or several of which these are the limits, can be one message. A single item may be larger than `maxBytes`. */
+/**
+ * Whether items can be one message: by their number, and the sum of their sizes, see `sizeOf`. A single item may be
+ * larger than `maxBytes` of the options.
+ *
+ * @param maxPayload The largest message that the servers accept, in bytes.
+ */
 export function fits(
   { posts, maxBytes }: PackOptions,
   count: number,

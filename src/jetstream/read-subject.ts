@@ -35,16 +35,20 @@ const AROUND = 1_000;
  */
 const TRIES = 8;
 
-/** What to read, what to make of messages, and where to end. */
-export interface SubjectPlan<T> {
-  readonly connection: JetStreamConnection;
-  readonly stream: OpenedStream;
-  /** The subject, or all subjects by a wildcard. */
-  readonly subject: string;
+/** What to make of messages, and where to end. */
+export interface ReadPlan<T> {
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
   /** What makes an item of a payload; `undefined` for posts. */
   readonly item: ((bytes: Buffer) => T) | undefined;
+}
+
+/** What to read, and the plan for it. */
+interface SubjectPlan<T> extends ReadPlan<T> {
+  readonly connection: JetStreamConnection;
+  readonly stream: OpenedStream;
+  /** The subject, or all subjects by a wildcard. */
+  readonly subject: string;
 }
 
 /** Reads the posts of a subject from a cursor on. Each post comes once, and posts that are gone are reported. */

@@ -29,7 +29,7 @@ export interface RepeatedRequest {
   /** Called each time that no server answers, with the time at which the first try began. */
   readonly onOutage?: ((since: number) => void) | undefined;
   /** Why a try has failed, by its error. @default the error */
-  readonly cause?: ((error: unknown) => unknown) | undefined;
+  readonly causeOf?: ((error: unknown) => unknown) | undefined;
 }
 
 /**
@@ -122,10 +122,10 @@ export function showWait(
  * succeed later: `outage` and `full`.
  */
 export function typedError(
-  { access, run, what, cause: causeOf = error => error }: RepeatedRequest,
+  { access, run, what, causeOf }: RepeatedRequest,
   thrown: unknown,
 ): unknown {
-  const error = causeOf(thrown);
+  const error = causeOf === undefined ? thrown : causeOf(thrown);
   const { failure, text, mayPass } = failureOf(error);
   if (failure === undefined) return error;
   const servers = access.addresses.join(', ');

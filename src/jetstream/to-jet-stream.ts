@@ -15,15 +15,22 @@ import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } fro
 import { isIncremental } from '../flow/flow-difference.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { JetStreamConnection } from './connection.js';
-import { checkBatch, DamagedItem, type JetStreamBatchOptions, outgoingOf } from './packer.js';
-import { Publisher } from './publisher.js';
+import {
+  checkBatch,
+  DamagedItem,
+  type JetStreamBatchOptions,
+  type Outgoing,
+  outgoingOf,
+} from './packer.js';
+import { Publisher, type PublisherOptions } from './publisher.js';
 import type { PublishedToJetStream } from './publisher-entry.js';
-import { accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
+import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   type CreateStreamOptions,
   checkCreate,
   nameProblem,
   openStream,
+  type PublishedStream,
   prefixProblem,
 } from './stream-settings.js';
 import { shareOfFlow } from './take-over.js';
@@ -136,10 +143,21 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
   return ownSink((input, run = {}) => publish(plan, input, run));
 }
 
-type Plan<T> = ReturnType<typeof planOf<T>>;
-
 /** What to publish and how, checked. */
-function planOf<T>(options: ToJetStreamOptions<T>) {
+interface Plan<T>
+  extends PublishedStream,
+    Pick<PublisherOptions, 'pack' | 'maxInFlight' | 'commitIntervalMs' | 'takeoverMs'> {
+  readonly access: Access;
+  /** The name of the publisher, without its share. */
+  readonly name: string;
+  readonly bucket: string;
+  readonly onDamaged: OnDamaged | undefined;
+  /** What is sent of an item. */
+  readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
+}
+
+/** @throws OptionError */
+function planOf<T>(options: ToJetStreamOptions<T>): Plan<T> {
   const call = 'toJetStream';
   const {
     create,
@@ -160,7 +178,7 @@ function planOf<T>(options: ToJetStreamOptions<T>) {
     create: made,
     name: name ?? checked.stream,
     pack: checkBatch(call, batch),
-    outgoing: (item: T, origin: string | undefined) => {
+    outgoing: (item, origin) => {
       const outgoing = outgoingOf(item, origin, id, payload);
       return topicOf === undefined ? outgoing : { ...outgoing, topic: topicOf(item) };
     },
