@@ -169,14 +169,14 @@ async function* read(
       : workAhead(rest, begin, decoder.ahead);
   let next = first;
   if (before !== undefined && files.length === 0)
-    yield { origin: roots[0]!, cursor: incrementalCursor(before, files), blocks: each() };
+    yield { origin: roots[0]!, cursor: incrementalCursor(before, files), blocks: givenBlocks() };
   for await (const { item: file, result } of ahead) {
     const { path: origin } = file;
     const cursor = cursors[next++]!;
     if (result === undefined) yield { origin, cursor, blocks: blocksOf(file, count) };
     else if (result instanceof Uint8Array) {
       count(result.length);
-      yield { origin, cursor, blocks: each(result) };
+      yield { origin, cursor, blocks: givenBlocks(result) };
     } else {
       count(file.size);
       yield { origin, cursor, decoded: result };
@@ -203,16 +203,17 @@ async function decodeOrRead(
   return (await abortable(decoded, signal)) ?? readFile(file);
 }
 
-async function* each(...blocks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+async function* givenBlocks(...blocks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* blocks;
 }
 
 /** The sizes of files, by name. */
 type Sizes = ReadonlyMap<string, number>;
 
-/** The files that incremental runs have read. @throws OptionError where the cursor is not one of theirs. */
+/** The files that earlier incremental runs have read. @throws OptionError where the cursor is not one of theirs. */
 function filesRead(resume: Cursor | undefined): Sizes {
-  const json = JSON.parse(JSON.stringify(resume ?? incrementalCursor(new Map(), [])));
+  if (resume === undefined) return new Map();
+  const json = JSON.parse(JSON.stringify(resume));
   const isRead = isRecord(json.read) && Object.values(json.read).every(isCount);
   if (json.source !== 'local-files' || !isRead)
     throw cursorError('is not one of localFiles() with `incremental`, or is damaged');

@@ -14,7 +14,7 @@ export interface ConnectionListener {
   connected(at: number): void;
   /** All events up to this time were delivered. */
   delivered(until: number): void;
-  /** Called for a record that is not an event. Before it rejects, the signal has fired. */
+  /** Called for a record that is not an event. It aborts the signal before it rejects, so that no other connection is made. */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Resolves when more events can be accepted. */
   events(events: readonly ComplianceEvent[]): Promise<void>;

@@ -80,7 +80,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
           { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
         );
     } catch (thrown) {
-      // No connection is made again then.
+      // Otherwise the connection would be made again.
       fail(thrown);
       throw thrown;
     }
@@ -274,8 +274,8 @@ export class ConnectionGaps {
   get areCaughtUp(): boolean {
     const { until, gaps } = this.state;
     if (until === undefined || this.#begun.size < this.#delivered.length) return false;
-    const all = Math.max(...this.#begun.values());
-    return until >= all && gaps.every(({ from }) => from >= all);
+    const last = Math.max(...this.#begun.values());
+    return until >= last && gaps.every(({ from }) => from >= last);
   }
 
   get oldest(): Window | undefined {
