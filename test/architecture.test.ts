@@ -17,6 +17,7 @@ const FOUNDATIONS = [
     'is-record',
     'is-thenable',
     'is-loopback',
+    'without-undefined',
     'minute-ranges',
     'json',
     'gzip',
@@ -56,6 +57,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'is-record': [],
   'is-thenable': ['check'],
   'is-loopback': [],
+  'without-undefined': [],
   time: [],
   check: ['errors', 'time', 'closest', 'is-record'],
   json: ['errors', 'check', 'is-record', 'secret'],
@@ -88,7 +90,7 @@ const ARROWS: Record<string, readonly string[]> = {
   // Rows as the bytes of Parquet files.
   parquet: [
     ...['tables/cells', 'tables/column', 'tables/convert-value'],
-    ...['errors', 'gzip/compression', 'gzip/release-memory', 'json/member-spans'],
+    ...['errors', 'gzip/compression', 'gzip/node-zstd', 'gzip/release-memory', 'json/member-spans'],
   ],
   sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
   sources: ['flow', 'engine', ...FOUNDATIONS],
