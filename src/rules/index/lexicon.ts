@@ -1,6 +1,6 @@
 import { HASH_START, hashText } from '../post/tokeniser.js';
-import { IntPool } from './postings.js';
-import { grown, sharedInts, textIn, unitsIn, unitsOf } from './shared-arrays.js';
+import { grown, sharedInts, textIn, unitsIn, unitsOf } from './int-arrays.js';
+import { IntPool } from './int-pool.js';
 
 /** The terms of a lexicon in shared memory. */
 export interface SharedTerms {

@@ -4,8 +4,8 @@ import { type IndexedOperators, indexedOperators } from '../operators/post-terms
 import type { Dialect } from '../post/dialect.js';
 import { RulePost } from '../post/rule-post.js';
 import { hashUnits, Scanner } from '../post/tokeniser.js';
+import { grown } from './int-arrays.js';
 import type { Kind, Lexicon } from './lexicon.js';
-import { grown } from './shared-arrays.js';
 
 /** The distance of a token from the one before: none, one space, or more. */
 export const TOUCHING = 0;

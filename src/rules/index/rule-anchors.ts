@@ -1,9 +1,10 @@
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 import { costOfSet, rarestSetAt, secondTerm } from './anchor-sets.js';
+import { grown } from './int-arrays.js';
+import { IntPool } from './int-pool.js';
 import type { Lexicon } from './lexicon.js';
-import { IntPool, Postings } from './postings.js';
-import { grown } from './shared-arrays.js';
+import { Postings } from './postings.js';
 import type { TermCounts } from './term-frequency.js';
 import { anchorSets, planTree } from './term-plan.js';
 

@@ -2,11 +2,11 @@ import type { PostFields } from '../../activity/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 import { BLOCK_HEADER, BLOCK_QUESTIONS, BLOCK_RULE, IndexReader } from './index-reader.js';
+import { grown, sharedInts } from './int-arrays.js';
+import { IntPool } from './int-pool.js';
 import { Lexicon, type SharedTerms } from './lexicon.js';
-import { IntPool } from './postings.js';
 import { RuleAnchors } from './rule-anchors.js';
 import { compileProgram } from './rule-program.js';
-import { grown, sharedInts } from './shared-arrays.js';
 import { TermCounts } from './term-frequency.js';
 
 /** An index in shared memory, which does not change: its rules, and what can anchor each. */

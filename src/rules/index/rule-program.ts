@@ -3,9 +3,9 @@ import type { PostTest } from '../operators/operator.js';
 import type { Dialect } from '../post/dialect.js';
 import { type Phrase, phraseOf, wordsOf } from '../post/phrase.js';
 import type { Clause, RuleNode } from '../tree.js';
+import { textIn, unitsIn, unitsOf } from './int-arrays.js';
 import type { Lexicon } from './lexicon.js';
 import { APART, ONE_BLANK, type PostScan, TOUCHING } from './post-scan.js';
-import { textIn, unitsIn, unitsOf } from './shared-arrays.js';
 import { usualFrequency } from './term-frequency.js';
 
 /** The results of a program, instead of a next question. */

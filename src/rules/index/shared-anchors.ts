@@ -1,7 +1,7 @@
 import { type Frequencies, rarestSetAt, secondTerm } from './anchor-sets.js';
 import type { IndexedRules } from './index-reader.js';
+import { sharedInts } from './int-arrays.js';
 import type { SharedIndex } from './rule-index.js';
-import { sharedInts } from './shared-arrays.js';
 import { estimate } from './term-frequency.js';
 
 /** The rules under each term. */

@@ -6,6 +6,7 @@ import { sharedPost } from '../../activity/spanned-post.js';
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
 import { dialectOf, type RuleProduct } from '../post/dialect.js';
 import { type IndexedRules, IndexReader } from './index-reader.js';
+import { sharedInts } from './int-arrays.js';
 import { Lexicon } from './lexicon.js';
 import type { SharedIndex } from './rule-index.js';
 import {
@@ -16,7 +17,6 @@ import {
   releaseAnchors,
   reviewAnchors,
 } from './shared-anchors.js';
-import { sharedInts } from './shared-arrays.js';
 
 /**
  * Rules that do not change, in shared memory: all threads match posts against one copy. It can be sent to a thread as it is.

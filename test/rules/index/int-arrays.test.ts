@@ -6,7 +6,7 @@ import {
   textIn,
   unitsIn,
   unitsOf,
-} from '../../../src/rules/index/shared-arrays.js';
+} from '../../../src/rules/index/int-arrays.js';
 
 it('a text is the same after it was units, whatever they are', () => {
   const unit = fc.integer({ min: 0, max: 0xffff }).map(code => String.fromCharCode(code));
