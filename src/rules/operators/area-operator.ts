@@ -4,30 +4,41 @@ import { type OperatorOptions, type RuleOperator, specOf } from './operator.js';
 
 type InArea = (position: Position) => boolean;
 
-/**
- * An operator that tests where a post is from: its exact position, or all corners of its place; or where the home of its
- * author is.
- */
-export function areaOperator<Value>(
-  of: 'post' | 'home',
+/** An operator that tests where a post is from: its exact position, or all corners of its place. */
+export function positionOperator<Value>(
   value: 'radius' | 'box',
   about: string,
   area: (value: Value) => InArea,
-  options: OperatorOptions = {},
+  options: OperatorOptions,
 ): RuleOperator<Value> {
   return {
     ...specOf(value, about, options),
     test(asked) {
       const inArea = area(asked);
-      if (of === 'post')
-        return ({ fields: { position, place } }) =>
-          isPositionIn(inArea, position, place?.corners ?? []);
-      return ({ fields }) =>
-        fields.author.homes.some(({ position }) => position !== undefined && inArea(position));
+      return ({ fields: { position, place } }) =>
+        isPositionIn(inArea, position, place?.corners ?? []);
     },
-    terms: () => ({ required: [of === 'post' ? 'has:geo' : 'has:profile_geo'], exact: false }),
+    terms: () => ({ required: ['has:geo'], exact: false }),
     frequency: word => word,
-    area: of === 'post' ? area : undefined,
+    area,
+  };
+}
+
+/** An operator that tests where the home of the author is. */
+export function homeOperator<Value>(
+  value: 'radius' | 'box',
+  about: string,
+  area: (value: Value) => InArea,
+): RuleOperator<Value> {
+  return {
+    ...specOf(value, about, {}),
+    test(asked) {
+      const inArea = area(asked);
+      return ({ fields: { author } }) =>
+        author.homes.some(({ position }) => position !== undefined && inArea(position));
+    },
+    terms: () => ({ required: ['has:profile_geo'], exact: false }),
+    frequency: word => word,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Person } from '../../activity/post-fields.js';
 import type { RuleProduct } from '../post/dialect.js';
 import { holdsPhrase, wordsOf, wordTerms } from '../post/phrase.js';
 import type { OperatorName, OperatorValues } from '../tree.js';
-import { areaOperator, withinBox, withinRadius } from './area-operator.js';
+import { homeOperator, positionOperator, withinBox, withinRadius } from './area-operator.js';
 import { contains, urlContains } from './contains-operators.js';
 import { has, is } from './flag-operators.js';
 import { type OperatorSpec, type RuleOperator, specOf } from './operator.js';
@@ -141,25 +141,19 @@ export const ruleOperators: {
     frequency: 0.1,
     search: true,
   }),
-  point_radius: areaOperator('post', 'radius', 'posts from within a circle', withinRadius, {
+  point_radius: positionOperator('radius', 'posts from within a circle', withinRadius, {
     search: true,
   }),
-  profile_point_radius: areaOperator(
-    'home',
+  profile_point_radius: homeOperator(
     'radius',
     'authors whose home is within a circle',
     withinRadius,
   ),
-  bounding_box: areaOperator('post', 'box', 'posts from within a box', withinBox, {
+  bounding_box: positionOperator('box', 'posts from within a box', withinBox, {
     search: true,
     aliases: ['geo_bounding_box'],
   }),
-  profile_bounding_box: areaOperator(
-    'home',
-    'box',
-    'authors whose home is within a box',
-    withinBox,
-  ),
+  profile_bounding_box: homeOperator('box', 'authors whose home is within a box', withinBox),
   is,
   has,
   sample,

@@ -38,7 +38,12 @@ function* allTerms(post: RulePost): Generator<string> {
 }
 
 /** The values of a post that are indexed for operators, each under its `prefix`. */
-export type IndexedOperators = ReturnType<typeof collect>;
+export interface IndexedOperators {
+  readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
+  readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];
+  readonly trigrams: readonly { readonly prefix: string; readonly of: 'text' | 'links' }[];
+  readonly flags: readonly { readonly term: string; readonly test: PostTest }[];
+}
 
 /**
  * The operators that add terms to an index. For search, fields and trigrams of operators that it does
@@ -49,27 +54,29 @@ export function indexedOperators(dialect: Dialect): IndexedOperators {
   return dialect.allOperators ? ALL : IN_SEARCH;
 }
 
-const ALL = collect(() => true);
-const IN_SEARCH = collect(name => ruleOperators[name].search);
+const ALL = indexedOf(() => true);
+const IN_SEARCH = indexedOf(name => ruleOperators[name].search);
 
-function collect(isOffered: (name: OperatorName) => boolean) {
-  const found = {
-    keys: [] as { prefix: string; keys: ReadKeys }[],
-    fields: [] as { prefix: string; texts: ReadTexts }[],
-    trigrams: [] as { prefix: string; of: 'text' | 'links' }[],
-    flags: [] as { term: string; test: PostTest }[],
-  };
-  for (const name of Object.keys(ruleOperators) as OperatorName[]) {
+function indexedOf(isOffered: (name: OperatorName) => boolean): IndexedOperators {
+  const all = (Object.keys(ruleOperators) as OperatorName[]).flatMap(name => {
     const { index } = ruleOperators[name];
-    const prefix = `${name}:`;
-    if (index?.kind === 'keys') found.keys.push({ prefix, keys: index.keys });
-    else if (index?.kind === 'flags')
-      for (const [value, test] of Object.entries(index.flags))
-        found.flags.push({ term: prefix + value, test });
-    else if (index !== undefined && isOffered(name)) {
-      if (index.kind === 'words') found.fields.push({ prefix, texts: index.texts });
-      else found.trigrams.push({ prefix, of: index.of });
-    }
-  }
-  return found;
+    return index === undefined ? [] : { name, prefix: `${name}:`, index };
+  });
+  const offered = all.filter(({ name }) => isOffered(name));
+  return {
+    keys: all.flatMap(({ prefix, index }) =>
+      index.kind === 'keys' ? { prefix, keys: index.keys } : [],
+    ),
+    fields: offered.flatMap(({ prefix, index }) =>
+      index.kind === 'words' ? { prefix, texts: index.texts } : [],
+    ),
+    trigrams: offered.flatMap(({ prefix, index }) =>
+      index.kind === 'trigrams' ? { prefix, of: index.of } : [],
+    ),
+    flags: all.flatMap(({ prefix, index }) =>
+      index.kind === 'flags'
+        ? Object.entries(index.flags).map(([value, test]) => ({ term: prefix + value, test }))
+        : [],
+    ),
+  };
 }
