@@ -16,6 +16,13 @@ import {
 } from './matching-rules.js';
 import type { OriginalPost } from './original-post.js';
 import { parsePost } from './parse-post.js';
+import {
+  isLastMember,
+  type PlaceOfRules,
+  placeOfList,
+  placeOfMember,
+  RULES_KEY,
+} from './place-of-rules.js';
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
 export type { MatchingRule } from './matching-rules.js';
@@ -50,16 +57,13 @@ const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * How keys end that most posts do not have. A search does not begin with a quote, of which there are many: that takes
- * three times as long.
+ * The ends of keys that most posts do not have. The opening quote is not part of them: a post has many quotes, and a search
+ * for bytes that begin with one takes three times as long.
  */
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
 const QUOTED = Buffer.from('quoted_status"');
-/** The keys of where rules are. */
-const RULES = Buffer.from('"matching_rules"');
-const GNIP = Buffer.from('"gnip"');
-/** How a key can be written in another way. */
+/** The start of an escaped ASCII letter: with it, a key can be written in another way. */
 const ESCAPED_LETTER = Buffer.from('\\u00');
 
 /**
@@ -242,17 +246,18 @@ export class Activity {
     const root = this.#root;
     const own = root.span('matching_rules');
     if (own !== undefined)
-      return placeOf(own, '', '', !this.#readsGnip && isLastKey(raw, RULES, own[0]));
+      return placeOfList(own, !this.#readsGnip && isLastMember(raw, 'matching_rules', own));
     const gnip = root.object('gnip');
     const span = root.span('gnip');
+    const isRead = span !== undefined && isLastMember(raw, 'gnip', span);
     const inGnip = gnip?.span('matching_rules');
-    const isRead = span !== undefined && isLastKey(raw, GNIP, span[0]);
-    if (inGnip !== undefined) return placeOf(inGnip, '', '', isRead);
-    const member = '"matching_rules":';
-    if (this.format === 'original') return insertion(root, member, '', !this.#readsGnip);
-    if (gnip !== undefined) return insertion(gnip, member, '', isRead);
-    if (span !== undefined) return placeOf(span, `{${member}`, '}', isRead);
-    return insertion(root, `"gnip":{${member}`, '}', true);
+    if (inGnip !== undefined) return placeOfList(inGnip, isRead);
+    if (this.format === 'original')
+      return placeOfMember(root, { before: RULES_KEY, after: '', isRead: !this.#readsGnip });
+    if (gnip !== undefined) return placeOfMember(gnip, { before: RULES_KEY, after: '', isRead });
+    if (span !== undefined)
+      return { start: span[0], end: span[1], before: `{${RULES_KEY}`, after: '}', isRead };
+    return placeOfMember(root, { before: `"gnip":{${RULES_KEY}`, after: '}', isRead: true });
   }
 
   toJSON(): OriginalPost | ActivityStreamsPost {
@@ -358,42 +363,6 @@ function activityOf(bytes: Buffer): Activity {
 /** The exact id of an object of the original format. */
 function idOf(fields: JsonObject): string | undefined {
   return fields.lastDigits('id_str') ?? fields.integer('id');
-}
-
-/** Where a list of rules is put into a post: in place of what is between two positions, with ASCII text around it. */
-export interface PlaceOfRules {
-  readonly start: number;
-  readonly end: number;
-  readonly before: string;
-  readonly after: string;
-  /** Whether `matchingRules` reads that list: a post with a member that comes twice may have another one. */
-  readonly isRead: boolean;
-}
-
-function placeOf(
-  [start, end]: readonly [number, number],
-  before: string,
-  after: string,
-  isRead: boolean,
-): PlaceOfRules {
-  return { start, end, before, after, isRead };
-}
-
-/** The end of an object, where a member is inserted. */
-function insertion(
-  object: JsonObject,
-  before: string,
-  after: string,
-  isRead: boolean,
-): PlaceOfRules {
-  const { at, empty } = object.closing;
-  return placeOf([at, at], empty ? before : `,${before}`, after, isRead);
-}
-
-/** Whether the value at a position is that of the last such key. */
-function isLastKey(bytes: Buffer, key: Buffer, value: number): boolean {
-  const at = bytes.lastIndexOf(key);
-  return at !== -1 && /^\s*:\s*$/.test(bytes.toString('latin1', at + key.length, value));
 }
 
 /** An activity with one of its tags, as `routeByTag` gives it. */

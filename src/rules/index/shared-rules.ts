@@ -1,6 +1,7 @@
-import { Activity, type PlaceOfRules } from '../../activity/activity.js';
+import { Activity } from '../../activity/activity.js';
 import { fieldsOf } from '../../activity/fields-of.js';
 import { type MatchingRule, printMatchingRule } from '../../activity/matching-rules.js';
+import type { PlaceOfRules } from '../../activity/place-of-rules.js';
 import type { PostFields } from '../../activity/post-fields.js';
 import { sharedPost } from '../../activity/spanned-post.js';
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
@@ -98,7 +99,7 @@ export class SharedMatcher {
     this.#tagStamps = new Int32Array(tags.starts.length - 1);
   }
 
-  /** That of this thread. */
+  /** The matcher of this thread. */
   static of(rules: SharedRules): SharedMatcher {
     let matcher = matchers.get(rules);
     if (matcher === undefined) {
@@ -138,7 +139,7 @@ export class SharedMatcher {
     return this.matchBytes(raw, 0, raw.length) ?? this.matchParsed(activity);
   }
 
-  /** The same without parsing the post, which is between two positions; `undefined` where that has to be. */
+  /** Matches the post between two positions without parsing it; `undefined` where it has to be parsed. */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     const post = sharedPost();
     if (!post?.read(content, start, end)) return undefined;
