@@ -3,7 +3,8 @@ import { COLON, digitsIn, isSmallLetter, isTextAt } from '../json/json-bytes.js'
 const CREATED_AT = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \+0000 \d{4}$/;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+/** The days of each month in a leap year. */
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const ZONE = Buffer.from(' +0000 ');
 const SPACE = 0x20;
 
@@ -17,8 +18,8 @@ export function parseCreatedAt(text: string): number {
 }
 
 /**
- * The same of the 30 bytes from `start` on, without a text; `NaN` also where a day is beyond its month, or the year has a
- * leading zero.
+ * Epoch milliseconds of the 30 bytes of such a time from `start` on, without making a text of them; `NaN` also for a day
+ * that its month never has, and for a year before 1000.
  */
 export function createdAtIn(bytes: Uint8Array, start: number): number {
   if (!isName(bytes, start) || !isName(bytes, start + 4)) return Number.NaN;
@@ -27,8 +28,10 @@ export function createdAtIn(bytes: Uint8Array, start: number): number {
   if (bytes[start + 13] !== COLON || bytes[start + 16] !== COLON) return Number.NaN;
   if (!isTextAt(bytes, ZONE, start + 19)) return Number.NaN;
   const month = monthIn(bytes, start + 4);
-  const [day, hour] = [digitsIn(bytes, start + 8, 2), digitsIn(bytes, start + 11, 2)];
-  const [minute, second] = [digitsIn(bytes, start + 14, 2), digitsIn(bytes, start + 17, 2)];
+  const day = digitsIn(bytes, start + 8, 2);
+  const hour = digitsIn(bytes, start + 11, 2);
+  const minute = digitsIn(bytes, start + 14, 2);
+  const second = digitsIn(bytes, start + 17, 2);
   const year = digitsIn(bytes, start + 26, 4);
   const isValid =
     month >= 0 && day >= 1 && day <= DAYS[month]! && hour < 24 && minute < 60 && second < 60;
