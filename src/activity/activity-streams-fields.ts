@@ -19,11 +19,11 @@ import {
   string,
   tagTexts,
   unescaped,
-  viewOf,
   wholeSeconds,
 } from './loose-values.js';
 import type { AuthorFields, PostFields, SharedFields } from './post-fields.js';
 import { parseIsoTime } from './posted-at.js';
+import { viewOf } from './view-of.js';
 
 interface Source {
   readonly post: ActivityStreamsPost;

@@ -1,32 +1,7 @@
 import type { Medium, Person, Position } from './post-fields.js';
 
-/** Makes objects whose members are read from a source when they are used. */
-export function viewOf<Source, Fields extends object>(
-  readers: {
-    readonly [Name in keyof Fields]: (source: Source) => Fields[Name];
-  },
-): (source: Source) => Fields {
-  class View {
-    readonly #source: Source;
-
-    static {
-      for (const [name, read] of Object.entries<(source: Source) => unknown>(readers))
-        Object.defineProperty(View.prototype, name, {
-          get(this: View) {
-            return read(this.#source);
-          },
-        });
-    }
-
-    constructor(source: Source) {
-      this.#source = source;
-    }
-  }
-  return source => new View(source) as unknown as Fields;
-}
-
-// Posts come from files and sockets, so any member may have an unexpected type. These functions
-// return an empty value then.
+// Posts come from files and sockets, so any member may have an unexpected type: these functions then return an empty
+// value.
 
 export function string(value: unknown): string {
   return typeof value === 'string' ? value : '';

@@ -14,12 +14,12 @@ import {
   strings,
   tagTexts,
   unescaped,
-  viewOf,
   wholeSeconds,
 } from './loose-values.js';
 import type { OriginalEntities, OriginalPost, OriginalUser } from './original-post.js';
 import type { AuthorFields, PostFields, SharedFields } from './post-fields.js';
 import { parseCreatedAt } from './posted-at.js';
+import { viewOf } from './view-of.js';
 
 interface Source {
   readonly post: OriginalPost;
