@@ -147,27 +147,38 @@ function streamEvent(name: string, fields: Fields): EventFields | undefined {
     return { kind: 'favorite_delete', postId: id, userId };
   }
   if (name === 'tweet_edit') return id === undefined ? undefined : editEvent(id, fields);
-  const countries = countriesIn(fields) ?? countriesIn(about);
-  return eventOf(name, id, userId, countries, idIn(fields, 'up_to_status_id'));
+  return eventOf(name, {
+    id,
+    userId,
+    countries: countriesIn(fields) ?? countriesIn(about),
+    upToId: idIn(fields, 'up_to_status_id'),
+  });
 }
 
 /** `{"verb":"delete","object":{"id":"tag:..."},...}`, for example. */
 function activityEvent(root: Fields): EventFields | undefined {
   const object = objectOf(root.object) ?? {};
-  const id = lastDigits(object.id);
-  const userId = lastDigits(objectOf(root.actor)?.id) ?? lastDigits(object.user_id);
-  const countries = countriesIn(root) ?? countriesIn(object);
-  const upToId = lastDigits(objectOf(root.target)?.up_to_id);
-  return eventOf(String(root.verb), id, userId, countries, upToId);
+  return eventOf(String(root.verb), {
+    id: lastDigits(object.id),
+    userId: lastDigits(objectOf(root.actor)?.id) ?? lastDigits(object.user_id),
+    countries: countriesIn(root) ?? countriesIn(object),
+    upToId: lastDigits(objectOf(root.target)?.up_to_id),
+  });
 }
 
-/** The event that both shapes call by this name; `undefined` where it lacks what it has to have. */
+/** What events of either shape have, under different names. */
+interface EventParts {
+  /** Of the post or user that the event is about. */
+  readonly id: string | undefined;
+  readonly userId: string | undefined;
+  readonly countries: readonly string[] | undefined;
+  readonly upToId: string | undefined;
+}
+
+/** The event that has this name in both shapes; `undefined` where a required part is missing. */
 function eventOf(
   name: string,
-  id: string | undefined,
-  userId: string | undefined,
-  countries: readonly string[] | undefined,
-  upToId: string | undefined,
+  { id, userId, countries, upToId }: EventParts,
 ): EventFields | undefined {
   if (name === 'scrub_geo') {
     if (userId === undefined || upToId === undefined) return undefined;
