@@ -235,7 +235,8 @@ class SpannedIds {
   #addVersions(member: number, within: number): boolean {
     const ids = this.#ids;
     const { bytes } = this.#spans;
-    const [high, low] = [ids.numbers[ids.length - 2], ids.numbers[ids.length - 1]];
+    const high = ids.numbers[ids.length - 2];
+    const low = ids.numbers[ids.length - 1];
     let at = this.#spans.startOf(member);
     if (!isTextAt(bytes, INITIAL, at)) return false;
     at = afterDigits(bytes, at + INITIAL.length);

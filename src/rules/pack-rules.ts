@@ -69,12 +69,12 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
       );
   // First fit decreasing: long parts first, each into the first query that has room for it.
   const queries: Query[] = [];
-  for (const part of parts.toSorted((a, b) => b.grouped - a.grouped)) {
+  for (const part of parts.toSorted((a, b) => b.groupedCharacters - a.groupedCharacters)) {
     const query = queries.find(({ isOpen, size }) => isOpen && fits(sum(size, part), limits));
     if (query === undefined || !part.isAlternative)
       queries.push({
         parts: [part],
-        size: { ...part.size, characters: part.grouped },
+        size: { ...part.size, characters: part.groupedCharacters },
         isOpen: part.isAlternative,
       });
     else {
@@ -83,7 +83,7 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
     }
   }
   return queries.map(({ parts }) => ({
-    query: parts.length === 1 ? parts[0]!.value : parts.map(grouped).join(OR),
+    query: parts.length === 1 ? parts[0]!.value : parts.map(part => part.grouped).join(OR),
     rules: parts.flatMap(part => part.rules),
   }));
 }
@@ -111,11 +111,11 @@ interface Query {
 interface Part {
   readonly value: string;
   readonly rules: Rule[];
+  /** The text among others: in parentheses where it has several clauses. */
+  readonly grouped: string;
   /** Of the rule alone. */
   readonly size: Size;
-  /** Its characters among others. */
-  readonly grouped: number;
-  readonly isSingle: boolean;
+  readonly groupedCharacters: number;
   /** Whether it may be joined with others. */
   readonly isAlternative: boolean;
 }
@@ -134,23 +134,29 @@ function partsOf(rules: readonly Rule[]): Part[] {
 function partOf(value: string): Part {
   const tree = checkRule(value, { product: 'search' }).tree as RuleNode;
   const isSingle = tree.kind !== 'and' && tree.kind !== 'or' && printRule(tree) === value;
-  const [characters, clauses] = [[...value].length, countClauses(tree, () => true)];
-  const phrases = countClauses(tree, ({ kind }) => kind === 'phrase' || kind === 'proximity');
-  const part = { value, rules: [], isSingle, grouped: characters + (isSingle ? 0 : 2) };
+  const grouped = isSingle ? value : `(${value})`;
   return {
-    ...part,
-    size: { characters, clauses, phrases },
-    isAlternative: checkRule(`${grouped(part)}${OR}x`, { product: 'search' }).tree !== undefined,
+    value,
+    grouped,
+    rules: [],
+    size: {
+      characters: charactersIn(value),
+      phrases: countClauses(tree, ({ kind }) => kind === 'phrase' || kind === 'proximity'),
+      clauses: countClauses(tree, () => true),
+    },
+    groupedCharacters: charactersIn(grouped),
+    isAlternative: checkRule(`${grouped}${OR}x`, { product: 'search' }).tree !== undefined,
   };
 }
 
-function grouped({ value, isSingle }: Pick<Part, 'value' | 'isSingle'>): string {
-  return isSingle ? value : `(${value})`;
+/** Code points. */
+function charactersIn(text: string): number {
+  return [...text].length;
 }
 
 function sum(size: Size, part: Part): Size {
   return {
-    characters: size.characters + OR.length + part.grouped,
+    characters: size.characters + OR.length + part.groupedCharacters,
     phrases: size.phrases + part.size.phrases,
     clauses: size.clauses + part.size.clauses,
   };

@@ -43,7 +43,8 @@ export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | u
         'a box is `[west south east north]`, with south below north',
       ),
     );
-  const [width, height] = [widthInMiles(box), heightInMiles(box)];
+  const width = widthInMiles(box);
+  const height = heightInMiles(box);
   if (width < MAX_MILES && height < MAX_MILES) return box;
   return reader.report(
     error(

@@ -7,7 +7,10 @@ import type { Problem } from './problem.js';
 
 const PROBLEM = required(
   made<Problem>('the problem to show', 'one of the `problems` that `rules.check` gave', [
-    ...(['code', 'explanation', 'start', 'end'] as const),
+    'code',
+    'explanation',
+    'start',
+    'end',
   ]),
 );
 
@@ -124,7 +127,10 @@ function widthOf(cells: readonly Cell[]): number {
   return cells.reduce((width, cell) => width + cell.width, 0);
 }
 
-/** What is wrong with rules of which one is only its text, as a message goes on after their name. */
+/**
+ * What is wrong with rules that are given as strings, as a message says it after their name; `undefined` if none is a
+ * string.
+ */
 export function textRuleProblem(rules: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(rules) ? rules : [rules];
   const text = list.find(rule => typeof rule === 'string');
