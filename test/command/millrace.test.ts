@@ -168,7 +168,7 @@ describe('millrace', () => {
     expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
   });
 
-  it.concurrent('lists, adds, compares and deletes the rules of the replay stream', async () => {
+  it.concurrent('manages the rules of the replay stream', async () => {
     expect((await millrace('rules', 'validate', 'rules.json')).stdout).toContain('"valid":true');
     expect((await millrace('rules', 'add', 'rules.json')).code).toBe(0);
     const listed = linesOf((await millrace('rules', 'list', '--quiet')).stdout);
@@ -233,7 +233,7 @@ describe('millrace', () => {
     },
   );
 
-  it.concurrent('replays a stream, stores compliance events, and applies them', async () => {
+  it.concurrent('applies the stored events of compliance to a replay', async () => {
     const now = service.clock.now();
     const [from, to] = [now - 60 * MINUTE, now - 40 * MINUTE].map(formatTimestamp) as [
       string,
@@ -241,7 +241,7 @@ describe('millrace', () => {
     ];
     const replay = await millrace(
       ...['replay', '--stream-type', 'firehose', '--from-date', from, '--to-date', to],
-      ...['--out', 'replay/{day}.jsonl', '--json'],
+      ...['--out', 'replay/posts.jsonl', '--json'],
     );
     expect(JSON.parse(replay.stdout).posts).toBeGreaterThan(0);
     const events = await millrace('compliance', '--into', 'tombstones', '--until', 'caught up');
@@ -310,8 +310,11 @@ describe('millrace', () => {
     expect(part.toSorted()).toEqual(all.toSorted());
   });
 
-  it.concurrent('prints its version, commands, flags and completions', async () => {
+  it.concurrent('prints its version', async () => {
     expect((await millrace('--version')).stdout).toBe(`${manifest.version}\n`);
+  });
+
+  it.concurrent('prints its commands, and the flags of each on a screen', async () => {
     const { stdout } = await millrace();
     expect(stdout).toContain('  rules check      Checks a rule');
     const names = [...stdout.matchAll(/^ {2}((?:job |rules )?[a-z]+) +[A-Z]/gm)].map(
@@ -324,8 +327,14 @@ describe('millrace', () => {
         .map(async name => (await millrace(...name.split(' '), '--help')).stdout),
     );
     for (const help of helps) expect(help.split('\n').length).toBeLessThanOrEqual(24);
+  });
+
+  it.concurrent('prints the flags of the service', async () => {
     const service = await millrace('service', '--help');
     expect(service.stdout).toContain('--posts-per-minute');
+  });
+
+  it.concurrent('completes commands and flags in a shell', async () => {
     const completed = await shell(`eval "$(millrace completion bash)"
       COMP_WORDS=(millrace rules ch); COMP_CWORD=2; _millrace; echo "\${COMPREPLY[@]}"
       COMP_WORDS=(millrace search x --fr); COMP_CWORD=3; _millrace; echo "\${COMPREPLY[@]}"
