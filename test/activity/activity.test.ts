@@ -107,7 +107,7 @@ describe('Activity', () => {
     );
   });
 
-  it('does not copy: its bytes, and those of the posts within it, are views of the input', () => {
+  it('does not copy: its bytes and those of the posts within it are views of the input', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model }) => {
         const { raw, retweeted, quoted, byteLength } = new Activity(bytes);
@@ -117,6 +117,9 @@ describe('Activity', () => {
         expect(quoted?.raw.buffer).toBe(model.quoted && bytes.buffer);
       }),
     );
+  });
+
+  it('does not copy an array of bytes that is no Buffer', () => {
     const array = new TextEncoder().encode('{"id_str":"1"}');
     expect(new Activity(array).raw.buffer).toBe(array.buffer);
   });
@@ -303,7 +306,7 @@ describe('Activity', () => {
         expect(() => new Activity(Buffer.from(document))[property]).toThrow(DataError);
   });
 
-  it('is logged with id, time, author and text', () => {
+  it('is logged as what identifies it', () => {
     const activity = minimal({
       created_at: 'Wed Oct 10 20:19:24 +0000 2018',
       id_str: '1050118621198921728',
@@ -313,6 +316,9 @@ describe('Activity', () => {
     expect(inspect(activity)).toBe(
       "Activity {\n  id: '1050118621198921728',\n  postedAt: 2018-10-10T20:19:24.000Z,\n  author: 'ann',\n  text: 'Snow!'\n}",
     );
+  });
+
+  it('is logged as its JSON where it is no post', () => {
     expect(inspect(minimal({ id: 1 }))).toBe('Activity (not a post) "{\\"id\\":1}"');
   });
 });

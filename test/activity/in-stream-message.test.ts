@@ -58,19 +58,28 @@ describe('parseInStreamMessage', () => {
     });
   });
 
-  it('parses errors and warnings, and a message that is only a string', () => {
+  it('parses an error with its time', () => {
     const sent = '2013-01-11T18:12:52+00:00';
     expect(parse({ error: { message: 'Too many connections.', sent } })).toEqual({
       kind: 'error',
       message: 'Too many connections.',
       sent: new Date(sent),
     });
+  });
+
+  it('parses a warning without a time', () => {
     expect(parse({ warn: { message: 'Falling behind', percent_full: 60 } })).toEqual({
       kind: 'warn',
       message: 'Falling behind',
       sent: undefined,
     });
+  });
+
+  it('takes a string as the message', () => {
     expect(parse({ error: 'No' })).toMatchObject({ message: 'No' });
+  });
+
+  it('has the JSON as its message where there is no other', () => {
     expect(parse({ error: { code: 7 } })).toMatchObject({ message: '{"code":7}' });
     expect(parse({ info: null })).toMatchObject({ outcome: undefined, message: 'null' });
   });
@@ -86,7 +95,7 @@ describe('parseInStreamMessage', () => {
     );
   });
 
-  it('returns nothing for a post, whatever its content and JSON style', () => {
+  it('returns nothing for a post of any content and JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => {
         expect(parseInStreamMessage(bytes)).toBeUndefined();
