@@ -121,28 +121,42 @@ describe('applyCompliance', () => {
     expect((await readdir(archive)).filter(name => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('ends with the first error, after the files that are being rewritten; begins no other', async () => {
+  /** What is left of 40 files of which the second is damaged, where each has a post to remove and one to keep. */
+  const appliedToDamaged = async () => {
     const names = Array.from({ length: 40 }, (_, index) => `many/${100 + index}.jsonl`);
     const victim = posts[0]?.[0];
+    const kept = `${posts[0]?.[1]?.raw}\n`;
     await mkdir(path.join(archive, 'many'));
-    const lines = `${victim?.raw}\n${posts[0]?.[1]?.raw}\n`;
+    const lines = `${victim?.raw}\n${kept}`;
     for (const name of names) await writeFile(path.join(archive, name), lines);
     await writeFile(path.join(archive, names[1]!), '{"id":\n');
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);
     const match = (name: string) => names.includes(name);
     const error = await applyCompliance(archive, tombstones, { match }).catch(e => e);
+    const stored = () => Promise.all(names.map(name => readFile(path.join(archive, name), 'utf8')));
+    const done = (await stored()).map(text => text === kept);
+    return { names, lines, kept, match, error, stored, done };
+  };
+
+  it('ends with the first error', async () => {
+    const { error, names } = await appliedToDamaged();
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(names[1]);
-    const stored = () => Promise.all(names.map(name => readFile(path.join(archive, name), 'utf8')));
-    const after = await stored();
-    const done = after.map(text => text === `${posts[0]?.[1]?.raw}\n`);
+  });
+
+  it('finishes the files that are being rewritten when one fails, and begins no other', async () => {
+    const { done } = await appliedToDamaged();
     expect(done[0]).toBe(true);
     expect(done.slice(10)).not.toContain(true);
     expect(await readdir(path.join(archive, 'many'))).toHaveLength(40);
+  });
+
+  it('rewrites what an error has left the next time', async () => {
+    const { names, lines, kept, match, stored, done } = await appliedToDamaged();
     await writeFile(path.join(archive, names[1]!), lines);
     const report = await applyCompliance(archive, tombstones, { match });
     expect(report.rewritten).toHaveLength(40 - done.filter(Boolean).length);
-    expect(new Set(await stored())).toEqual(new Set([`${posts[0]?.[1]?.raw}\n`]));
+    expect(new Set(await stored())).toEqual(new Set([kept]));
   });
 
   it('reads large files in blocks, and removes a hidden post that cannot be told to be visible', async () => {

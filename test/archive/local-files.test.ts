@@ -58,19 +58,25 @@ function shown({ items, cursor, origin }: Batch<Uint8Array>) {
 }
 
 describe('localFiles', () => {
-  it('reads a folder and its subfolders in order of path, without hidden files and other types of files', async () => {
-    await write({
-      'b.jsonl': '1',
-      '2013/07/22/b.json.gz': '2',
-      '2013/07/22/a.json.gz': '3',
-      '2013/a.ndjson': '4',
-      'a.JSON': '5',
-      'notes.txt': 'no',
-      'b.jsonl.part': 'no',
-      '.index/c.json': 'no',
-      '.d.json': 'no',
-    });
+  const TREE = {
+    'b.jsonl': '1',
+    '2013/07/22/b.json.gz': '2',
+    '2013/07/22/a.json.gz': '3',
+    '2013/a.ndjson': '4',
+    'a.JSON': '5',
+    'notes.txt': 'no',
+    'b.jsonl.part': 'no',
+    '.index/c.json': 'no',
+    '.d.json': 'no',
+  };
+
+  it('reads a folder and its subfolders in order of path, without hidden and other files', async () => {
+    await write(TREE);
     expect(await contents(localFiles(folder))).toEqual(['3', '2', '4', '5', '1']);
+  });
+
+  it('reads the files that `match` matches or accepts', async () => {
+    await write(TREE);
     expect(await contents(localFiles(folder, { match: /^2013\/.*gz$/g }))).toEqual(['3', '2']);
     expect(await contents(localFiles(folder, { match: name => name.endsWith('.txt') }))).toEqual([
       'no',
@@ -92,24 +98,35 @@ describe('localFiles', () => {
     expect(await contents(localFiles(folder))).toEqual(['a', 'a']);
   });
 
-  it('gives a cursor after every file and its name as the origin, for empty and large files too', async () => {
+  describe('of empty and large files', () => {
     const large = Buffer.alloc(9 * 1024 * 1024, 'large');
-    await write({ 'a.json': 'a', 'b.json': '', 'c.json': large, 'd.json': 'd' });
-    const files = new Map<string | undefined, Buffer[]>();
-    const edges: (string | undefined)[] = [];
-    for (const { items, cursor, origin } of await batchesOf(localFiles(folder))) {
-      files.set(origin, [...(files.get(origin) ?? []), ...items.map(item => Buffer.from(item))]);
-      for (const item of items) expect(item.length).toBeLessThanOrEqual(8 * 1024 * 1024);
-      if (cursor !== undefined) edges.push(origin);
-    }
-    const paths = ['a', 'b', 'c', 'd'].map(name => join(folder, `${name}.json`));
-    expect(edges).toEqual(paths);
-    expect(paths.map(path => Buffer.concat(files.get(path)!).toString())).toEqual([
-      'a',
-      '',
-      large.toString(),
-      'd',
-    ]);
+    const paths = () => ['a', 'b', 'c', 'd'].map(name => join(folder, `${name}.json`));
+    const batches = async () => {
+      await write({ 'a.json': 'a', 'b.json': '', 'c.json': large, 'd.json': 'd' });
+      return batchesOf(localFiles(folder));
+    };
+
+    it('gives a cursor after every file', async () => {
+      const edges = (await batches()).filter(({ cursor }) => cursor !== undefined);
+      expect(edges.map(({ origin }) => origin)).toEqual(paths());
+    });
+
+    it('gives the name of the file as the origin of its bytes', async () => {
+      const files = new Map<string | undefined, Buffer[]>();
+      for (const { items, origin } of await batches())
+        files.set(origin, [...(files.get(origin) ?? []), ...items.map(item => Buffer.from(item))]);
+      expect(paths().map(path => Buffer.concat(files.get(path)!).toString())).toEqual([
+        'a',
+        '',
+        large.toString(),
+        'd',
+      ]);
+    });
+
+    it('gives at most 8 MiB at once', async () => {
+      for (const { items } of await batches())
+        for (const item of items) expect(item.length).toBeLessThanOrEqual(8 * 1024 * 1024);
+    });
   });
 
   it('continues with the file after the cursor of a checkpoint', async () => {
@@ -184,21 +201,33 @@ describe('localFiles', () => {
     });
   });
 
-  it('refuses a missing path, a path that is not a file, and an empty list', async () => {
+  it('refuses a missing path', async () => {
     const missing = join(folder, 'missing.json');
-    await write({ 'a.json': 'a', 'notes/b.txt': 'b' });
     await expect(contents(localFiles(missing))).rejects.toMatchObject({
       code: 'ERR_STORAGE',
       path: missing,
       message: `Could not read ${missing}: ENOENT: no such file or directory, stat '${missing}'. It does not exist: check the path.`,
     });
-    await expect(contents(localFiles([join(folder, 'a.json'), missing]))).rejects.toThrow(
-      StorageError,
-    );
+  });
+
+  it('refuses a missing path in a list', async () => {
+    await write({ 'a.json': 'a' });
+    const list = [join(folder, 'a.json'), join(folder, 'missing.json')];
+    await expect(contents(localFiles(list))).rejects.toThrow(StorageError);
+  });
+
+  it('refuses a folder without a file that matches', async () => {
+    await write({ 'notes/b.txt': 'b' });
     await expect(contents(localFiles(join(folder, 'notes')))).rejects.toThrow(
       'see the option `match`',
     );
+  });
+
+  it('refuses a path that is neither a file nor a folder', async () => {
     await expect(contents(localFiles('/dev/null'))).rejects.toThrow('neither a file nor a folder');
+  });
+
+  it('refuses an empty list or path', () => {
     expect(() => localFiles([])).toThrow(OptionError);
     expect(() => localFiles('')).toThrow(OptionError);
   });
@@ -341,20 +370,28 @@ describe('localFiles', () => {
     expect(progress).toMatchObject({ received: 3, receivedBytes: 4 });
   });
 
-  it('works with gunzip and jsonLines, and resumes through them', async () => {
+  const linesOfCompressed = async () => {
     await write({
       '1.json.gz': gzipSync('{"a":1}\n{"a":2}'),
       '2.json.gz': gzipSync('{"b":1}\n'),
       '3.jsonl': '{"c":1}\n',
     });
-    const flow = jsonLines()(gunzip({ plain: 'pass' })(localFiles(folder)));
-    const all = await batchesOf(flow);
+    return jsonLines()(gunzip({ plain: 'pass' })(localFiles(folder)));
+  };
+
+  it('works with gunzip and jsonLines', async () => {
+    const all = await batchesOf(await linesOfCompressed());
     expect(all.map(({ items }) => items.map(String))).toEqual([
       ['{"a":1}', '{"a":2}'],
       ['{"b":1}'],
       ['{"c":1}'],
     ]);
-    expect(await contents(flow, all[0]!.cursor)).toEqual(['{"b":1}', '{"c":1}']);
+  });
+
+  it('resumes through gunzip and jsonLines', async () => {
+    const flow = await linesOfCompressed();
+    const [first] = await batchesOf(flow);
+    expect(await contents(flow, first!.cursor)).toEqual(['{"b":1}', '{"c":1}']);
   });
 });
 
@@ -426,13 +463,25 @@ describe('localFiles of incremental runs', () => {
     expect((await written()).sort()).toEqual(['1', '2', '3', '4']);
   });
 
-  it('begin with an empty folder, and refuse a file that has grown, not one that was rewritten', async () => {
+  it('begin with an empty folder', async () => {
     await mkdir(join(folder, 'in'));
     expect(await run()).toMatchObject({ posts: 0, added: 0 });
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
+  });
+
+  it('accept a file that was rewritten or removed', async () => {
+    await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
+    await run();
     await write({ 'in/1.jsonl': ids(2) });
     expect(await run()).toMatchObject({ posts: 3, added: 0 });
+    await rm(join(folder, 'in/2.jsonl'));
+    expect(await run()).toMatchObject({ posts: 3, added: 0 });
+  });
+
+  it('refuse a file that has grown, until it is removed', async () => {
+    await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
+    await run();
     await write({ 'in/2.jsonl': ids(3, 4) });
     await expect(run()).rejects.toThrow(/2\.jsonl has grown since it was read/);
     await rm(join(folder, 'in/2.jsonl'));
