@@ -47,9 +47,15 @@ describe('intoTombstones', () => {
     expect(tombstones.size).toBe(2);
   });
 
-  it('refuses another name, other tombstones, and items that are no events', async () => {
+  it('refuses a source that is no name', () => {
     expect(() => intoTombstones(tombstones, { source: unchecked(7) })).toThrow(OptionError);
+  });
+
+  it('refuses what is no tombstones', () => {
     expect(() => intoTombstones(unchecked({}))).toThrow(OptionError);
+  });
+
+  it('refuses items that are no events, and records none', async () => {
     const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
     const posts = new Flow<ComplianceEvent>(async function* () {
       yield { items: [unchecked(post)] };

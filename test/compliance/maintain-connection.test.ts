@@ -66,7 +66,7 @@ function mustNotBeAhead(
 describe('the time up to which a connection has delivered every event', () => {
   const stream = fc.array(step, { minLength: 1, maxLength: 30 }).map(messagesOf);
 
-  it('is not ahead of an event that is still on its way, however slow the network and the consumer are', () => {
+  it('is not ahead of an event that is still on its way, however slowly it comes', () => {
     fc.assert(fc.property(stream, messages => mustNotBeAhead(messages)));
   });
 
@@ -124,16 +124,22 @@ describe('the time up to which a connection has delivered every event', () => {
     expect(times).toEqual([undefined, START - 50_000, START - 40_000]);
   });
 
-  it('is that of the newest event, not in the future, and unknown where no event has a time', () => {
-    const delivered = new DeliveredTime();
-    const events = (...times: readonly (number | undefined)[]) =>
-      delivered.afterEvents(
-        times.map(time => ({ at: time === undefined ? undefined : new Date(time) })),
-        START,
-      );
-    expect(events(START - 9, START - 5, undefined)).toBe(START - 5);
-    expect(events(START + 3)).toBe(START);
-    expect(events(undefined)).toBeUndefined();
+  const afterEvents = (...times: readonly (number | undefined)[]) =>
+    new DeliveredTime().afterEvents(
+      times.map(time => ({ at: time === undefined ? undefined : new Date(time) })),
+      START,
+    );
+
+  it('is that of the newest event', () => {
+    expect(afterEvents(START - 9, START - 5, undefined)).toBe(START - 5);
+  });
+
+  it('is not in the future', () => {
+    expect(afterEvents(START + 3)).toBe(START);
+  });
+
+  it('is unknown where no event has a time', () => {
+    expect(afterEvents(undefined)).toBeUndefined();
   });
 
   it('is not that of an event whose time is far in the future', () => {
