@@ -424,7 +424,7 @@ describe('the checks report exactly what differs in a service', () => {
 });
 
 describe('a difference', () => {
-  it('has what was expected, what came, and the rule in words', async () => {
+  it('has the rule in words, what it expects and what came', async () => {
     const { addresses } = await started({ limits: lifted({ maxResultsMax: 600 }) });
     const [wrong] = (await resultsOf(account(addresses, {}))).filter(r => r.result === 'differs');
     expect(wrong).toEqual({
