@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
       .toSorted();
   const empty = () => server.query('DROP TABLE IF EXISTS posts, checkpoints');
 
-  it('are all there, each once, with all columns, and nothing is asked when it is run again', async () => {
+  it('are all there once with all columns, and are not asked for again', async () => {
     await runScript({ script: EXAMPLE, args: [], env });
     expect(await posts()).toEqual(expected);
     const [row] = await server.query('SELECT * FROM posts LIMIT 1');
@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
     await runScript({ script: EXAMPLE, args: [], env: gone });
   });
 
-  it('are all there, each once, however often and whenever the script is killed', async () => {
+  it('are all there once, however often the script is killed', async () => {
     for (let kills = 0; kills < KILLS; ) {
       await empty();
       const begun = () => sleep(200);
