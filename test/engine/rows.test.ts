@@ -53,7 +53,7 @@ describe('rows of a decoded file', () => {
     ]);
   });
 
-  it('have other posts in the place of some, longer ones and shorter ones', async () => {
+  it('have longer and shorter posts in the place of some', async () => {
     const rows = rowsOf(3);
     const [long, short] = [rowsOf(1_001).slice(1_000, 1_001), rowsOf(3).slice(2, 3)];
     const [first] = await long.items();
