@@ -157,16 +157,25 @@ describe('results', () => {
     folder = await temporaryFolder();
   });
 
-  it('are kept by cell, with machine and day, and a cell that is gone is forgotten', async () => {
+  const recordOfTwo = async () => {
     const file = path.join(folder, 'results.json');
     const part = partOf(async () => ({ hits: 1 }));
     const result = await resultOf(part, 2);
     const both: Part = { ...part, cells: [...part.cells, { name: 'other', expects: 'holds' }] };
     record(file, both, [result]);
     record(file, both, [{ ...result, cell: 'other' }]);
+    return { file, part };
+  };
+
+  it('are kept by cell with their day', async () => {
+    const { file } = await recordOfTwo();
     const kept = JSON.parse(await readFile(file, 'utf8'));
     expect(Object.keys(kept.part)).toEqual(['only/cell', 'other']);
     expect(kept.part.other).toMatchObject({ trials: 2, day: expect.stringMatching(/^\d{4}-/) });
+  });
+
+  it('of a cell that is gone are forgotten', async () => {
+    const { file, part } = await recordOfTwo();
     expect(Object.keys(record(file, part, []).part ?? {})).toEqual(['only/cell']);
   });
 
@@ -254,27 +263,54 @@ describe('results', () => {
     expect(page).toContain(process.version);
   });
 
-  it('of fewer seeds, and cells with nothing to try, leave what is recorded as it is', async () => {
-    const cell = await resultOf(
-      partOf(async () => ({ hits: 1 })),
-      1,
-    );
-    const [one, six] = [1, 6].map(trials => ({ ...cell, trials }));
-    const none = { ...cell, expects: 'none', trials: 0, counts: {} } as const;
-    const failed = { ...cell, failures: [{ seed: 1, message: 'lost a post' }] };
-    expect(replaces(one!, undefined)).toBe(true);
-    expect(replaces(six!, one)).toBe(true);
-    expect(replaces(one!, six, { seeds: 1 })).toBe(false);
-    expect(replaces(one!, six)).toBe(false);
-    expect(replaces(failed, six)).toBe(true);
-    expect(replaces(one!, { ...six!, failures: failed.failures }, { startsAgain: true })).toBe(
-      true,
-    );
-    expect(replaces(none, none, { seeds: 1 })).toBe(false);
-    expect(replaces(none, undefined)).toBe(false);
-    // What was recorded before is forgotten.
+  describe('replace what is recorded', () => {
+    const ofTrials = async (trials: number) => ({
+      ...(await resultOf(
+        partOf(async () => ({ hits: 1 })),
+        1,
+      )),
+      trials,
+    });
+    const failures = [{ seed: 1, message: 'lost a post' }];
+    const ofNothing = async () =>
+      ({ ...(await ofTrials(0)), expects: 'none', counts: {} }) as const;
+
+    it('where nothing is', async () => {
+      expect(replaces(await ofTrials(1), undefined)).toBe(true);
+    });
+
+    it('with more seeds', async () => {
+      expect(replaces(await ofTrials(6), await ofTrials(1))).toBe(true);
+    });
+
+    it('not with fewer seeds', async () => {
+      const [one, six] = [await ofTrials(1), await ofTrials(6)];
+      expect(replaces(one, six, { seeds: 1 })).toBe(false);
+      expect(replaces(one, six)).toBe(false);
+    });
+
+    it('where they have failed', async () => {
+      expect(replaces({ ...(await ofTrials(1)), failures }, await ofTrials(6))).toBe(true);
+    });
+
+    it('that starts again after a failure', async () => {
+      const failed = { ...(await ofTrials(6)), failures };
+      expect(replaces(await ofTrials(1), failed, { startsAgain: true })).toBe(true);
+    });
+
+    it('not of a cell with nothing to try', async () => {
+      const none = await ofNothing();
+      expect(replaces(none, none, { seeds: 1 })).toBe(false);
+      expect(replaces(none, undefined)).toBe(false);
+    });
+  });
+
+  it('of a cell that has nothing to try any more are forgotten', async () => {
     const file = path.join(folder, 'results.json');
     const part = partOf(async () => ({ hits: 1 }));
+    const result = await resultOf(part, 1);
+    record(file, part, [result]);
+    const none = { ...result, expects: 'none', trials: 0, counts: {} } as const;
     expect(record(file, part, [none]).part).toEqual({});
   });
 
