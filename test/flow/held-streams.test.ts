@@ -319,12 +319,17 @@ describe('sinks and stages that are streams', () => {
     await until(() => sink.closed);
   });
 
-  it('are closed as WritableStream and TransformStream, too', async () => {
+  it('are closed as a WritableStream, too', async () => {
     const reasons: unknown[] = [];
     const sink = new WritableStream<string>({ abort: why => void reasons.push(why) });
-    const stage = new TransformStream<string, string>();
-    await expect(pipeline(lines(), stage, sink, { signal: aborted() })).rejects.toBe(reason);
+    await expect(pipeline(lines(), sink, { signal: aborted() })).rejects.toBe(reason);
     expect(reasons).toEqual([reason]);
+  });
+
+  it('are closed as a TransformStream, too', async () => {
+    const stage = new TransformStream<string, string>();
+    const run = pipeline(lines(), stage, new WritableStream<string>(), { signal: aborted() });
+    await expect(run).rejects.toBe(reason);
     await expect(stage.readable.getReader().read()).resolves.toMatchObject({ done: true });
   });
 

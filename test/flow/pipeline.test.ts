@@ -42,7 +42,7 @@ function endless(): { flow: Flow<number>; state: { closed: boolean } } {
 }
 
 describe('pipeline', () => {
-  it('joins source, operators and sink, and resolves to what the sink returns', async () => {
+  it('resolves to what the sink returns of the items that operators give', async () => {
     expect(await pipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 
@@ -50,7 +50,7 @@ describe('pipeline', () => {
     expect(await pipeline(numbers(), collect())).toEqual([1, 2, 3]);
   });
 
-  it('reads a Node Readable, runs Transforms between operators, and writes a Writable', async () => {
+  it('joins a Readable, Transforms and a Writable of Node with operators', async () => {
     const written: string[] = [];
     await pipeline(
       Readable.from([gzipSync('one\ntwo\n')]),
@@ -283,7 +283,7 @@ describe('a run does not wait for', () => {
 });
 
 describe("Node's own pipeline", () => {
-  it('accepts the same source, operators and sink', async () => {
+  it('accepts the same stages', async () => {
     expect(await nodePipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 

@@ -77,7 +77,7 @@ describe('progress as lines', () => {
     });
   });
 
-  it('shows rate, bytes, covered time, dropped items by operator, and the remaining time', () => {
+  it('shows every count and the remaining time on a line', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -218,7 +218,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('shows the remaining time that the source itself expects, during a wait, too', () => {
+  it('shows the remaining time that the source itself expects, even during a wait', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });

@@ -66,7 +66,7 @@ const SOURCES: Record<string, readonly [Endpoint, Source]> = {
 type Endpoint = 'search' | 'counts' | 'job-files' | 'replay' | 'compliance' | 'usage';
 
 it.concurrent.each(Object.entries(SOURCES))(
-  'a retry of %s is shown in the progress, with its number, its end and the failure',
+  'a retry of %s is shown in the progress with its failure',
   async (_name, [endpoint, source]) => {
     await using service = newService();
     const acme = account(

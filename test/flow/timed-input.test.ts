@@ -38,19 +38,29 @@ describe('an input that is read with a time for each value', () => {
     expect(closed()).toBe(1);
   });
 
-  it('throws its error to the call that waits, and not before, and is not closed after it', async () => {
-    let closed = false;
+  const failing = () => {
+    const state = { closed: false };
     const timed = new TimedInput({
       [Symbol.asyncIterator]: () => ({
         next: () => Promise.reject(new Error('broken')),
         return: async () => {
-          closed = true;
+          state.closed = true;
           return { done: true, value: undefined };
         },
       }),
     });
+    return { timed, state };
+  };
+
+  it('throws its error to the call that waits, not before', async () => {
+    const { timed } = failing();
     await expect(timed.next()).rejects.toThrow('broken');
+  });
+
+  it('is not closed after its error', async () => {
+    const { timed, state } = failing();
+    await timed.next().catch(() => {});
     await timed.close();
-    expect(closed).toBe(false);
+    expect(state.closed).toBe(false);
   });
 });

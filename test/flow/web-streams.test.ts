@@ -53,26 +53,31 @@ const doubling = () =>
   });
 
 describe('a ReadableStream as a source', () => {
-  it('delivers its items, counts them, and releases its lock', async () => {
-    const stream = new ReadableStream<number>({
+  const three = () =>
+    new ReadableStream<number>({
       start(controller) {
         for (const item of [1, 2, 3]) controller.enqueue(item);
         controller.close();
       },
     });
+
+  it('delivers its items', async () => {
+    const tenfold = map((n: number) => n * 10);
+    expect(await pipeline(three(), tenfold, collect())).toEqual([10, 20, 30]);
+  });
+
+  it('counts its items in the progress', async () => {
     let progress: unknown;
     const onProgress = ({ received }: { readonly received: number }) => {
       progress = received;
     };
-    expect(
-      await pipeline(
-        stream,
-        map(n => n * 10),
-        collect(),
-        { progress: onProgress },
-      ),
-    ).toEqual([10, 20, 30]);
+    await pipeline(three(), collect(), { progress: onProgress });
     expect(progress).toBe(3);
+  });
+
+  it('is not locked after the run', async () => {
+    const stream = three();
+    await pipeline(stream, collect());
     expect(stream.locked).toBe(false);
   });
 
@@ -268,25 +273,39 @@ describe('a TransformStream as an operator', () => {
 });
 
 describe('a WritableStream as a sink', () => {
-  it('gets every item, one after the other, and is closed before the run ends', async () => {
-    const written: number[] = [];
-    let under = 0;
-    let closed = false;
+  const slowSink = () => {
+    const state = { written: [] as number[], under: 0, most: 0, closed: false };
     const stream = new WritableStream<number>({
       async write(item) {
-        expect(++under).toBe(1);
+        state.most = Math.max(state.most, ++state.under);
         await new Promise(setImmediate);
-        under--;
-        written.push(item);
+        state.under--;
+        state.written.push(item);
       },
       async close() {
         await new Promise(setImmediate);
-        closed = true;
+        state.closed = true;
       },
     });
+    return { stream, state };
+  };
+
+  it('gets every item, one after the other', async () => {
+    const { stream, state } = slowSink();
     expect(await pipeline(numbers(20), stream)).toBeUndefined();
-    expect(written).toEqual(Array.from({ length: 20 }, (_, n) => n));
-    expect(closed).toBe(true);
+    expect(state.written).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    expect(state.most).toBe(1);
+  });
+
+  it('is closed before the run ends', async () => {
+    const { stream, state } = slowSink();
+    await pipeline(numbers(20), stream);
+    expect(state.closed).toBe(true);
+  });
+
+  it('is not locked after the run', async () => {
+    const { stream } = slowSink();
+    await pipeline(numbers(20), stream);
     expect(stream.locked).toBe(false);
   });
 

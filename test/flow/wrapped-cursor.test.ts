@@ -9,7 +9,7 @@ const json = fc.jsonValue().map(value => JSON.parse(JSON.stringify(value)) as Js
 const inner = fc.dictionary(fc.string(), json).map(value => JSON.parse(JSON.stringify(value)));
 
 describe('a cursor with the state of an operator', () => {
-  it('gives back both, itself and as a checkpoint restores it', () => {
+  it('gives back both, even after a checkpoint has restored it', () => {
     fc.assert(
       fc.property(json, inner, (state, cursor) => {
         const wrapped = wrapCursor('dedupe', state, cursor);
