@@ -54,7 +54,7 @@ describe('an account', () => {
     expect(settings).toEqual({ account: 'option', label: 'env', rulestream: 'rulestream' });
   });
 
-  it('requires a setting only when a call needs it, and then names the option and the variable', () => {
+  it('requires a setting only when a call needs it, with the names of its option and its variable', () => {
     const empty = account({}, {});
     expect(optionErrorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
       '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL, or MILLRACE_URL for all addresses',
@@ -151,7 +151,7 @@ it('a misspelt setting is refused with its correct name', () => {
   );
 });
 
-it('all wrong options are named in one error, settings and groups of options included', () => {
+it('all wrong options are named in one error, even in groups and settings', () => {
   const { message } = optionErrorOf(() =>
     account(
       {

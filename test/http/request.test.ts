@@ -26,7 +26,7 @@ import { impatient } from './virtual-time.js';
 serveEachTest();
 
 describe('a request and its response', () => {
-  it('sends method, body and credentials, and reads the response', async () => {
+  const posted = async () => {
     server.script.push(json({ answer: 'é🎉' }));
     const answer = await sendRequest(accountFor(), {
       method: 'POST',
@@ -34,15 +34,34 @@ describe('a request and its response', () => {
       body: '{"x":"é"}',
       headers: { 'content-type': 'application/json' },
     });
-    expect(JSON.parse(await textOf(answer))).toEqual({ answer: 'é🎉' });
-    expect(answer.status).toBe(200);
-    expect(answer.url).toBe(`${server.url}/a/b?...`);
-    const [received] = server.received;
+    return { answer, text: await textOf(answer), received: server.received[0] };
+  };
+
+  it('sends its method, URL and body', async () => {
+    const { received } = await posted();
     expect(received).toMatchObject({ method: 'POST', url: '/a/b?c=d', body: '{"x":"é"}' });
+  });
+
+  it('sends the credentials of the account', async () => {
+    const { received } = await posted();
     expect(received?.headers.authorization).toBe(
       `Basic ${Buffer.from(`a@b.c:${CANARY}`).toString('base64')}`,
     );
+  });
+
+  it('asks for gzip', async () => {
+    const { received } = await posted();
     expect(received?.headers['accept-encoding']).toBe('gzip');
+  });
+
+  it('reads the status and the text of the response', async () => {
+    const { answer, text } = await posted();
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(text)).toEqual({ answer: 'é🎉' });
+  });
+
+  it('has the URL without its query in the response', async () => {
+    expect((await posted()).answer.url).toBe(`${server.url}/a/b?...`);
   });
 
   it('decodes gzip and counts the compressed bytes', async () => {
