@@ -27,7 +27,7 @@ describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
     { name: 'its leader is cut off', faults: ['partition'] },
   ];
   it.concurrent.each(isSlowSuite ? runs : runs.slice(0, 1))(
-    'are all in the files, each once, while $name',
+    'are all in the files once while $name',
     async ({ name, faults }) => {
       const counts = await chaos({
         faults,

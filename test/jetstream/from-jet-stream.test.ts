@@ -66,7 +66,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(idsTo(20_000));
   });
 
-  it.each([2, 3, 4])('divides the posts into %i shares, disjoint and complete', async of => {
+  it.each([2, 3, 4])('divides all posts into %i disjoint shares', async of => {
     await using node = await startNode();
     await publish(node, 1000);
     const parts = await Promise.all(

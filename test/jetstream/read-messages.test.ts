@@ -79,37 +79,51 @@ const LOST = {
 };
 
 describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice', () => {
-  it('end the flow with their subject, publisher and positions, and a cursor that goes on', async () => {
-    const stream = await newStream();
-    await store(stream, [
-      [0, 0, 0],
-      [1, 1, 1],
-      [4, 4, 4],
-    ]);
-    await store(
-      stream,
-      [
-        [10, 0, 0],
-        [12, 2, 2],
-      ],
-      { subject: `${stream}.1` },
-    );
-    await store(stream, [[5, 5, 5]]);
-    const first = await readAll(stream);
-    expect(first.error).toBeInstanceOf(IncompleteError);
-    const { cursor, missing, ...error } = first.error as IncompleteError;
-    expect(first.error).toMatchObject(LOST);
-    expect(missing).toEqual([
+  describe('of two subjects', () => {
+    const missingOf = (stream: string) => [
       `${stream}.0: positions 2 to 3 of the publisher one`,
       `${stream}.1: position 1 of the publisher one`,
-    ]);
-    expect(error.code).toBe('ERR_INCOMPLETE');
-    await store(stream, [[6, 6, 6]]);
-    const second = await readAll(stream, { resume: cursor as Cursor });
-    expect(second).toMatchObject({ error: undefined, ids: idsOf(6) });
-    // A checkpoint that has the posts and not the report: it is made again.
-    const third = await readAll(stream, { resume: first.cursors.at(-1) });
-    expect(third.error).toMatchObject({ missing });
+    ];
+    const firstRead = async () => {
+      const stream = await newStream();
+      await store(stream, [
+        [0, 0, 0],
+        [1, 1, 1],
+        [4, 4, 4],
+      ]);
+      await store(
+        stream,
+        [
+          [10, 0, 0],
+          [12, 2, 2],
+        ],
+        { subject: `${stream}.1` },
+      );
+      await store(stream, [[5, 5, 5]]);
+      const { error, cursors } = await readAll(stream);
+      return { stream, error: error as IncompleteError, cursors };
+    };
+
+    it('end the flow with their subject, publisher and positions', async () => {
+      const { stream, error } = await firstRead();
+      expect(error).toBeInstanceOf(IncompleteError);
+      expect(error).toMatchObject(LOST);
+      expect(error.missing).toEqual(missingOf(stream));
+      expect(error.code).toBe('ERR_INCOMPLETE');
+    });
+
+    it('are behind the cursor of the error', async () => {
+      const { stream, error } = await firstRead();
+      await store(stream, [[6, 6, 6]]);
+      const second = await readAll(stream, { resume: error.cursor as Cursor });
+      expect(second).toMatchObject({ error: undefined, ids: idsOf(6) });
+    });
+
+    it('are reported again to a checkpoint that has the posts and not the report', async () => {
+      const { stream, cursors } = await firstRead();
+      const again = await readAll(stream, { resume: cursors.at(-1) });
+      expect(again.error).toMatchObject({ missing: missingOf(stream) });
+    });
   });
 
   it('go to onGap, and posts that come after all are delivered', async () => {

@@ -547,7 +547,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await expect(run).rejects.toThrow('I cannot take it');
   });
 
-  it('refuses items that are not activities, and says what came and what to do', async () => {
+  it('refuses items that are not activities, with what came and what to do', async () => {
     await using node = await startNode();
     const [post] = numberedPosts(0, 1);
     const wrong: [item: unknown, named: string, advice: string][] = [

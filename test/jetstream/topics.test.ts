@@ -146,29 +146,37 @@ describe('topics', () => {
     expect(() => toJetStream(options)).toThrow(message);
   });
 
-  it('have as many subjects each, and a post one of its topic, whatever their number', () => {
+  const anyTopics = fc
+    .uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 5 })
+    .map(topics => ({ topics, names: [...topics.toSorted(), 'other'] }));
+  const anyShares = fc.integer({ min: 1, max: 9 });
+  const subjectsOfAll = (names: readonly string[], shares: number) =>
+    subjectsOf(
+      names.map(name => `posts.${name}`),
+      shares,
+    );
+
+  it('have as many subjects each, whatever their number', () => {
     fc.assert(
-      fc.property(
-        fc.uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 5 }),
-        fc.integer({ min: 1, max: 9 }),
-        fc.nat(5),
-        fc.nat(),
-        (topics, shares, number, id) => {
-          const names = [...topics.toSorted(), 'other'];
-          const all = subjectsOf(
-            names.map(name => `posts.${name}`),
-            shares,
-          );
-          expect(countSubjects('posts', all.toReversed(), topics)).toBe(shares);
-          expect(countSubjects('posts', all.slice(1), topics)).toBeUndefined();
-          expect(countSubjects('posts', [...all, 'posts.0'], topics)).toBeUndefined();
-          expect(countSubjects(`posts.${names[0]}`, all)).toBe(shares);
-          const topic = number % names.length;
-          const subject = all[subjectNumber(`${id}`, all.length, topic, names.length)];
-          const inTopic = subjectNumber(`${id}`, shares);
-          expect(subject).toBe(`posts.${names[topic]}.${inTopic}`);
-        },
-      ),
+      fc.property(anyTopics, anyShares, ({ topics, names }, shares) => {
+        const all = subjectsOfAll(names, shares);
+        expect(countSubjects('posts', all.toReversed(), topics)).toBe(shares);
+        expect(countSubjects('posts', all.slice(1), topics)).toBeUndefined();
+        expect(countSubjects('posts', [...all, 'posts.0'], topics)).toBeUndefined();
+        expect(countSubjects(`posts.${names[0]}`, all)).toBe(shares);
+      }),
+    );
+  });
+
+  it('have a post in the subject of its topic that its id determines', () => {
+    fc.assert(
+      fc.property(anyTopics, anyShares, fc.nat(5), fc.nat(), ({ names }, shares, number, id) => {
+        const all = subjectsOfAll(names, shares);
+        const topic = number % names.length;
+        const subject = all[subjectNumber(`${id}`, all.length, topic, names.length)];
+        const inTopic = subjectNumber(`${id}`, shares);
+        expect(subject).toBe(`posts.${names[topic]}.${inTopic}`);
+      }),
     );
   });
 });
