@@ -66,7 +66,7 @@ describe('jobs.download', () => {
     expect(known).toBe(12);
   });
 
-  it('fetches only files that are missing, cut, damaged or partial', async () => {
+  it('fetches only files that are missing or not whole', async () => {
     await download();
     const at = (index: number) => path.join(folder, fileNames()[index]!);
     await rm(at(1));
@@ -85,14 +85,27 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('names a missing and a damaged file in its error, after all other files are written', async () => {
+  const downloadOfTwoBroken = async () => {
     served.faults.set(served.files[4]!.segment, () => status(404));
     served.faults.set(served.files[6]!.segment, (_, { gzip }) => whole(gzip.subarray(0, -9)));
     const error = await download().catch(error => error);
+    served.faults.clear();
+    return error;
+  };
+
+  it('names a missing and a damaged file in its error', async () => {
+    const error = await downloadOfTwoBroken();
     expect(error).toBeInstanceOf(IncompleteError);
     expect(error.missing).toEqual([served.files[4]!.segment, served.files[6]!.segment]);
+  });
+
+  it('writes all files but the missing and damaged ones before its error', async () => {
+    await downloadOfTwoBroken();
     expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
-    served.faults.clear();
+  });
+
+  it('writes what was missing or damaged when it is run again', async () => {
+    await downloadOfTwoBroken();
     expect(await download()).toMatchObject({ exitCode: 0 });
     await expectWhole();
   });
@@ -244,12 +257,21 @@ describe('jobs.download', () => {
     },
   );
 
-  it('ends with the reason of an abort, and leaves only complete files and parts', async () => {
+  const abortedDownload = async () => {
     served.faults.set(served.files[8]!.segment, () => () => {});
     const abort = new AbortController();
     setTimeout(() => abort.abort('enough'), 100);
-    await expect(download({ signal: abort.signal })).rejects.toBe('enough');
+    const reason = await download({ signal: abort.signal }).catch(thrown => thrown);
     served.faults.clear();
+    return reason;
+  };
+
+  it('ends with the reason of an abort', async () => {
+    expect(await abortedDownload()).toBe('enough');
+  });
+
+  it('goes on from what an abort has left', async () => {
+    await abortedDownload();
     expect(await download()).toMatchObject({ exitCode: 0 });
     await expectWhole();
   });

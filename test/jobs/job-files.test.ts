@@ -74,19 +74,24 @@ describe('jobFiles: the files of a job', () => {
     expect(most).toBe(3);
   });
 
-  it('may have no info line, blank lines, CRLF, several gzip members, or no posts at all', async () => {
-    const made = servedFiles(4, { info: false });
-    const repacked = [
-      (text: readonly string[]) => gzipSync(`${text.join('\n')}\n`),
-      (text: readonly string[]) => gzipSync(`\r\n${text.join('\r\n\r\n')}\r\n\r\n`),
-      (text: readonly string[]) => Buffer.concat(text.map(line => gzipSync(`${line}\n`))),
-    ];
-    const files = made.map((file, index) => {
-      const repack = repacked[index];
-      return repack === undefined
-        ? servedFile(file.segment, [])
-        : { ...file, gzip: repack(file.lines) };
-    });
+  it.each<[string, (lines: readonly string[]) => Buffer]>([
+    ['no info line', lines => gzipSync(`${lines.join('\n')}\n`)],
+    ['blank lines and CRLF', lines => gzipSync(`\r\n${lines.join('\r\n\r\n')}\r\n\r\n`)],
+    ['several gzip members', lines => Buffer.concat(lines.map(line => gzipSync(`${line}\n`)))],
+  ])('may have %s', async (_, repack) => {
+    const files = servedFiles(2, { info: false }).map(file => ({
+      ...file,
+      gzip: repack(file.lines),
+    }));
+    const { lines, error } = await download(await start({ files }));
+    expect(error).toBeUndefined();
+    expect(lines).toEqual(files.flatMap(file => file.lines));
+  });
+
+  it('may have no posts at all, between others', async () => {
+    const files = servedFiles(3).map((file, index) =>
+      index === 1 ? servedFile(file.segment, []) : file,
+    );
     const { lines, error } = await download(await start({ files }));
     expect(error).toBeUndefined();
     expect(lines).toEqual(files.flatMap(file => file.lines));
@@ -176,17 +181,25 @@ describe('addresses without segments', () => {
 });
 
 describe('suspect minutes', () => {
-  it('are in the verdict, from the list and from the files, and set exit code 2', async () => {
+  const withSuspectMinutes = async () => {
     const files = servedFiles(3);
     const info = `{"info":{"message":"Replay Request Completed with Errors","sent":"2024-05-15T12:34:56+00:00","activity_count":3,"minutes_failed":["2024-01-01T08:03:00+00:00"]}}`;
     files[1] = { ...files[1]!, gzip: gzipSync(`${files[1]!.lines.join('\n')}\n${info}\n`) };
-    const served = await start({ files, suspectMinutes: ['202401010005', '202401010004'] });
-    const { verdicts, error, lines } = await download(served);
-    expect(error).toBeUndefined();
-    expect(lines).toEqual(served.lines);
+    return start({ files, suspectMinutes: ['202401010005', '202401010004'] });
+  };
+
+  it('are in the verdict with exit code 2, from the list and from the files', async () => {
+    const { verdicts } = await download(await withSuspectMinutes());
     expect(verdicts).toMatchObject([
       { exitCode: 2, suspectMinutes: ['202401010004', '202401010005', '202401010803'] },
     ]);
+  });
+
+  it('are no error, and all posts are delivered', async () => {
+    const served = await withSuspectMinutes();
+    const { error, lines } = await download(served);
+    expect(error).toBeUndefined();
+    expect(lines).toEqual(served.lines);
   });
 });
 
@@ -249,16 +262,20 @@ describe('resuming', () => {
     expect(mended.lines).toEqual(served.files.slice(3).flatMap(file => file.lines));
   });
 
-  it('refuses the cursor of another job, of another source, and of other files', async () => {
+  it.each<[string, object]>([
+    ['of another job', { job: 'another1' }],
+    ['of other files', { seen: 'x' }],
+    ['of other posts', { posts: 'x' }],
+  ])('refuses the cursor %s', async (_, difference) => {
     const served = await start();
     const cursor = (await batchesIn(served)).at(5)!.cursor!;
-    for (const other of [
-      { ...cursor, job: 'another1' },
-      { source: 'search' },
-      { ...cursor, seen: 'x' },
-      { ...cursor, posts: 'x' },
-    ])
-      expect((await download(served, { resume: other })).error).toBeInstanceOf(OptionError);
+    const { error } = await download(served, { resume: { ...cursor, ...difference } });
+    expect(error).toBeInstanceOf(OptionError);
+  });
+
+  it('refuses the cursor of another source', async () => {
+    const { error } = await download(await start(), { resume: { source: 'search' } });
+    expect(error).toBeInstanceOf(OptionError);
   });
 });
 
@@ -297,7 +314,7 @@ describe('before any request', () => {
     expect(served.server.received).toEqual([]);
   });
 
-  it('a job that is not delivered, and one that is unknown, are errors of their own', async () => {
+  it('a job that is not delivered is an error with its status', async () => {
     const served = await start({ job: { status: 'running', results: undefined } });
     expect((await download(served)).error).toMatchObject({
       code: 'ERR_JOB',
@@ -306,6 +323,10 @@ describe('before any request', () => {
         /: only a delivered job has, and `jobs\.run` waits for that\. It is running/,
       ),
     });
+  });
+
+  it('a job that is unknown is an error that says so', async () => {
+    const served = await start();
     const { error } = await download({
       ...served,
       account: () => served.account({ account: 'x' }),

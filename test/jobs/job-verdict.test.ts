@@ -47,7 +47,7 @@ describe('the verdict over a job', () => {
     ]);
   });
 
-  it('has the suspect minutes of the list and of the files, each once', () => {
+  it('has the suspect minutes of the list and the files once', () => {
     const delivered = totalsOf([file(['202401010001']), file(), file(['202401010000'])], []);
     const verdict = jobVerdict({ ...BASIS, suspectMinutes: ['202401010001'] }, delivered);
     expect(verdict).toMatchObject({

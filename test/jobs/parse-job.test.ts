@@ -7,7 +7,7 @@ import { acme, JOB, listed, methods, QUOTE, server, setUpServer } from './script
 setUpServer();
 
 describe('the status of a job', () => {
-  it('has counts as numbers, `open` as `opened`, and dates as sent', async () => {
+  const opened = () => {
     server.script.push(
       json({
         ...JOB,
@@ -24,19 +24,36 @@ describe('the status of a job', () => {
         },
       }),
     );
-    expect(await getJob(acme(), JOB.jobURL)).toMatchObject({
-      status: 'opened',
+    return getJob(acme(), JOB.jobURL);
+  };
+
+  it('is got with one request', async () => {
+    await opened();
+    expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
+  });
+
+  it('has `open` as `opened`', async () => {
+    expect((await opened()).status).toBe('opened');
+  });
+
+  it('has counts as numbers', async () => {
+    expect(await opened()).toMatchObject({
       percentComplete: 94,
       quote: {
         costDollars: 5000,
         estimatedActivityCount: 100,
         estimatedDurationHours: 915,
         estimatedFileSizeMb: 0,
-        expiresAt: QUOTE.expiresAt,
       },
       results: { activityCount: 1234, fileCount: 144, fileSizeMb: 1.44 },
     });
-    expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
+  });
+
+  it('has dates as sent', async () => {
+    expect(await opened()).toMatchObject({
+      quote: { expiresAt: QUOTE.expiresAt },
+      results: { completedAt: '2024-05-15T12:34:56Z', expiresAt: '2024-05-30T12:34:56Z' },
+    });
   });
 
   it('is a 404 for an unknown job, which is not retried', async () => {

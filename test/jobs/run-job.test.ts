@@ -172,15 +172,31 @@ describe('jobs.run', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('joins its job for any order of the rules, and by the title that was sent, too', async () => {
-    const { acme } = await start();
+  describe('for rules of a job that it has made before', () => {
     const rules = [RULE, { value: 'tea', tag: null }, { value: 'milk' }];
-    const { uuid, title } = await runJob(acme, { ...OPTIONS, rules });
-    expect(title).toMatch(/^coffee \(rules [0-9a-f]{8}\)$/);
-    for (const again of [{ rules: rules.toReversed() }, { rules, title }])
-      expect(await runJob(acme, { ...OPTIONS, ...again })).toMatchObject({ uuid });
-    expect((await findJob(acme, 'coffee'))?.uuid).toBe(uuid);
-    expect((await listJobs(acme)).jobs.length).toBe(1);
+    const made = async () => {
+      const { acme } = await start();
+      return { acme, ...(await runJob(acme, { ...OPTIONS, rules })) };
+    };
+
+    it('joins the job for any order of the rules', async () => {
+      const { acme, uuid } = await made();
+      const again = await runJob(acme, { ...OPTIONS, rules: rules.toReversed() });
+      expect(again).toMatchObject({ uuid });
+      expect((await listJobs(acme)).jobs.length).toBe(1);
+    });
+
+    it('joins the job by the title that was sent', async () => {
+      const { acme, uuid, title } = await made();
+      expect(title).toMatch(/^coffee \(rules [0-9a-f]{8}\)$/);
+      expect(await runJob(acme, { ...OPTIONS, rules, title })).toMatchObject({ uuid });
+      expect((await listJobs(acme)).jobs.length).toBe(1);
+    });
+
+    it('leaves the job to be found by the title of the options', async () => {
+      const { acme, uuid } = await made();
+      expect((await findJob(acme, 'coffee'))?.uuid).toBe(uuid);
+    });
   });
 
   it.each([
