@@ -55,7 +55,7 @@ describe('ElementSplitter', () => {
     expect(splitter.end()).toEqual({});
   });
 
-  it('refuses an element that is cut within a string, though quotes and brackets pair up again (faults matrix, seed 9)', () => {
+  it('refuses an element that is cut within a string, though all quotes pair up again (faults matrix, seed 9)', () => {
     const bytes = Buffer.from(
       '{"results":[{"id_str":"1","rul,{"id_str":"2","a":"}},{"b":"x"}],"c":1}',
     );
@@ -108,23 +108,23 @@ describe('ElementSplitter', () => {
     }
   });
 
-  it('enforces its limits: bytes of an element and of the rest, and depth', () => {
-    const options = { maxBytes: 30, maxDepth: 3 };
+  const LIMITS = { maxBytes: 30, maxDepth: 3 };
+
+  it('accepts what is just within its limits', () => {
     const within = Buffer.from('{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",[[[]]]]}');
-    expect(split([within], 'results', options).elements).toHaveLength(2);
-    for (const text of [
-      '{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
-      '{"results":[1111111111111111111111111111111',
-      '{"results":[{"a":1},{"a":"aaaaaaaaaaaaaaaaaaaaaaaa"}]}',
-      '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
-      '{"results":[[[[[',
-      '{"results":[],"a":[[[[',
-    ])
-      for (const parts of [
-        [Buffer.from(text)],
-        [...Buffer.from(text)].map(byte => Buffer.of(byte)),
-      ])
-        expect(() => split(parts, 'results', options), text).toThrow(/maxBytes|maxDepth/);
+    expect(split([within], 'results', LIMITS).elements).toHaveLength(2);
+  });
+
+  it.each([
+    ['a string of too many bytes', '{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
+    ['a number of too many bytes', '{"results":[1111111111111111111111111111111'],
+    ['a second object of too many bytes', '{"results":[{"a":1},{"a":"aaaaaaaaaaaaaaaaaaaaaaaa"}]}'],
+    ['a rest of too many bytes', '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
+    ['an element that is too deep', '{"results":[[[[['],
+    ['a rest that is too deep', '{"results":[],"a":[[[['],
+  ])('refuses %s', (_, text) => {
+    for (const parts of [[Buffer.from(text)], [...Buffer.from(text)].map(byte => Buffer.of(byte))])
+      expect(() => split(parts, 'results', LIMITS), text).toThrow(/maxBytes|maxDepth/);
   });
 
   it('refuses more than maxElements, in one block or in many', () => {
@@ -137,21 +137,23 @@ describe('ElementSplitter', () => {
     }
   });
 
-  it.each([1, 2, 3, 7])(
-    'accepts an element and a member of exactly maxDepth %i, and refuses deeper ones',
-    maxDepth => {
-      const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
-      for (const around of [
-        (value: string) => `{"results":[${value}]}`,
-        (value: string) => `{"results":[],"a":${value}}`,
-      ]) {
-        const fits = Buffer.from(around(nested(maxDepth)));
+  describe.each([1, 2, 3, 7])('with a maxDepth of %i', maxDepth => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+    const bytesOf = (depth: number) => [
+      Buffer.from(`{"results":[${nested(depth)}]}`),
+      Buffer.from(`{"results":[],"a":${nested(depth)}}`),
+    ];
+
+    it('accepts an element and a member of that depth', () => {
+      for (const fits of bytesOf(maxDepth))
         expect(() => split([fits], 'results', { maxDepth })).not.toThrow();
-        const deeper = Buffer.from(around(nested(maxDepth + 1)));
+    });
+
+    it('refuses a deeper element and member', () => {
+      for (const deeper of bytesOf(maxDepth + 1))
         expect(() => split([deeper], 'results', { maxDepth })).toThrow('`maxDepth`');
-      }
-    },
-  );
+    });
+  });
 
   it('handles a key such as `constructor`, which every object inherits', () => {
     expect(
