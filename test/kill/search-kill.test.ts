@@ -35,7 +35,7 @@ async function linesOf(folder: string): Promise<string[]> {
 }
 
 describe('a search with a checkpoint', () => {
-  it('delivers every post exactly once, however often and whenever it is killed', async () => {
+  it('delivers every post exactly once, however often it is killed', async () => {
     const now = service.clock.now();
     const window = {
       ...QUERY,
@@ -58,7 +58,7 @@ describe('a search with a checkpoint', () => {
     }
   });
 
-  it('adds every new post exactly once in the next runs, however often and whenever they are killed', async () => {
+  it('adds every new post exactly once in the next runs, however often they are killed', async () => {
     const { limit: _, ...query } = QUERY;
     const now = service.clock.now();
     for (let kills = 0; kills < KILLS; ) {

@@ -37,7 +37,7 @@ function postsIn(cwd: string): { readonly id: string; readonly text: string }[] 
 }
 
 describe('posts into SQLite', () => {
-  it('are all there, each once and in order, however often and whenever the script is killed', async () => {
+  it('are all there once and in order, however often the script is killed', async () => {
     const now = service.clock.now();
     const fromDate = formatTimestamp(now - 9 * DAY);
     const toDate = formatTimestamp(now - HOUR);
