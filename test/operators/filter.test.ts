@@ -8,13 +8,31 @@ import { unchecked } from '../unchecked.js';
 import { batchesOf, source } from './batches.js';
 
 describe('filter', () => {
-  it('keeps items that pass, narrows the type, and counts dropped items under its name', async () => {
-    const progress = new Progress();
+  it('keeps items that pass, with cursor and origin', async () => {
+    const flow = filter((item: string | number) => item !== 'a')(source([['a', 1], [2]]));
+    expect(await batchesOf(flow)).toEqual([
+      { items: [1], cursor: { next: 1 }, origin: 'here' },
+      { items: [2], cursor: { next: 2 }, origin: 'here' },
+    ]);
+  });
+
+  it('narrows the type', async () => {
     const strings: Flow<string> = filter(
       (item: string | number): item is string => typeof item === 'string',
     )(source([['a', 1], [2]]));
-    const flow = filter((text: string) => text !== 'a', { name: 'a' })(strings);
-    expect(await batchesOf(flow, undefined, progress)).toEqual([
+    expect(await batchesOf(strings)).toEqual([
+      { items: ['a'], cursor: { next: 1 }, origin: 'here' },
+      { items: [], cursor: { next: 2 }, origin: 'here' },
+    ]);
+  });
+
+  it('counts dropped items under its name', async () => {
+    const progress = new Progress();
+    const strings = filter((item: string | number) => typeof item === 'string')(
+      source([['a', 1], [2]]),
+    );
+    const none = filter((text: string | number) => text !== 'a', { name: 'a' })(strings);
+    expect(await batchesOf(none, undefined, progress)).toEqual([
       { items: [], cursor: { next: 1 }, origin: 'here' },
       { items: [], cursor: { next: 2 }, origin: 'here' },
     ]);

@@ -20,7 +20,10 @@ describe('mapAsync', () => {
     ]);
   });
 
-  it('uses its full concurrency, across batches too, and never more', async () => {
+  it.each<[string, (items: readonly number[]) => number[][]]>([
+    ['within a batch', items => [[...items]]],
+    ['across batches', items => items.map(n => [n])],
+  ])('uses its full concurrency and no more %s', async (_, batchesOfItems) => {
     let now = 0;
     let most = 0;
     const counted = mapAsync(
@@ -33,34 +36,48 @@ describe('mapAsync', () => {
       { concurrency: 4 },
     );
     const items = Array.from({ length: 30 }, (_, n) => n);
-    for (const batches of [items.map(n => [n]), [items]]) {
-      most = 0;
-      expect(await all(counted(source(batches)))).toEqual(items);
-      expect(most).toBe(4);
-    }
+    expect(await all(counted(source(batchesOfItems(items))))).toEqual(items);
+    expect(most).toBe(4);
   });
 
-  it('ends the run at the first error, starts no more calls and aborts the running ones', async () => {
-    const failure = new Error('no');
-    const started: number[] = [];
-    const told: number[] = [];
-    const state = { read: 0, open: 0, closed: 0 };
-    const flow = mapAsync(
-      async (n: number, signal: AbortSignal) => {
-        started.push(n);
-        signal.addEventListener('abort', () => told.push(n));
-        if (n === 2) throw failure;
-        await new Promise(setImmediate);
-        return n;
-      },
-      { concurrency: 2 },
-    )(source([[1, 2, 3, 4, 5, 6]], state));
-    expect((await until(flow)).error).toBe(failure);
-    const startedThen = started.length;
-    await new Promise(resolve => setTimeout(resolve, 5));
-    expect(started).toHaveLength(startedThen);
-    expect(told).toContain(1);
-    expect(state.closed).toBe(1);
+  describe('of which a call has failed', () => {
+    const failed = async () => {
+      const failure = new Error('no');
+      const started: number[] = [];
+      const told: number[] = [];
+      const state = { read: 0, open: 0, closed: 0 };
+      const flow = mapAsync(
+        async (n: number, signal: AbortSignal) => {
+          started.push(n);
+          signal.addEventListener('abort', () => told.push(n));
+          if (n === 2) throw failure;
+          await new Promise(setImmediate);
+          return n;
+        },
+        { concurrency: 2 },
+      )(source([[1, 2, 3, 4, 5, 6]], state));
+      const { error } = await until(flow);
+      return { failure, error, started, told, state };
+    };
+
+    it('ends the run with the first error, and closes the source', async () => {
+      const { failure, error, state } = await failed();
+      expect(error).toBe(failure);
+      expect(state.closed).toBe(1);
+    });
+
+    it('starts no more calls', async () => {
+      const { started } = await failed();
+      const startedThen = started.length;
+      await new Promise(resolve => setTimeout(resolve, 5));
+      expect(started).toHaveLength(startedThen);
+    });
+
+    it('aborts the running calls', async () => {
+      const { told } = await failed();
+      await new Promise(resolve => setTimeout(resolve, 5));
+      expect(told).toContain(1);
+    });
   });
 });
 

@@ -5,7 +5,7 @@ import { all, until } from '../json/cut.js';
 import { batchesOf, source } from './batches.js';
 
 describe('map', () => {
-  it('applies the function to each item, and keeps cursor and origin', async () => {
+  it('maps each item and keeps the place of its batch', async () => {
     expect(await batchesOf(map((n: number) => `${n}!`)(source([[1, 2], [], [3]])))).toEqual([
       { items: ['1!', '2!'], cursor: { next: 1 }, origin: 'here' },
       { items: [], cursor: { next: 2 }, origin: 'here' },

@@ -287,14 +287,29 @@ describe('rules of a list, for stored files', () => {
     expect(await run(paths, matchRules(rules, { frequency }), 2)).toEqual(expected);
   });
 
-  it('are planned where they are a list and come once, and not where posts may change before', () => {
+  describe('in a plan', () => {
     const posts = activities()(jsonLines()(gunzip()(localFiles('in'))));
-    const once = matchRules(RULES)(posts);
-    expect(Plan.of(once)?.isComplete).toBe(true);
-    expect(Plan.of(matchRules(compileRules(RULES))(posts))).toBeUndefined();
-    expect(Plan.of(matchRules(RULES)(once))).toBeUndefined();
-    expect(Plan.of(matchRules(RULES)(unchecked(routeByTag()(unchecked(posts)))))).toBeUndefined();
-    expect(Plan.of(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
+
+    it('are whole', () => {
+      expect(Plan.of(matchRules(RULES)(posts))?.isComplete).toBe(true);
+    });
+
+    it('are a list, no compiled rules', () => {
+      expect(Plan.of(matchRules(compileRules(RULES))(posts))).toBeUndefined();
+    });
+
+    it('come once', () => {
+      expect(Plan.of(matchRules(RULES)(matchRules(RULES)(posts)))).toBeUndefined();
+    });
+
+    it('are not where posts may change before', () => {
+      const routed = routeByTag()(unchecked(posts));
+      expect(Plan.of(matchRules(RULES)(unchecked(routed)))).toBeUndefined();
+    });
+
+    it('may be behind what only drops posts', () => {
+      expect(Plan.of(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
+    });
   });
 
   it('are in all branches of a tee, and those of one branch only in that', async () => {
@@ -387,7 +402,7 @@ describe('rules of a list, for stored files', () => {
     expect(seen.find(([id]) => id === '1007')).toEqual(['1007', 'rain number7']);
   });
 
-  it('have their tags and ids in the columns of CSV and Parquet', async () => {
+  it('have their tags and ids in the columns of Parquet', async () => {
     const paths = await store(FILES);
     const sink = (out: string, workers: number) =>
       parquet({ path: `${out}/{tag}.parquet`, columns: [...COLUMNS, 'tag'], workers });

@@ -51,26 +51,48 @@ describe('throttle', () => {
     expect(performance.now() - began).toBeGreaterThan(155);
   });
 
-  it('reads nothing while it waits, tells the wait, and ends it on an abort', async () => {
-    const reason = new Error('enough');
-    const state = newState();
-    const progress = new Progress();
-    const controller = new AbortController();
-    const flow = throttle<string>({ items: 1, perMs: 3_600_000 })(scripted('a', each(4, 1), state));
-    const { signal } = controller;
-    const read = async () => {
-      for await (const { items } of flow.batches({ signal, progress }))
-        expect(items.length).toBe(1);
+  describe('while it waits for an hour', () => {
+    const waiting = async () => {
+      const state = newState();
+      const progress = new Progress();
+      const controller = new AbortController();
+      const flow = throttle<string>({ items: 1, perMs: 3_600_000 })(
+        scripted('a', each(4, 1), state),
+      );
+      const { signal } = controller;
+      const read = async () => {
+        for await (const { items } of flow.batches({ signal, progress }))
+          expect(items.length).toBe(1);
+      };
+      const run = read();
+      await new Promise(resolve => setTimeout(resolve, 10));
+      const abort = async () => {
+        const reason = new Error('enough');
+        controller.abort(reason);
+        await expect(run).rejects.toBe(reason);
+      };
+      return { state, progress, abort };
     };
-    const run = read();
-    await new Promise(resolve => setTimeout(resolve, 10));
-    expect(progress.wait).toMatchObject({ reason: 'throttle', waitMs: expect.any(Number) });
-    expect(progress.waitLeftMs).toBeGreaterThan(3_500_000);
-    expect(state).toMatchObject({ batches: 2, closed: 0 });
-    controller.abort(reason);
-    await expect(run).rejects.toBe(reason);
-    expect(state.closed).toBe(1);
-    expect(progress.wait).toBeUndefined();
+
+    it('reads nothing', async () => {
+      const { state, abort } = await waiting();
+      expect(state).toMatchObject({ batches: 2, closed: 0 });
+      await abort();
+    });
+
+    it('shows the wait in the progress', async () => {
+      const { progress, abort } = await waiting();
+      expect(progress.wait).toMatchObject({ reason: 'throttle', waitMs: expect.any(Number) });
+      expect(progress.waitLeftMs).toBeGreaterThan(3_500_000);
+      await abort();
+    });
+
+    it('ends with the reason of an abort, and closes the source', async () => {
+      const { state, progress, abort } = await waiting();
+      await abort();
+      expect(state.closed).toBe(1);
+      expect(progress.wait).toBeUndefined();
+    });
   });
 
   it('is told by progress', async () => {

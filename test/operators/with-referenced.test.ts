@@ -37,7 +37,7 @@ describe('withReferenced', () => {
     expect(await idsOf([share, post({ id_str: '5' })], true)).toEqual(['2', '3']);
   });
 
-  it('gives the bytes and the fields of the delivered posts, of both formats', async () => {
+  it('gives the delivered posts with the bytes of the post that has them', async () => {
     const expected = (model: PostModel) =>
       [model, model.shared, model.shared?.quoted, model.quoted]
         .filter(one => one !== undefined)
