@@ -14,7 +14,7 @@ function printVarint(value: number): number[] {
   return bytes;
 }
 
-it('bytes, pieces and numbers follow each other, however often the memory has to grow', () => {
+it('what is written follows each other, however often the memory has to grow', () => {
   const piece = fc.oneof(
     fc.record({ byte: fc.nat(255) }),
     fc.record({ varint: fc.oneof(fc.nat(300), fc.maxSafeNat()) }),
