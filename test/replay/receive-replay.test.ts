@@ -181,7 +181,7 @@ describe('a record that takes long to arrive', () => {
     expect(progress.receivedBytes).toBe(wire.length);
   });
 
-  it('and has no end: the connection is given up, reported, and made again', async () => {
+  it('and has no end is reported, and the connection made again', async () => {
     const retried: unknown[] = [];
     const of = acme({ onRetry: ({ error }) => retried.push(error) });
     server.script.push(async response => {

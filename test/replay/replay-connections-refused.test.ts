@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { HttpError, IncompleteError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import type { ReplayOptions } from '../../src/replay/replay.js';
@@ -189,21 +189,34 @@ describe('a connection that is refused', () => {
     expect(idsOf(await collected(posts(young)))).toEqual(idsOf(fresh));
   });
 
-  it('permanently: gives up with the missing ranges, the reason, and a cursor to continue from', async () => {
-    server.otherwise = status(503);
-    const error = await collected(posts(window, { timings: { attempts: 4 } })).catch(e => e);
-    expect(error).toBeInstanceOf(IncompleteError);
-    expect(error.retryable).toBe(true);
-    expect(error.missing).toEqual([`${minuteOf(window.from)} to ${minuteOf(window.to)}`]);
-    expect(error.message).toContain('503');
-    expect(error.message).toMatch(/Missing: .*\. Run it again later$/);
-    expect(server.received.length).toBe(4);
-    const long = past(100);
-    server.script.push(wholeReplay(wirePosts(long)));
-    const late = await collected(posts(long, { timings: { attempts: 4 } })).catch(e => e);
-    expect(late.cursor).toBeDefined();
-    expect(late.message).toMatch(
-      /later; without a checkpoint, pass the cursor of this error as `resume`$/,
-    );
+  describe('permanently', () => {
+    const refusedOf = (range: typeof window) =>
+      collected(posts(range, { timings: { attempts: 4 } })).catch(e => e);
+    beforeEach(() => {
+      server.otherwise = status(503);
+    });
+
+    it('gives up after all attempts with the missing ranges and the reason', async () => {
+      const error = await refusedOf(window);
+      expect(error).toBeInstanceOf(IncompleteError);
+      expect(error.retryable).toBe(true);
+      expect(error.missing).toEqual([`${minuteOf(window.from)} to ${minuteOf(window.to)}`]);
+      expect(error.message).toContain('503');
+      expect(server.received.length).toBe(4);
+    });
+
+    it('advises to run it again where nothing has come', async () => {
+      expect((await refusedOf(window)).message).toMatch(/Missing: .*\. Run it again later$/);
+    });
+
+    it('gives a cursor to continue from where something has come', async () => {
+      const long = past(100);
+      server.script.push(wholeReplay(wirePosts(long)));
+      const late = await refusedOf(long);
+      expect(late.cursor).toBeDefined();
+      expect(late.message).toMatch(
+        /later; without a checkpoint, pass the cursor of this error as `resume`$/,
+      );
+    });
   });
 });

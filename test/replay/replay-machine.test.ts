@@ -57,31 +57,33 @@ describe('the next step of a replay', () => {
     expect(at(machineOf(one))).toMatchObject({ do: 'wait', ms: MINUTE });
   });
 
-  it('never requests a minute too recent, to the millisecond, nor waits longer than for it', () => {
-    for (const [second, to] of [
-      [0, NOW - 30 * MINUTE],
-      [59, NOW - 30 * MINUTE],
-      [60, NOW - 29 * MINUTE],
-    ] as const) {
+  describe.each([
+    { second: 0, to: NOW - 30 * MINUTE },
+    { second: 59, to: NOW - 30 * MINUTE },
+    { second: 60, to: NOW - 29 * MINUTE },
+  ])('$second s after a whole minute', ({ second, to }) => {
+    const now = NOW + second * SECOND;
+    const machineWith = (firstChunkMs: number) => {
       const machine = new ReplayMachine(
         { from: NOW - 60 * MINUTE, to: NOW + HOUR },
-        { rates: RATES, timings: { ...TIMINGS, firstChunkMs: HOUR } },
+        { rates: RATES, timings: { ...TIMINGS, firstChunkMs } },
       );
       machine.ended({ from: NOW - 60 * MINUTE, to: NOW - 59 * MINUTE }, end(), got(7), NOW, 0);
-      const early = machine.next(NOW + second * SECOND, NOW + second * SECOND);
-      expect(early).toMatchObject({ do: 'wait', why: 'too recent' });
-      const long = new ReplayMachine(
-        { from: NOW - 60 * MINUTE, to: NOW + HOUR },
-        { rates: RATES, timings: { ...TIMINGS, firstChunkMs: 16 * MINUTE } },
-      );
-      long.ended({ from: NOW - 60 * MINUTE, to: NOW - 59 * MINUTE }, end(), got(7), NOW, 0);
-      long.ended({ from: NOW - 59 * MINUTE, to: NOW - 58 * MINUTE }, end(), got(7), NOW, 0);
-      const from = NOW - 58 * MINUTE;
-      expect(long.next(NOW + second * SECOND, NOW + second * SECOND)).toEqual({
+      return machine;
+    };
+
+    it('is a wait where the chunk has minutes that are too recent', () => {
+      expect(machineWith(HOUR).next(now, now)).toMatchObject({ do: 'wait', why: 'too recent' });
+    });
+
+    it('is a connection up to the newest minute that is not too recent', () => {
+      const machine = machineWith(16 * MINUTE);
+      machine.ended({ from: NOW - 59 * MINUTE, to: NOW - 58 * MINUTE }, end(), got(7), NOW, 0);
+      expect(machine.next(now, now)).toEqual({
         do: 'connect',
-        range: { from, to },
+        range: { from: NOW - 58 * MINUTE, to },
       });
-    }
+    });
   });
 
   it('is a connection, not a wait or a gap, if the time of the service is unknown', () => {
@@ -203,15 +205,26 @@ describe('a connection', () => {
     expect(at(machine)).toMatchObject({ do: 'wait', ms: 5 * MINUTE });
   });
 
-  it('waits after 503 for 5 s, doubling to 320 s, with jitter, and gives up after 20 tries', () => {
+  it('waits after 503 for 5 s, doubling to 320 s', () => {
     const machine = machineOf();
-    const waits = Array.from({ length: 20 }, () => {
+    const waits = Array.from({ length: 8 }, () => {
       machine.refused(NOW, 1);
       const action = at(machine);
       return action.do === 'wait' ? action.ms / SECOND : action.do;
     });
-    expect(waits.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 160, 320, 320]);
-    expect(waits.at(-1)).toBe('give up');
+    expect(waits).toEqual([5, 10, 20, 40, 80, 160, 320, 320]);
+  });
+
+  it('gives up after 20 tries', () => {
+    const machine = machineOf();
+    const actions = Array.from({ length: 20 }, () => {
+      machine.refused(NOW, 1);
+      return at(machine).do;
+    });
+    expect(actions).toEqual([...Array.from({ length: 19 }, () => 'wait'), 'give up']);
+  });
+
+  it('waits half as long with the least jitter', () => {
     const lucky = machineOf();
     lucky.refused(NOW, 0);
     expect(at(lucky)).toMatchObject({ do: 'wait', ms: 2.5 * SECOND });
@@ -219,10 +232,15 @@ describe('a connection', () => {
 });
 
 describe('a stream', () => {
-  it('that completes with the right count confirms its range, and doubles the next one, up to five days', () => {
+  it('that completes with the right count confirms its range', () => {
     const machine = machineOf();
     expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
     expect(openOf(machine)).toEqual([{ from: FIRST.to, to: WINDOW.to }]);
+  });
+
+  it('that completes doubles the next range, up to five days', () => {
+    const machine = machineOf();
+    machine.ended(FIRST, end(), got(7), NOW, 0.5);
     expect(machine.state.chunk).toBe(32 * MINUTE);
     for (let n = 0; n < 9; n++) machine.ended({ from: 0, to: MINUTE }, end(), got(7), NOW, 0.5);
     expect(machine.state.chunk).toBe(5 * DAY);
@@ -281,11 +299,18 @@ describe('a stream', () => {
     expect(openOf(machine)).toEqual([unprocessedRange]);
   });
 
-  it('that is cut leaves its range open and halves the next one, down to 2 minutes', () => {
+  it('that is cut leaves its range open', () => {
+    const machine = machineOf();
+    for (let n = 0; n < 4; n++) {
+      machine.cut(NOW, 0.5);
+      expect(openOf(machine)).toEqual([WINDOW]);
+    }
+  });
+
+  it('that is cut halves the next range, down to 2 minutes', () => {
     const machine = machineOf();
     for (const minutes of [8, 4, 2, 2]) {
       machine.cut(NOW, 0.5);
-      expect(openOf(machine)).toEqual([WINDOW]);
       expect(machine.state.chunk).toBe(minutes * MINUTE);
     }
   });

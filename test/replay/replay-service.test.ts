@@ -257,31 +257,64 @@ describe('a replay of the local service', () => {
 });
 
 describe('rules of the local service', () => {
-  it('are added, validated, listed, fetched, deleted and synchronised with a list', async () => {
-    const of = acme();
-    const added = await replayRules.add(of, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
+  const RAIN_AND_SNOW = [{ value: 'snow', tag: 'w' }, { value: 'rain' }];
+  const listOf = (of: ReturnType<typeof acme>) => collect()(replayRules.list(of));
+
+  it('are added with their ids', async () => {
+    const added = await replayRules.add(acme(), RAIN_AND_SNOW);
     expect(added.every(({ created, id }) => created && /^\d{15,}$/.test(id ?? ''))).toBe(true);
-    const listed = await collect()(replayRules.list(of));
-    expect(listed).toEqual(added.map(({ value, tag, id }) => ({ value, tag, id })));
-    expect(await replayRules.get(of, [added[1]?.id ?? ''])).toEqual([listed[1]]);
+  });
+
+  it('are not added again', async () => {
+    const of = acme();
+    await replayRules.add(of, RAIN_AND_SNOW);
     const [again] = await replayRules.add(of, [{ value: 'snow' }]);
     expect(again).toMatchObject({
       created: false,
       reason: 'A rule with this value already exists',
     });
+  });
 
-    const error = await replayRules.add(of, [{ value: 'ok' }, { value: '-only' }]).catch(e => e);
+  it('are listed as they were added', async () => {
+    const of = acme();
+    const added = await replayRules.add(of, RAIN_AND_SNOW);
+    expect(await listOf(of)).toEqual(added.map(({ value, tag, id }) => ({ value, tag, id })));
+  });
+
+  it('are got by id', async () => {
+    const of = acme();
+    const added = await replayRules.add(of, RAIN_AND_SNOW);
+    const listed = await listOf(of);
+    expect(await replayRules.get(of, [added[1]?.id ?? ''])).toEqual([listed[1]]);
+  });
+
+  it('are refused with a reason', async () => {
+    const error = await replayRules
+      .add(acme(), [{ value: 'ok' }, { value: '-only' }])
+      .catch(e => e);
     expect(error).toBeInstanceOf(RulesError);
     expect(error.results[1].reason).toBeTypeOf('string');
-    const verdicts = await replayRules.validate(of, [{ value: 'has:vidoes' }, { value: 'ok' }]);
-    expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
+  });
 
+  it('are validated', async () => {
+    const verdicts = await replayRules.validate(acme(), [{ value: 'has:vidoes' }, { value: 'ok' }]);
+    expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
+  });
+
+  it('are synchronised with a list', async () => {
+    const of = acme();
+    await replayRules.add(of, RAIN_AND_SNOW);
     const wanted = [{ value: 'snow', tag: 'x' }, { value: 'ice' }];
     expect(await replayRules.sync(of, wanted)).toMatchObject({ applied: true, unchanged: 0 });
-    expect(await collect()(replayRules.list(of))).toMatchObject([
+    expect(await listOf(of)).toMatchObject([
       { value: 'ice', tag: null },
       { value: 'snow', tag: 'x' },
     ]);
+  });
+
+  it('are deleted by value', async () => {
+    const of = acme();
+    await replayRules.add(of, [{ value: 'ice' }]);
     expect(await replayRules.delete(of, [{ value: 'ice' }, { value: 'Ice' }])).toMatchObject([
       { deleted: true },
       { deleted: false },

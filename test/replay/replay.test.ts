@@ -30,18 +30,32 @@ import {
 setUpReplay();
 
 describe('a replay', () => {
-  it('delivers every activity of the window once, byte for byte, over several connections', async () => {
-    const window = past(100);
-    const sent = wirePosts(window);
-    server.otherwise = wholeReplay(sent);
-    const got = await collected(posts(window));
-    expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
-    expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
-      16, 32, 52,
-    ]);
-    expect(server.received[0]).toMatchObject({
-      url: `/base/replay/rulestream/accounts/acme/publishers/twitter/prod.json?fromDate=${minuteOf(window.from)}&toDate=${minuteOf(window.from + 16 * MINUTE)}`,
-      headers: { 'accept-encoding': 'gzip', accept: 'application/json' },
+  describe('of a window that needs several connections', () => {
+    const wholeWindow = async () => {
+      const window = past(100);
+      const sent = wirePosts(window);
+      server.otherwise = wholeReplay(sent);
+      return { window, sent, got: await collected(posts(window)) };
+    };
+
+    it('delivers every activity once, byte for byte', async () => {
+      const { sent, got } = await wholeWindow();
+      expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
+    });
+
+    it('doubles the minutes of each connection', async () => {
+      await wholeWindow();
+      expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
+        16, 32, 52,
+      ]);
+    });
+
+    it('asks for gzip and its minutes', async () => {
+      const { window } = await wholeWindow();
+      expect(server.received[0]).toMatchObject({
+        url: `/base/replay/rulestream/accounts/acme/publishers/twitter/prod.json?fromDate=${minuteOf(window.from)}&toDate=${minuteOf(window.from + 16 * MINUTE)}`,
+        headers: { 'accept-encoding': 'gzip', accept: 'application/json' },
+      });
     });
   });
 
