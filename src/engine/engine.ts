@@ -1,6 +1,6 @@
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import type { ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
+import type { ColumnChunk, ColumnsToEncode } from '../parquet/column-chunk.js';
 import { FileDecoder, type PlanReader, unitedFields } from './choose-threads.js';
 import type { SourceFile } from './file-source.js';
 import { Plan, type PostEngine } from './plan.js';
@@ -61,9 +61,9 @@ export class Engine implements PostEngine {
   /** Encodes columns of a row group of a file in a thread; `undefined` without threads. */
   encodeChunks(
     path: string,
-    ...columns: Parameters<typeof encodeChunks>
+    columns: ColumnsToEncode,
   ): Promise<readonly ColumnChunk[]> | undefined {
-    return this.#decoders[0]?.threads?.encodeChunks(path, ...columns);
+    return this.#decoders[0]?.threads?.encodeChunks(path, columns);
   }
 
   /** Ends the threads, and with them what they hold. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { releaseMemory } from '../gzip/release-memory.js';
-import type { ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
+import type { ColumnChunk, ColumnsToEncode } from '../parquet/column-chunk.js';
 import { DecodedFile } from './decoded-file.js';
 import type { StoredFile } from './file-source.js';
 import { RowFields } from './row-fields.js';
@@ -79,13 +79,12 @@ export class Threads {
    */
   encodeChunks(
     path: string,
-    ...columns: Parameters<typeof encodeChunks>
+    columns: ColumnsToEncode,
   ): Promise<readonly ColumnChunk[]> | undefined {
     const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
-    const [, parts] = columns;
-    return (
-      thread && answerOfThread(thread.ask('encodeChunks', columns, parts), 'encoded rows of', path)
-    );
+    if (thread === undefined) return undefined;
+    const encoding = thread.ask('encodeChunks', [columns], columns.parts);
+    return answerOfThread(encoding, 'encoded rows of', path);
   }
 
   /** Ends the threads; what they hold is lost. */

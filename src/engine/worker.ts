@@ -2,7 +2,7 @@ import { writeSync, writevSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
-import { encodeChunks } from '../parquet/column-chunk.js';
+import { type ColumnsToEncode, encodeChunks } from '../parquet/column-chunk.js';
 import { type Decoding, decodeFile, type Fields } from './decode-file.js';
 import { type RowEncoding, type RowList, rowsEncoder } from './encode-rows.js';
 import { FileContent } from './file-content.js';
@@ -99,10 +99,10 @@ const calls = {
     }
   },
 
-  /** Encodes columns of a row group: those of the same part of its blocks, in order. The parts are transferred. */
-  encodeChunks(...columns: Parameters<typeof encodeChunks>) {
-    const chunks = encodeChunks(...columns);
-    for (const part of columns[1]) releaseMemory(part);
+  /** Encodes columns of a row group. */
+  encodeChunks(columns: ColumnsToEncode) {
+    const chunks = encodeChunks(columns);
+    for (const part of columns.parts) releaseMemory(part);
     return answer(
       chunks,
       chunks.flatMap(({ pieces }) => pieces),

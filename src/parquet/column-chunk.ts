@@ -47,19 +47,19 @@ const RLE_DICTIONARY = 8;
 export const DICTIONARY_PAGE = 2;
 export const DATA_PAGE_V2 = 3;
 
+/** Columns of a row group: those of the same part of its blocks. */
+export interface ColumnsToEncode {
+  readonly types: readonly ColumnType[];
+  /** The part of each block, in their order. */
+  readonly parts: readonly Uint8Array[];
+  readonly compression: ParquetCompression;
+}
+
 /** One for a thread. */
 let shared: ValueEncoder | undefined;
 
-/**
- * Encodes the columns of the same part of successive blocks.
- *
- * @throws DataError where there is not enough memory.
- */
-export function encodeChunks(
-  types: readonly ColumnType[],
-  parts: readonly Uint8Array[],
-  compression: ParquetCompression,
-): ColumnChunk[] {
+/** @throws DataError where there is not enough memory. */
+export function encodeChunks({ types, parts, compression }: ColumnsToEncode): ColumnChunk[] {
   shared ??= new ValueEncoder();
   const encoder = shared;
   const blocks = parts.map(part => readPart(types, part));

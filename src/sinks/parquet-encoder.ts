@@ -1,5 +1,5 @@
 import { releaseMemory } from '../gzip/release-memory.js';
-import { type ColumnChunk, encodeChunks } from '../parquet/column-chunk.js';
+import { type ColumnChunk, type ColumnsToEncode, encodeChunks } from '../parquet/column-chunk.js';
 import type { ParquetCompression } from '../parquet/page-codec.js';
 import { ParquetFile } from '../parquet/parquet-file.js';
 import {
@@ -138,21 +138,26 @@ export class ParquetEncoder implements Encoder<ItemToAdd> {
 
   async #encode({ blocks }: RowGroup): Promise<readonly ColumnChunk[]> {
     const made = await Promise.all(blocks);
-    const { compression } = this.#format;
-    const parts = await Promise.all(
-      tasksOf(this.#types, made).map(
-        ({ types, parts }) =>
-          this.#inThread?.(types, parts, compression) ?? encodeChunks(types, parts, compression),
-      ),
+    const chunks = await Promise.all(
+      this.#columnsOf(made).map(columns => this.#inThread?.(columns) ?? encodeChunks(columns)),
     );
-    return dealtBack(this.#types, parts);
+    return dealtBack(this.#types, chunks);
   }
 
   #encodeHere(blocks: readonly RowBlock[]): readonly ColumnChunk[] {
-    const parts = tasksOf(this.#types, blocks).map(({ types, parts }) =>
-      encodeChunks(types, parts, this.#format.compression),
-    );
-    return dealtBack(this.#types, parts);
+    return dealtBack(this.#types, this.#columnsOf(blocks).map(encodeChunks));
+  }
+
+  /** What is to be encoded for each part of the columns; nothing without rows. */
+  #columnsOf(blocks: readonly RowBlock[]): readonly ColumnsToEncode[] {
+    if (blocks.length === 0) return [];
+    const types = this.#types;
+    const { compression } = this.#format;
+    return Array.from({ length: Math.min(PARTS, types.length) }, (_, part) => ({
+      types: columnsOfPart(types, part),
+      parts: blocks.map(({ parts }) => parts[part]!),
+      compression,
+    }));
   }
 
   get #types() {
@@ -175,15 +180,6 @@ export class ParquetEncoder implements Encoder<ItemToAdd> {
     this.#blocks.push(this.#rows.take());
     this.#blockRows += rows;
   }
-}
-
-/** What is to be encoded for each part of the columns; nothing without rows. */
-function tasksOf<T>(types: readonly T[], blocks: readonly RowBlock[]) {
-  if (blocks.length === 0) return [];
-  return Array.from({ length: Math.min(PARTS, types.length) }, (_, part) => ({
-    types: columnsOfPart(types, part),
-    parts: blocks.map(({ parts }) => parts[part]!),
-  }));
 }
 
 /** The columns of all parts in their order. */

@@ -78,7 +78,11 @@ describe('the threads of the engine', () => {
     );
     threads.start(1);
     const encode = () =>
-      threads.encodeChunks('out.parquet', ['string'], [new Uint8Array(8)], 'snappy');
+      threads.encodeChunks('out.parquet', {
+        types: ['string'],
+        parts: [new Uint8Array(8)],
+        compression: 'snappy',
+      });
     const encoding = encode();
     await expect(encoding).rejects.toThrow(StorageError);
     await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run again/);

@@ -13,11 +13,11 @@ export async function written(
   compression: ParquetCompression = 'snappy',
 ) {
   const made = blocks.map(values => blockOf(type, values));
-  const chunks = encodeChunks(
-    [type],
-    made.map(({ parts }) => parts[0]!),
+  const chunks = encodeChunks({
+    types: [type],
+    parts: made.map(({ parts }) => parts[0]!),
     compression,
-  );
+  });
   const rows = made.reduce((sum, block) => sum + block.rows, 0);
   const file = new ParquetFile([{ name: 'value', type }], compression);
   const bytes = Buffer.concat([...file.rowGroup(rows, chunks), file.footer()]);

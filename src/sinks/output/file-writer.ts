@@ -79,10 +79,7 @@ export class FileWriter<T> {
         ...shared,
         maxBytes,
         only: onlyOutput(plan),
-        encodeInThread:
-          file =>
-          (...columns) =>
-            engine.encodeChunks(file, ...columns),
+        encodeInThread: file => columns => engine.encodeChunks(file, columns),
       },
       format,
     );

@@ -1,5 +1,5 @@
 import type { EncodedBlock, RowEncoding } from '../../engine/encode-rows.js';
-import type { ColumnChunk, encodeChunks } from '../../parquet/column-chunk.js';
+import type { ColumnChunk, ColumnsToEncode } from '../../parquet/column-chunk.js';
 import type { Buffers } from './buffers.js';
 
 /** How the items of a sink become the bytes of its files. */
@@ -45,7 +45,7 @@ export interface FileToEncode {
 
 /** `encodeChunks` in another thread, to which the parts move. */
 export type EncodeInThread = (
-  ...columns: Parameters<typeof encodeChunks>
+  columns: ColumnsToEncode,
 ) => Promise<readonly ColumnChunk[]> | undefined;
 
 /** Encodes one file. */
