@@ -1,7 +1,8 @@
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
 import type { ColumnChunk, ColumnsToEncode } from '../parquet/column-chunk.js';
-import { FileDecoder, type PlanReader, unitedFields } from './choose-threads.js';
+import type { Fields } from './decode-file.js';
+import { FileDecoder, type PlanReader } from './file-decoder.js';
 import type { SourceFile } from './file-source.js';
 import { Plan, type PostEngine } from './plan.js';
 import { asItems, type EngineBatch, Rows } from './rows.js';
@@ -11,7 +12,7 @@ import { type Steps, throughSteps } from './step.js';
 const ITEMS_A_BATCH = 64;
 
 /**
- * Runs plans. Whole files are decoded in threads, or on the main thread where the input is small or threads
+ * Runs a plan. Whole files are decoded in threads, or on the main thread where the input is small or threads
  * are not available; then the steps of the plan decide on the main thread, in the order of the files, which posts pass. A
  * file that cannot be decoded as a whole, such as a damaged one, goes through the stages of the plan, which give
  * the exact error.
@@ -19,8 +20,8 @@ const ITEMS_A_BATCH = 64;
 export class Engine implements PostEngine {
   readonly #readers: PlanReader[] = [];
   #steps: Steps = [];
-  /** One for each plan that it has run. */
-  readonly #decoders: FileDecoder[] = [];
+  /** Of the plan that it runs. */
+  #decoder: FileDecoder | undefined;
 
   /** Adds a reader, before `run`. Returns its number. */
   add(reader: PlanReader): number {
@@ -63,12 +64,12 @@ export class Engine implements PostEngine {
     path: string,
     columns: ColumnsToEncode,
   ): Promise<readonly ColumnChunk[]> | undefined {
-    return this.#decoders[0]?.threads?.encodeChunks(path, columns);
+    return this.#decoder?.threads?.encodeChunks(path, columns);
   }
 
   /** Ends the threads, and with them what they hold. */
   async close(): Promise<void> {
-    for (const { threads } of this.#decoders) await threads?.close();
+    await this.#decoder?.threads?.close();
   }
 
   async *#posts(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
@@ -80,8 +81,8 @@ export class Engine implements PostEngine {
       return;
     }
     // The stages themselves report what is damaged.
-    const decoder = run.damaged === undefined ? this.#decoderOf(plan) : undefined;
-    for await (const file of plan.files(run, decoder)) {
+    if (run.damaged === undefined) this.#decoder = this.#decoderOf(plan);
+    for await (const file of plan.files(run, this.#decoder)) {
       const { decoded, cursor, origin } = file;
       if (decoded === undefined) yield* plan.postsOf(bytesOfFile(file), run) as Batches<unknown>;
       else {
@@ -95,10 +96,22 @@ export class Engine implements PostEngine {
     const readers = this.#readers;
     const fields = unitedFields([...this.#steps, ...readers]);
     const encodings = readers.map(({ encoding }) => encoding);
-    const decoder = new FileDecoder({ decoding, fields, encodings }, readers);
-    this.#decoders.push(decoder);
-    return decoder;
+    return new FileDecoder({ decoding, fields, encodings }, readers);
   }
+}
+
+/** The fields that any of them needs. */
+function unitedFields(
+  readers: readonly { readonly fields?: Partial<Fields> | undefined }[],
+): Fields {
+  const all = readers.map(({ fields }) => fields ?? {});
+  return {
+    id: all.some(({ id }) => id),
+    tags: all.some(({ tags }) => tags),
+    shownIds: all.some(({ shownIds }) => shownIds),
+    keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
+    rules: all.find(({ rules }) => rules !== undefined)?.rules,
+  };
 }
 
 /** The items of a plan, for a reader that is not a sink of this package. */

@@ -4,7 +4,7 @@ import { type Cursor, type Flow, identityOf, type Run } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import type { Source } from '../flow/pipeline.js';
 import { ProgressParts } from '../flow/progress-parts.js';
-import { type ItemOf, joinSources, type OpenSource, type SourcePart } from './source-list.js';
+import { type ItemOf, joinSources, type OpenSource, type SourcePart } from './join-sources.js';
 
 /**
  * Reads sources one after the other: each is opened when the one before is complete. The items may be of

@@ -2,7 +2,7 @@ import { cursorError } from '../check.js';
 import type { Cursor, Run } from '../flow/flow.js';
 import { ProgressParts } from '../flow/progress-parts.js';
 import { WakeUp } from '../wait.js';
-import type { OpenSource, SourcePart } from './source-list.js';
+import type { OpenSource, SourcePart } from './join-sources.js';
 
 /** Batches that a source may deliver before the others, to reach its next cursor. */
 const MAX_SEGMENT = 256;

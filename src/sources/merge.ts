@@ -1,8 +1,8 @@
 import { type Flow, identityOf } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import type { Source } from '../flow/pipeline.js';
+import { type ItemOf, joinSources } from './join-sources.js';
 import { mergeBatches } from './merge-batches.js';
-import { type ItemOf, joinSources } from './source-list.js';
 
 /**
  * Reads several sources at the same time, as one. Each source keeps its order, takes its turn when it has

@@ -81,17 +81,3 @@ export class FileDecoder implements Decoder {
     return decoded && new DecodedFile(origin, decoded, decoded.bytes);
   }
 }
-
-/** The fields that any of them needs. */
-export function unitedFields(
-  readers: readonly { readonly fields?: Partial<Fields> | undefined }[],
-): Fields {
-  const all = readers.map(({ fields }) => fields ?? {});
-  return {
-    id: all.some(({ id }) => id),
-    tags: all.some(({ tags }) => tags),
-    shownIds: all.some(({ shownIds }) => shownIds),
-    keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
-    rules: all.find(({ rules }) => rules !== undefined)?.rules,
-  };
-}
