@@ -113,9 +113,13 @@ export class DecodedFile {
     // Copies, as a view takes all of its memory along to another thread.
     const raw = Array.from(posts.values(), post => new Uint8Array(post.raw));
     const content = await this.#content;
-    content?.replace(rows, raw);
-    this.bytes = content?.bytes.length ?? movePosts(this.bytes, this.fields, rows, raw);
-    this.#held?.thread.tell('replace', [this.#held.file, rows, raw]);
+    if (content !== undefined) {
+      content.replace(rows, raw);
+      this.bytes = content.bytes.length;
+    } else {
+      this.#held?.thread.tell('replace', [this.#held.file, rows, raw]);
+      this.bytes = movePosts(this.bytes, this.fields, rows, raw);
+    }
   }
 
   /** Frees the memory of the content; views of it are empty from then on. */
@@ -140,17 +144,22 @@ export class DecodedFile {
   }
 
   async #fetch(): Promise<FileContent> {
-    const held = this.#held;
     const isShared = this.activities !== undefined;
-    const fetching = this.#ask(({ thread, file }) =>
-      thread.ask(isShared ? 'copy' : 'take', [file]),
-    );
-    if (!isShared) this.#held = undefined;
-    const bytes = await fetching.finally(() => isShared || held?.onFree());
-    return new FileContent(
-      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
-      this.fields,
-    );
+    const { buffer, byteOffset, byteLength } = await (isShared
+      ? this.#ask(({ thread, file }) => thread.ask('copy', [file]))
+      : this.#take());
+    return new FileContent(Buffer.from(buffer, byteOffset, byteLength), this.fields);
+  }
+
+  async #take(): Promise<Uint8Array> {
+    const held = this.#held;
+    try {
+      const taking = this.#ask(({ thread, file }) => thread.ask('take', [file]));
+      this.#held = undefined;
+      return await taking;
+    } finally {
+      held?.onFree();
+    }
   }
 
   #ask<T>(call: (held: HeldContent) => Promise<T>): Promise<T> {

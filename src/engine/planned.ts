@@ -37,7 +37,7 @@ export function stageFlow<In, Out>(
   const before = Plan.of(input);
   const plan = before && extend(before, stage as Stage);
   const open = (run: Run) => stage(batchesOf(input, run), run);
-  return plannedFlow([input], { plan, open, identity: identityOf(input) });
+  return plannedFlow([input], plan, { open, identity: identityOf(input) });
 }
 
 /**
@@ -50,10 +50,10 @@ export function joinedFlow<T>(
   sources: readonly AsyncIterable<unknown>[],
   {
     join,
-    ...flow
-  }: Omit<Planned<T>, 'plan'> & { readonly join: (open: readonly FileSource[]) => FileSource },
+    ...unplanned
+  }: Unplanned<T> & { readonly join: (open: readonly FileSource[]) => FileSource },
 ): Flow<T> {
-  return plannedFlow(sources, { ...flow, plan: Plan.joined(sources, join) });
+  return plannedFlow(sources, Plan.joined(sources, join), unplanned);
 }
 
 /** A flow whose items several read from one run of its plan, as one of them reads it. */
@@ -69,19 +69,20 @@ export function stepOperator<In, Out>(given: Step<In, Out>): Operator<In, Out> {
     const open = (run: Run) =>
       throughSteps([step], run, at => batchesOf(input, at)) as Batches<Out>;
     const plan = Plan.of(input)?.with(step);
-    return plannedFlow([input], { plan, open, identity: identityOf(input, step.identity) });
+    return plannedFlow([input], plan, { open, identity: identityOf(input, step.identity) });
   };
 }
 
-interface Planned<T> {
-  readonly plan: Plan | undefined;
+/** A flow as it is where the engine cannot run a plan of it. */
+interface Unplanned<T> {
   readonly open: (run: Run) => Batches<T>;
   readonly identity: FlowIdentity;
 }
 
 function plannedFlow<T>(
   inputs: readonly AsyncIterable<unknown>[],
-  { plan, open, identity }: Planned<T>,
+  plan: Plan | undefined,
+  { open, identity }: Unplanned<T>,
 ): Flow<T> {
   const byPlan = plan?.isComplete ? (run: Run) => planItems(plan, run) : open;
   return hold(new OwnFlow<T>(byPlan, { plan, identity }), inputs);

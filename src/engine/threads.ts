@@ -122,7 +122,7 @@ export class Threads {
         this.#endIdle();
     };
     try {
-      const { bytes: back, decoded } = await ('path' in input
+      const { input: back, decoded } = await ('path' in input
         ? thread.ask('decode', [file, input.path, input.size])
         : thread.ask('decode', [file, input.bytes, 0], [input.bytes]));
       if ('bytes' in input && back !== undefined)

@@ -50,22 +50,23 @@ releaseMemory(Buffer.allocUnsafeSlow(1));
 
 const calls = {
   /**
-   * Decodes a file, by its path or its bytes, which come back. `decoded` is absent where it has to be read in another
-   * way.
+   * Decodes a file, by its path or its bytes, which come back as `input`. `decoded` is absent where it has to be read in
+   * another way.
    *
    * @param size Of a file at a path, when it was listed: one that has become shorter is refused.
    */
-  async decode(file: number, input: string | Uint8Array, size: number) {
-    const bytes = typeof input === 'string' ? undefined : input;
-    const given = typeof input === 'string' ? readWhole(input, size) : bufferOf(input);
-    const found = given && (await decodeFile(given, decoding, fields, inflateWholeHere));
-    const moved = bytes === undefined ? [] : [bytes];
-    if (found === undefined) return answer({ bytes, decoded: undefined }, moved);
-    const { bytes: content, messages } = found;
-    held.set(file, new FileContent(content, found.fields.bounds()));
-    const data = found.fields.data();
-    const decoded = { data, messages, bytes: content.length };
-    return answer({ bytes, decoded }, [data.numbers, data.shownIds, ...moved]);
+  async decode(file: number, pathOrBytes: string | Uint8Array, size: number) {
+    const [stored, input] =
+      typeof pathOrBytes === 'string'
+        ? [readWhole(pathOrBytes, size), undefined]
+        : [bufferOf(pathOrBytes), pathOrBytes];
+    const back = input === undefined ? [] : [input];
+    const posts = stored && (await decodeFile(stored, decoding, fields, inflateWholeHere));
+    if (posts === undefined) return answer({ input, decoded: undefined }, back);
+    held.set(file, new FileContent(posts.bytes, posts.fields.bounds()));
+    const data = posts.fields.data();
+    const decoded = { data, messages: posts.messages, bytes: posts.bytes.length };
+    return answer({ input, decoded }, [data.numbers, data.shownIds, ...back]);
   },
 
   /** Writes posts as lines at positions of open files. Gives what failed, as an error loses its code on the way. */
