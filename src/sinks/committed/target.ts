@@ -144,7 +144,7 @@ export class Target<T, Tx> {
     }
     let last: CommitEnd | undefined;
     const committing = this.#commitParts(read(), () => last as CommitEnd);
-    // Who adds rows does not wait any longer.
+    // After a failure, nobody takes the rows: who adds some must not wait for that.
     committing.catch(() => queue.end());
     const end = async (end: CommitEnd) => {
       last = end;

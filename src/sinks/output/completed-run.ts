@@ -63,15 +63,15 @@ export async function completedRun(
 /** Adds to each result what this run has written. */
 export function withAdded(
   { sinks, progress }: RunOfSinks,
-  together: RunResult,
+  run: RunResult,
   { store, before }: { readonly store: CheckpointStore; readonly before: readonly CommittedFile[] },
 ): RunResult {
-  const written = together.written.map((result, index) => {
+  const written = run.written.map((result, index) => {
     const own = before.filter(file => file.branch === sinks[index]?.branch);
     return { ...result, added: result.posts - own.reduce((sum, { posts }) => sum + posts, 0) };
   });
   if (written.every(({ added }) => added === 0) && !store.hasNew) progress?.tell('nothing new');
-  return { ...together, written };
+  return { ...run, written };
 }
 
 /** What each sink has written, by the files of a checkpoint. */

@@ -1,6 +1,6 @@
-import type { PlanReader } from '../../engine/choose-threads.js';
 import type { RowEncoding } from '../../engine/encode-rows.js';
 import type { Engine } from '../../engine/engine.js';
+import type { PlanReader } from '../../engine/file-decoder.js';
 import type { EngineBatch } from '../../engine/rows.js';
 import { isBudgetSpent } from '../../errors.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
@@ -38,8 +38,8 @@ export interface FileSinkPlan<T>
   readonly damaged: string | undefined;
 }
 
-/** What a run gives a writer. */
-export interface Shared extends SharedOptions {
+/** What a run gives its writers. */
+interface WriterRun extends SharedOptions {
   readonly progress: Progress | undefined;
   /** Whether there is a checkpoint. */
   readonly commits: boolean;
@@ -62,21 +62,21 @@ export class FileWriter<T> {
   readonly #plan: FileSinkPlan<T>;
   readonly #engine: Engine;
   readonly #rows: RowWriter<T> | undefined;
-  readonly #shared: Pick<Shared, 'damaged' | 'progress'>;
+  readonly #run: Pick<WriterRun, 'damaged' | 'progress'>;
 
-  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, shared: Shared) {
-    const { engine, commits } = shared;
+  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, run: WriterRun) {
+    const { engine, commits } = run;
     const { path, maxOpen } = plan;
     const limit = commits ? format.wholeFiles?.committedBytes : undefined;
     const maxBytes = plan.maxBytes ?? limit;
     this.#plan = plan;
-    this.#shared = shared;
+    this.#run = run;
     this.#engine = engine;
     this.outputs = new Outputs(
       fs,
       {
         ...plan,
-        ...shared,
+        ...run,
         maxBytes,
         only: onlyOutput(plan),
         encodeInThread: file => columns => engine.encodeChunks(file, columns),
@@ -156,7 +156,7 @@ export class FileWriter<T> {
 
   /** @throws The error, where the item ends the run. */
   async #leaveOut(item: T, error: unknown, origin: string | undefined): Promise<void> {
-    const { damaged, progress } = this.#shared;
+    const { damaged, progress } = this.#run;
     if (damaged === undefined) throw error;
     await damaged.keepItem(item, error, origin);
     progress?.drop('damaged', 1);

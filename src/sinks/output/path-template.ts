@@ -106,19 +106,22 @@ function checkLiterals(
   literals: readonly string[],
   writesZstd: boolean,
 ): void {
+  const must = ruleBrokenBy(literals, writesZstd);
+  if (must !== undefined)
+    throw optionError(call, 'path', `must ${must}, got ${JSON.stringify(template)}`);
+}
+
+/** What the template must do, and does not. */
+function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string | undefined {
   const last = literals.at(-1) as string;
   const isFixed = literals.length === 1;
-  const faults: readonly (readonly [is: boolean, must: string])[] = [
-    [template === '' || (isFixed && /[/\\]$|^\.{1,2}$/.test(last)), 'name a file'],
-    [!isFixed && /[/\\]$/.test(last), 'name a file, not a folder'],
-    [literals.some(literal => /[{}]/.test(literal)), 'close every { with a }'],
-    [literals.some(literal => literal.includes('\0')), 'hold no NUL'],
-    [/\.part$/i.test(last), 'not end in .part, which files that are being written end in'],
-    [isZstd(last) && !writesZstd, `not end in .zst: ${NO_ZSTD}`],
-  ];
-  const [, wrong] = faults.find(([is]) => is) ?? [];
-  if (wrong !== undefined)
-    throw optionError(call, 'path', `must ${wrong}, got ${JSON.stringify(template)}`);
+  if (isFixed && /[/\\]$|^\.{1,2}$/.test(last)) return 'name a file';
+  if (/[/\\]$/.test(last)) return 'name a file, not a folder';
+  if (literals.some(literal => /[{}]/.test(literal))) return 'close every { with a }';
+  if (literals.some(literal => literal.includes('\0'))) return 'hold no NUL';
+  if (/\.part$/i.test(last)) return 'not end in .part, which files that are being written end in';
+  if (isZstd(last) && !writesZstd) return `not end in .zst: ${NO_ZSTD}`;
+  return undefined;
 }
 
 /** The maximum bytes of each field, so that every name in the path fits the file system. */

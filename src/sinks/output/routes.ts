@@ -73,19 +73,15 @@ export function routeByFunction<T, O>(
 }
 
 function checked(name: unknown, origin: string | undefined): string {
-  const refuse = (fault: string) =>
+  const refused = (fault: string) =>
     new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
-  if (typeof name !== 'string') throw refuse(`${kindOf(name)}, not text`);
-  const faults: readonly (readonly [is: boolean, what: string])[] = [
-    [name === '' || /[/\\]$/.test(name), ', which names no file'],
-    [name.includes('\0'), ', which holds a NUL'],
-    [
-      name.split(/[/\\]/).includes('..'),
-      ', which leaves its folder; wrap values from posts in safeName()',
-    ],
-    [isZstd(name), `: ${NO_ZSTD}`],
-  ];
-  for (const [is, what] of faults) if (is) throw refuse(JSON.stringify(name) + what);
+  if (typeof name !== 'string') throw refused(`${kindOf(name)}, not text`);
+  const shown = JSON.stringify(name);
+  if (name === '' || /[/\\]$/.test(name)) throw refused(`${shown}, which names no file`);
+  if (name.includes('\0')) throw refused(`${shown}, which holds a NUL`);
+  if (name.split(/[/\\]/).includes('..'))
+    throw refused(`${shown}, which leaves its folder; wrap values from posts in safeName()`);
+  if (isZstd(name)) throw refused(`${shown}: ${NO_ZSTD}`);
   const normal = path.normalize(name);
   // The key in `outputs` where they are equal, so that the copy can be freed.
   return normal === name ? name : normal;
