@@ -34,7 +34,6 @@ import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { StandIn } from '../stand-in.js';
 
-// Threads run the compiled script: build first.
 const DAYS = ['Oct 10', 'Oct 11', 'Oct 12'];
 
 function post(id: number, tags: readonly string[], size = 10): string {
