@@ -1,6 +1,7 @@
 import type { ColumnType, ScalarType } from '../tables/column.js';
 import { PAGE_CODECS, type ParquetCompression } from './page-codec.js';
-import { type BlockColumn, readPart, scalarOf } from './row-block.js';
+import { type BlockColumn, readPart } from './row-block.js';
+import { scalarOf } from './scalars.js';
 import { boolean, i32, printThrift, struct } from './thrift.js';
 import {
   type EncodedBounds,

@@ -2,7 +2,7 @@ import type { ColumnType, ScalarType } from '../tables/column.js';
 import { elementType } from '../tables/convert-value.js';
 import { type ColumnChunk, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN } from './column-chunk.js';
 import { PAGE_CODECS, type ParquetCompression } from './page-codec.js';
-import { SCALARS, scalarOf } from './row-block.js';
+import { SCALARS, scalarOf } from './scalars.js';
 import {
   binary,
   boolean,

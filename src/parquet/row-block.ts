@@ -1,7 +1,7 @@
 import { DECODED, FREE, type MemberSpans } from '../json/member-spans.js';
 import type { Cells } from '../tables/cells.js';
 import type { ColumnType, RowValue, ScalarType } from '../tables/column.js';
-import { elementType } from '../tables/convert-value.js';
+import { SCALARS, scalarOf } from './scalars.js';
 
 /**
  * Rows as columns of bytes, which threads can pass on. The columns are dealt to several parts, so that several
@@ -19,21 +19,6 @@ export const PARTS = 4;
 export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
   return columns.filter((_, index) => index % PARTS === part);
 }
-
-/**
- * Of each type: the bytes of a value, 0 for strings, which have lengths; the number that `encode-values.as` knows it by;
- * and `Type` of the format.
- */
-export const SCALARS: Readonly<
-  Record<ScalarType, { readonly width: number; readonly kind: number; readonly physical: number }>
-> = {
-  string: { width: 0, kind: 0, physical: 6 },
-  boolean: { width: 1, kind: 1, physical: 0 },
-  int32: { width: 4, kind: 2, physical: 1 },
-  int64: { width: 8, kind: 3, physical: 2 },
-  double: { width: 8, kind: 4, physical: 5 },
-  timestamp: { width: 8, kind: 3, physical: 2 },
-};
 
 /** A column of a part. */
 export interface BlockColumn {
@@ -177,11 +162,6 @@ export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockC
     at += aligned(size);
     return { count: count!, dataBytes: dataBytes!, bytes: part.subarray(start, start + size) };
   });
-}
-
-/** Of the values of a column: those of a list, or its own. */
-export function scalarOf(type: ColumnType): ScalarType {
-  return elementType(type) ?? (type as ScalarType);
 }
 
 /** The number of rows, of values, and of bytes of data. */

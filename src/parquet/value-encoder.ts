@@ -1,7 +1,8 @@
 import { DataError } from '../errors.js';
 import type { ColumnType, ScalarType } from '../tables/column.js';
 import { ENCODE_VALUES } from './encode-values-wasm.js';
-import { type BlockColumn, SCALARS, scalarOf } from './row-block.js';
+import type { BlockColumn } from './row-block.js';
+import { SCALARS, scalarOf } from './scalars.js';
 
 /** The encoded rows of a page, valid until the next page. */
 export interface EncodedPage {
