@@ -31,7 +31,6 @@ import {
 import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
-// Threads run the compiled script: build first.
 const INFO = '{"info":{"message":"Replay Request Completed with Errors","activity_count":3,';
 
 /** Replies in place of a file. */

@@ -27,7 +27,6 @@ import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
-// Threads run the compiled script: build first.
 const DAYS = ['Oct 10', 'Oct 11', 'Oct 12'];
 
 function post(id: number | bigint, tags: readonly string[], size = 10): string {

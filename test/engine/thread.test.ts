@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { EngineThread } from '../../src/engine/thread.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-// The set-up of all tests compiles it.
+// Compiled by the set-up of all tests.
 const SCRIPT = new URL('../../dist/engine-worker.cjs', import.meta.url);
 const START = {
   decoding: { limits: { maxBytes: 1e6, maxDepth: 100 } },
@@ -14,7 +14,7 @@ const START = {
   encodings: [],
 };
 
-it('a thread ends after the commands before, and replies to each', async () => {
+it('a thread ends after the calls before, and answers each', async () => {
   const file = path.join(await temporaryFolder(), 'posts.jsonl');
   await writeFile(file, '{"id":1,"id_str":"1"}\n');
   const thread = new EngineThread(SCRIPT, START);
@@ -23,9 +23,9 @@ it('a thread ends after the commands before, and replies to each', async () => {
     thread.ask('decode', [1, file, 0]),
     thread.ask('take', [0]),
   ];
-  const replies = Promise.allSettled(asked);
+  const answers = Promise.allSettled(asked);
   await thread.end();
-  expect(await replies).toMatchObject([
+  expect(await answers).toMatchObject([
     { value: { decoded: { bytes: 22, data: { count: 1 } } } },
     { value: { decoded: { bytes: 22 } } },
     { value: { byteLength: 22 } },

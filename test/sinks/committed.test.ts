@@ -7,7 +7,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { type Committed, type CommittedOptions, committed } from '../../src/sinks/committed.js';
 import type { Wait } from '../../src/wait.js';
 import { places } from './cursors.js';
-import { type Ending, StandIn } from './stand-in.js';
+import { ENDINGS, type Ending, StandIn } from './stand-in.js';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
 /** Batches of these sizes, of numbers that count on. */
@@ -282,17 +282,7 @@ function abortedSoon(reason: Error): AbortSignal {
 }
 
 /** How each attempt of a transaction or call ends, in turn; after these, all succeed. */
-const endings = fc.array(
-  fc.constantFrom<Ending>(
-    'ok',
-    'fails before',
-    'fails after',
-    'answer lost',
-    'killed before',
-    'killed after',
-  ),
-  { maxLength: 12 },
-);
+const endings = fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 });
 const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 
 describe('each row comes once, however calls fail and whenever the run is killed', () => {

@@ -21,7 +21,6 @@ import { type ParquetOptions, parquet } from '../../src/sinks/parquet.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-// Threads run the compiled script: build first.
 const TAGS = ['snow', 'rain', 'ice & co'];
 const POSTS = Array.from({ length: 20 }, (_, minute) =>
   Array.from(

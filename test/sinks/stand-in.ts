@@ -4,13 +4,16 @@ import type { CommittedOptions, WriteRange } from '../../src/sinks/committed.js'
  * How a call of a target ends: it may fail before or after it has done what it is to do, its answer may be lost, and the
  * process may be killed, after which all calls fail until the next run.
  */
-export type Ending =
-  | 'ok'
-  | 'fails before'
-  | 'fails after'
-  | 'answer lost'
-  | 'killed before'
-  | 'killed after';
+export const ENDINGS = [
+  'ok',
+  'fails before',
+  'fails after',
+  'answer lost',
+  'killed before',
+  'killed after',
+] as const;
+
+export type Ending = (typeof ENDINGS)[number];
 
 /** A target in memory that fails as it is told, with transactions and without. */
 export class StandIn<T> {

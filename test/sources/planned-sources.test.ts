@@ -21,7 +21,6 @@ import { merge } from '../../src/sources/merge.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-// Threads run the compiled script: build first.
 const post = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(id % 50)}"}`;
 const gz = (ids: readonly number[]) => gzipSync(ids.map(id => `${post(id)}\n`).join(''));
 const toPosts = () => compose(gunzip(), jsonLines(), activities());

@@ -34,7 +34,7 @@ import {
 } from '../branches/branch-runs.js';
 import { places } from '../cursors.js';
 import { documents, keptIn, post } from '../damaged.js';
-import { type Ending, StandIn } from '../stand-in.js';
+import { ENDINGS, type Ending, StandIn } from '../stand-in.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
@@ -57,18 +57,7 @@ describe('tee with a branch to committed', () => {
           plans: fc.array(anyBranch, { maxLength: 2 }),
           into: anyBranch,
           cuts: fc.array(fc.integer({ min: 1, max: 150 }), { maxLength: 6 }),
-          endings: fc.array(
-            fc.constantFrom<Ending>(
-              'ok',
-              'ok',
-              'fails before',
-              'fails after',
-              'answer lost',
-              'killed before',
-              'killed after',
-            ),
-            { maxLength: 12 },
-          ),
+          endings: fc.array(fc.constantFrom('ok', ...ENDINGS), { maxLength: 12 }),
           cursorEvery: fc.constantFrom(1, 1, 2, 3),
           rows: fc.integer({ min: 1, max: 4 }),
           damaged: fc.boolean(),

@@ -22,21 +22,13 @@ import {
   postsOf,
   shapes,
 } from '../damaged.js';
-import { type Ending, StandIn } from '../stand-in.js';
+import { ENDINGS, StandIn } from '../stand-in.js';
 
 // A lock that a crash left empty is waited for, and so is a commit that failed.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const LOG = '/kept/damaged.jsonl';
 const RUNS = bySuite(12, 300);
-const ENDINGS: readonly Ending[] = [
-  'ok',
-  'fails before',
-  'fails after',
-  'answer lost',
-  'killed before',
-  'killed after',
-];
 
 type Calls = Pick<CommittedOptions<string>, 'load' | 'write' | 'save' | 'transaction'>;
 

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Activity } from '../../../src/activity/activity.js';
 import { OptionError } from '../../../src/errors.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { files } from '../../../src/sinks/files.js';
+import { type FilesOptions, files } from '../../../src/sinks/files.js';
 import type { WrittenFile } from '../../../src/sinks/output/written.js';
 import { parquet } from '../../../src/sinks/parquet.js';
 import { tee } from '../../../src/sinks/tee.js';
@@ -25,36 +25,53 @@ const options = () => ({
 });
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
+/** Runs in which the call for one file may fail, and the names of the files that they have called for. */
+function runs(handing: Partial<FilesOptions<string>>, handOn: (file: WrittenFile) => unknown) {
+  const called: string[] = [];
+  const run = (fails?: string) =>
+    pipeline(
+      letters(),
+      files({
+        ...options(),
+        ...handing,
+        async onFile(file) {
+          called.push(nameOf(file));
+          if (nameOf(file) === fails) throw new Error('no network');
+          return await handOn(file);
+        },
+      }),
+    );
+  return { called, run };
+}
+
 describe('onFile', () => {
-  it('gets each file once it has its name, a few at a time, and what it resolves to is in result and checkpoint', async () => {
+  it('gets finished files, as many at a time as it says', async () => {
     let [running, most] = [0, 0];
-    const run = () =>
-      pipeline(
-        letters(),
-        files({
-          ...options(),
-          onFileConcurrency: 2,
-          async onFile(file) {
-            most = Math.max(most, ++running);
-            const text = await readFile(file.path, 'utf8');
-            running--;
-            return {
-              etag: text
-                .trim()
-                .split('\n')
-                .map(line => JSON.parse(line))
-                .join(),
-            };
-          },
-        }),
-      );
+    const texts: string[] = [];
+    await pipeline(
+      letters(),
+      files({
+        ...options(),
+        onFileConcurrency: 2,
+        async onFile(file) {
+          most = Math.max(most, ++running);
+          texts.push(await readFile(file.path, 'utf8'));
+          running--;
+        },
+      }),
+    );
+    expect(texts.toSorted()).toEqual(['"a1"\n"a2"\n', '"b1"\n', '"c1"\n', '"d1"\n']);
+    expect(most).toBe(2);
+  });
+
+  it('resolves to what is kept with the file in the result and the checkpoint', async () => {
+    const { run } = runs({}, async ({ path: file }) => ({ etag: await readFile(file, 'utf8') }));
     const written = await run();
     expect(written.files.map(({ handedOn }) => handedOn)).toEqual(
-      ['a1,a2', 'b1', 'c1', 'd1'].map(etag => ({ etag })),
+      ['"a1"\n"a2"\n', '"b1"\n', '"c1"\n', '"d1"\n'].map(etag => ({ etag })),
     );
-    expect(most).toBe(2);
     const { files: kept } = JSON.parse(await readFile(at('checkpoint.json'), 'utf8'));
-    expect(kept[0]).toMatchObject({ handedOn: { etag: 'a1,a2' } });
+    expect(kept[0]).toMatchObject({ handedOn: { etag: '"a1"\n"a2"\n' } });
     // Who has uploaded a file may delete it.
     for (const file of written.files) await rm(file.path);
     expect((await run()).files).toEqual(written.files);
@@ -77,44 +94,18 @@ describe('onFile', () => {
   });
 
   it('is called by the next run only for files whose call was not recorded', async () => {
-    const called: string[] = [];
-    const run = (fails: string) =>
-      pipeline(
-        letters(),
-        files({
-          ...options(),
-          onFileConcurrency: 1,
-          async onFile(file) {
-            called.push(nameOf(file));
-            if (nameOf(file) === fails) throw new Error('no network');
-            await rm(file.path);
-          },
-        }),
-      );
+    const { called, run } = runs({ onFileConcurrency: 1 }, file => rm(file.path));
     await expect(run('c.txt')).rejects.toThrow('no network');
     expect(called).toEqual(['a.txt', 'b.txt', 'c.txt']);
-    const { files: written } = await run('');
+    const { files: written } = await run();
     expect(called.slice(3)).toEqual(['c.txt', 'd.txt']);
     expect(written.map(({ handedOn }) => handedOn)).toEqual([null, null, null, null]);
-    await run('');
+    await run();
     expect(called.length).toBe(5);
   });
 
   it('may fail without an end of the run: the file is listed as not handed on, and the next run tries again', async () => {
-    const called: string[] = [];
-    const run = (fails: string) =>
-      pipeline(
-        letters(),
-        files({
-          ...options(),
-          onFileError: 'keep',
-          async onFile(file) {
-            called.push(nameOf(file));
-            if (nameOf(file) === fails) throw new Error('no network');
-            return 'there';
-          },
-        }),
-      );
+    const { called, run } = runs({ onFileError: 'keep' }, () => 'there');
     const first = await run('b.txt');
     expect(first.files.map(({ handedOn }) => handedOn)).toEqual([
       'there',
@@ -123,10 +114,10 @@ describe('onFile', () => {
       'there',
     ]);
     expect(called.length).toBe(4);
-    const second = await run('');
+    const second = await run();
     expect(called.slice(4)).toEqual(['b.txt']);
     expect(second.files.map(({ handedOn }) => handedOn)).toEqual(Array(4).fill('there'));
-    await run('');
+    await run();
     expect(called.length).toBe(5);
   });
 
