@@ -20,7 +20,7 @@ interface Waiting {
 }
 
 /**
- * Worker threads that decode whole files, and hold what they have decoded until it is written or sent. They start
+ * Worker threads that decode whole files, and hold what they have decoded until it is written or taken. They start
  * with `start` or the first file.
  */
 export class Threads {

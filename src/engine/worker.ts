@@ -8,7 +8,7 @@ import { type RowEncoding, type RowList, rowsEncoder } from './encode-rows.js';
 import { FileContent } from './file-content.js';
 import { readWhole } from './read-whole.js';
 
-// A thread that decodes files, and keeps their content until it is written or sent.
+// A thread that decodes files, and keeps their content until it is written or taken.
 
 /** What a worker is started with. */
 export interface WorkerStart {

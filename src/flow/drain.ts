@@ -4,7 +4,7 @@ import { Readable, Writable } from 'node:stream';
 import streams from 'node:stream/promises';
 import { settledSoon } from '../abortable.js';
 import { batchesOf, type Flow, OwnFlow, type SinkRun } from './flow.js';
-import { type Argument, callSink, partsOf } from './pipeline-arguments.js';
+import { type Argument, callSink, composedOf } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
 import { type StreamSink, writeError, writeToStream } from './write-to-stream.js';
 
@@ -17,7 +17,7 @@ export function drain(input: Flow<unknown>, sink: Argument, run: Draining): Prom
   const { value } = sink;
   const result =
     typeof value === 'function' ? callSink(sink, input, run) : drainTo(input, value, run);
-  const { last } = partsOf(sink);
+  const { last } = composedOf(sink);
   const isOwn = typeof last.value === 'function' && ownSinks.has(last.value);
   return isOwn ? result : settledSoon(result, run.signal);
 }

@@ -161,10 +161,10 @@ export function rememberComposed(joined: object, parts: Composed): void {
 }
 
 /** The stages of a branch and the sink at its end. */
-export function partsOf(branch: Argument): Composed {
+export function composedOf(branch: Argument): Composed {
   const parts = typeof branch.value === 'function' ? composed.get(branch.value) : undefined;
   if (parts === undefined) return { stages: [], last: branch };
-  const { stages, last } = partsOf(parts.last);
+  const { stages, last } = composedOf(parts.last);
   return { stages: [...parts.stages, ...stages], last };
 }
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { optionError } from '../../check.js';
 import { OptionError } from '../../errors.js';
-import { type Argument, checkSink, partsOf } from '../../flow/pipeline-arguments.js';
+import { type Argument, checkSink, composedOf } from '../../flow/pipeline-arguments.js';
 import { type CommittedSink, committedOf } from '../committed.js';
 import { type FileSink, fileSinkOf } from '../output/file-sink.js';
 import { checkDamagedOf, mustDiffer } from '../output/file-sink-options.js';
@@ -105,7 +105,7 @@ function checkCommitted(
 
 function branchOf(argument: Argument): BranchPlan | FileBranch | CommittedBranchPlan {
   checkSink(argument);
-  const { stages, last } = partsOf(argument);
+  const { stages, last } = composedOf(argument);
   const branch = { position: argument.position, stages, sink: last };
   if (typeof last.value !== 'function') return branch;
   const file = fileSinkOf(last.value);

@@ -25,12 +25,14 @@ import type { Format } from './format.js';
 import { DAMAGED } from './output-file.js';
 import { adoptFinished, restore } from './restore-files.js';
 
+interface FileSinkOfRun<T> extends SinkOfRun {
+  readonly plan: FileSinkPlan<T>;
+  readonly progress: Progress | undefined;
+}
+
 /** File sinks that run together and commit together. */
 export interface TogetherOptions<T> extends RunOfSinks {
-  readonly sinks: readonly (SinkOfRun & {
-    readonly plan: FileSinkPlan<T>;
-    readonly progress: Progress | undefined;
-  })[];
+  readonly sinks: readonly FileSinkOfRun<T>[];
   /** A file, or what opens another store. */
   readonly checkpoint: string | OpenStore | undefined;
   readonly owner: CheckpointOwner;
@@ -189,10 +191,7 @@ async function run<T>(
   }
 }
 
-function memberOf<T>(
-  { plan, branch }: TogetherOptions<T>['sinks'][number],
-  { outputs }: FileWriter<T>,
-): Member {
+function memberOf<T>({ plan, branch }: FileSinkOfRun<T>, { outputs }: FileWriter<T>): Member {
   return {
     branch,
     everyMs: plan.commitIntervalMs,
