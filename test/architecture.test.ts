@@ -90,7 +90,7 @@ const ARROWS: Record<string, readonly string[]> = {
   // Rows as the bytes of Parquet files.
   parquet: [
     ...['tables/cells', 'tables/column', 'tables/convert-value'],
-    ...['errors', 'gzip/compression', 'gzip/node-zstd', 'gzip/release-memory', 'json/member-spans'],
+    ...['errors', 'gzip/node-zstd', 'json/member-spans'],
   ],
   sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
   sources: ['flow', 'engine', ...FOUNDATIONS],
