@@ -122,7 +122,7 @@ describe('ElementSplitter', () => {
     ['a rest of too many bytes', '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
     ['an element that is too deep', '{"results":[[[[['],
     ['a rest that is too deep', '{"results":[],"a":[[[['],
-  ])('refuses %s', (_, text) => {
+  ])('refuses more than its limits: %s', (_, text) => {
     for (const parts of [[Buffer.from(text)], [...Buffer.from(text)].map(byte => Buffer.of(byte))])
       expect(() => split(parts, 'results', LIMITS), text).toThrow(/maxBytes|maxDepth/);
   });
