@@ -3,6 +3,7 @@ import path from 'node:path';
 import { type Addresses, createService, type Service } from '../../src/service/index.js';
 import { jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
 import { LOGIN } from '../login.js';
+import { timingOf } from '../replay/service-timing.js';
 import { unchecked } from '../unchecked.js';
 import { CountingProxy } from './calls/counting-proxy.js';
 import { loadLibrary } from './load-library.js';
@@ -86,20 +87,6 @@ async function withService<T>(
   } finally {
     await service.stop();
   }
-}
-
-function timingOf({ clock }: Service) {
-  return {
-    now: () => clock.now(),
-    elapsed: () => clock.now(),
-    random: () => 0.5,
-    async sleep(ms: number, signal?: AbortSignal) {
-      signal?.throwIfAborted();
-      clock.advance(ms);
-      await new Promise(resolve => setImmediate(resolve));
-      signal?.throwIfAborted();
-    },
-  };
 }
 
 const minuteOf = (ms: number) => new Date(ms).toISOString().replace(/\D/g, '').slice(0, 12);

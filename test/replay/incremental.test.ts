@@ -5,6 +5,7 @@ import { createService, type Service } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { timingOf } from './service-timing.js';
 
 let service: Service;
 let folder: string;
@@ -22,22 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-/** Uses the service's clock, which waits advance. */
-function acme() {
-  return account({
-    ...addresses,
-    timing: {
-      now: () => service.clock.now(),
-      elapsed: () => service.clock.now(),
-      random: () => 0.5,
-      async sleep(ms, signal) {
-        signal?.throwIfAborted();
-        service.clock.advance(ms);
-        await new Promise(resolve => setImmediate(resolve));
-      },
-    },
-  });
-}
+const acme = () => account({ ...addresses, timing: timingOf(service) });
 
 const common = () => ({ streamType: 'firehose', fromDate: new Date(start), folder }) as const;
 

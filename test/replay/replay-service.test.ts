@@ -31,6 +31,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { timingOf } from './service-timing.js';
 
 const MINUTES = 20;
 let service: Service;
@@ -48,22 +49,11 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-/** Uses the service's clock, which waits advance. */
 function acme() {
   return account({
     ...addresses,
     timeouts: { connectMs: 5_000, responseMs: 5_000, silenceMs: 400 },
-    timing: {
-      now: () => service.clock.now(),
-      elapsed: () => service.clock.now(),
-      random: () => 0.5,
-      async sleep(ms, signal) {
-        signal?.throwIfAborted();
-        service.clock.advance(ms);
-        await new Promise(resolve => setImmediate(resolve));
-        signal?.throwIfAborted();
-      },
-    },
+    timing: timingOf(service),
   });
 }
 
