@@ -8,6 +8,7 @@ import { collect, DataError, files, pipeline } from 'millrace';
 import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.js';
+import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
@@ -182,13 +183,12 @@ async function errorOf(
   item?: (payload: Buffer) => unknown,
 ): Promise<DataError> {
   await using node = await startNode();
-  const connection = await connect({ servers: node.url });
-  const manager = await jetstreamManager(connection);
-  await manager.streams.add({ name: 'posts', subjects: ['posts.0'] });
   const all = headers();
   for (const [name, value] of Object.entries(fields)) all.set(name, value);
-  await manager.jetstream().publish('posts.0', post(), { headers: all });
-  await connection.close();
+  await manageStreams(node, async manager => {
+    await manager.streams.add({ name: 'posts', subjects: ['posts.0'] });
+    await manager.jetstream().publish('posts.0', post(), { headers: all });
+  });
   const to = { servers: node.url, stream: 'posts', subject: 'posts' };
   const read = pipeline(fromJetStream({ ...to, until: 'caught up', item }), collect());
   const error = await read.catch(thrown => thrown);

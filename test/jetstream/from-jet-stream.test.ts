@@ -1,34 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { type Cursor, collect, Flow, IncompleteError, pipeline } from 'millrace';
 import { fromJetStream, JetStreamError, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.js';
 import { Child } from './children.js';
+import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
-import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
+import { numberedId, numberedIds, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const create = { maxBytes: 64 << 20, shares: 4 };
 const to = (node: NatsNode) => ({ servers: node.url, stream: 'posts', subject: 'posts' });
 const publish = (node: NatsNode, total: number, options: object = {}) =>
   pipeline(numberedSource({ total }), toJetStream({ ...to(node), create, ...options }));
-const idsTo = (total: number) => Array.from({ length: total }, (_, number) => numberedId(number));
-
-/** Does something with the manager of the streams. */
-async function manage<T>(
-  node: NatsNode,
-  use: (manager: Awaited<ReturnType<typeof jetstreamManager>>) => Promise<T>,
-): Promise<T> {
-  const connection = await connect({ servers: node.url });
-  try {
-    return await use(await jetstreamManager(connection));
-  } finally {
-    await connection.close();
-  }
-}
 
 /** Reads until the stream is read, and returns the cursor. */
 async function readAll(node: NatsNode, options: object = {}) {
@@ -63,7 +49,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     // Nothing keeps the process.
     expect(await last.closed()).toBe(0);
     const lines = (await readFile(options.path, 'utf8')).trim().split('\n');
-    expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(idsTo(20_000));
+    expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(numberedIds(20_000));
   });
 
   it.each([2, 3, 4])('divides all posts into %i disjoint shares', async of => {
@@ -73,7 +59,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       Array.from({ length: of }, (_, index) => readAll(node, { share: { index: index + 1, of } })),
     );
     for (const { ids } of parts) expect(ids.length).toBeGreaterThan(100);
-    expect(parts.flatMap(({ ids }) => ids).toSorted()).toEqual(idsTo(1000));
+    expect(parts.flatMap(({ ids }) => ids).toSorted()).toEqual(numberedIds(1000));
   });
 
   it('refuses more shares than the stream has subjects', async () => {
@@ -94,7 +80,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       all: await readAll(node, { resume: before.all.cursor }),
       share: await readAll(node, { share, resume: before.share.cursor }),
     };
-    expect(after.all.ids.toSorted()).toEqual(idsTo(900));
+    expect(after.all.ids.toSorted()).toEqual(numberedIds(900));
     expect(after.share.ids.length).toBeLessThan(800);
     expect(new Set([...after.share.ids]).size).toBe(after.share.ids.length);
   });
@@ -119,7 +105,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       if (seen.length === 70) break;
     }
     await more;
-    expect(seen.toSorted()).toEqual([...idsTo(10), ...idsTo(60)].toSorted());
+    expect(seen.toSorted()).toEqual([...numberedIds(10), ...numberedIds(60)].toSorted());
   });
 
   it('reads with one consumer: no request ends in silence, as those for a number of bytes do', async () => {
@@ -158,7 +144,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node, { until: 30 });
-    await manage(node, manager => manager.streams.purge('posts', { seq: 61 }));
+    await manageStreams(node, manager => manager.streams.purge('posts', { seq: 61 }));
     const error = await readAll(node, { resume: cursor }).catch(thrown => thrown);
     expect(error).toBeInstanceOf(IncompleteError);
     expect(error).toMatchObject({ missing: ['posts.*: sequences 31 to 60'] });
@@ -175,7 +161,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   it('says which messages were deleted between others', async () => {
     await using node = await startNode();
     await publish(node, 100);
-    await manage(node, async manager => {
+    await manageStreams(node, async manager => {
       for (const seq of [50, 51, 70]) await manager.streams.deleteMessage('posts', seq);
     });
     const gaps: Pick<JetStreamGap, 'from' | 'to'>[] = [];
@@ -194,7 +180,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   it('reads all that is there where the last message of the stream was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000, { create: { ...create, shares: 1 } });
-    await manage(node, async manager => {
+    await manageStreams(node, async manager => {
       const { state } = await manager.streams.info('posts');
       // Behind the posts is a message without any, which ends the subject.
       for (const seq of [state.last_seq, state.last_seq - 1])
@@ -202,10 +188,10 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     });
     const gaps: JetStreamGap[] = [];
     const onGap = (gap: JetStreamGap) => gaps.push(gap);
-    expect((await readAll(node, { onGap })).ids).toEqual(idsTo(5999));
+    expect((await readAll(node, { onGap })).ids).toEqual(numberedIds(5999));
     const share = { index: 1, of: 1 };
-    expect((await readAll(node, { onGap, share })).ids).toEqual(idsTo(5999));
-    expect((await readAll(node, { until: 5999 })).ids).toEqual(idsTo(5999));
+    expect((await readAll(node, { onGap, share })).ids).toEqual(numberedIds(5999));
+    expect((await readAll(node, { until: 5999 })).ids).toEqual(numberedIds(5999));
   });
 
   // With a cursor before the deleted one, as of a run that ended at it: the rest was skipped.
@@ -213,7 +199,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 6000);
     const { cursor, ids } = await readAll(node, { until: 1485 });
-    await manage(node, async manager => {
+    await manageStreams(node, async manager => {
       const damaged = await manager.jetstream().publish('posts.1', 'not a post');
       await expect(readAll(node, { resume: cursor })).rejects.toThrow(
         `rmm posts ${damaged.seq}\`) and run the same again with \`onGap\``,
@@ -221,13 +207,13 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       await manager.streams.deleteMessage('posts', damaged.seq);
     });
     const rest = await readAll(node, { resume: cursor, onGap: () => {} });
-    expect([...ids, ...rest.ids].toSorted()).toEqual(idsTo(6000));
+    expect([...ids, ...rest.ids].toSorted()).toEqual(numberedIds(6000));
   });
 
   it('says what the stream dropped before a reader without a cursor, and goes on with onGap', async () => {
     await using node = await startNode();
     await publish(node, 100);
-    await manage(node, manager => manager.streams.purge('posts', { seq: 61 }));
+    await manageStreams(node, manager => manager.streams.purge('posts', { seq: 61 }));
     const error = await readAll(node).catch(thrown => thrown);
     expect(error).toBeInstanceOf(IncompleteError);
     expect(error).toMatchObject({ missing: ['posts.*: sequences 1 to 60'] });
@@ -241,7 +227,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   it('says that a stream was emptied, and names no sequence behind its end', async () => {
     await using node = await startNode();
     await publish(node, 100);
-    await manage(node, manager => manager.streams.purge('posts'));
+    await manageStreams(node, manager => manager.streams.purge('posts'));
     // 100 posts, and a message for each of the four subjects.
     await expect(readAll(node)).rejects.toMatchObject({
       missing: ['posts.*: sequences 1 to 104'],
@@ -277,7 +263,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node);
-    await manage(node, manager => manager.streams.delete('posts'));
+    await manageStreams(node, manager => manager.streams.delete('posts'));
     await publish(node, 200, { name: 'again' });
     const error = await readAll(node, { resume: cursor }).catch(thrown => thrown);
     expect(error).toBeInstanceOf(JetStreamError);
@@ -303,13 +289,13 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       await wait(10);
     }
     await restarted;
-    expect(ids.toSorted()).toEqual(idsTo(3000));
+    expect(ids.toSorted()).toEqual(numberedIds(3000));
   });
 
   it('leaves out what a publisher that was replaced sends too late', async () => {
     await using node = await startNode();
     await publish(node, 10, { name: 'one' });
-    await manage(node, async manager => {
+    await manageStreams(node, async manager => {
       const late = async (epoch: number, id: string, posts = true) => {
         const { headers } = await import('@nats-io/transport-node');
         const of = headers();
@@ -326,7 +312,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     });
     const { ids, cursor } = await readAll(node);
     expect(ids.slice(10)).toEqual([numberedId(100), numberedId(101)]);
-    await manage(node, async manager => {
+    await manageStreams(node, async manager => {
       const { headers } = await import('@nats-io/transport-node');
       const of = headers();
       of.set('Millrace-Publisher', 'two');

@@ -10,6 +10,11 @@ export function numberedId(number: number): string {
   return String(1_752_000_000_000_000_001n + BigInt(number) * 3n);
 }
 
+/** The ids of the first posts. */
+export function numberedIds(total: number): string[] {
+  return Array.from({ length: total }, (_, number) => numberedId(number));
+}
+
 function numberedPost(number: number): Activity {
   return new Activity(
     Buffer.from(

@@ -1,12 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { jetstreamManager } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
 import fc from 'fast-check';
 import { collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bySuite } from '../slow-suite.js';
 import { HeldAcks } from './held-acks.js';
+import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
@@ -125,17 +124,13 @@ function twoPosts(sent: () => unknown) {
 
 /** Resolves once the only publisher to a subject has committed a cursor. */
 async function committed(subject: string, at: number): Promise<void> {
-  const connection = await connect({ servers: node.url });
-  try {
-    const { streams: all } = await jetstreamManager(connection);
+  await manageStreams(node, async ({ streams }) => {
     while (true) {
-      const entry = await all.getMessage('KV_millrace', {
+      const entry = await streams.getMessage('KV_millrace', {
         last_by_subj: `$KV.millrace.${subject}`,
       });
       if (entry?.json<{ cursor: { at: number } | null }>().cursor?.at === at) return;
       await wait(5);
     }
-  } finally {
-    await connection.close();
-  }
+  });
 }

@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type ConsumerInfo, jetstreamManager } from '@nats-io/jetstream';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import type { ConsumerInfo } from '@nats-io/jetstream';
 import { type Activity, collect, OptionError, type ProgressCounts, pipeline } from 'millrace';
 import { type FromJetStreamOptions, fromJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { identityOf } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
+import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
 const POST = (id: number) => JSON.stringify({ id_str: String(id), created_at: 'x' });
@@ -18,34 +18,19 @@ async function fill(
   settings: object = {},
   copy?: { readonly name: string; readonly mirror: { readonly name: string } },
 ): Promise<void> {
-  const connection: NatsConnection = await connect({ servers: node.url });
-  try {
-    const manager = await jetstreamManager(connection);
+  await manageStreams(node, async manager => {
     await manager.streams.add({ name: 'others', subjects, ...settings });
     if (copy !== undefined) await manager.streams.add(copy);
     for (const [subject, payload] of messages) await manager.jetstream().publish(subject, payload);
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 async function purge(node: NatsNode): Promise<void> {
-  const connection = await connect({ servers: node.url });
-  try {
-    await (await jetstreamManager(connection)).streams.purge('others');
-  } finally {
-    await connection.close();
-  }
+  await manageStreams(node, ({ streams }) => streams.purge('others'));
 }
 
-async function consumersOf(node: NatsNode): Promise<readonly ConsumerInfo[]> {
-  const connection = await connect({ servers: node.url });
-  try {
-    const manager = await jetstreamManager(connection);
-    return await manager.consumers.list('others').next();
-  } finally {
-    await connection.close();
-  }
+function consumersOf(node: NatsNode): Promise<readonly ConsumerInfo[]> {
+  return manageStreams(node, ({ consumers }) => consumers.list('others').next());
 }
 
 type Options = Partial<FromJetStreamOptions<Activity>> & { readonly item?: undefined };

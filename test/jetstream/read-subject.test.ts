@@ -8,9 +8,7 @@ import { HEADERS, shownPosition } from '../../src/jetstream/headers.js';
 import { readAgain } from '../../src/jetstream/read-subject.js';
 import { unchecked } from '../unchecked.js';
 import { hasNatsServer, startNode } from './nats-server.js';
-import { numberedId, numberedSource } from './numbered-posts.js';
-
-const idsTo = (total: number) => Array.from({ length: total }, (_, number) => numberedId(number));
+import { numberedIds, numberedSource } from './numbered-posts.js';
 
 describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
   it('gives no cursor that is behind a message it could not read, nor one of the messages that came with it', async () => {
@@ -43,7 +41,7 @@ describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
     };
     const { ids, cursors, error } = await read();
     expect(error).toBeInstanceOf(DataError);
-    expect(ids).toEqual(idsTo(100));
+    expect(ids).toEqual(numberedIds(100));
     const last = (error as DataError & { cursor?: Cursor }).cursor;
     for (const cursor of [...cursors, ...(last === undefined ? [] : [last])])
       expect(cursor.seq).toBeLessThan(seq);
@@ -52,7 +50,7 @@ describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
     const again = await read(last);
     expect(again.error).toBeUndefined();
     const delivered = [...ids.slice(0, Number(last?.seq ?? 0)), ...again.ids];
-    expect(delivered).toEqual([...idsTo(100), ...idsTo(100)]);
+    expect(delivered).toEqual([...numberedIds(100), ...numberedIds(100)]);
   });
 });
 

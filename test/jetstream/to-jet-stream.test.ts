@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { connect } from '@nats-io/transport-node';
 import {
@@ -19,8 +18,9 @@ import {
 } from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
 import { Child } from './children.js';
+import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
-import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
+import { numberedIds, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const create = { maxBytes: 64 << 20, duplicateWindowMs: 1000, shares: 4 };
 
@@ -38,26 +38,11 @@ async function publisherOf(node: NatsNode): Promise<string | undefined> {
   }
 }
 
-/** Does something with the manager of the streams. */
-async function manage<T>(
-  node: NatsNode,
-  use: (manager: JetStreamManager) => Promise<T>,
-): Promise<T> {
-  const connection = await connect({ servers: node.url });
-  try {
-    return await use(await jetstreamManager(connection));
-  } finally {
-    await connection.close();
-  }
-}
-
 /** The ids that a reader gets, sorted. */
 async function idsIn(node: NatsNode): Promise<string[]> {
   const read = await pipeline(fromJetStream({ ...to(node), until: 'caught up' }), collect());
   return read.map(({ id }) => id).toSorted();
 }
-
-const idsTo = (total: number) => Array.from({ length: total }, (_, number) => numberedId(number));
 
 /** 200 posts, and among them one of more than 8,000 bytes and one without an id. */
 function withDamaged(fails: boolean): Flow<Activity> {
@@ -86,7 +71,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await wait(1500);
     const second = new Child('publish-child.ts', { ...options, waitMs: 0 });
     expect(await second.line('done')).toContain('"posts":3000');
-    expect(await idsIn(node)).toEqual(idsTo(3000));
+    expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
   it('goes on at the committed cursor', async () => {
@@ -99,7 +84,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await second.line('done')).toContain('"posts":3000,"messages":3000');
     const [, start = ''] = second.lines[0]?.split(' ') ?? [];
     expect(Number(start)).toBeGreaterThan(1000);
-    expect(await idsIn(node)).toEqual(idsTo(3000));
+    expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
   it('finds what an earlier run has published where the one after it has committed less', async () => {
@@ -122,7 +107,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       ).catch(error => expect(error).toMatchObject({ message: 'stopped' }));
       await wait(1200);
     }
-    expect(await idsIn(node)).toEqual(idsTo(1000));
+    expect(await idsIn(node)).toEqual(numberedIds(1000));
   });
 
   it('opens nothing after a complete run, and returns the same', async () => {
@@ -156,7 +141,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
     first.release();
     expect(await first.line('done')).toContain('"posts":2000');
-    expect(await idsIn(node)).toEqual(idsTo(2000));
+    expect(await idsIn(node)).toEqual(numberedIds(2000));
   });
 
   it('stops while another one waits for space, at its start or at its end', async () => {
@@ -198,10 +183,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('keeps its cursor in a bucket that the leader reads, as other replicas may be behind', async () => {
     await using node = await startNode();
     await pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
-    const connection = await connect({ servers: node.url });
-    const manager = await jetstreamManager(connection);
-    const { config } = await manager.streams.info('KV_millrace');
-    await connection.close();
+    const { config } = await manageStreams(node, ({ streams }) => streams.info('KV_millrace'));
     expect(config.allow_direct).toBe(false);
   });
 
@@ -237,7 +219,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     first.release();
     expect(await first.line('error')).toContain('"failure":"taken-over"');
     expect(await first.closed()).toBe(1);
-    expect(await idsIn(node)).toEqual(idsTo(4000));
+    expect(await idsIn(node)).toEqual(numberedIds(4000));
   });
 
   it('refuses another flow under the name', async () => {
@@ -278,7 +260,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
         ),
       });
     await run('2/2');
-    expect(await idsIn(node)).toEqual(idsTo(100));
+    expect(await idsIn(node)).toEqual(numberedIds(100));
     // Another flow is not published again.
     await run('1/4', 40);
     await run(undefined, 10);
@@ -306,7 +288,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     const published = await pipeline(source, toJetStream({ ...to(node), create }));
     await killed;
     expect(published.posts).toBe(4000);
-    expect(await idsIn(node)).toEqual(idsTo(4000));
+    expect(await idsIn(node)).toEqual(numberedIds(4000));
   });
 
   it('counts each post once where acknowledgements are late, beyond the duplicate window', async () => {
@@ -322,7 +304,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
     await pipeline(source, toJetStream({ ...to(node), create }));
     await paused;
-    expect(await idsIn(node)).toEqual(idsTo(3000));
+    expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
   it('gives up after maxOutageMs, with the last cursor', async () => {
@@ -383,7 +365,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     const run = pipeline(source, toJetStream({ ...to(node), create }));
     await expect(run).rejects.toThrow('no more');
     await pipeline(numberedSource({ total: 1000 }), toJetStream({ ...to(node), create }));
-    expect(await idsIn(node)).toEqual(idsTo(1000));
+    expect(await idsIn(node)).toEqual(numberedIds(1000));
   });
 
   it('stops where the stream is made again while it publishes', async () => {
@@ -393,12 +375,11 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       before: async from => {
         if (from !== 1000) return;
         await wait(200);
-        const connection = await connect({ servers: node.url });
-        const { streams } = await jetstreamManager(connection);
-        const { config } = await streams.info('posts');
-        await streams.delete('posts');
-        await streams.add(config);
-        await connection.close();
+        await manageStreams(node, async ({ streams }) => {
+          const { config } = await streams.info('posts');
+          await streams.delete('posts');
+          await streams.add(config);
+        });
       },
     });
     const run = pipeline(source, toJetStream({ ...to(node), create }));
@@ -421,7 +402,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
         before: async from => {
           await wait(5);
           if (from !== 1000) return;
-          await manage(node, ({ streams }) => streams.delete(name));
+          await manageStreams(node, ({ streams }) => streams.delete(name));
         },
       });
       const sink = toJetStream<Activity>({
@@ -441,7 +422,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     },
   );
 
-  it('shows that it waits for servers, why, and until when, and says it where the stream is then deleted', async () => {
+  it('shows why and until when it waits, and stops where the stream is deleted meanwhile', async () => {
     await using node = await startNode();
     const waits: Wait[] = [];
     let deleting: Promise<unknown> | undefined;
@@ -452,7 +433,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
         progress: ({ wait }) => {
           if (wait === undefined) return;
           waits.push(wait);
-          deleting ??= manage(node, ({ streams }) => streams.delete('posts'));
+          deleting ??= manageStreams(node, ({ streams }) => streams.delete('posts'));
         },
       },
     );
@@ -532,7 +513,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
         ['{"text":"no id"}', expect.stringContaining('id')],
       ]);
     expect(dropped).toBe(2);
-    expect(await idsIn(node)).toEqual(idsTo(200));
+    expect(await idsIn(node)).toEqual(numberedIds(200));
   });
 
   it('is ended by what `onDamaged` throws', async () => {
@@ -628,6 +609,6 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       yield { items: [...numberedPosts(0, 100), ...numberedPosts(50, 150)] };
     });
     await pipeline(twice, toJetStream({ ...to(node), create }));
-    expect(await idsIn(node)).toEqual(idsTo(150));
+    expect(await idsIn(node)).toEqual(numberedIds(150));
   });
 });
