@@ -118,7 +118,7 @@ export async function applyCompliance(
     if (gone + outcome.changed > 0)
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
-  // A killed run may have rewritten files without syncing their names: they count as done now.
+  // A killed run may have rewritten files without syncing their names: this run takes them as done.
   for (const folder of new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))))
     await withStorageError('sync the folder', folder, () => syncFolder(folder));
   return { files: names.length, posts, removed, changed, rewritten };
