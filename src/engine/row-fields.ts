@@ -29,7 +29,7 @@ export type RowBounds = Pick<RowFields, 'starts' | 'lengths'>;
 
 /** Fields of the posts of one file in columns, so that a thread can pass them on without an object each. */
 export class RowFields {
-  count = 0;
+  count: number;
   numbers: Uint32Array;
   starts!: Uint32Array;
   lengths!: Uint32Array;

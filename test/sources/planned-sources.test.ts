@@ -88,6 +88,13 @@ const groups = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
+/** Cuts the end of a file off, and returns what puts it back. */
+async function damage(file: string): Promise<() => Promise<void>> {
+  const whole = await readFile(file);
+  await writeFile(file, whole.subarray(0, whole.length - 3));
+  return () => writeFile(file, whole);
+}
+
 describe('several sources of whole files', () => {
   it.each([
     ['that become posts together', false],
@@ -108,8 +115,7 @@ describe('several sources of whole files', () => {
           );
           const all = paths.flat();
           const damaged = all[at % all.length]!;
-          const whole = await readFile(damaged);
-          await writeFile(damaged, whole.subarray(0, whole.length - 3));
+          const repair = await damage(damaged);
           const outs = [true, false].map(planned => ({
             planned,
             out: path.join(here, `${planned}`),
@@ -121,7 +127,7 @@ describe('several sources of whole files', () => {
           }
           expect(failed[0]!.result).toMatchObject({ position: { origin: damaged } });
           expect(failed[0]).toEqual(failed[1]);
-          await writeFile(damaged, whole);
+          await repair();
           const once = [...new Set(ids.flat(2))].map(post);
           for (const { planned, out } of outs) {
             const again = endsPlanned ? planned : !planned;
@@ -153,11 +159,10 @@ describe('several sources of whole files', () => {
         );
         const all = paths.flat();
         const damaged = all[at % all.length]!;
-        const whole = await readFile(damaged);
-        await writeFile(damaged, whole.subarray(0, whole.length - 3));
+        const repair = await damage(damaged);
         const failed = await run(paths, here, { join: merge, byItself, planned: true });
         expect(failed.result).toMatchObject({ position: { origin: damaged } });
-        await writeFile(damaged, whole);
+        await repair();
         const ended = await run(paths, here, { join: merge, byItself, planned: true });
         expect(ended).toMatchObject({ result: { posts: next - 1 }, state: 'complete' });
         const lines = await linesOf(here);

@@ -62,6 +62,7 @@ export interface CommitEnd {
 
 /** Rows that go into a transaction which is open. */
 export interface OpenParts<T> {
+  /** Takes the rows. */
   readonly queue: BatchQueue<readonly T[]>;
   /** Settles when they are committed, or cannot be. */
   readonly committing: Promise<void>;

@@ -234,7 +234,12 @@ export async function settleAndSync(members: readonly Member[]): Promise<Committ
 
 export const AGAIN = ', then run the same again';
 
-/** @param shown The checkpoint, for the message. */
+/**
+ * The error of a run that the next one could not go on after.
+ *
+ * @param path The checkpoint.
+ * @param shown The same, as the message has it.
+ */
 export function withoutCursor(path: string, shown = path): StorageError {
   return new StorageError(
     `The flow has ended with items that no cursor follows, so the next run could not go on after them: ${shown} stays as it was. Use operators that forward cursors`,
