@@ -57,17 +57,16 @@ export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | u
   );
 }
 
+/** The forms of arguments. */
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)$/;
 const DISTANCE = /^(?:\d+\.?\d*|\.\d+)(?:mi|km)$/i;
-/** After the last argument. */
-const NOTHING = /^$/;
 
 interface Argument extends Span {
   readonly text: string;
   readonly value: number;
 }
 
-/** The arguments in brackets, separated by spaces, if each has its form. */
+/** The arguments in brackets, separated by spaces, if there is one of each form, in order. */
 function readArguments(
   reader: RuleReader,
   name: OperatorName,
@@ -94,8 +93,9 @@ function readArguments(
     const start = open + 1 + index;
     return { text: word, value: Number.parseFloat(word), start, end: start + word.length };
   });
-  const wrong = [...forms, NOTHING].findIndex((form, i) => !form.test(args[i]?.text ?? ''));
-  if (wrong === -1) return args;
+  let valid = 0;
+  while (valid < args.length && forms[valid]?.test(args[valid]!.text)) valid++;
+  if (valid === args.length && valid === forms.length) return args;
   const explanation = `the arguments are \`[${usage}]\`, separated by spaces`;
   const start = args[0]?.start ?? close;
   const plain = text
@@ -105,7 +105,7 @@ function readArguments(
   const fix = args.some(arg => arg.text.includes(','))
     ? suggest('separate them by spaces', { start, end: close }, plain, true)
     : undefined;
-  const span = refusedIn(args[wrong] ?? { text: ']', start: close, end: close + 1 });
+  const span = refusedIn(args[valid] ?? { text: ']', start: close, end: close + 1 });
   const input = text.slice(span.start, span.end);
   return reader.report(cannotParse(span, input, explanation, fix));
 }

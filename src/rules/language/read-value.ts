@@ -34,10 +34,10 @@ export function readValue(
   if (kind === 'radius') return readRadius(reader, name);
   if (kind === 'box') return readBox(reader, name);
   const written = readPlain(reader, name, kind);
-  const known = KINDS[kind];
-  if (written === undefined || known === undefined) return written;
+  const syntax = SYNTAX[kind];
+  if (written === undefined || syntax === undefined) return written;
   const span = { start, end: reader.at };
-  return known.valueOf(written) ?? reader.report(known.problem(written, span, reader.text));
+  return syntax.parse(written) ?? reader.report(syntax.problem(written, span, reader.text));
 }
 
 /** A word or a quoted text. */
@@ -79,18 +79,18 @@ function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: Val
   return badInput(span, input, `\`${input[0]}\` cannot start a value of \`${name}:\``, fix);
 }
 
-/** How the text of a value is read. */
-interface KindOfValue {
-  /** The value, or `undefined` where the text is none. */
-  valueOf(written: string): Value | undefined;
-  /** The problem of a text that is not a value, at a span of the rule. */
+/** How values of one kind are written. */
+interface ValueSyntax {
+  /** The value, or `undefined` if the text is not one. */
+  parse(written: string): Value | undefined;
+  /** What is wrong with a text that is not a value, at a span of the rule. */
   problem(written: string, span: Span, rule: string): Problem;
 }
 
-/** The kinds that not any text is a value of. */
-const KINDS: { readonly [Kind in ValueKind]?: KindOfValue } = {
+/** The kinds of words and quoted texts that restrict the text. */
+const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   id: {
-    valueOf: written => (/^\d+$/.test(written) ? written : undefined),
+    parse: written => (/^\d+$/.test(written) ? written : undefined),
     problem(written, span) {
       const digits = /\/status(?:es)?\/(\d+)/.exec(written)?.[1];
       const fix = suggestWord(digits, span);
@@ -98,7 +98,7 @@ const KINDS: { readonly [Kind in ValueKind]?: KindOfValue } = {
     },
   },
   count: {
-    valueOf(written) {
+    parse(written) {
       const range = rangeIn(written);
       return range !== undefined && range.min <= (range.max ?? range.min) ? range : undefined;
     },
@@ -106,7 +106,7 @@ const KINDS: { readonly [Kind in ValueKind]?: KindOfValue } = {
       rangeIn(written) === undefined ? badCount(written, span) : emptyRange(written, span),
   },
   percent: {
-    valueOf(written) {
+    parse(written) {
       const percent = /^\d+$/.test(written) ? Number(written) : 0;
       return percent >= 1 && percent <= 100 ? percent : undefined;
     },
@@ -119,11 +119,11 @@ const KINDS: { readonly [Kind in ValueKind]?: KindOfValue } = {
       ),
   },
   language: {
-    valueOf: written => elementOf(languageCodes, written.toLowerCase()),
+    parse: written => elementOf(languageCodes, written.toLowerCase()),
     problem: badLanguage,
   },
   country: {
-    valueOf: written => elementOf(countryCodes, written.toUpperCase()),
+    parse: written => elementOf(countryCodes, written.toUpperCase()),
     problem: (written, span) =>
       error(
         'R014',
@@ -137,11 +137,11 @@ const KINDS: { readonly [Kind in ValueKind]?: KindOfValue } = {
       ),
   },
   is: {
-    valueOf: written => isValues.find(value => value === written.toLowerCase()),
+    parse: written => isValues.find(value => value === written.toLowerCase()),
     problem: (written, span) => unknownValue('is', written, span, isValues),
   },
   has: {
-    valueOf(written) {
+    parse(written) {
       const lower = written.toLowerCase();
       return hasAliases.get(lower) ?? hasValues.find(value => value === lower);
     },
