@@ -5,7 +5,7 @@ import { Activity } from './activity.js';
 import { isComplianceEvent } from './compliance-event.js';
 
 /** What stages read, as messages call it. */
-export type Reads = 'activities' | 'posts' | 'bytes' | keyof typeof SOURCES;
+export type Reads = 'activities' | 'posts' | 'bytes' | keyof typeof ADVICE;
 
 /** A stage that got an item that it does not read. */
 export interface Needed {
@@ -109,11 +109,12 @@ function adviceFor(item: unknown, reads: Reads): string {
     case 'posts':
       return `Put ${operatorsFor(item, kind)}`;
     default:
-      return SOURCES[reads];
+      return ADVICE[reads];
   }
 }
 
-const SOURCES = {
+/** What to do for items that are not activities or bytes. */
+const ADVICE = {
   'compliance events':
     'Read them from compliance(), or put map(parseComplianceEvent) before it, on bytes',
   'buckets of counts': 'Read them from counts()',

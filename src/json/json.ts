@@ -9,7 +9,7 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-// What a value of parsed JSON is.
+// Type guards of values of parsed JSON.
 
 /** Makes a check of objects whose members pass these checks; other members may be anything. */
 export function shaped<T extends object>(

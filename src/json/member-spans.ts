@@ -1,6 +1,6 @@
 import { FIND_MEMBERS } from './find-members-wasm.js';
 
-/** Members to find: of an object, those that are wanted of it. */
+/** The keys of members to find; for a member that is an object, `true` or the keys to find in it. */
 export interface WantedMembers {
   readonly [key: string]: true | WantedMembers;
 }
@@ -65,6 +65,11 @@ export const FREE = 6 * 64 * 1024;
 export const FREE_END = 14 * 64 * 1024;
 /** Entries of a table of keys, by their hash. */
 const SLOTS = 64;
+// A wanted key, as in `find-members.as`: its first eight bytes, and at these offsets the rest.
+const KEY_LENGTH = 8;
+const KEY_MEMBERS = 12;
+const KEY_NEXT = 16;
+const KEY_SPAN = 20;
 const KEY_BYTES = 24;
 const HASH_FACTOR = 0x9e3779b97f4a7c15n;
 
@@ -159,10 +164,10 @@ export class MemberSpans {
       const nested =
         members === true ? 0 : this.#addTable(members, spans, places, `${path}${key}.`);
       this.bytes.writeBigUInt64LE(prefix, entry);
-      this.bytes.writeUInt32LE(name.length, entry + 8);
-      this.bytes.writeUInt32LE(nested, entry + 12);
-      this.bytes.writeUInt32LE(this.bytes.readUInt32LE(slot), entry + 16);
-      this.bytes.writeUInt32LE(spans + 8 * member, entry + 20);
+      this.bytes.writeUInt32LE(name.length, entry + KEY_LENGTH);
+      this.bytes.writeUInt32LE(nested, entry + KEY_MEMBERS);
+      this.bytes.writeUInt32LE(this.bytes.readUInt32LE(slot), entry + KEY_NEXT);
+      this.bytes.writeUInt32LE(spans + 8 * member, entry + KEY_SPAN);
       this.bytes.writeUInt32LE(entry, slot);
     }
     return table;

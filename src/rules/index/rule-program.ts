@@ -145,7 +145,7 @@ class Assembler {
 const LINKS_TOO = 1;
 const WITH_GAPS = 2;
 const COMPARED = 4;
-const WORD_STEP = 8;
+const WORDS_SHIFT = 3;
 
 /**
  * A test that words are adjacent: their numbers, and the clause, where it has no words or its punctuation is part of the
@@ -160,7 +160,7 @@ function sequenceTest(
   const gaps = words.length === 0 || exact === undefined ? undefined : gapsOf(words, exact);
   const isCompared = words.length === 0 || (exact !== undefined && gaps === undefined);
   return [
-    words.length * WORD_STEP +
+    (words.length << WORDS_SHIFT) +
       where +
       (gaps === undefined ? 0 : WITH_GAPS) +
       (isCompared ? COMPARED : 0),
@@ -191,7 +191,7 @@ export function runTest(
   compiled: (at: number) => PostTest,
 ): boolean {
   const head = ints[at]!;
-  const words = head >> 3;
+  const words = head >> WORDS_SHIFT;
   const clause = at + 1 + ((head & WITH_GAPS) === 0 ? words : 2 * words);
   if (words > 0 && !hasWords(ints, at, post)) return false;
   return (head & COMPARED) === 0 || compiled(clause)(post.post);
@@ -200,7 +200,7 @@ export function runTest(
 function hasWords(ints: Int32Array, at: number, post: PostScan): boolean {
   const { sequence, gaps } = post;
   const head = ints[at]!;
-  const words = head >> 3;
+  const words = head >> WORDS_SHIFT;
   const withGaps = (head & WITH_GAPS) !== 0;
   const number = at + 1;
   const gap = number + words;
