@@ -1,6 +1,5 @@
-import { BACKSLASH, COLON, COMMA, isDigit, isOpening, QUOTE } from '../json/json-bytes.js';
+import { BACKSLASH, COLON, COMMA, isDigit, isOpening, MINUS, QUOTE } from '../json/json-bytes.js';
 
-const MINUS = 0x2d;
 const DOT = 0x2e;
 const E = 0x65;
 

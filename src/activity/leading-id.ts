@@ -1,6 +1,5 @@
-import { afterDigits, BACKSLASH, isDigit, isTextAt, LF, QUOTE } from '../json/json-bytes.js';
+import { afterDigits, BACKSLASH, isDigit, isTextAt, LF, QUOTE, SPACE } from '../json/json-bytes.js';
 
-const SPACE = 0x20;
 /** Length of `Wed Oct 10 20:19:24 +0000 2018`. */
 const TIME_LENGTH = 30;
 

@@ -1,5 +1,5 @@
 import { isLong, quoteIntegers } from '../json/exact-json.js';
-import { isDigit, QUOTE } from '../json/json-bytes.js';
+import { isDigit, MINUS, QUOTE } from '../json/json-bytes.js';
 import { jsonText } from '../json/json-text.js';
 import { BEYOND_ASCII, ESCAPES, POSITION } from '../json/member-spans.js';
 
@@ -40,8 +40,6 @@ function wordAt<T>(bytes: Buffer, start: number, end: number, word: string, valu
     if (bytes[start + at] !== word.charCodeAt(at)) throw new LeftToParser();
   return value;
 }
-
-const MINUS = 0x2d;
 
 function numberAt(bytes: Buffer, start: number, end: number): unknown {
   let number = 0;

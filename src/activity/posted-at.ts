@@ -1,4 +1,4 @@
-import { COLON, digitsIn, isSmallLetter, isTextAt } from '../json/json-bytes.js';
+import { COLON, digitsIn, isSmallLetter, isTextAt, SPACE } from '../json/json-bytes.js';
 
 const CREATED_AT = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \+0000 \d{4}$/;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
@@ -6,7 +6,6 @@ const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 /** The days of each month in a leap year. */
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const ZONE = Buffer.from(' +0000 ');
-const SPACE = 0x20;
 
 /** Epoch milliseconds of `Wed Oct 10 20:19:24 +0000 2018`; `NaN` if it is not of that form. */
 export function parseCreatedAt(text: string): number {

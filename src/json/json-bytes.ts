@@ -2,8 +2,10 @@ import { DataError } from '../errors.js';
 
 export const LF = 0x0a;
 export const CR = 0x0d;
+export const SPACE = 0x20;
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
+export const MINUS = 0x2d;
 export const COLON = 0x3a;
 export const OPEN_ARRAY = 0x5b;
 export const BACKSLASH = 0x5c;
@@ -23,7 +25,7 @@ export function startsWithMark(bytes: Uint8Array): boolean {
 
 /** White space between tokens of JSON. */
 export function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === LF || byte === CR || byte === 0x09;
+  return byte === SPACE || byte === LF || byte === CR || byte === 0x09;
 }
 
 /** Where the last blank line ends that begins at `start` or follows it; `start` where there is none. */
@@ -84,7 +86,7 @@ export function isScalar(byte: number): boolean {
   return (
     isDigit(byte) ||
     isSmallLetter(byte) ||
-    byte === 0x2d || // -
+    byte === MINUS ||
     byte === 0x2b || // +
     byte === 0x2e || // .
     byte === 0x45 // E
