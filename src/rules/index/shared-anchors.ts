@@ -21,9 +21,9 @@ export interface Anchoring {
 
 /** In `state`: the copy in use, whether a thread makes the other, how many posts were counted, and when to make it. */
 const CURRENT = 0;
-const IS_REVIEWED = 1;
+export const IS_REVIEWED = 1;
 const POSTS = 2;
-const REVIEW_AFTER = 3;
+export const REVIEW_AFTER = 3;
 /** How many threads read each of the two copies. */
 const READERS = 4;
 const STATE_INTS = 6;

@@ -8,7 +8,6 @@ import { RuleIndex } from '../../../src/rules/index/rule-index.js';
 import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
 import { bySuite } from '../../slow-suite.js';
 import { unchecked } from '../../unchecked.js';
@@ -16,18 +15,13 @@ import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
   original,
-  PLAIN,
+  PRODUCTS,
+  postOf,
   streams,
   VOCABULARY,
 } from '../match/arbitrary-matching-post.js';
 
-const products: readonly RuleProduct[] = ['search', 'historical'];
-
-function post(text: string): Activity {
-  return original({ ...PLAIN, text });
-}
-
-describe.each(products)('many rules together, for %s', product => {
+describe.each(PRODUCTS)('many rules together, for %s', product => {
   it('match the same posts as each rule alone, in both formats', () => {
     let matched = 0;
     fc.assert(
@@ -102,7 +96,7 @@ describe('a matcher', () => {
     ]);
     matcher.delete([{ id: '2' }]);
     matcher.add([{ value: 'deep', tag: null, id: '3' }]);
-    expect(matcher.match(post('deep snow'))).toEqual([
+    expect(matcher.match(postOf('deep snow'))).toEqual([
       { tag: 'weather', id: '9007199254740993' },
       { tag: null, id: '3' },
       { tag: 'x', id: undefined, value: 'snow deep' },
@@ -116,13 +110,13 @@ describe('a matcher', () => {
       { value: 'snow', tag: 'other' },
     ]);
     expect(matcher.size).toBe(2);
-    expect(matcher.match(post('snow')).map(rule => rule.tag)).toEqual([null, 'other']);
+    expect(matcher.match(postOf('snow')).map(rule => rule.tag)).toEqual([null, 'other']);
   });
 
   it('deletes by value and tag if there is no id', () => {
     const matcher = compileRules([{ value: 'snow' }, { value: 'snow', tag: 'a' }]);
     expect(matcher.delete([{ value: 'snow', tag: 'b' }, { value: 'snow' }])).toBe(1);
-    expect(matcher.match(post('snow')).map(rule => rule.tag)).toEqual(['a']);
+    expect(matcher.match(postOf('snow')).map(rule => rule.tag)).toEqual(['a']);
   });
 
   it('names each invalid rule with its problems, and adds none of the batch', () => {
@@ -140,7 +134,7 @@ describe('a matcher', () => {
     expect(() => matcher.add(rules)).toThrow('"cat has:vidoes"');
     expect(() => matcher.add(rules)).toThrow('its id is not digits: seven');
     expect(matcher.size).toBe(1);
-    expect(matcher.match(post('rain'))).toEqual([]);
+    expect(matcher.match(postOf('rain'))).toEqual([]);
   });
 
   it('shows only the first of many invalid rules', () => {
@@ -172,13 +166,13 @@ describe('a matcher', () => {
 
   it('finds any number of rules for one post', () => {
     const rules = Array.from({ length: 3_000 }, (_, i) => ({ value: 'snow', id: String(i) }));
-    expect(compileRules(rules).match(post('snow'))).toHaveLength(3_000);
+    expect(compileRules(rules).match(postOf('snow'))).toHaveLength(3_000);
   });
 
   it('finds the last of its terms, whatever their number', () => {
     for (const terms of [63, 64, 2_047, 2_048, 2_049, 4_096]) {
       const matcher = compileRules(Array.from({ length: terms }, (_, i) => ({ value: `w${i}` })));
-      expect(matcher.match(post(`w0 w${terms - 1}`)), `${terms} terms`).toHaveLength(2);
+      expect(matcher.match(postOf(`w0 w${terms - 1}`)), `${terms} terms`).toHaveLength(2);
     }
   });
 
@@ -187,21 +181,21 @@ describe('a matcher', () => {
     const matcher = compileRules(rules.slice(0, 5_000));
     matcher.add(rules);
     expect(matcher.size).toBe(150_000);
-    expect(matcher.match(post('w1 w149999')).map(rule => rule.id)).toEqual(['1', '149999']);
+    expect(matcher.match(postOf('w1 w149999')).map(rule => rule.id)).toEqual(['1', '149999']);
   });
 });
 
 describe('invalid or unusual rules', () => {
   it('a phrase may have words that touch, and words with a blank between them', () => {
     const matcher = compileRules([{ value: '"東京 snow"' }]);
-    expect(matcher.match(post('東京 snow'))).toHaveLength(1);
+    expect(matcher.match(postOf('東京 snow'))).toHaveLength(1);
     for (const text of ['東 京 snow', '東京snow', '東京, snow', '東 京snow'])
-      expect(matcher.match(post(text))).toHaveLength(0);
+      expect(matcher.match(postOf(text))).toHaveLength(0);
   });
 
   it('a rule without an anchor is compared with every post', () => {
     const matcher = compileRules([{ value: 'contains:no' }, { value: 'followers_count:0' }]);
-    expect(matcher.match(post('snowing'))).toHaveLength(2);
+    expect(matcher.match(postOf('snowing'))).toHaveLength(2);
     expect(checkRule('contains:no', { product: 'historical' }).problems).toEqual([]);
   });
 });

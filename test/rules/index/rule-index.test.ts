@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Activity } from '../../../src/activity/activity.js';
 import { fieldsOf } from '../../../src/activity/fields-of.js';
 import { compileRules } from '../../../src/rules/index/compile-rules.js';
 import { RuleIndex } from '../../../src/rules/index/rule-index.js';
@@ -8,11 +7,7 @@ import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
 import { acceptedRule } from '../arbitrary-rule.js';
-import { arbitraryDraft, original, PLAIN, VOCABULARY } from '../match/arbitrary-matching-post.js';
-
-function post(text: string): Activity {
-  return original({ ...PLAIN, text });
-}
+import { arbitraryDraft, original, postOf, VOCABULARY } from '../match/arbitrary-matching-post.js';
 
 describe('the index', () => {
   it('gives the same matches after thousands of posts have moved its rules to rarer terms', () => {
@@ -39,7 +34,7 @@ describe('the index', () => {
     }
     expect(index.terms).toBe(2 * 10 + 2);
     expect(new Set(rules).size).toBe(11);
-    expect(index.match(fieldsOf(post('word4995 two words4995')))).toEqual([rules[4_995]]);
-    expect(index.match(fieldsOf(post('word100 two words100')))).toEqual([]);
+    expect(index.match(fieldsOf(postOf('word4995 two words4995')))).toEqual([rules[4_995]]);
+    expect(index.match(fieldsOf(postOf('word100 two words100')))).toEqual([]);
   });
 });

@@ -2,22 +2,20 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
 import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.js';
-import { anchorsNow } from '../../../src/rules/index/shared-anchors.js';
+import { anchorsNow, IS_REVIEWED, REVIEW_AFTER } from '../../../src/rules/index/shared-anchors.js';
 import { SharedMatcher, type SharedRules } from '../../../src/rules/index/shared-rules.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 import { bySuite } from '../../slow-suite.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
   original,
-  PLAIN,
+  PRODUCTS,
+  postOf,
   streams,
   VOCABULARY,
 } from '../match/arbitrary-matching-post.js';
-
-const products: readonly RuleProduct[] = ['search', 'historical'];
 
 function matchAll(rules: SharedRules, posts: readonly Activity[]): (readonly number[])[] {
   const matcher = SharedMatcher.of(rules);
@@ -25,7 +23,7 @@ function matchAll(rules: SharedRules, posts: readonly Activity[]): (readonly num
 }
 
 describe('shared rules', () => {
-  it.each(products)('match as each rule alone, whatever anchors them, for %s', product => {
+  it.each(PRODUCTS)('match as each rule alone, whatever anchors them, for %s', product => {
     let matched = 0;
     fc.assert(
       fc.property(
@@ -42,8 +40,7 @@ describe('shared rules', () => {
           matched += expected.flat().length;
           for (let round = 0; round < 3; round++) {
             expect(matchAll(shared, posts)).toEqual(expected);
-            // Makes the next run move the rules.
-            shared.anchoring.state[3] = 0;
+            makeReviewDue(shared);
           }
         },
       ),
@@ -67,7 +64,7 @@ describe('shared rules', () => {
     const rules = Array.from({ length: 50 }, (_, n) => ({ value: `zebra word${n}` }));
     const frequency = (term: string) => (term === 'zebra' ? 0.001 : 0.5);
     const shared = compileRules(rules, { frequency }).share();
-    const post = original({ ...PLAIN, text: 'zebra word7' });
+    const post = postOf('zebra word7');
     const posts = Array.from({ length: 1_200 }, () => post);
     const before = anchorsNow(shared.anchoring);
     expect(listLengths(before.lists)).toContain(100);
@@ -78,7 +75,7 @@ describe('shared rules', () => {
     const kept = Int32Array.from(before.postings);
     // Its reader never ends, as in a thread that died: it stays as it is, and the rules are matched all the same.
     for (let round = 0; round < 4; round++) {
-      shared.anchoring.state[3] = 0;
+      makeReviewDue(shared);
       expect(matchAll(shared, posts.slice(0, 2))).toEqual([[7], [7]]);
     }
     expect(before.postings).toEqual(kept);
@@ -87,9 +84,9 @@ describe('shared rules', () => {
 
   it('are matched while a review never ends, as in a thread that died', () => {
     const shared = compileRules([{ value: 'snow' }]).share();
-    shared.anchoring.state[1] = 1;
-    shared.anchoring.state[3] = 0;
-    const post = original({ ...PLAIN, text: 'snow' });
+    shared.anchoring.state[IS_REVIEWED] = 1;
+    makeReviewDue(shared);
+    const post = postOf('snow');
     for (let round = 0; round < 3; round++) expect(matchAll(shared, [post])).toEqual([[0]]);
   });
 
@@ -132,6 +129,11 @@ describe('shared rules', () => {
     );
   });
 });
+
+/** The next run then moves the rules. */
+function makeReviewDue({ anchoring }: SharedRules): void {
+  anchoring.state[REVIEW_AFTER] = 0;
+}
 
 function arraysIn(value: unknown): ArrayBufferView[] {
   if (ArrayBuffer.isView(value)) return [value];

@@ -13,9 +13,13 @@ import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { dialectOf, type RuleProduct } from '../../../src/rules/post/dialect.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
-import { arbitraryDraft, original, streams, VOCABULARY } from '../match/arbitrary-matching-post.js';
-
-const products: readonly RuleProduct[] = ['search', 'historical'];
+import {
+  arbitraryDraft,
+  original,
+  PRODUCTS,
+  streams,
+  VOCABULARY,
+} from '../match/arbitrary-matching-post.js';
 
 function selects(plan: TermPlan, terms: ReadonlySet<string>): boolean {
   switch (plan.kind) {
@@ -105,7 +109,7 @@ describe('plans', () => {
     });
   });
 
-  it.each(products)('select all matches, and nothing else when they are exact, for %s', product => {
+  it.each(PRODUCTS)('select all matches, and nothing else when they are exact, for %s', product => {
     const seen = { selected: 0, exact: 0, matched: 0 };
     fc.assert(
       fc.property(

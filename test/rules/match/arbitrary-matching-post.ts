@@ -27,6 +27,9 @@ export const WORDS = [
   ],
 ] as const;
 
+/** One product of each dialect. */
+export const PRODUCTS = ['search', 'historical'] as const;
+
 export const USERS = ['karl', 'anna', '12', '345'] as const;
 export const IDS = ['12', '345', '6789'] as const;
 /** For rules that match some of the posts. */
@@ -194,6 +197,11 @@ export function arbitraryDraft(): fc.Arbitrary<DraftPost> {
           retweeted: { ...retweeted, quoted },
         },
   );
+}
+
+/** A plain post with a text. */
+export function postOf(text: string): Activity {
+  return original({ ...PLAIN, text });
 }
 
 export function original(draft: DraftPost): Activity {
