@@ -10,7 +10,7 @@ function drawn(text: string): string {
   return problems.map(problem => renderProblem(text, problem)).join('\n');
 }
 
-test('an error shows its position, the suggestion, and the accepted values', () => {
+test('an error shows its position with the suggestion and the accepted values', () => {
   expect(drawn('cat (dog OR has:vidoes)')).toBe(
     [
       'error[R014]: unknown value `vidoes` for `has:`',
@@ -32,7 +32,7 @@ test('a group that is not closed is shown where it opens', () => {
   );
 });
 
-test('wide characters have two columns, tabs and control characters one', () => {
+test('wide characters have two columns, and others one', () => {
   expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
     '  | 雪 🍕 "a\ufffde\u0301" h:x',
     '  |             ^ to match the text itself, quote it: `"h:x"`',
@@ -56,7 +56,7 @@ test('a caret marks the end of an empty rule, too', () => {
   expect(drawn('')).toBe('error[R005]: the rule is empty\n  |\n  | ^');
 });
 
-test('for any text, the output stays narrow and points into the text', () => {
+test('any text is drawn narrow and with a pointer into it', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), text => {
       for (const problem of checkRule(text, { product: 'replay' }).problems) {

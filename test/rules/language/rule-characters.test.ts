@@ -34,7 +34,7 @@ describe('a word of a rule', () => {
     );
   });
 
-  it('ends before a space, a quote, a colon or a bracket, or with the text', () => {
+  it('ends with the text or before a space, quote, colon or bracket', () => {
     for (const end of [' ', '\t', '\n', '\u3000', '"', ':', '(', ')', '[', ']', ''])
       expect(wordEnd(`xsnow#-!${end}y`, 1)).toBe(end === '' ? 9 : 8);
   });

@@ -14,13 +14,13 @@ it.each([
   expect(within(isLongitude ? [lon + step, lat] : [lon, lat + step])).toBe(false);
 });
 
-it('a box that crosses 180° has its edges, both sides of 180°, and nothing between its east and west', () => {
+it.each([
+  ['its edges', [170, -170], true],
+  ['both sides of 180°', [175, 180, -180, -175], true],
+  ['nothing between its east and west', [169.999, -169.999, 0], false],
+] as const)('a box that crosses 180° has %s', (_, longitudes, expected) => {
   const within = withinBox({ west: 170, south: -10, east: -170, north: 10 });
-  const longitudes = [170, 175, 180, -180, -175, -170, 169.999, -169.999, 0];
-  expect(longitudes.map(longitude => within([longitude, 0]))).toEqual([
-    ...[true, true, true, true, true, true],
-    ...[false, false, false],
-  ]);
+  for (const longitude of longitudes) expect(within([longitude, 0]), `${longitude}`).toBe(expected);
 });
 
 it('a circle has its edge, in kilometres or miles', () => {
