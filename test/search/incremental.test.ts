@@ -43,28 +43,34 @@ import {
 setUpService();
 
 describe('an incremental search', () => {
-  it('goes on where the last complete run ended, adds to files of days, and says how much', async () => {
-    const folder = await temporaryFolder();
-    service.clock.set(START);
-    const first = await run(folder);
-    expect(first.added).toBe(first.posts);
-    service.clock.advance(7 * HOUR);
-    const second = await run(folder);
-    expect(second.added).toBeGreaterThan(0);
-    expect(second.posts).toBe(first.posts + (second.added ?? 0));
-    const all = await allPosts(searchable());
-    expect(idsOf(await linesIn(folder))).toEqual(idsOf(all));
-    expect(await readdir(folder)).toEqual([
-      '2024-05-08.jsonl',
-      '2024-05-09.jsonl',
-      '2024-05-10.jsonl',
-      'checkpoint.json',
-    ]);
-    expect(second.files.map(({ path: name }) => path.basename(name)).sort()).toEqual([
-      '2024-05-08.jsonl',
-      '2024-05-09.jsonl',
-      '2024-05-10.jsonl',
-    ]);
+  describe('that is run again', () => {
+    const runTwice = async () => {
+      const folder = await temporaryFolder();
+      service.clock.set(START);
+      const first = await run(folder);
+      service.clock.advance(7 * HOUR);
+      return { folder, first, second: await run(folder) };
+    };
+
+    it('goes on where the last complete run ended', async () => {
+      const { folder } = await runTwice();
+      const all = await allPosts(searchable());
+      expect(idsOf(await linesIn(folder))).toEqual(idsOf(all));
+    });
+
+    it('says how many posts it has added', async () => {
+      const { first, second } = await runTwice();
+      expect(first.added).toBe(first.posts);
+      expect(second.added).toBeGreaterThan(0);
+      expect(second.posts).toBe(first.posts + (second.added ?? 0));
+    });
+
+    it('adds to the files of days', async () => {
+      const { folder, second } = await runTwice();
+      const days = ['2024-05-08.jsonl', '2024-05-09.jsonl', '2024-05-10.jsonl'];
+      expect(await readdir(folder)).toEqual([...days, 'checkpoint.json']);
+      expect(second.files.map(({ path: name }) => path.basename(name)).sort()).toEqual(days);
+    });
   });
 
   it('delivers each post once over any runs: some crash, some come at once, some after a week', async () => {

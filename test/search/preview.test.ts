@@ -46,7 +46,7 @@ async function taken(options: Parameters<typeof search>[1]) {
 }
 
 describe('a preview', () => {
-  it('says the posts, pages and requests that a search then takes', async () => {
+  it('says how much a search then takes', async () => {
     const { posts, pages, requests, queries } = await preview(acme, QUERY);
     expect(posts).toBeGreaterThan(30);
     expect(pages).toBe(Math.ceil(posts / 10));
@@ -92,12 +92,18 @@ describe('a preview', () => {
     expect(posts).toBeGreaterThan(found.posts);
   });
 
-  it('refuses what search refuses, fails as counts do, and ends with its signal', async () => {
+  it('refuses what search refuses', async () => {
     await expect(preview(acme, { ...QUERY, query: '-x' })).rejects.toThrow(OptionError);
     await expect(preview(acme, { ...RULES, rules: [] })).rejects.toThrow(OptionError);
+  });
+
+  it('fails as counts do', async () => {
     service.faults.plant({ kind: 'status', status: 401 });
     await expect(preview(acme, QUERY)).rejects.toThrow(HttpError);
     service.faults.clear();
+  });
+
+  it('ends with its signal', async () => {
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await expect(preview(acme, QUERY, { signal })).rejects.toBe(reason);

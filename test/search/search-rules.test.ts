@@ -147,7 +147,7 @@ describe('a search for rules', () => {
     expect(requests).toBe(0);
   });
 
-  it('goes on from every cursor: in any query, nothing twice and nothing lost', async () => {
+  it('goes on from every cursor with exactly the rest', async () => {
     const found: string[] = [];
     const at: { readonly cursor: Cursor; readonly seen: number }[] = [];
     for await (const { items, cursor } of search(local(), THREE).batches()) {
@@ -260,34 +260,51 @@ describe('a search for rules', () => {
     expect(lines).toEqual(whole.map(({ raw }) => String(raw)));
   });
 
-  it('refuses cursors of other rules, of one query, and damaged ones', async () => {
-    const [cursor] = await cursorsOf(search(local(), THREE));
+  describe('from a cursor', () => {
+    let cursor: Cursor;
+    beforeAll(async () => {
+      [cursor] = (await cursorsOf(search(local(), THREE))) as [Cursor];
+    });
     const resumed = (resume: Cursor, options = {}) => run({ ...THREE, ...options, resume });
-    await expect(resumed(cursor as Cursor, { rules: RULES.slice(1) })).rejects.toThrow(
-      /its rules were 4 rules in 3 queries, .* and now they are 3 rules in/,
-    );
     // Ids of rules are in the posts that are delivered.
     const named = RULES.map((rule, number) => ({ ...rule, id: `${number}` }));
-    await expect(resumed(cursor as Cursor, { rules: named })).rejects.toThrow(
-      /its rules were 4 rules in 3 queries, .* and now they are 4 rules in 3/,
-    );
-    await expect(resumed(cursor as Cursor, { maxResults: 20 })).rejects.toThrow(
-      /its maxResults was 10, and now it is 20/,
-    );
-    const [ofOne] = await cursorsOf(search(local(), { ...WINDOW, query: 'rain' }));
-    await expect(resumed(ofOne as Cursor)).rejects.toThrow(/is not one of search\(\) for rules/);
-    const asOne = { ...WINDOW, query: 'rain', resume: cursor } as const;
-    await expect(pipeline(search(local(), asOne), collect())).rejects.toThrow(OptionError);
-    for (const damage of [
+
+    it.each<[string, object, RegExp]>([
+      [
+        'fewer rules',
+        { rules: RULES.slice(1) },
+        /its rules were 4 rules in 3 queries, .* and now they are 3 rules in/,
+      ],
+      [
+        'rules with other ids',
+        { rules: named },
+        /its rules were 4 rules in 3 queries, .* and now they are 4 rules in 3/,
+      ],
+      ['another page size', { maxResults: 20 }, /its maxResults was 10, and now it is 20/],
+    ])('refuses %s', async (_, options, message) => {
+      await expect(resumed(cursor, options)).rejects.toThrow(message);
+    });
+
+    it('refuses one of a search for one query', async () => {
+      const [ofOne] = await cursorsOf(search(local(), { ...WINDOW, query: 'rain' }));
+      await expect(resumed(ofOne as Cursor)).rejects.toThrow(/is not one of search\(\) for rules/);
+    });
+
+    it('is refused by a search for one query', async () => {
+      const asOne = { ...WINDOW, query: 'rain', resume: cursor } as const;
+      await expect(pipeline(search(local(), asOne), collect())).rejects.toThrow(OptionError);
+    });
+
+    it.each([
       { query: 4 },
       { query: 2, first: undefined },
       { at: 5 },
       { ids: 'x' },
       { ids: ['%'] },
-    ])
-      await expect(resumed(stored({ ...(cursor as Cursor), ...damage } as Cursor))).rejects.toThrow(
-        /is damaged/,
-      );
+    ])('refuses one that is damaged: %j', async damage => {
+      const damaged = stored({ ...cursor, ...damage } as Cursor);
+      await expect(resumed(damaged)).rejects.toThrow(/is damaged/);
+    });
   });
 
   it('refuses options that belong to one query, and rules that no query can have', () => {

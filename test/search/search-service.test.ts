@@ -44,17 +44,32 @@ describe('the local service and a search', () => {
     maxResults: 20,
   } as const;
 
-  it('agree on every post: in pages of any size, by GET and POST, with and without slices', async () => {
-    const options = { ...common, ...threeDays() };
-    const whole = await linesOf({ ...options, maxResults: 500 });
-    expect(whole.length).toBeGreaterThan(60);
-    const ids = whole.map(line => BigInt(JSON.parse(line).id_str));
-    expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)));
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(await linesOf({ ...options, maxResults: 13 })).toEqual(whole);
-    expect(await linesOf({ ...options, method: 'GET' })).toEqual(whole);
-    expect(await linesOf({ ...options, slices: 5 })).toEqual(whole);
-    expect(await linesOf({ ...options, limit: 43 })).toEqual(whole.slice(0, 43));
+  describe('of three days', () => {
+    let options: typeof common & ReturnType<typeof threeDays>;
+    let whole: string[];
+    beforeAll(async () => {
+      options = { ...common, ...threeDays() };
+      whole = await linesOf({ ...options, maxResults: 500 });
+    });
+
+    it('have every post once, newest first', () => {
+      expect(whole.length).toBeGreaterThan(60);
+      const ids = whole.map(line => BigInt(JSON.parse(line).id_str));
+      expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)));
+      expect(new Set(ids).size).toBe(ids.length);
+    });
+
+    it.each<[string, Partial<SearchOptions>]>([
+      ['in pages of 13', { maxResults: 13 }],
+      ['by GET', { method: 'GET' }],
+      ['in slices', { slices: 5 }],
+    ])('have the same posts %s', async (_, how) => {
+      expect(await linesOf({ ...options, ...how } as SearchOptions)).toEqual(whole);
+    });
+
+    it('have the newest posts up to a limit', async () => {
+      expect(await linesOf({ ...options, limit: 43 })).toEqual(whole.slice(0, 43));
+    });
   });
 
   it('agree with the counts', async () => {
