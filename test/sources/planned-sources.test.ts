@@ -143,7 +143,7 @@ describe('several sources of whole files', () => {
     },
   );
 
-  it('merge delivers each post once, each source in its order, and goes on after a failure', async () => {
+  it('merge delivers each post of each source in its order once, even after a failure', async () => {
     const folder = await temporaryFolder();
     const writes = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;
