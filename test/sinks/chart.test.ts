@@ -73,16 +73,14 @@ describe('chart', () => {
     expect(text().split('\n')[0]?.trimEnd().length).toBeLessThanOrEqual(14);
   });
 
-  it('draws a single bucket and zeros, and prints a message if there are no buckets', async () => {
-    for (const [counts, sum] of [
-      [[7], 7],
-      [[0, 0], 0],
-      [[], 0],
-    ] as const) {
-      const { stream, text } = screen();
-      expect(await pipeline(bucketsOf(...counts), chart({ stream }))).toBe(sum);
-      expect(text()).toMatch(counts.length === 0 ? /No buckets/ : /a bucket a column/);
-    }
+  it.each([
+    ['draws a single bucket', [7], 7, /a bucket a column/],
+    ['draws zeros', [0, 0], 0, /a bucket a column/],
+    ['prints a message if there are no buckets', [], 0, /No buckets/],
+  ] as const)('%s', async (_, counts, sum, expected) => {
+    const { stream, text } = screen();
+    expect(await pipeline(bucketsOf(...counts), chart({ stream }))).toBe(sum);
+    expect(text()).toMatch(expected);
   });
 
   it('refuses invalid sizes before anything is read', () => {

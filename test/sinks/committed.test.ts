@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -45,25 +45,35 @@ describe('committed', () => {
     expect(target.rows).toEqual(numbers(4));
   });
 
-  it('refuses the text of another flow, and one that was edited, and writes nothing', async () => {
-    const target = new StandIn<number>();
-    const flow = (query: string) =>
-      new Flow<number>(
+  describe('with the text of a run for rain', () => {
+    let target: StandIn<number>;
+    const run = (query: string) => {
+      const flow = new Flow<number>(
         async function* () {
           yield { items: [1], cursor: { next: 1 } };
         },
         undefined,
         [{ step: 'search', query }],
       );
-    const run = (query: string) =>
-      pipeline(flow(query), committed({ ...quick, ...target.transactions, name: 'posts' }));
-    await run('rain');
-    await expect(run('snow')).rejects.toThrow(
-      /The checkpoint of posts belongs to another flow: `query` of search\(\) was "rain" and is now "snow"/,
-    );
-    target.text = target.text?.replace('"rows": 1', '"rows": 2');
-    await expect(run('rain')).rejects.toThrow(/checkpoint of posts is damaged or was edited/);
-    expect(target.rows).toEqual([1]);
+      return pipeline(flow, committed({ ...quick, ...target.transactions, name: 'posts' }));
+    };
+    beforeEach(async () => {
+      target = new StandIn<number>();
+      await run('rain');
+    });
+
+    it('refuses another flow, and writes nothing', async () => {
+      await expect(run('snow')).rejects.toThrow(
+        /The checkpoint of posts belongs to another flow: `query` of search\(\) was "rain" and is now "snow"/,
+      );
+      expect(target.rows).toEqual([1]);
+    });
+
+    it('refuses a text that was edited, and writes nothing', async () => {
+      target.text = target.text?.replace('"rows": 1', '"rows": 2');
+      await expect(run('rain')).rejects.toThrow(/checkpoint of posts is damaged or was edited/);
+      expect(target.rows).toEqual([1]);
+    });
   });
 });
 

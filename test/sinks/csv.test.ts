@@ -111,21 +111,30 @@ describe('the programs of the page read what was written', () => {
 });
 
 describe('csv', () => {
-  it('writes the names of the columns and a row for each post, ended by CR and LF', async () => {
-    const posts = [
-      post({ id: '9223372036854775807', text: 'Say "snow",\r\nor\nnot 🍕' }),
-      post({ id: '2', text: '', lang: 'en' }),
-    ];
-    const { files, written } = await write(posts, {
-      columns: ['id', 'posted_at', 'text', 'author_verified', 'hashtags'],
+  describe('of posts with quotes and line ends', () => {
+    const two = () =>
+      write(
+        [
+          post({ id: '9223372036854775807', text: 'Say "snow",\r\nor\nnot 🍕' }),
+          post({ id: '2', text: '', lang: 'en' }),
+        ],
+        { columns: ['id', 'posted_at', 'text', 'author_verified', 'hashtags'] },
+      );
+
+    it('writes the names of the columns and a row for each post', async () => {
+      const { files } = await two();
+      expect(String(files['/out/rows.csv'])).toBe(
+        'id,posted_at,text,author_verified,hashtags\r\n' +
+          '9223372036854775807,2024-01-01T00:00:00.000Z,"Say ""snow"",\r\nor\nnot 🍕",,[]\r\n' +
+          '2,2024-01-01T00:00:00.000Z,"",,[]\r\n',
+      );
     });
-    expect(String(files['/out/rows.csv'])).toBe(
-      'id,posted_at,text,author_verified,hashtags\r\n' +
-        '9223372036854775807,2024-01-01T00:00:00.000Z,"Say ""snow"",\r\nor\nnot 🍕",,[]\r\n' +
-        '2,2024-01-01T00:00:00.000Z,"",,[]\r\n',
-    );
-    expect(written.posts).toBe(2);
-    expect(written.bytes).toBe(files['/out/rows.csv']?.length);
+
+    it('counts posts and bytes', async () => {
+      const { files, written } = await two();
+      expect(written.posts).toBe(2);
+      expect(written.bytes).toBe(files['/out/rows.csv']?.length);
+    });
   });
 
   it('writes all columns of posts where none are chosen', async () => {

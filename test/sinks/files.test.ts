@@ -318,7 +318,7 @@ describe('files', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('keeps every line complete with many outputs, sizes and few open files', async () => {
+  it('keeps every line complete with many outputs and few open files', async () => {
     const out = await temporaryFolder();
     await fc.assert(
       fc.asyncProperty(

@@ -105,7 +105,7 @@ const DAMAGES: Readonly<Record<string, (text: string) => Buffer>> = {
 };
 
 describe('stored posts that threads write as Parquet', () => {
-  it('come out as without threads: the bytes of files, their row groups, and errors', async () => {
+  it('come out as without threads, byte for byte', async () => {
     const folder = await temporaryFolder();
     const columns = vi.spyOn(DecodedFile.prototype, 'encode');
     const chunks = vi.spyOn(Threads.prototype, 'encodeChunks');

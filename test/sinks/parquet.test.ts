@@ -135,7 +135,7 @@ describe('parquet', () => {
     );
   });
 
-  it('is read alike by two readers, whatever its columns and rows are', async () => {
+  it('is read alike by two readers, whatever is in it', async () => {
     const folder = await temporaryFolder();
     let [written, asked] = [0, 0];
     const types = Object.keys(VALUES).flatMap((type): tables.ColumnType[] => [

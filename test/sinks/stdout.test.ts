@@ -109,17 +109,35 @@ describe('stdout in its own process', () => {
 });
 
 describe('stdout to a given stream', () => {
-  it('writes activities and tagged ones byte for byte, bytes as they are, values as JSON', async () => {
+  it.each<[string, (activity: Activity) => unknown, (activity: Activity) => string]>([
+    ['an activity byte for byte', activity => activity, ({ raw }) => `${raw}`],
+    [
+      'a tagged activity byte for byte',
+      activity => ({ tag: 'snow', activity }),
+      ({ raw }) => `${raw}`,
+    ],
+    ['bytes as they are', () => Buffer.from('raw'), () => 'raw'],
+    ['values as JSON', () => ({ a: 'é' }), () => '{"a":"é"}'],
+    ['null as JSON', () => null, () => 'null'],
+  ])('writes %s', async (_, itemOf, lineOf) => {
     const stream = new PassThrough();
     const activity = post({ id: '9007199254740993' });
-    const items = [activity, { tag: 'snow', activity }, Buffer.from('raw'), { a: 'é' }, null];
-    const written = await pipeline(
-      places<unknown>([items.slice(0, 2), [], items.slice(2)]),
-      stdout({ stream }),
-    );
-    const expected = `${activity.raw}\n${activity.raw}\nraw\n{"a":"é"}\nnull\n`;
+    await pipeline(places<unknown>([[itemOf(activity)]]), stdout({ stream }));
+    expect(stream.read().toString()).toBe(`${lineOf(activity)}\n`);
+  });
+
+  it('writes the items of all batches, and counts them with their bytes', async () => {
+    const stream = new PassThrough();
+    const batches = [[Buffer.from('raw'), { a: 'é' }], [], [null]];
+    const written = await pipeline(places<unknown>(batches), stdout({ stream }));
+    const expected = 'raw\n{"a":"é"}\nnull\n';
     expect(stream.read().toString()).toBe(expected);
-    expect(written).toEqual({ posts: 5, bytes: Buffer.byteLength(expected), files: [] });
+    expect(written).toEqual({ posts: 3, bytes: Buffer.byteLength(expected), files: [] });
+  });
+
+  it('leaves the stream open and without its listeners', async () => {
+    const stream = new PassThrough();
+    await pipeline(places<unknown>([[null]]), stdout({ stream }));
     expect(stream.writableEnded).toBe(false);
     expect(stream.listenerCount('error')).toBe(0);
   });

@@ -147,25 +147,38 @@ describe('an error of tee', () => {
       for await (const _ of input) if (++count === after) throw new Error('The sink failed');
     };
 
-  it('in one branch ends all and is the one that rejects; files keep the names of parts', async () => {
-    const out = await temporaryFolder();
-    let ended: unknown;
-    const endless = new Flow<number>(async function* ({ signal }) {
-      signal.addEventListener('abort', () => {
-        ended = signal.reason;
+  describe('in one branch', () => {
+    const failedInOne = async () => {
+      const out = await temporaryFolder();
+      let ended: unknown;
+      const endless = new Flow<number>(async function* ({ signal }) {
+        signal.addEventListener('abort', () => {
+          ended = signal.reason;
+        });
+        for (let n = 0; ; n++) {
+          await sleep(1);
+          yield { items: [n] };
+        }
       });
-      for (let n = 0; ; n++) {
-        await sleep(1);
-        yield { items: [n] };
-      }
+      const run = pipeline(
+        endless,
+        tee(files({ path: `${out}/x.jsonl` }), failing(3), collect(), compose(take(1), collect())),
+      );
+      return { out, error: await run.catch(thrown => thrown), ended };
+    };
+
+    it('is the one that rejects', async () => {
+      expect((await failedInOne()).error.message).toContain('The sink failed');
     });
-    const run = pipeline(
-      endless,
-      tee(files({ path: `${out}/x.jsonl` }), failing(3), collect(), compose(take(1), collect())),
-    );
-    await expect(run).rejects.toThrow('The sink failed');
-    expect(ended).toBeDefined();
-    expect((await readdir(out)).filter(name => !name.endsWith('.part'))).toEqual([]);
+
+    it('ends the source', async () => {
+      expect((await failedInOne()).ended).toBeDefined();
+    });
+
+    it('leaves files with the names of parts', async () => {
+      const { out } = await failedInOne();
+      expect((await readdir(out)).filter(name => !name.endsWith('.part'))).toEqual([]);
+    });
   });
 
   it('of the input rejects, also when the sinks ignore it', async () => {

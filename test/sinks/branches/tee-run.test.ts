@@ -353,7 +353,7 @@ describe('branches of tee over stored files', () => {
   });
 });
 
-it('rows of a branch to committed are those of the files, from threads, after runs that end', async () => {
+it('rows of a branch to committed are those of the files, even after runs that fail', async () => {
   const folder = await temporaryFolder();
   const days = Array.from({ length: 6 }, (_, day) =>
     Array.from({ length: 300 }, (_, n) => post(day * 300 + n, ['a'])),

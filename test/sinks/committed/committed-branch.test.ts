@@ -46,7 +46,7 @@ describe('tee with a branch to committed', () => {
   const each = Array.from({ length: 40 }, (_, n) => [n, n + 100]);
   const savedIn = (target: StandIn<number>) => JSON.parse(target.text ?? '{}') as State;
 
-  it('gives rows and files every item once, after a crash at any moment and failures of the target', async () => {
+  it('gives rows and files every item once, even after crashes and failures of the target', async () => {
     const seen = { commits: 0, parts: 0 };
     await fc.assert(
       fc.asyncProperty(

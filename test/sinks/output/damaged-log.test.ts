@@ -106,29 +106,53 @@ describe('the option `damaged`', () => {
     expect(await logIn()).toMatchObject([{ text: '{}', request: { next: 'first' } }]);
   });
 
-  it('keeps each line that is no record with its exact bytes, its place and the reason', async () => {
+  describe('of lines that are no records', () => {
     const notUtf8 = Buffer.from([0x7b, 0xff, 0x00, 0xe2]);
     const inside = Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from('"}')]);
-    const file = await stored('a.jsonl', post(1), 'nul\t"é"', notUtf8, post(2), '{"x":1}', inside);
-    const written = await pipeline(
-      postsOf(file),
-      files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') }),
-    );
-    expect(written).toMatchObject({ posts: 2, damaged: 4 });
-    expect(await readFile(to('out.jsonl'), 'utf8')).toBe(`${post(1)}\n${post(2)}\n`);
-    const lines = await logIn();
-    expect(lines.map(rawOf)).toEqual(
-      [Buffer.from('nul\t"é"'), notUtf8, Buffer.from('{"x":1}'), inside].map(b => Buffer.from(b)),
-    );
-    expect(lines[0]).toMatchObject({
-      ...{ origin: file, line: 2, byteOffset: post(1).length + 1, text: 'nul\t"é"' },
-      error: { name: 'DataError', code: 'ERR_DATA' },
+    let file: string;
+    let written: Written;
+    beforeEach(async () => {
+      file = await stored('a.jsonl', post(1), 'nul\t"é"', notUtf8, post(2), '{"x":1}', inside);
+      written = await pipeline(
+        postsOf(file),
+        files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') }),
+      );
     });
-    expect(lines[0]?.error.message).toMatch(/^Expected a JSON object on each line: .*line 2, byte/);
-    expect(lines[1]).toMatchObject({ line: 3, base64: notUtf8.toString('base64') });
-    // Lines 2 and 3 do not come to the second stage.
-    expect(lines[2]).toMatchObject({ origin: file, record: 3, text: '{"x":1}' });
-    expect(lines[3]).toMatchObject({ origin: file, record: 4, base64: inside.toString('base64') });
+
+    it('leaves the posts, and counts the lines', async () => {
+      expect(written).toMatchObject({ posts: 2, damaged: 4 });
+      expect(await readFile(to('out.jsonl'), 'utf8')).toBe(`${post(1)}\n${post(2)}\n`);
+    });
+
+    it('keeps each line with its exact bytes', async () => {
+      expect((await logIn()).map(rawOf)).toEqual(
+        [Buffer.from('nul\t"é"'), notUtf8, Buffer.from('{"x":1}'), inside].map(b => Buffer.from(b)),
+      );
+    });
+
+    it('keeps the place of each line, as text or as base64', async () => {
+      const lines = await logIn();
+      expect(lines[0]).toMatchObject({
+        origin: file,
+        line: 2,
+        byteOffset: post(1).length + 1,
+        text: 'nul\t"é"',
+      });
+      expect(lines[1]).toMatchObject({ line: 3, base64: notUtf8.toString('base64') });
+      // Lines 2 and 3 do not come to the second stage.
+      expect(lines[2]).toMatchObject({ origin: file, record: 3, text: '{"x":1}' });
+      expect(lines[3]).toMatchObject({
+        origin: file,
+        record: 4,
+        base64: inside.toString('base64'),
+      });
+    });
+
+    it('keeps the reason', async () => {
+      const [first] = await logIn();
+      expect(first?.error).toMatchObject({ name: 'DataError', code: 'ERR_DATA' });
+      expect(first?.error.message).toMatch(/^Expected a JSON object on each line: .*line 2, byte/);
+    });
   });
 
   it('keeps ids of 64 bits to the last digit', async () => {
@@ -203,24 +227,32 @@ describe('the option `damaged`', () => {
     expect(await readdir(folder)).not.toContain('damaged.jsonl.part');
   });
 
-  it('is counted as dropped by progress, once for each record, and not as written', async () => {
-    const file = await stored('a.jsonl', 'null', post(1), '{}', '1', post(7));
-    const summary = await new Promise<RunSummary>(resolve => {
-      void pipeline(
-        postsOf(file),
-        csv({
-          path: to('out.csv'),
-          checkpoint: to('run.json'),
-          damaged: to('damaged.jsonl'),
-          columns: COLUMNS,
-        }),
-        { onSummary: resolve },
-      );
+  describe('of four of five records', () => {
+    const summarized = async () => {
+      const file = await stored('a.jsonl', 'null', post(1), '{}', '1', post(7));
+      return new Promise<RunSummary>(resolve => {
+        void pipeline(
+          postsOf(file),
+          csv({
+            path: to('out.csv'),
+            checkpoint: to('run.json'),
+            damaged: to('damaged.jsonl'),
+            columns: COLUMNS,
+          }),
+          { onSummary: resolve },
+        );
+      });
+    };
+
+    it('is counted as dropped once for each record', async () => {
+      expect((await summarized()).dropped.get('damaged')).toBe(4);
     });
-    expect(summary.dropped.get('damaged')).toBe(4);
-    expect(summary.written).toBe(1);
-    const checkpoint = JSON.parse(await readFile(to('run.json'), 'utf8'));
-    expect(checkpoint).toMatchObject({ posts: 1, bytes: (await readFile(to('out.csv'))).length });
+
+    it('is not counted as written', async () => {
+      expect((await summarized()).written).toBe(1);
+      const checkpoint = JSON.parse(await readFile(to('run.json'), 'utf8'));
+      expect(checkpoint).toMatchObject({ posts: 1, bytes: (await readFile(to('out.csv'))).length });
+    });
   });
 
   it('takes what is reported before a stream that the posts pass through', async () => {
@@ -467,7 +499,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null', '\xff']);
   });
 
-  it('keeps what is reported again once, over crashes before and after it is', async () => {
+  it('keeps once what is reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
     // Each run stops at a later post, and reads ahead of it.
