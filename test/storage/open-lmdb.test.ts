@@ -50,7 +50,7 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
 
 describe('LMDB files that cannot grow', () => {
   // lmdb says why in a promise that nothing handled: the process ended, with "Commit failed" as the only reason.
-  it('are a StorageError that says why, and the tombstones before are all there and can be added to', async () => {
+  it('are a StorageError that says why, and the tombstones before can be added to', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
     const { confirmed, ...error } = await untilFull('tombstones', folder);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: folder });
@@ -63,7 +63,7 @@ describe('LMDB files that cannot grow', () => {
     expect(tombstones.post('1')).toEqual({ deleted: true });
   });
 
-  it('are a StorageError that says why, and the usage before is all there and can be added to', async () => {
+  it('are a StorageError that says why, and the usage before can be added to', async () => {
     const state = await temporaryFolder();
     const { confirmed, ...error } = await untilFull('usage', state);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: path.join(state, 'usage') });
@@ -148,7 +148,7 @@ function replaceCall<Name extends 'link' | 'open'>(
   });
 }
 
-it('the name of a new database, and those of its folders, are synced', async () => {
+it('the name of a new database is synced with those of its folders', async () => {
   const above = await temporaryFolder();
   const folder = path.join(above, 'deep', 'tombstones');
   const opened: string[] = [];

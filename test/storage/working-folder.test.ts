@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { nodeFileSystem } from '../../src/storage/file-system.js';
 import { absolutePath, fileSystemIn } from '../../src/storage/working-folder.js';
@@ -13,13 +13,21 @@ it('a relative path starts from the working folder, an absolute one is only norm
   expect(absolutePath('/out//./a/../b')).toBe('/out/b');
 });
 
-it('without a working folder, a relative path is a StorageError that names it, and an absolute one is fine', () => {
-  vi.spyOn(process, 'cwd').mockImplementation(() => {
-    throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' });
+describe('without a working folder', () => {
+  beforeEach(() => {
+    vi.spyOn(process, 'cwd').mockImplementation(() => {
+      throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' });
+    });
   });
-  expect(() => absolutePath('out/a')).toThrow(StorageError);
-  expect(() => absolutePath('out/a')).toThrow('Could not find out/a: the working folder');
-  expect(absolutePath('/out/a')).toBe('/out/a');
+
+  it('a relative path is a StorageError that names it', () => {
+    expect(() => absolutePath('out/a')).toThrow(StorageError);
+    expect(() => absolutePath('out/a')).toThrow('Could not find out/a: the working folder');
+  });
+
+  it('an absolute path stays as it is', () => {
+    expect(absolutePath('/out/a')).toBe('/out/a');
+  });
 });
 
 it('a file system in a folder takes relative paths from there, whatever the working folder is', async () => {
