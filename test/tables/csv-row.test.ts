@@ -13,7 +13,7 @@ describe('a row of CSV', () => {
     );
   });
 
-  it('is read back by another implementation, for any texts, numbers and nulls', () => {
+  it('is read back by another implementation, whatever its values', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n', ' ', '=', 'é') });
     const value = fc.oneof(text, fc.constant(null), fc.bigInt(), fc.boolean(), fc.double());
     fc.assert(
