@@ -123,21 +123,18 @@ describe('engagement totals of the local service', () => {
     );
   });
 
-  it('survive responses that fail, are cut, damaged or late', async () => {
+  it.each([
+    ['fails twice', { kind: 'status', status: 503, times: 2 }],
+    ['is cut', { kind: 'cut', afterBytes: 20 }],
+    ['is damaged', { kind: 'flip', atByte: 30 }],
+    ['is late', { kind: 'delay', ms: 20 }],
+  ] as const)('survive a response that %s', async (_, fault) => {
     const { service, acme, token } = await signedIn();
     const whole = await engagementTotals(acme, { token, ids: [one, two] });
-    const fault = { endpoint: 'engagement' } as const;
-    for (const planted of [
-      { ...fault, kind: 'status', status: 503, times: 2 },
-      { ...fault, kind: 'cut', afterBytes: 20 },
-      { ...fault, kind: 'flip', atByte: 30 },
-      { ...fault, kind: 'delay', ms: 20 },
-    ] as const) {
-      service.faults.plant(planted);
-      expect(await engagementTotals(acme, { token, ids: [one, two] })).toEqual(whole);
-      // The fault has happened.
-      expect(service.faults.list()).toEqual([]);
-    }
+    service.faults.plant({ ...fault, endpoint: 'engagement' });
+    expect(await engagementTotals(acme, { token, ids: [one, two] })).toEqual(whole);
+    // The fault has happened.
+    expect(service.faults.list()).toEqual([]);
   });
 
   it('use the token of the settings if none is passed', async () => {

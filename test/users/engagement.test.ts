@@ -255,7 +255,7 @@ describe('engagement', () => {
 });
 
 describe('coalesce', () => {
-  it('keeps items, their order, and each cursor behind the items of its batch', async () => {
+  it('keeps each item and each cursor in its place', async () => {
     const batch = fc.record({
       count: fc.integer({ min: 0, max: 12 }),
       cursor: fc.boolean(),

@@ -55,7 +55,7 @@ describe('the three steps of a sign-in', () => {
     expect(await accessToken(acme, { token, verifier: pin })).toMatchObject({ userId: '7' });
   });
 
-  it('work with a query in URLs, an upper-case host and any character in a callback', async () => {
+  it('work with an upper-case host and any character in a callback', async () => {
     const { service, acme, as } = await localUser();
     const port = acme.settings.oauthUrl?.port;
     const other = as({ oauthUrl: `HTTP://LOCALHOST:${port}` });
@@ -141,16 +141,34 @@ describe('an error says what to do', () => {
     },
   );
 
-  it('with a callback that is not registered, a wrong verifier, and one that was used', async () => {
-    const { service, acme } = await localUser();
+  it('with a callback that is not registered', async () => {
+    const { acme } = await localUser();
     const elsewhere = requestToken(acme, { callback: 'https://elsewhere.test/' });
     expect((await errorOf(elsewhere)).failure).toBe('callback');
+  });
+
+  it('with a verifier before the user has consented', async () => {
+    const { acme } = await localUser();
     const token = await requestToken(acme, { callback: 'oob' });
     const early = await errorOf(accessToken(acme, { token, verifier: '1' }));
     expect(early.failure).toBe('verifier');
+  });
+
+  const withPin = async () => {
+    const { service, acme } = await localUser();
+    const token = await requestToken(acme, { callback: 'oob' });
     const { pin } = (await service.oauth.approve(token.token, ANN)) as { pin: string };
+    return { acme, token, pin };
+  };
+
+  it('with a wrong verifier', async () => {
+    const { acme, token, pin } = await withPin();
     const guessed = await errorOf(accessToken(acme, { token, verifier: `${pin}0` }));
     expect(guessed.failure).toBe('verifier');
+  });
+
+  it('with a verifier that was used', async () => {
+    const { acme, token, pin } = await withPin();
     await accessToken(acme, { token, verifier: pin });
     const used = await errorOf(accessToken(acme, { token, verifier: pin }));
     expect(used.failure).toBe('token');
@@ -177,27 +195,39 @@ describe('the requests of a sign-in', () => {
   const call = () => accessToken(acme(), { token, verifier: 'canary-verifier' });
   const GRANT = 'oauth_token=a&oauth_token_secret=b&user_id=7&screen_name=ann';
 
-  it('each try has its own nonce, timestamp and signature', async () => {
-    server.script.push(
-      reset,
-      status(503),
-      status(429, '', { 'retry-after': '0' }),
-      status(200, GRANT),
-    );
-    await call();
-    expect(server.received.length).toBe(4);
-    const headers = server.received.map(({ headers }) => String(headers.authorization));
-    const all = (name: string) =>
-      headers.map(header => RegExp(`${name}="([^"]+)"`).exec(header)?.[1]);
-    expect(new Set(all('oauth_nonce')).size).toBe(4);
-    expect(new Set(all('oauth_signature')).size).toBe(4);
-    for (const { method, url, body, headers } of server.received) {
-      expect([method, url]).toEqual(['POST', '/prefix/oauth/access_token']);
-      expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
-      expect(body).toBe('oauth_token=canary-request&oauth_verifier=canary-verifier');
-      // Already in the form, and RFC 5849 section 3.2 forbids repetition.
-      expect(headers.authorization).not.toMatch(/oauth_token=|oauth_verifier/);
-    }
+  describe('of four tries', () => {
+    beforeEach(async () => {
+      server.script.push(
+        reset,
+        status(503),
+        status(429, '', { 'retry-after': '0' }),
+        status(200, GRANT),
+      );
+      await call();
+    });
+
+    it('have each their own nonce and signature', () => {
+      const headers = server.received.map(({ headers }) => String(headers.authorization));
+      const all = (name: string) =>
+        headers.map(header => RegExp(`${name}="([^"]+)"`).exec(header)?.[1]);
+      expect(new Set(all('oauth_nonce')).size).toBe(4);
+      expect(new Set(all('oauth_signature')).size).toBe(4);
+    });
+
+    it('have all the same form', () => {
+      expect(server.received.length).toBe(4);
+      for (const { method, url, body, headers } of server.received) {
+        expect([method, url]).toEqual(['POST', '/prefix/oauth/access_token']);
+        expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
+        expect(body).toBe('oauth_token=canary-request&oauth_verifier=canary-verifier');
+      }
+    });
+
+    it('have the token only in the form', () => {
+      // RFC 5849 section 3.2 forbids repetition.
+      for (const { headers } of server.received)
+        expect(headers.authorization).not.toMatch(/oauth_token=|oauth_verifier/);
+    });
   });
 
   it('a response without a token names the missing part, and shows nothing of the response', async () => {

@@ -105,30 +105,46 @@ describe('signIn', () => {
     expect(await readdir(path.dirname(store))).toEqual([]);
   });
 
-  it('ends at its timeout and when it is aborted, and leaves no port open', async () => {
-    const local = await localUser();
-    let callback: URL | undefined;
-    const open = (address: string) => {
-      callback = callbackOf(local, address);
+  describe('that does not come to its end', () => {
+    const begun = async () => {
+      const local = await localUser();
+      const state: { callback?: URL } = {};
+      const open = (address: string) => {
+        state.callback = callbackOf(local, address);
+      };
+      return { local, state, open };
     };
-    const late = await failureOf(signIn(local.acme, { open, timeoutMs: 100 }));
-    expect(late).toMatchObject({ failure: 'timeout', code: 'ERR_SIGN_IN' });
-    expect(await refusesConnections(callback as URL)).toBe(true);
-    const reason = new Error('enough');
-    const controller = new AbortController();
-    const aborted = failureOf(
-      signIn(local.acme, {
-        signal: controller.signal,
-        open(address) {
-          open(address);
-          controller.abort(reason);
-        },
-      }),
-    );
-    expect(await aborted).toBe(reason);
-    expect(await refusesConnections(callback as URL)).toBe(true);
-    const before = { signal: controller.signal, open: never };
-    expect(await failureOf(signIn(local.acme, before))).toBe(reason);
+
+    it('ends at its timeout, and leaves no port open', async () => {
+      const { local, state, open } = await begun();
+      const late = await failureOf(signIn(local.acme, { open, timeoutMs: 100 }));
+      expect(late).toMatchObject({ failure: 'timeout', code: 'ERR_SIGN_IN' });
+      expect(await refusesConnections(state.callback as URL)).toBe(true);
+    });
+
+    it('ends when it is aborted, and leaves no port open', async () => {
+      const { local, state, open } = await begun();
+      const reason = new Error('enough');
+      const controller = new AbortController();
+      const aborted = failureOf(
+        signIn(local.acme, {
+          signal: controller.signal,
+          open(address) {
+            open(address);
+            controller.abort(reason);
+          },
+        }),
+      );
+      expect(await aborted).toBe(reason);
+      expect(await refusesConnections(state.callback as URL)).toBe(true);
+    });
+
+    it('does not begin where it was aborted before', async () => {
+      const { local } = await begun();
+      const reason = new Error('enough');
+      const before = { signal: AbortSignal.abort(reason), open: never };
+      expect(await failureOf(signIn(local.acme, before))).toBe(reason);
+    });
   });
 
   it.each([
