@@ -9,7 +9,7 @@ beforeEach(() => server.start());
 afterEach(() => server.stop());
 
 describe('a chart of usage', () => {
-  it('shows usage, projection and cap', async () => {
+  it('shows usage with its projection and limits', async () => {
     expect(usageChart(await reportOf(), { width: 60 })).toBe(
       `Usage of acme by month, 202404010000 to 202405151234 UTC
 
