@@ -9,7 +9,7 @@ import { spellings } from './spellings.js';
 
 const SECRETS = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie-user-password'];
 
-it('no secret appears in any output, error, checkpoint or file, whatever the service answers', async () => {
+it('no secret appears in what is printed or stored, whatever the service answers', async () => {
   const folder = await temporaryFolder();
   const secret = await temporaryFolder();
   const script = compiled(path.join(import.meta.dirname, 'use-secrets.ts'));
