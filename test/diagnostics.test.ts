@@ -88,7 +88,7 @@ describe('diagnostics channels', () => {
     expect(JSON.stringify(messages)).not.toContain('local-service');
   });
 
-  it('have a failed request with its error, then its retry and the wait for it', async () => {
+  it('have a failed request before its retry and the wait for it, each with what it is', async () => {
     service.faults.plant({ kind: 'status', status: 503, times: 1, endpoint: 'search' });
     const messages = messagesOf(...REQUESTS, 'millrace:retry', 'millrace:wait');
     await pipeline(search(acme, query(1)), collect());
@@ -142,23 +142,43 @@ describe('diagnostics channels', () => {
     );
   });
 
-  it('have batches, commits and finished files of a run', async () => {
-    const messages = messagesOf('millrace:batch', 'millrace:commit', 'millrace:file', ...RUNS);
-    const checkpoint = path.join(folder, 'checkpoint.json');
-    const sink = files({ path: path.join(folder, 'posts.jsonl'), checkpoint });
-    const { posts, bytes } = await pipeline(search(acme, query(2)), dedupe(), sink);
+  describe('of a run', () => {
+    let messages: ReturnType<typeof messagesOf>;
+    let checkpoint: string;
+    let written: { readonly posts: number; readonly bytes: number };
+    beforeEach(async () => {
+      messages = messagesOf('millrace:batch', 'millrace:commit', 'millrace:file', ...RUNS);
+      checkpoint = path.join(folder, 'checkpoint.json');
+      const sink = files({ path: path.join(folder, 'posts.jsonl'), checkpoint });
+      written = await pipeline(search(acme, query(2)), dedupe(), sink);
+    });
     const of = (name: string) =>
       messages.filter(message => message.name === `millrace:${name}`).map(({ shown }) => shown);
-    expect(of('run:start')).toEqual([{}]);
-    expect(of('batch')).toEqual([
-      { items: 10, hasCursor: true },
-      { items: 10, hasCursor: expect.any(Boolean) },
-    ]);
-    expect(of('commit').at(-1)).toMatchObject({ checkpoint, durationMs: expect.any(Number) });
-    expect(of('commit')).toContainEqual(expect.objectContaining({ files: 1 }));
-    expect(of('file')).toEqual([{ path: path.join(folder, 'posts.jsonl'), posts, bytes }]);
-    expect(of('run:end')).toMatchObject([{ state: 'complete', written: posts, files: 1 }]);
-    expect(messages.at(-1)?.message).toBe(messages[0]?.message);
+
+    it('have its batches', () => {
+      expect(of('batch')).toEqual([
+        { items: 10, hasCursor: true },
+        { items: 10, hasCursor: expect.any(Boolean) },
+      ]);
+    });
+
+    it('have its commits', () => {
+      expect(of('commit').at(-1)).toMatchObject({ checkpoint, durationMs: expect.any(Number) });
+      expect(of('commit')).toContainEqual(expect.objectContaining({ files: 1 }));
+    });
+
+    it('have its finished files', () => {
+      const { posts, bytes } = written;
+      expect(of('file')).toEqual([{ path: path.join(folder, 'posts.jsonl'), posts, bytes }]);
+    });
+
+    it('have its start and its end', () => {
+      expect(of('run:start')).toEqual([{}]);
+      expect(of('run:end')).toMatchObject([
+        { state: 'complete', written: written.posts, files: 1 },
+      ]);
+      expect(messages.at(-1)?.message).toBe(messages[0]?.message);
+    });
   });
 
   it('have batches of a source without cursors', async () => {

@@ -78,7 +78,7 @@ describe('redacting a text', () => {
       expect(shown).not.toContain(Buffer.from('canary/pa55').toString(bytes).slice(0, 12));
   });
 
-  it('works for base64 with and without padding, of each alphabet', () => {
+  it('works for base64 of each alphabet, even without padding', () => {
     // Its base64 has both characters that differ, and padding.
     const word = 'pass>?>?>ü';
     const base64 = Buffer.from(word).toString('base64');

@@ -41,7 +41,16 @@ const sharesOf = (of: number): Share[] =>
 const of = fc.integer({ min: 1, max: 40 });
 
 describe('the shares of a window', () => {
-  it('are disjoint, and the whole window together, of about the same length', () => {
+  const partsOf = (
+    check: (
+      parts: readonly { readonly from: number; readonly to: number }[],
+      of: {
+        readonly window: { readonly from: number; readonly to: number };
+        readonly minutes: number;
+        readonly n: number;
+      },
+    ) => void,
+  ) =>
     fc.assert(
       fc.property(
         fc.nat(20_000_000),
@@ -51,17 +60,31 @@ describe('the shares of a window', () => {
           const from = FIRST_POST + start * MINUTE;
           const window = { from, to: from + minutes * MINUTE };
           const parts = sharesOf(n).flatMap(share => partOf(window, share) ?? []);
-          expect(parts[0]?.from).toBe(window.from);
-          expect(parts.at(-1)?.to).toBe(window.to);
-          for (const [index, part] of parts.entries()) {
-            expect(part.from).toBeLessThan(part.to);
-            if (index > 0) expect(part.from).toBe(parts[index - 1]?.to);
-            expect(Math.abs((part.to - part.from) / MINUTE - minutes / n)).toBeLessThanOrEqual(1);
-          }
-          expect(parts.length).toBe(Math.min(n, minutes));
+          check(parts, { window, minutes, n });
         },
       ),
     );
+
+  it('are the whole window together, each next to the one before', () => {
+    partsOf((parts, { window }) => {
+      expect(parts[0]?.from).toBe(window.from);
+      expect(parts.at(-1)?.to).toBe(window.to);
+      for (const [index, part] of parts.entries()) {
+        expect(part.from).toBeLessThan(part.to);
+        if (index > 0) expect(part.from).toBe(parts[index - 1]?.to);
+      }
+    });
+  });
+
+  it('are of the same length but for a minute', () => {
+    partsOf((parts, { minutes, n }) => {
+      for (const { from, to } of parts)
+        expect(Math.abs((to - from) / MINUTE - minutes / n)).toBeLessThanOrEqual(1);
+    });
+  });
+
+  it('are as many as there are minutes, at most', () => {
+    partsOf((parts, { minutes, n }) => expect(parts.length).toBe(Math.min(n, minutes)));
   });
 });
 

@@ -15,7 +15,7 @@ import {
 const instants = fc.integer({ min: Date.UTC(2006, 2, 21), max: Date.UTC(2099, 11, 31) });
 
 describe('timestamps YYYYMMDDHHMM', () => {
-  it('survive being printed and parsed, floored to the minute', () => {
+  it('are read back as they were printed, to the minute', () => {
     fc.assert(
       fc.property(instants, ms => {
         expect(parseTimestamp(formatTimestamp(ms))).toBe(floorTo(MINUTE, ms));

@@ -75,7 +75,7 @@ async function postsIn(output: string): Promise<number> {
   return (await Promise.all(texts)).join('').split('\n').length - 1;
 }
 
-it('leads from the README to posts in files, and on to a job, a replay and the compliance stream', async () => {
+it('leads from the README to posts in files and through the pages it links', async () => {
   expect(commandWith('npm install')).toBe('npm install millrace tsx\n');
 
   const service = shell(`exec ${commandWith('--posts-per-minute')} --compliance-rate 0.2`);
