@@ -30,20 +30,40 @@ describe('the clock', () => {
     expect(clock.now() - instant).toBeLessThan(HOUR);
   });
 
-  it('stops when frozen, can be moved, and continues when resumed', async () => {
-    const clock = new Clock();
-    clock.freeze();
-    clock.set(new Date('2012-01-01T00:00:00Z'));
-    await new Promise(resolve => setTimeout(resolve, 5));
-    expect(clock.now()).toBe(Date.UTC(2012, 0, 1));
-    clock.advance(15 * DAY);
-    expect(clock.now()).toBe(Date.UTC(2012, 0, 16));
-    clock.resume();
-    expect(clock.frozen).toBe(false);
-    expect(clock.now()).toBeGreaterThanOrEqual(Date.UTC(2012, 0, 16));
-    expect(clock.now()).toBeLessThan(Date.UTC(2012, 0, 17));
-    clock.reset();
-    expect(Math.abs(clock.now() - Date.now())).toBeLessThan(HOUR);
+  describe('that is frozen and set', () => {
+    const frozen = () => {
+      const clock = new Clock();
+      clock.freeze();
+      clock.set(new Date('2012-01-01T00:00:00Z'));
+      return clock;
+    };
+
+    it('stops', async () => {
+      const clock = frozen();
+      await new Promise(resolve => setTimeout(resolve, 5));
+      expect(clock.now()).toBe(Date.UTC(2012, 0, 1));
+    });
+
+    it('can be moved', () => {
+      const clock = frozen();
+      clock.advance(15 * DAY);
+      expect(clock.now()).toBe(Date.UTC(2012, 0, 16));
+    });
+
+    it('continues when resumed', () => {
+      const clock = frozen();
+      clock.resume();
+      expect(clock.frozen).toBe(false);
+      expect(clock.now()).toBeGreaterThanOrEqual(Date.UTC(2012, 0, 1));
+      expect(clock.now()).toBeLessThan(Date.UTC(2012, 0, 2));
+    });
+
+    it('is that of the system when reset', () => {
+      const clock = frozen();
+      clock.resume();
+      clock.reset();
+      expect(Math.abs(clock.now() - Date.now())).toBeLessThan(HOUR);
+    });
   });
 
   it('runs alarms in order of time, and a whole chain of alarms in one move', () => {
@@ -69,7 +89,7 @@ describe('the clock', () => {
     await new Promise<void>(resolve => clock.at(clock.now() + 10, () => resolve()));
   });
 
-  it('reports each move, forwards and backwards, before it runs alarms', () => {
+  it('reports each move before it runs alarms', () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(HOUR);

@@ -289,7 +289,7 @@ describe('the control path', () => {
     await service.stop();
   });
 
-  it('finds generated posts and those of a folder ready, too', async () => {
+  it('finds generated and stored posts ready, too', async () => {
     const folder = await temporaryFolder();
     await mkdir(path.join(folder, 'a'));
     await writeFile(path.join(folder, 'a', 'empty.jsonl'), '');

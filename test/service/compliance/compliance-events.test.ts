@@ -33,7 +33,7 @@ describe('generated events', () => {
     expect(messages.at(-1)).toContain(`"activity_count":${live.length}`);
   });
 
-  it('are of posts and users that exist, in every kind and shape, with exact ids', async () => {
+  it('are of posts and users that exist, in every shape', async () => {
     const posts = manyPosts();
     const { see, replayPath } = await localStreams(posts, settings());
     const { messages } = await see(replayPath('compliance', NOW - 20 * HOUR, NOW - 2 * HOUR));

@@ -61,7 +61,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   });
 
   describe('the sign-in of a user', () => {
-    it('goes from the request token to totals: sign in, consent, callback, token', async () => {
+    it('goes from the request token to the totals', async () => {
       const { acme, posts, callback, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: callback.address });
@@ -156,7 +156,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   });
 
   describe('the console', () => {
-    it('has accessible pages, none wider than the screen, on phones and wide screens, light and dark', async () => {
+    it('has accessible pages that fit the screen', async () => {
       const { addresses, visit } = busy;
       const page = await visit({ viewport: PHONE });
       const expectOnEachScreen = async () => {
@@ -214,7 +214,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       },
     );
 
-    it('runs no script from a title, a rule, a message or a URL', async () => {
+    it('runs no script from any text', async () => {
       const { addresses, visit } = busy;
       const page = await visit({ javaScriptEnabled: true });
       const said: string[] = [];
@@ -235,7 +235,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(said).toEqual([]);
     });
 
-    it('accepts a job, moves the clock, plants and clears a fault', async () => {
+    it('works by its forms', async () => {
       const { addresses, service, visit } = await busyService();
       const page = await visit({ viewport: PHONE });
       await page.goto(`${addresses.consoleUrl}/jobs`);

@@ -14,34 +14,51 @@ function view(post: NewPost, rule?: string): string {
 }
 
 describe('the view of a post', () => {
-  it('has author, time, text and numbers, and its exact JSON behind a click', () => {
-    const post = {
+  const ofSnow = () =>
+    view({
       id: '1790000000000000001',
       text: 'Snow in Oslo',
       author: { handle: 'Ann', name: 'Ann Berg' },
       postedAt: '2024-01-31T12:00:00Z',
       likes: 3,
       retweets: 1,
-    };
-    const text = view(post);
-    expect(readable(text)).toMatch(
+    });
+
+  it('begins with what a reader wants to know', () => {
+    expect(readable(ofSnow())).toMatch(
       /^ *Ann Berg @Ann 2024-01-31 12:00:00 UTC Snow in Oslo 3 likes, 1 repost, en JSON \{ "created_at": /,
     );
-    expect(readable(text)).toContain('"id": 1790000000000000001, ');
-    expect(text).toMatch(/<details><summary>JSON/);
   });
 
-  it('shows tags, mentions and links as such, and marks what matched, within them, too', () => {
-    const text = view(
+  it('has its exact JSON behind a click', () => {
+    expect(readable(ofSnow())).toContain('"id": 1790000000000000001, ');
+    expect(ofSnow()).toMatch(/<details><summary>JSON/);
+  });
+
+  const ofEntities = () =>
+    view(
       { text: 'Snow in #Oslo with @bob: https://example.com/map and $TWTR, not #1' },
       '#oslo snow',
     );
-    expect(text).toContain('<mark>Snow</mark> in <span class="entity"><mark>#Oslo</mark></span>');
-    expect(text).toContain(
+
+  it('shows mentions and links as such', () => {
+    expect(ofEntities()).toContain(
       'with <span class="entity">@bob</span>: <a href="https://example.com/map"',
     );
-    expect(text).toContain('<span class="entity">$TWTR</span>, not #1</p>');
-    expect(readable(text)).toContain('Matched: #oslo , snow');
+  });
+
+  it('shows tags as such, and no number as a tag', () => {
+    expect(ofEntities()).toContain('<span class="entity">$TWTR</span>, not #1</p>');
+  });
+
+  it('marks what matched, even within a tag', () => {
+    expect(ofEntities()).toContain(
+      '<mark>Snow</mark> in <span class="entity"><mark>#Oslo</mark></span>',
+    );
+  });
+
+  it('lists what matched', () => {
+    expect(readable(ofEntities())).toContain('Matched: #oslo , snow');
   });
 
   it('shows the post that it quotes', () => {

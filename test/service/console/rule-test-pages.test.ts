@@ -32,12 +32,20 @@ describe('the test of rules', () => {
     expect(service.posts.list()).toEqual([]);
   });
 
-  it('takes the other format, fields of a post, and only a text', async () => {
+  it('takes a post of the other format', async () => {
     const { test } = await tester();
     const post = streamsPost(NOW, '1', 'green tea').activity.raw.toString();
     expect((await test(post, 'tea from:ann')).seen).toContain('1 of 1 rule matches');
+  });
+
+  it('takes fields of a post', async () => {
+    const { test } = await tester();
     const fields = JSON.stringify({ text: 'Snow in #Oslo', author: 'bob', lang: 'no' });
     expect((await test(fields, '#oslo from:bob lang:no')).seen).toContain('1 of 1 rule matches');
+  });
+
+  it('takes only a text', async () => {
+    const { test } = await tester();
     expect((await test('Snow in #Oslo', '#oslo\nsnow\nrain')).seen).toContain(
       '2 of 3 rules match ',
     );

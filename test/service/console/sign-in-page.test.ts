@@ -72,7 +72,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/console')).status).toBe(303);
   });
 
-  it('limits wrong tokens, of forms and links together', async () => {
+  it('limits wrong tokens of forms and links together', async () => {
     const { browser } = await withToken();
     await browser.get('/console/sign-in');
     for (let i = 0; i < 5; i++) {

@@ -120,14 +120,25 @@ describe('the page of the rules of the stream', () => {
     );
   });
 
-  it('shows what is wrong with a rule under it, keeps it, and adds nothing', async () => {
-    const { add, seen } = await signedInToStreams();
+  it('shows what is wrong with a rule under it', async () => {
+    const { add } = await signedInToStreams();
     const page = await add('tea has:vidoes', 'drinks');
     expect(page.status).toBe(422);
     expect(readable(page.text)).toContain('error[R014]: unknown value `vidoes` for `has:`');
+    expect((await add('')).status).toBe(422);
+  });
+
+  it('keeps a wrong rule with its tag in the form', async () => {
+    const { add } = await signedInToStreams();
+    const page = await add('tea has:vidoes', 'drinks');
     expect(page.text).toContain('autofocus>tea has:vidoes</textarea>');
     expect(page.text).toContain('value="drinks"');
-    expect((await add('')).status).toBe(422);
+  });
+
+  it('adds no wrong rule', async () => {
+    const { add, seen } = await signedInToStreams();
+    await add('tea has:vidoes', 'drinks');
+    await add('');
     expect(await seen()).toContain('The stream has no rules.');
   });
 

@@ -22,14 +22,19 @@ const post = (body: RequestInit['body'], headers: Record<string, string> = {}) =
 });
 
 describe('an error response', () => {
-  it('has a body with message, sent and transaction id', async () => {
+  it('has a body with what has failed and its time', async () => {
     const { ask } = await local();
     const { status, page, headers } = await ask('/nowhere');
     expect(status).toBe(404);
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(page.error?.sent).toBe('2024-05-15T12:34:56+00:00');
-    expect(page.error?.transactionId).toMatch(/^00[0-9a-f]{14}$/);
     expect(page.error?.message).not.toBe('');
+  });
+
+  it('has a transaction id', async () => {
+    const { ask } = await local();
+    const { page } = await ask('/nowhere');
+    expect(page.error?.transactionId).toMatch(/^00[0-9a-f]{14}$/);
   });
 
   it.each(['{', '', 'null', '[]', '"tea"', 'query=tea', '{"query":"tea"}}'])(
@@ -274,7 +279,7 @@ describe('a request', () => {
 });
 
 describe('the rate limit', () => {
-  it('is 20 requests a second over data and counts, then 429 with Retry-After', async () => {
+  it('is 20 requests a second over data and counts', async () => {
     const { search, counts, service } = await local(teaPosts(1), { limits: 'strict' });
     for (let i = 0; i < 10; i++) {
       expect((await search({ query: 'tea' })).status).toBe(200);

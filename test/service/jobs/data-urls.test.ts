@@ -22,12 +22,14 @@ const JOB: Job = {
 };
 
 describe('the address of a data file', () => {
-  it('names its job and its ten minutes, and so does its local name', () => {
-    const segment = at('201307221500');
-    expect(dataPath(JOB, segment, 'twitter', 'my account')).toBe(
+  it('names its job and its ten minutes', () => {
+    expect(dataPath(JOB, at('201307221500'), 'twitter', 'my account')).toBe(
       '/snapshots/twitter/track_v2/original/my%20account/2013/07/24/20130722-20130723_eff5t4me1j/2013/07/22/15/00_activities.json.gz',
     );
-    expect(localName(JOB, segment)).toBe(
+  });
+
+  it('has a local name with its job and its ten minutes', () => {
+    expect(localName(JOB, at('201307221500'))).toBe(
       '20130722-20130723_eff5t4me1j_2013_07_22_15_00_activities.json.gz',
     );
   });

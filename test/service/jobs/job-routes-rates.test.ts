@@ -9,7 +9,7 @@ import { localJobs, SMALL } from './local-jobs.js';
 const CREATES = { limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } } };
 
 describe('the limits on jobs', () => {
-  it('allow 5 GETs in any 5 s, over status, results and list together', async () => {
+  it('allow 5 GETs of all kinds together in any 5 s', async () => {
     const jobs = await localJobs({ limits: 'strict' });
     const uuid = await jobs.bring('delivered');
     const paths = ['', '/results'].map(rest => `/jobs/${uuid}${rest}.json`);

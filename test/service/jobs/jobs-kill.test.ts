@@ -52,7 +52,7 @@ async function start(state: string): Promise<Running> {
 }
 
 describe('a service that is killed', () => {
-  it('loses and duplicates no job and no post', async () => {
+  it('has each job and post once', async () => {
     const state = await temporaryFolder();
     const fields = {
       publisher: 'twitter',

@@ -53,16 +53,27 @@ describe('the exact posts of an archive', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(both.length);
   });
 
-  it('are found by id and author, in any case, once their time has come', () => {
-    const posts = added([
-      { text: 'tea', id: '7', author: 'Ann' },
-      { text: 'soon', id: '8', author: 'bob', postedAt: NOW + HOUR },
-    ]);
-    const archive = new PostsArchive(posts, 'original', () => NOW);
-    expect(archive.post('7')?.activity.text).toBe('tea');
-    expect(archive.author('aNN')?.handle).toBe('Ann');
-    expect(archive.post('8')).toBeUndefined();
-    expect(archive.author('bob')).toBeUndefined();
+  describe('of now and in an hour', () => {
+    const archive = () => {
+      const posts = added([
+        { text: 'tea', id: '7', author: 'Ann' },
+        { text: 'soon', id: '8', author: 'bob', postedAt: NOW + HOUR },
+      ]);
+      return new PostsArchive(posts, 'original', () => NOW);
+    };
+
+    it('are found by id', () => {
+      expect(archive().post('7')?.activity.text).toBe('tea');
+    });
+
+    it('are found by author in any case', () => {
+      expect(archive().author('aNN')?.handle).toBe('Ann');
+    });
+
+    it('are found once their time has come', () => {
+      expect(archive().post('8')).toBeUndefined();
+      expect(archive().author('bob')).toBeUndefined();
+    });
   });
 
   it('may be shared at any time, while posts of the archive are not', () => {

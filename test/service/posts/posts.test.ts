@@ -38,7 +38,7 @@ describe('exact posts of a service', () => {
     ).toEqual(given.map(({ raw }) => raw.toString()).toSorted());
   });
 
-  it('take the format of the posts that they are given in, as text, bytes, object or Activity', async () => {
+  it('take the format of the posts that they are given in, however these are given', async () => {
     const [a, b, c, d] = samplePosts(NOW - HOUR, {
       postsPerMinute: 300,
       format: 'activity_streams',
@@ -149,7 +149,7 @@ describe('exact posts of a service', () => {
     expect(await found('tea')).toHaveLength(1);
   });
 
-  it('count the shares and replies that were added, at any distance, into engagement totals', async () => {
+  it('count the shares and replies that were added into engagement totals', async () => {
     const { service, signIn, post } = await localOAuth();
     const [first] = service.posts.add({
       text: 'tea',

@@ -250,7 +250,7 @@ describe('faults of streams', () => {
     );
   });
 
-  it('combine, one of each kind, and only on matching connections', async () => {
+  it('combine on matching connections only', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const path = 'fromDate=202405151000';
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'], path });

@@ -11,7 +11,7 @@ const countsOf = (page: Page) => page.results.map(bucket => Number(bucket.count)
 const post = (time: string, id: string) => originalPost(parseTimestamp(time) as number, id, 'tea');
 
 describe('counts', () => {
-  it('are by hour, over the last 30 days, ascending and with zeros by default', async () => {
+  it('are by hour over the last 30 days by default', async () => {
     const { counts } = await local([
       post('202405151200', '3'),
       post('202404151234', '2'),
@@ -157,7 +157,7 @@ describe('counts', () => {
     expect(deadlines).toEqual([250]);
   });
 
-  it('are newest first, within and across pages, by an option', async () => {
+  it('are newest first by an option', async () => {
     const posts = teaPosts(100, { every: DAY, newest: DAY });
     const { pages } = await local(posts, { countsOrder: 'descending' });
     const request = {
@@ -215,7 +215,7 @@ describe('counts', () => {
     ).toBe(422);
   });
 
-  it('add up to the posts that search finds, for any window, bucket and order', async () => {
+  it('add up to the posts that search finds', async () => {
     const start = Date.UTC(2024, 2, 1);
     const span = 45 * DAY;
     const posts = Array.from({ length: 300 }, (_, i) =>

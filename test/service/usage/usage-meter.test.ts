@@ -32,7 +32,7 @@ describe('the meter', () => {
     },
   );
 
-  it('counts like a set of ids for each day and product, over restarts', async () => {
+  it('counts like a set of ids for each day and product', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
         const stateFolder = await temporaryFolder();

@@ -67,7 +67,7 @@ async function tea(options: ServiceOptions = {}) {
 }
 
 describe('usage', () => {
-  it('is that of this month and the two before, by month, unless asked otherwise', async () => {
+  it('is that of three months by default', async () => {
     const { drink, report, counts } = await tea();
     await drink(20);
     await drink(10, 'fullarchive');
@@ -247,7 +247,7 @@ describe('the period of a report', () => {
       ({ fromDate, toDate, activities }) => `${fromDate}-${toDate} ${activities}`,
     );
 
-  it('consists of whole days, ignoring hours and minutes', async () => {
+  it('consists of whole days', async () => {
     const { drink, report, service } = await tea();
     for (const count of [10, 20, 30]) {
       await drink(count);

@@ -24,7 +24,7 @@ describe('engagement totals', () => {
   const posts = [post(MINE), post(OTHER)];
   const [id, other] = [idOf(MINE), idOf(OTHER)];
 
-  it('are strings, by post and type, under the name of the grouping', async () => {
+  it('are strings by post and type', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([other, id], { 'My totals': BOTH });
     expect([reply.status, reply.headers.get('content-type')]).toEqual([

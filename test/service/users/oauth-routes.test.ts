@@ -62,17 +62,35 @@ describe('a sign-in', () => {
     expect(third.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('accepts the callback, the token and the verifier in the header, too', async () => {
-    const { service, post } = await localOAuth(POSTS);
-    const first = await post('/oauth/request_token', { signed: { oauth_callback: CALLBACK } });
-    expect(first.status).toBe(200);
-    const token = String(first.form.get('oauth_token'));
-    const verifier = verifierOf(await service.oauth.approve(token, ANN));
-    const third = await post('/oauth/access_token', {
-      form: { oauth_token: token, oauth_verifier: verifier },
-      tokenSecret: String(first.form.get('oauth_token_secret')),
+  describe('with its callback in the header', () => {
+    const begun = async () => {
+      const { service, post } = await localOAuth(POSTS);
+      const first = await post('/oauth/request_token', { signed: { oauth_callback: CALLBACK } });
+      expect(first.status).toBe(200);
+      const token = String(first.form.get('oauth_token'));
+      const verifier = verifierOf(await service.oauth.approve(token, ANN));
+      const tokenSecret = String(first.form.get('oauth_token_secret'));
+      return { post, token, tokenSecret, verifier };
+    };
+
+    it('accepts the token and the verifier in the form', async () => {
+      const { post, token, tokenSecret, verifier } = await begun();
+      const third = await post('/oauth/access_token', {
+        form: { oauth_token: token, oauth_verifier: verifier },
+        tokenSecret,
+      });
+      expect(third.form.get('user_id')).toBe('7');
     });
-    expect(third.form.get('user_id')).toBe('7');
+
+    it('accepts the token and the verifier in the header', async () => {
+      const { post, token, tokenSecret, verifier } = await begun();
+      const third = await post('/oauth/access_token', {
+        token,
+        signed: { oauth_verifier: verifier },
+        tokenSecret,
+      });
+      expect(third.form.get('user_id')).toBe('7');
+    });
   });
 
   it('shows a PIN without a callback', async () => {

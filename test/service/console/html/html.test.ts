@@ -20,7 +20,7 @@ describe('markup', () => {
     );
   });
 
-  it('keeps markup, joins lists, and leaves out absent values', () => {
+  it('keeps markup in lists, without absent values', () => {
     const list = ['a<', html`<b>${1}</b>`, undefined, null, false as const, [2n, '&']];
     expect(html`${list}`.text).toBe('a&lt;<b>1</b>2&amp;');
   });

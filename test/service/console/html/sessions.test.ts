@@ -63,20 +63,36 @@ describe('sessions', () => {
     expect(new Sessions('test', '/').isFormToken(asked(cookie), csrf)).toBe(false);
   });
 
-  it('keep a message for its page, through reloads, until another page is shown', () => {
-    const sessions = new Sessions<string>('test', '/');
-    const request = asked(cookieOf(sessions.signIn(asked(), 'ann')));
+  describe('with a message for a page', () => {
     const message = { tone: 'good', text: 'Done.' } as const;
-    sessions.setMessage(request, '/jobs?page=2#job-1', message);
-    const head = { ...request, method: 'HEAD' } as IncomingMessage;
-    expect(sessions.message(head, '/other')).toBe(undefined);
-    const headers = { ...request.headers, 'sec-fetch-dest': 'empty' };
-    const byScript = { ...request, headers } as IncomingMessage;
-    expect(sessions.message(byScript, '/other')).toBe(undefined);
-    for (let i = 0; i < 2; i++)
+    const withMessage = () => {
+      const sessions = new Sessions<string>('test', '/');
+      const request = asked(cookieOf(sessions.signIn(asked(), 'ann')));
+      sessions.setMessage(request, '/jobs?page=2#job-1', message);
+      return { sessions, request };
+    };
+
+    it('keep it through reloads', () => {
+      const { sessions, request } = withMessage();
+      for (let i = 0; i < 2; i++)
+        expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
+    });
+
+    it('keep it when something else than a page is asked for', () => {
+      const { sessions, request } = withMessage();
+      const head = { ...request, method: 'HEAD' } as IncomingMessage;
+      expect(sessions.message(head, '/other')).toBe(undefined);
+      const headers = { ...request.headers, 'sec-fetch-dest': 'empty' };
+      const byScript = { ...request, headers } as IncomingMessage;
+      expect(sessions.message(byScript, '/other')).toBe(undefined);
       expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
-    expect(sessions.message(request, '/other')).toBe(undefined);
-    expect(sessions.message(request, '/jobs')).toBe(undefined);
+    });
+
+    it('forget it once another page is shown', () => {
+      const { sessions, request } = withMessage();
+      expect(sessions.message(request, '/other')).toBe(undefined);
+      expect(sessions.message(request, '/jobs')).toBe(undefined);
+    });
   });
 
   it('keep a message for a minute', () => {
