@@ -7,28 +7,48 @@ const send = (method: string, body?: unknown): RequestInit =>
   body === undefined ? { method } : { method, body: JSON.stringify(body) };
 
 describe('the control path', () => {
-  it('shows, sets, moves, freezes and resumes the clock', async () => {
-    const { ask, service } = await local();
-    const clock = async (method: string, body?: unknown) => {
-      const { status, text } = await ask('/_control/clock', send(method, body));
-      expect(status).toBe(200);
-      return JSON.parse(text) as { now: string; frozen: boolean };
+  describe('of the clock', () => {
+    const withClock = async () => {
+      const { ask, service } = await local();
+      const clock = async (method: string, body?: unknown) => {
+        const { status, text } = await ask('/_control/clock', send(method, body));
+        expect(status).toBe(200);
+        return JSON.parse(text) as { now: string; frozen: boolean };
+      };
+      return { clock, service };
     };
-    expect(await clock('GET')).toEqual({ now: new Date(NOW).toISOString(), frozen: true });
-    for (const [change, now] of [
-      [{ set: '202001010000' }, '2020-01-01T00:00:00.000Z'],
-      [{ advance: '15d' }, '2020-01-16T00:00:00.000Z'],
-      [{ advance: '-1.5h' }, '2020-01-15T22:30:00.000Z'],
-      [{ advance: 1 }, '2020-01-15T22:30:00.001Z'],
-      [{ set: '2021-02-03T04:05:06Z' }, '2021-02-03T04:05:06.000Z'],
-      [{ set: NOW, advance: '31m' }, new Date(NOW + 31 * MINUTE).toISOString()],
-      [{ set: 0, frozen: true }, '1970-01-01T00:00:00.000Z'],
-    ] as const)
-      expect((await clock('POST', change)).now).toBe(now);
-    expect((await clock('POST', { set: NOW, frozen: false })).frozen).toBe(false);
-    expect(Math.abs(service.clock.now() - NOW)).toBeLessThan(DAY);
-    await clock('DELETE');
-    expect(Math.abs(service.clock.now() - Date.now())).toBeLessThan(DAY);
+
+    it('shows it', async () => {
+      const { clock } = await withClock();
+      expect(await clock('GET')).toEqual({ now: new Date(NOW).toISOString(), frozen: true });
+    });
+
+    it('sets and moves it', async () => {
+      const { clock } = await withClock();
+      for (const [change, now] of [
+        [{ set: '202001010000' }, '2020-01-01T00:00:00.000Z'],
+        [{ advance: '15d' }, '2020-01-16T00:00:00.000Z'],
+        [{ advance: '-1.5h' }, '2020-01-15T22:30:00.000Z'],
+        [{ advance: 1 }, '2020-01-15T22:30:00.001Z'],
+        [{ set: '2021-02-03T04:05:06Z' }, '2021-02-03T04:05:06.000Z'],
+        [{ set: NOW, advance: '31m' }, new Date(NOW + 31 * MINUTE).toISOString()],
+        [{ set: 0, frozen: true }, '1970-01-01T00:00:00.000Z'],
+      ] as const)
+        expect((await clock('POST', change)).now).toBe(now);
+    });
+
+    it('resumes it', async () => {
+      const { clock, service } = await withClock();
+      await clock('POST', { set: 0, frozen: true });
+      expect((await clock('POST', { set: NOW, frozen: false })).frozen).toBe(false);
+      expect(Math.abs(service.clock.now() - NOW)).toBeLessThan(DAY);
+    });
+
+    it('resets it', async () => {
+      const { clock, service } = await withClock();
+      await clock('DELETE');
+      expect(Math.abs(service.clock.now() - Date.now())).toBeLessThan(DAY);
+    });
   });
 
   it('moves the time that searches use', async () => {

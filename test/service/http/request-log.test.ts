@@ -26,27 +26,41 @@ describe('the log of requests', () => {
     expect(log.requests.at(-1)?.address).toBe('/100');
   });
 
-  it('counts posts, jobs and connections once, for the last hour', () => {
-    const log = new RequestLog(() => 0);
-    const stream = log.begin({ ...asked('/replay'), endpoint: 'replay' });
-    stream({ fault: undefined });
-    stream({ status: 200 });
-    stream({ posts: 3 });
-    stream({ posts: 10, bytes: 5 });
-    stream({ cut: true, durationMs: 1 });
-    log.begin({ ...asked('/compliance'), endpoint: 'compliance' })({ status: 429 });
-    log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 201 });
-    log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 400 });
-    log.begin({ ...asked('/jobs'), endpoint: 'jobs' })({ status: 200 });
-    log.begin({ ...asked('/console/sign-in'), endpoint: 'pages' })({ status: 200 });
-    log.begin({ ...asked('/_control/clock'), endpoint: 'control' })({ status: 200 });
-    const totals = () =>
-      (['requests', 'posts', 'jobs', 'connections'] as const).map(what =>
-        log.totals.lastHour(what, 1),
-      );
-    expect(totals().flat()).toEqual([5, 10, 1, 1]);
-    log.clear();
-    expect(totals().flat()).toEqual([0, 0, 0, 0]);
+  describe('of two connections, three calls of jobs and a page', () => {
+    const logged = () => {
+      const log = new RequestLog(() => 0);
+      const stream = log.begin({ ...asked('/replay'), endpoint: 'replay' });
+      stream({ fault: undefined });
+      stream({ status: 200 });
+      stream({ posts: 3 });
+      stream({ posts: 10, bytes: 5 });
+      stream({ cut: true, durationMs: 1 });
+      log.begin({ ...asked('/compliance'), endpoint: 'compliance' })({ status: 429 });
+      log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 201 });
+      log.begin({ ...asked('/jobs'), endpoint: 'jobs', method: 'POST' })({ status: 400 });
+      log.begin({ ...asked('/jobs'), endpoint: 'jobs' })({ status: 200 });
+      log.begin({ ...asked('/console/sign-in'), endpoint: 'pages' })({ status: 200 });
+      log.begin({ ...asked('/_control/clock'), endpoint: 'control' })({ status: 200 });
+      return log;
+    };
+
+    it.each([
+      ['requests', 5],
+      ['posts', 10],
+      ['jobs', 1],
+      ['connections', 1],
+    ] as const)('counts %s of the last hour once', (what, expected) => {
+      expect(logged().totals.lastHour(what, 1)).toEqual([expected]);
+    });
+
+    it.each(['requests', 'posts', 'jobs', 'connections'] as const)(
+      'counts no %s after it is cleared',
+      what => {
+        const log = logged();
+        log.clear();
+        expect(log.totals.lastHour(what, 1)).toEqual([0]);
+      },
+    );
   });
 
   it.each([

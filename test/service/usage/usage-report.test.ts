@@ -125,27 +125,40 @@ describe('usage', () => {
     expect((await report()).publishers).toEqual([]);
   });
 
-  it('has the thresholds, caps and status of the options', async () => {
-    const { drink, report } = await tea({
-      usageAlert: 1000,
-      usageCap: 2000,
-      requestCap: 50,
-      accountStatus: 'inactive',
-      account: 'local',
-      publisher: 'paper',
+  describe('with options', () => {
+    const reportWithOptions = async () => {
+      const { drink, report } = await tea({
+        usageAlert: 1000,
+        usageCap: 2000,
+        requestCap: 50,
+        accountStatus: 'inactive',
+        account: 'local',
+        publisher: 'paper',
+      });
+      await drink(10);
+      return report();
+    };
+
+    it('has their status of the account', async () => {
+      const { account } = await reportWithOptions();
+      expect(account).toEqual({ name: 'local', status: 'inactive' });
     });
-    await drink(10);
-    const { account, publishers } = await report();
-    expect(account).toEqual({ name: 'local', status: 'inactive' });
-    const [publisher] = publishers;
-    expect([publisher?.name, publisher?.thresholds]).toEqual([
-      'paper',
-      [
-        { activities: 1000, type: 'alert' },
-        { activities: 2000, type: 'cap' },
-      ],
-    ]);
-    expect(publisher?.products[0]?.thresholds).toEqual([{ requests: 50, type: 'cap' }]);
+
+    it('has their alert and cap of posts', async () => {
+      const { publishers } = await reportWithOptions();
+      expect([publishers[0]?.name, publishers[0]?.thresholds]).toEqual([
+        'paper',
+        [
+          { activities: 1000, type: 'alert' },
+          { activities: 2000, type: 'cap' },
+        ],
+      ]);
+    });
+
+    it('has their cap of requests', async () => {
+      const { publishers } = await reportWithOptions();
+      expect(publishers[0]?.products[0]?.thresholds).toEqual([{ requests: 50, type: 'cap' }]);
+    });
   });
 
   it('counts a post once a UTC day, for each product', async () => {
