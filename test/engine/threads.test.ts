@@ -8,6 +8,7 @@ import type { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Decoding } from '../../src/engine/decode-file.js';
+import type { RowEncoding } from '../../src/engine/encode-rows.js';
 import type { StoredFile } from '../../src/engine/file-source.js';
 import { scriptOfThreads, Threads } from '../../src/engine/threads.js';
 import { StorageError } from '../../src/errors.js';
@@ -89,6 +90,32 @@ describe('the threads of the engine', () => {
     // None is left: the rows are encoded on the main thread.
     expect(encode()).toBeUndefined();
     await threads.close();
+  });
+
+  it('end after the last file, unless row groups are encoded by then', async () => {
+    const file = path.join(await temporaryFolder(), 'a.jsonl');
+    await writeFile(file, '{"id":1,"id_str":"1"}\n');
+    const columns = {
+      types: ['string'],
+      parts: [],
+      compression: 'snappy',
+    } as const;
+    const lines: RowEncoding = { kind: 'lines' };
+    const parquet: RowEncoding = { kind: 'parquet', columns: ['id'], invalidValues: 'error' };
+    for (const [encodings, isLeft] of [
+      [[], false],
+      [[lines, undefined], false],
+      [[lines, parquet], true],
+    ] as const) {
+      const start = { decoding: DECODING, fields: FIELDS, encodings };
+      const threads = new Threads(scriptOfThreads()!, 1, start);
+      threads.start(1);
+      (await threads.decode(task(file)))!.release();
+      const encoding = threads.encodeChunks('out.parquet', columns);
+      expect(encoding !== undefined).toBe(isLeft);
+      if (encoding !== undefined) expect(await encoding).toHaveLength(1);
+      await threads.close();
+    }
   });
 
   it('give the bytes of a file back unless they end', async () => {

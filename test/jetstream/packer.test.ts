@@ -3,7 +3,7 @@ import { DataError } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { nodeZstd } from '../../src/gzip/node-zstd.js';
 import { HEADERS, type HeaderReader, type Headers } from '../../src/jetstream/headers.js';
-import { fits, pack, sizeOf } from '../../src/jetstream/packer.js';
+import { fits, type Outgoing, pack, SubjectBatches, sizeOf } from '../../src/jetstream/packer.js';
 import { postsOf } from '../../src/jetstream/posts-of.js';
 
 const reader = (headers: Headers): HeaderReader => ({
@@ -38,6 +38,21 @@ describe('a message', () => {
         for (const [, value] of headers) expect(value).not.toMatch(/[\r\n]/);
       }),
     );
+  });
+
+  it('has the format that all its posts have, or none', async () => {
+    const [ours, other, unknown] = ['original', 'activity_streams', undefined].map(format => ({
+      id: '1',
+      payload: Buffer.from('{}'),
+      format,
+      tags: [],
+    })) as unknown as [Outgoing, Outgoing, Outgoing];
+    const formatOf = async (...batch: Outgoing[]) =>
+      reader((await pack(batch, undefined)).headers).get(HEADERS.format);
+    expect(await formatOf(ours, ours)).toBe('original');
+    expect(await formatOf(ours, other)).toBe('');
+    expect(await formatOf(ours, unknown)).toBe('');
+    expect(await formatOf(unknown, ours)).toBe('');
   });
 
   it('is smaller than its estimate, headers included', async () => {
@@ -84,5 +99,36 @@ describe('a message', () => {
     ],
   ] as const)('is refused with %s', async (_, headers, payload) => {
     await expect(postsOf(Buffer.from(payload), reader(headers))).rejects.toThrow(DataError);
+  });
+});
+
+describe('the items that wait on a subject', () => {
+  const item = (id: string): Outgoing => ({
+    id,
+    payload: Buffer.alloc(1000),
+    format: undefined,
+    tags: [],
+  });
+
+  /** The ids of each message that is sent at once. */
+  function sentAtOnce(options: Partial<typeof OPTIONS>, ids: readonly string[]): string[][] {
+    const sent: string[][] = [];
+    const batches = new SubjectBatches(
+      { ...OPTIONS, waitMs: 60_000, ...options },
+      () => 1 << 20,
+      (_subject, all) => sent.push(all.map(({ id }) => id)),
+    );
+    for (const id of ids) batches.add(0, item(id));
+    batches.close();
+    return sent;
+  }
+
+  it('are sent with the one that fills their message, without a wait', () => {
+    expect(sentAtOnce({ posts: 2 }, ['1', '2', '3'])).toEqual([['1', '2']]);
+    expect(sentAtOnce({ maxBytes: 2 * sizeOf(item('1')) }, ['1', '2', '3'])).toEqual([['1', '2']]);
+  });
+
+  it('are sent before one that does not fit any more', () => {
+    expect(sentAtOnce({ maxBytes: 2 * sizeOf(item('1')) - 1 }, ['1', '2'])).toEqual([['1']]);
   });
 });

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { DataError, IncompleteError, JobError } from '../../src/errors.js';
+import { DataError, IncompleteError, JobError, StorageError } from '../../src/errors.js';
+import { fetchJobFiles } from '../../src/jobs/fetch-job-file.js';
 import { type Reply, reset, status } from '../http/scripted-server.js';
 import { type JobServer, largeFile, PASSWORD, servedFiles, whole } from './job-server.js';
 import { download, running, start, stopServersAfterTests } from './local-job-files.js';
@@ -269,5 +270,28 @@ describe('a permanent fault', () => {
     expect(error).toBeInstanceOf(DataError);
     expect(String(error)).toMatch(expected);
     for (const text of secretsOf(error)) expect(text).not.toMatch(/canary/);
+  });
+});
+
+describe('the fetching of files', () => {
+  const files = ['a', 'b'].map(name => ({ name, path: name }));
+
+  it('ends once nothing is being fetched, after an error that all files have as well', async () => {
+    const full = new StorageError('The disk is full', { path: 'a' });
+    const ended: string[] = [];
+    const fetching = fetchJobFiles(files, [], {
+      signal: new AbortController().signal,
+      concurrency: 2,
+      ahead: 0,
+      async fetch({ name }, _limit, signal) {
+        if (name === 'a') throw full;
+        if (!signal.aborted)
+          await new Promise(resolve => signal.addEventListener('abort', resolve));
+        await sleep(20);
+        ended.push(name);
+      },
+    });
+    await expect(fetching.next()).rejects.toBe(full);
+    expect(ended).toEqual(['b']);
   });
 });

@@ -105,6 +105,25 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
+  it('loses nothing if a record is damaged and the checksum never arrives, although its last message has', async () => {
+    const [first, ...rest] = whole as [string, ...string[]];
+    const wire = Buffer.concat(await wireOf([`x${first}`, ...rest]));
+    const damaged: unknown[] = [];
+    const got = await followedBy(
+      async response => {
+        begin(response);
+        await send(response, wire.subarray(0, -8));
+        response.end();
+      },
+      window,
+      sent,
+      { onDamaged: (record: unknown) => damaged.push(record) },
+    );
+    expect(idsOf(got)).toEqual(idsOf(sent));
+    expect(damaged).toEqual([]);
+    expect(server.received.length).toBe(2);
+  });
+
   it('loses nothing if it ends with an error message', async () => {
     const error =
       '{"error":{"message":"Force closing connection","sent":"2017-01-11T17:04:13+00:00"}}';

@@ -130,35 +130,44 @@ describe('counts', () => {
   const buckets = (results: unknown, more: object = {}) =>
     raw(JSON.stringify({ results, ...ECHO, ...more }));
   it.each([
-    ['no results', raw('{"totalCount":0}')],
-    ['a bucket without a period', buckets([{ count: 1 }])],
-    ['a bucket of no date', buckets([{ timePeriod: '202413010000', count: 1 }])],
-    ['a bucket without a count', buckets([{ timePeriod: '202401010000' }])],
-    ['a count below nothing', buckets([{ timePeriod: '202401010000', count: -1 }])],
-    ['half a count', buckets([{ timePeriod: '202401010000', count: 0.5 }])],
-    ['a count that is text', buckets([{ timePeriod: '202401010000', count: '5' }])],
-    ['a bucket that is null', buckets([null])],
-    ['a bucket that is no JSON', raw('{"results":[{x}]}')],
+    ['no results', raw('{"totalCount":0}'), 'results'],
+    ['a bucket without a period', buckets([{ count: 1 }]), 'not a count'],
+    ['a bucket of no date', buckets([{ timePeriod: '202413010000', count: 1 }]), 'not a count'],
+    ['a bucket without a count', buckets([{ timePeriod: '202401010000' }]), 'not a count'],
+    ['a count below nothing', buckets([{ timePeriod: '202401010000', count: -1 }]), 'not a count'],
+    ['half a count', buckets([{ timePeriod: '202401010000', count: 0.5 }]), 'not a count'],
+    ['a count that is text', buckets([{ timePeriod: '202401010000', count: '5' }]), 'not a count'],
+    ['a bucket that is null', buckets([null]), 'not a count'],
+    ['a bucket that is no JSON', raw('{"results":[{x}]}'), 'not a count'],
     [
-      'a total that is wrong',
+      'a total above the sum',
       buckets([{ timePeriod: '202401010000', count: 5 }], { totalCount: 6 }),
+      'add up to 6, but their sum is 5',
+    ],
+    [
+      'a total below the sum',
+      buckets([{ timePeriod: '202401010000', count: 5 }], { totalCount: 4 }),
+      'add up to 4, but their sum is 5',
     ],
     [
       'a total that is text',
       buckets([{ timePeriod: '202401010000', count: 5 }], { totalCount: '5' }),
+      'add up to 5, but their sum is 5',
     ],
-    ['another bucket', buckets([], { requestParameters: { bucket: 'day' } })],
-    ['other dates', buckets([], { requestParameters: { fromDate: '202401020000' } })],
-  ])('end with an error for %s', async (_what, reply) => {
+    ['another bucket', buckets([], { requestParameters: { bucket: 'day' } }), 'bucket'],
+    ['other dates', buckets([], { requestParameters: { fromDate: '202401020000' } }), 'fromDate'],
+  ])('end with an error for %s', async (_what, reply, message) => {
+    const thrown = () =>
+      pipeline(counts(testAccount(server), SNOW), collect()).catch((caught: unknown) => caught);
     server.script.push(reply);
-    await expect(pipeline(counts(testAccount(server), SNOW), collect())).rejects.toThrow(DataError);
+    const first = await thrown();
+    expect(first).toBeInstanceOf(DataError);
+    expect((first as DataError).message).toContain(message);
     server.script.push(countPages(100), reply);
-    const error = await pipeline(counts(testAccount(server), SNOW), collect()).catch(
-      (caught: unknown) => caught,
-    );
-    expect(error).toBeInstanceOf(IncompleteError);
-    expect((error as IncompleteError).cause).toBeInstanceOf(DataError);
-    expect((error as IncompleteError).missing[0]).toContain('but for 100 buckets');
+    const later = await thrown();
+    expect(later).toBeInstanceOf(IncompleteError);
+    expect((later as IncompleteError).cause).toBeInstanceOf(DataError);
+    expect((later as IncompleteError).missing[0]).toContain('but for 100 buckets');
   });
 
   const hours = (from: number, to: number) =>

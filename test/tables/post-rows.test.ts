@@ -250,6 +250,45 @@ describe('the row of a post in its bytes', () => {
     }
   });
 
+  it.each([
+    [
+      'the list of its extended media is empty',
+      { extended_entities: { media: [] }, entities: { media: [{ type: 'photo' }] } },
+      { media_types: ['photo'] },
+    ],
+    [
+      'it mentions a user under two handles',
+      {
+        entities: {
+          user_mentions: [
+            { id: 5, id_str: '5', screen_name: 'ann' },
+            { id: 5, id_str: '5', screen_name: 'bob' },
+            { id: 5, id_str: '5', screen_name: 'ann' },
+          ],
+        },
+      },
+      { mentioned_ids: ['5', '5'], mentioned_handles: ['ann', 'bob'] },
+    ],
+    [
+      'its author has several locations',
+      {
+        user: {
+          derived: {
+            locations: ['US', 'CA', 'MX'].map(country_code => ({ country_code })),
+          },
+        },
+      },
+      { author_country_code: 'US' },
+    ],
+  ])('is that of the parsed post where %s', (_, members, cells) => {
+    const draft = { id: 7, id_str: '7', created_at: 'Wed Oct 10 20:19:24 +0000 2018', user: {} };
+    const bytes = Buffer.from(JSON.stringify({ ...draft, ...members }));
+    expectSame(bytes);
+    const row = parsed(new Activity(bytes));
+    for (const [name, value] of Object.entries(cells))
+      expect(row[NAMES.indexOf(name as PostColumnName)]).toEqual(value);
+  });
+
   it('is that of the parsed post where keys are escaped, come twice, or the post is large', () => {
     const post = String(new SecondCorpus(5).line(1.7e12));
     for (const text of [

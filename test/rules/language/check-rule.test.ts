@@ -123,6 +123,7 @@ test.each([
   'profile_point_radius:[105.27346517 40.01924738 10.2mi]',
   'bounding_box:[179.9 2 -179.9 2.1]',
   'statuses_count:1000..10000',
+  'statuses_count:1000..1000',
   'profile_subregion:"San Francisco County"',
   'ëèéê',
   '雪',

@@ -2,10 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Activity, collect, counts, pipeline, search } from '../../../src/index.js';
+import { parseRule } from '../../../src/rules/language/parse-rule.js';
+import type { RuleNode } from '../../../src/rules/tree.js';
 import type { Archive } from '../../../src/service/archive/archive.js';
 import { type GivenPost, samplePosts } from '../../../src/service/index.js';
 import { joinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
-import { DAY, HOUR, MINUTE } from '../../../src/time.js';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { unchecked } from '../../unchecked.js';
 import { added, NOW, serve } from './serve-posts.js';
@@ -92,6 +94,21 @@ describe('the exact posts of an archive', () => {
     const { acme } = await serve({ posts, postsPerMinute: 0.05 });
     const query = { product: '30day', query: 'zyxwv', maxResults: 10 } as const;
     expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
+  });
+
+  it('are with others more than a page, where neither alone is', async () => {
+    const archiveOf = (text: string, postedAt: number) =>
+      new PostsArchive(added([{ text, postedAt }]), 'original', () => NOW);
+    const others = unchecked<Archive>(archiveOf('tea', NOW - MINUTE));
+    const joined = joinedArchive(archiveOf('tea', NOW - HOUR), others);
+    const rule = { tree: parseRule('tea').tree as RuleNode, matches: () => true };
+    const window = { from: NOW - DAY, to: NOW + MINUTE };
+    const found = (limit: number) => joined.search(rule, window, { limit });
+    expect(await found(1)).toMatchObject({
+      posts: [{ at: floorTo(SECOND, NOW - MINUTE) }],
+      more: true,
+    });
+    expect(await found(2)).toMatchObject({ posts: [{}, {}], more: false });
   });
 
   it('are in a window that begins with their second, and not in one that ends there', async () => {

@@ -1,0 +1,68 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { FileDecoder } from '../../src/engine/file-decoder.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+const START = {
+  decoding: { limits: { maxBytes: 1e6, maxDepth: 100 } },
+  fields: { id: true, tags: false, keys: [] },
+  encodings: [],
+};
+
+const MIB = 2 ** 20;
+
+/** What decodes the files of these readers, once so much input is expected. */
+function decoderFor(
+  readers: ConstructorParameters<typeof FileDecoder>[1],
+  expected = { count: 20, bytes: 1 },
+): FileDecoder {
+  const decoder = new FileDecoder(START, readers);
+  onTestFinished(() => decoder.threads?.close());
+  decoder.expect(expected);
+  return decoder;
+}
+
+describe('the decoder of the files of a run', () => {
+  it('has the lowest number of threads that a reader allows', () => {
+    const ahead = (...workers: readonly number[]) =>
+      decoderFor(workers.map(number => ({ workers: number }))).ahead;
+    expect(ahead(3, 1, 2)).toBe(ahead(1));
+    expect(ahead(3)).toBe(3 * ahead(1));
+  });
+
+  it('starts threads for any input where a number is given', () => {
+    expect(decoderFor([{ workers: 1 }]).inThreads).toBe(true);
+    expect(decoderFor([{}]).inThreads).toBe(false);
+  });
+
+  it('starts threads for 32 MiB of input, also where they are expected in parts', () => {
+    const decoder = decoderFor([{}], { count: 1, bytes: 31 * MIB });
+    expect(decoder.inThreads).toBe(false);
+    decoder.expect({ count: 1, bytes: MIB });
+    expect(decoder.inThreads).toBe(true);
+  });
+
+  it('starts none where a reader allows none', () => {
+    expect(decoderFor([{ workers: 0 }, { workers: 2 }]).inThreads).toBe(false);
+  });
+
+  it('starts none where all readers want posts on the main thread', () => {
+    expect(decoderFor([{ workers: 2, isHere: true }]).inThreads).toBe(false);
+    expect(decoderFor([{ workers: 2, isHere: true }, {}]).inThreads).toBe(true);
+  });
+
+  it('decodes the same without threads', async () => {
+    const file = path.join(await temporaryFolder(), 'a.jsonl');
+    await writeFile(file, '{"id":1,"id_str":"1"}\n{"id":2,"id_str":"2"}\n');
+    for (const workers of [0, 1]) {
+      const decoded = await decoderFor([{ workers }]).decode({
+        file: { path: file, size: 44, read: () => readFile(file) },
+        origin: file,
+      });
+      expect(decoded?.fields.count).toBe(2);
+      expect((await decoded?.content())?.toString()).toContain('"id_str":"2"');
+      decoded?.release();
+    }
+  });
+});
