@@ -5,11 +5,16 @@ import type { SpannedPost } from '../activity/spanned-post.js';
 import { BytesMap } from '../json/bytes-map.js';
 import { BACKSLASH, COLON, isDigit, isSmallLetter } from '../json/json-bytes.js';
 import type { Cells } from './cells.js';
-import { none, type PostBytes, type PostCell, postBytes, written } from './post-bytes.js';
-import type { PostColumnName } from './post-columns.js';
+import { entityCells, mentionCells } from './entity-cells.js';
+import {
+  type CellsOfColumns,
+  type PostBytes,
+  type PostCell,
+  postBytes,
+  writeNone,
+  writeValue,
+} from './post-bytes.js';
 import { type ShownContent, shownContent } from './shown-content.js';
-
-type CellsOfColumns = Readonly<Partial<Record<PostColumnName, PostCell>>>;
 
 /** Cells of posts that are written from the bytes of members, without a value in between. */
 export interface PostCells {
@@ -26,8 +31,6 @@ const [CAPITAL_A, SMALL_A] = [0x41, 0x61];
 
 /** Of a handle and an id together. */
 const MAX_LINK_BYTES = 256;
-/** More mentions are compared by the column. */
-const MAX_MENTIONS = 64;
 
 /**
  * The cells of posts of the `original` format: those of the columns, for values as the service prints them. Whatever
@@ -36,23 +39,23 @@ const MAX_MENTIONS = 64;
 export function originalCells(spanned: SpannedPost): PostCells {
   const post = postBytes(spanned);
   const { at, startOf, isText, isDigits, hasObjects } = post;
-  const content = shownContent(post);
+  const shown = shownContent(post);
   const [id, idString] = [at('id'), at('id_str')];
   const [createdAt, postedTime] = [at('created_at'), at('postedTime')];
   return {
     read() {
       if (!isText(createdAt) || startOf(postedTime) !== 0) return false;
       if (!isDigits(idString) || isText(id) || !hasObjects()) return false;
-      content.find();
+      shown.begin();
       return true;
     },
     cells: {
-      ...ownCells(post, content),
-      ...homeCells(post, content),
-      ...placeCells(post, content),
-      ...entityCells(post, content),
-      ...mentionCells(post, content),
-      ...relatedCells(post, content),
+      ...ownCells(post, shown),
+      ...homeCells(post, shown),
+      ...placeCells(post, shown),
+      ...entityCells(post, shown),
+      ...mentionCells(post, shown),
+      ...relatedCells(post, shown),
       ...editCells(post),
       ...repeatedCells(post, spanned),
     },
@@ -60,7 +63,7 @@ export function originalCells(spanned: SpannedPost): PostCells {
 }
 
 /** Of the post itself and its author. */
-function ownCells(post: PostBytes, content: ShownContent): CellsOfColumns {
+function ownCells(post: PostBytes, shown: ShownContent): CellsOfColumns {
   const { at, elements, isNone, isBlank, writeText, writeList } = post;
   const { idCell, textCell, caseCell, countCell, flagCell, timeCell } = post;
   const [idString, lang, withheld] = [at('id_str'), at('lang'), at('withheld_in_countries')];
@@ -69,16 +72,17 @@ function ownCells(post: PostBytes, content: ShownContent): CellsOfColumns {
   return {
     id: out => writeText(out, idString),
     posted_at: timeCell('created_at'),
-    verb: out => written(out, content.isShared() ? 'share' : 'post'),
-    text: wholeTextCell(post, content),
-    lang: out => (isBlank(lang) ? written(out, 'und') : langCell(out)),
+    verb: out => writeValue(out, shown.isShared() ? 'share' : 'post'),
+    text: wholeTextCell(post, shown),
+    lang: out => (isBlank(lang) ? writeValue(out, 'und') : langCell(out)),
     link: linkCell(post),
     favorite_count: countCell('favorite_count'),
     retweet_count: countCell('retweet_count'),
     reply_count: countCell('reply_count'),
     quote_count: countCell('quote_count'),
     possibly_sensitive: flagCell('possibly_sensitive'),
-    withheld_countries: out => (isNone(withheld) ? none(out) : writeList(out, withheld, countries)),
+    withheld_countries: out =>
+      isNone(withheld) ? writeNone(out) : writeList(out, withheld, countries),
 
     author_id: idCell('user.id'),
     author_handle: textCell('user.screen_name'),
@@ -98,7 +102,7 @@ function ownCells(post: PostBytes, content: ShownContent): CellsOfColumns {
   };
 }
 
-function wholeTextCell(post: PostBytes, { isShared, found, firstOf }: ShownContent): PostCell {
+function wholeTextCell(post: PostBytes, { last, isShared, firstOf }: ShownContent): PostCell {
   const { at, bytes, isNone, isText, startOf, endOf } = post;
   const ownText = at('text');
   /** For a byte that is not of a prefix: an escape may stand for one that is. */
@@ -119,7 +123,7 @@ function wholeTextCell(post: PostBytes, { isShared, found, firstOf }: ShownConte
   }
 
   return out => {
-    const text = firstOf(found.content.texts);
+    const text = firstOf(last.content.texts);
     if (!isText(text)) return false;
     const prefixEnd = isShared() ? afterPrefix() : 0;
     if (prefixEnd === -1) return false;
@@ -144,20 +148,21 @@ function linkCell({ at, bytes, isDigits, isText, startOf, endOf }: PostBytes): P
     }
     for (let letter = 0; letter < STATUSES.length; letter++) link[to++] = STATUSES[letter]!;
     for (let place = idStart; place < idEnd; place++) link[to++] = bytes[place]!;
-    return written(out, link.toString('latin1', 0, to));
+    return writeValue(out, link.toString('latin1', 0, to));
   };
 }
 
 /** Of the first location that was found in the author's profile. */
-function homeCells(post: PostBytes, { found }: ShownContent): CellsOfColumns {
+function homeCells(post: PostBytes, { oncePerPost }: ShownContent): CellsOfColumns {
   const { at, elements, startOf, readList, writeText, caseCell } = post;
   const derived = at('user.derived.locations');
   const locations = elements({ country_code: true, region: true, locality: true });
+  const homesRead = oncePerPost(readHomes);
 
   function homeCell(cell: PostCell): PostCell {
     return out => {
-      found.homes ??= readHomes();
-      return found.homes > 0 ? cell(out) : found.homes === 0 && none(out);
+      const homes = homesRead();
+      return homes > 0 ? cell(out) : homes === 0 && writeNone(out);
     };
   }
 
@@ -183,9 +188,10 @@ function placeCells(post: PostBytes, { isShared }: ShownContent): CellsOfColumns
   const placeCell =
     (cell: PostCell): PostCell =>
     out =>
-      isShared() || isNone(place) ? none(out) : cell(out);
+      isShared() || isNone(place) ? writeNone(out) : cell(out);
   /** Exact positions are left to their columns. */
-  const positionCell: PostCell = out => (isShared() || (isNone(point) && isNone(geo))) && none(out);
+  const positionCell: PostCell = out =>
+    (isShared() || (isNone(point) && isNone(geo))) && writeNone(out);
   return {
     place_id: placeCell(textCell('place.id')),
     place_name: placeCell(textCell('place.name')),
@@ -200,112 +206,28 @@ function placeCells(post: PostBytes, { isShared }: ShownContent): CellsOfColumns
   };
 }
 
-function entityCells(post: PostBytes, { entities, mediaList }: ShownContent): CellsOfColumns {
-  const { elements, isNone, isBlank, isObject, writeList } = post;
-  const tags = elements({ text: true });
-  const urls = elements({ url: true, expanded_url: true, unwound: { url: true } });
-  const media = elements({ type: true, media_url_https: true, media_url: true });
-
-  /** A link as far as the service has expanded it. */
-  function wholeLink(url: number): number {
-    const [expanded, unwound, unwoundUrl] = [url + 2, url + 4, url + 6];
-    if (!isObject(unwound) && !isNone(unwound)) return -1;
-    if (!isBlank(unwoundUrl)) return unwoundUrl;
-    return isBlank(expanded) ? url : expanded;
-  }
-
-  return {
-    hashtags: out => writeList(out, entities().hashtags, tags),
-    cashtags: out => writeList(out, entities().symbols, tags),
-    links: out => writeList(out, entities().urls, urls, wholeLink),
-    media_types: out => writeList(out, mediaList(), media),
-    media_urls: out =>
-      writeList(out, mediaList(), media, type => (isNone(type + 2) ? type + 4 : type + 2)),
-  };
-}
-
-/** The users that a post mentions, each once. */
-function mentionCells(post: PostBytes, content: ShownContent): CellsOfColumns {
-  const { bytes, startOf, endOf, isDigits, isText, hasEscapes, elements, readList } = post;
-  const { isShared, own, found, entities } = content;
-  const people = elements({ id: true, id_str: true, screen_name: true });
-  const [idString, handle] = [people.first + 2, people.first + 4];
-  /** The places of ids and handles, each with its end. */
-  const places = new Int32Array(4 * MAX_MENTIONS);
-  let used = 0;
-
-  function mentionCell(part: number): PostCell {
-    return out => {
-      found.hasMentions ??= readMentions();
-      if (!found.hasMentions) return false;
-      for (let mention = part; mention < used; mention += 4)
-        if (!out.element(places[mention]!, places[mention + 1]!)) return false;
-      out.list();
-      return true;
-    };
-  }
-
-  function readMentions(): boolean {
-    used = 0;
-    return (
-      (!isShared() || readList(own.entities.mentions, people, addMention)) &&
-      readList(entities().mentions, people, addMention)
-    );
-  }
-
-  /** Adds the mention that was read last, unless it is there; `false` where that is not plain. */
-  function addMention(): boolean {
-    if (used === places.length || !isDigits(idString)) return false;
-    if (!isText(handle) || hasEscapes(handle)) return false;
-    const [idStart, idEnd] = [startOf(idString) + 1, endOf(idString) - 1];
-    const [start, end] = [startOf(handle) + 1, endOf(handle) - 1];
-    for (let other = 0; other < used; other += 4) {
-      if (!isSame(idStart, idEnd, other)) continue;
-      // The same user with another handle is another one, unless only its capitals differ.
-      return isSame(start, end, other + 2);
-    }
-    places[used] = idStart;
-    places[used + 1] = idEnd;
-    places[used + 2] = start;
-    places[used + 3] = end;
-    used += 4;
-    return true;
-  }
-
-  /** Whether these bytes are those of an id or handle that is there. */
-  function isSame(start: number, end: number, at: number): boolean {
-    const other = places[at]!;
-    if (end - start !== places[at + 1]! - other) return false;
-    for (let place = start; place < end; place++)
-      if (bytes[place] !== bytes[other + place - start]) return false;
-    return true;
-  }
-
-  return { mentioned_ids: mentionCell(0), mentioned_handles: mentionCell(2) };
-}
-
 /** Of the posts that a post shares, quotes or answers. */
-function relatedCells(post: PostBytes, content: ShownContent): CellsOfColumns {
+function relatedCells(post: PostBytes, shown: ShownContent): CellsOfColumns {
   const { isNone, isDigits, writeText, writeId, idCell, textCell, timeCell, countCell } = post;
-  const { isShared, own, found, firstOf, quoted } = content;
+  const { own, last, isShared, firstOf, quoted } = shown;
 
   function sharedCell(cell: PostCell): PostCell {
-    return out => (isShared() ? cell(out) : none(out));
+    return out => (isShared() ? cell(out) : writeNone(out));
   }
 
   function quotedCell(write: (out: Cells, of: typeof own.quoted) => boolean): PostCell {
     return out => {
       const of = quoted();
-      return of === undefined ? none(out) : write(out, of);
+      return of === undefined ? writeNone(out) : write(out, of);
     };
   }
 
   function quotedIdCell(out: Cells): boolean {
     const of = quoted();
-    if (of !== undefined) return isDigits(of.id[0]) && writeId(out, ...of.id);
-    const [idString, id] = found.content.quotedId;
-    if (!isNone(idString) || !isNone(id)) return writeId(out, idString, id);
-    return isNone(own.quotedId[1]) && none(out);
+    if (of !== undefined) return isDigits(of.id.digits) && writeId(out, of.id);
+    const { quotedId } = last.content;
+    if (!isNone(quotedId.digits) || !isNone(quotedId.number)) return writeId(out, quotedId);
+    return isNone(own.quotedId.number) && writeNone(out);
   }
 
   return {
@@ -316,7 +238,7 @@ function relatedCells(post: PostBytes, content: ShownContent): CellsOfColumns {
     shared_favorite_count: sharedCell(countCell('retweeted_status.favorite_count')),
     shared_retweet_count: sharedCell(countCell('retweeted_status.retweet_count')),
     quoted_id: quotedIdCell,
-    quoted_author_id: quotedCell((out, of) => writeId(out, ...of.userId)),
+    quoted_author_id: quotedCell((out, of) => writeId(out, of.userId)),
     quoted_author_handle: quotedCell((out, of) => writeText(out, of.handle)),
     quoted_text: quotedCell((out, of) => writeText(out, firstOf(of.texts), true)),
     replied_id: idCell('in_reply_to_status_id'),
@@ -340,7 +262,7 @@ function editCells(post: PostBytes): CellsOfColumns {
   /** A column of edits, where all of them are valid. */
   function editCell(cell: PostCell): PostCell {
     return out => {
-      if (isNone(history)) return none(out);
+      if (isNone(history)) return writeNone(out);
       if (!isText(initialId) || !isList(editIds)) return false;
       if (!isWholeOrAbsent(until) || !isWholeOrAbsent(remaining)) return false;
       return readList(editIds, ids, () => true) && cell(out);
@@ -351,7 +273,7 @@ function editCells(post: PostBytes): CellsOfColumns {
     edit_initial_id: editCell(out => out.text(startOf(initialId) + 1, endOf(initialId) - 1, false)),
     edit_ids: editCell(out => writeList(out, editIds, ids)),
     editable_until: editCell(out => {
-      if (startOf(until) === 0) return none(out);
+      if (startOf(until) === 0) return writeNone(out);
       out.time(whole(until, 15));
       return true;
     }),
@@ -376,7 +298,7 @@ function repeatedCells(post: PostBytes, spanned: SpannedPost): CellsOfColumns {
         parts = originalFields(spanned.post as OriginalPost).source;
         sources.set(bytes, start, end, parts);
       }
-      return written(out, parts[part] === '' ? null : parts[part]);
+      return writeValue(out, parts[part] === '' ? null : parts[part]);
     };
   }
 
@@ -390,9 +312,9 @@ function repeatedCells(post: PostBytes, spanned: SpannedPost): CellsOfColumns {
         ids = Object.freeze(rules.map(({ id }) => id).filter(id => id !== undefined));
         ruleIds.set(rules, ids);
       }
-      return written(out, ids);
+      return writeValue(out, ids);
     },
-    rule_tags: out => written(out, spanned.matches.tags),
+    rule_tags: out => writeValue(out, spanned.matches.tags),
   };
 }
 

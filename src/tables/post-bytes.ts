@@ -12,9 +12,11 @@ import {
 import { ESCAPES, POSITION, type WantedMembers } from '../json/member-spans.js';
 import type { Cells } from './cells.js';
 import type { RowValue } from './column.js';
+import type { PostColumnName } from './post-columns.js';
 
 /** Writes the cell of a column; `false` where the column has to be read in another way. */
 export type PostCell = (out: Cells) => boolean;
+export type CellsOfColumns = Readonly<Partial<Record<PostColumnName, PostCell>>>;
 export type PostBytes = ReturnType<typeof postBytes>;
 type Values = ReturnType<typeof valuesOf>;
 
@@ -23,6 +25,12 @@ interface ListElements {
   /** The first wanted member of the element that was read last; the others follow, two numbers further each. */
   readonly first: number;
   read(at: number): number;
+}
+
+/** Where a post has an id, which the format gives as digits and as a number. */
+export interface IdPlaces {
+  readonly digits: number;
+  readonly number: number;
 }
 
 const SMALL_N = 0x6e;
@@ -60,6 +68,10 @@ function valuesOf(post: SpannedPost) {
     return indexOf(positions) + 2 * post.placeOf(path);
   }
 
+  function idAt(path: string): IdPlaces {
+    return { digits: at(`${path}_str`), number: at(path) };
+  }
+
   /** A reader of elements that are objects with wanted members, or texts. */
   function elements(wanted?: WantedMembers): ListElements {
     const { positions, read } = post.spans.elements(wanted);
@@ -73,7 +85,7 @@ function valuesOf(post: SpannedPost) {
     return true;
   }
 
-  return { ...values, bytes, at, elements, hasObjects };
+  return { ...values, bytes, at, idAt, elements, hasObjects };
 }
 
 function valuesIn(bytes: Buffer, memory: Uint32Array) {
@@ -116,7 +128,9 @@ function valuesIn(bytes: Buffer, memory: Uint32Array) {
   return { startOf, endOf, hasEscapes, isText, isObject, isList, isNone, isBlank, is, isDigits };
 }
 
-function textCells({ bytes, at, startOf, endOf, hasEscapes, isText, isNone, isDigits }: Values) {
+function textCells(values: Values) {
+  const { bytes, at, idAt, startOf, endOf, hasEscapes, isText, isNone, isDigits } = values;
+
   /** A text; none for an empty one. */
   function textCell(path: string, entities = false): PostCell {
     const value = at(path);
@@ -124,13 +138,13 @@ function textCells({ bytes, at, startOf, endOf, hasEscapes, isText, isNone, isDi
   }
 
   function writeText(out: Cells, value: number, entities = false): boolean {
-    if (!isText(value)) return isNone(value) && none(out);
+    if (!isText(value)) return isNone(value) && writeNone(out);
     const start = startOf(value);
     const end = endOf(value);
-    return end === start + 2 ? none(out) : out.text(start + 1, end - 1, entities);
+    return end === start + 2 ? writeNone(out) : out.text(start + 1, end - 1, entities);
   }
 
-  /** A text without letters of a case, of which `first` is the first. */
+  /** A text whose case the column changes: one that has letters of the case that begins with `first` is left to it. */
   function caseCell(value: number, first: number): PostCell {
     return out => {
       if (hasEscapes(value)) return false;
@@ -144,13 +158,13 @@ function textCells({ bytes, at, startOf, endOf, hasEscapes, isText, isNone, isDi
   }
 
   function idCell(path: string): PostCell {
-    const [idString, id] = [at(`${path}_str`), at(path)];
-    return out => writeId(out, idString, id);
+    const id = idAt(path);
+    return out => writeId(out, id);
   }
 
-  function writeId(out: Cells, idString: number, id: number): boolean {
-    if (isDigits(idString)) return writeText(out, idString);
-    return isNone(idString) && isNone(id) && none(out);
+  function writeId(out: Cells, { digits, number }: IdPlaces): boolean {
+    if (isDigits(digits)) return writeText(out, digits);
+    return isNone(digits) && isNone(number) && writeNone(out);
   }
 
   return { textCell, writeText, caseCell, idCell, writeId };
@@ -169,7 +183,7 @@ function scalarCells({ bytes, at, startOf, endOf, isText, isNone, is }: Values) 
     const value = at(path);
     return out => {
       const count = whole(value, 9);
-      if (Number.isNaN(count)) return isNone(value) && none(out);
+      if (Number.isNaN(count)) return isNone(value) && writeNone(out);
       out.int32(count);
       return true;
     };
@@ -179,7 +193,7 @@ function scalarCells({ bytes, at, startOf, endOf, isText, isNone, is }: Values) 
     const value = at(path);
     return out => {
       const isTrue = is(value, 'true');
-      if (!isTrue && !is(value, 'false')) return isNone(value) && none(out);
+      if (!isTrue && !is(value, 'false')) return isNone(value) && writeNone(out);
       out.boolean(isTrue);
       return true;
     };
@@ -231,13 +245,13 @@ function listCells({ bytes, startOf, endOf, isText, isList, isNone }: Values) {
   return { readList, writeList };
 }
 
-/** Writes no value. */
-export function none(out: Cells): true {
+/** Writes that a post has no value. As what writes a value, it says that the cell is written. */
+export function writeNone(out: Cells): true {
   out.none();
   return true;
 }
 
-export function written(out: Cells, value: RowValue): true {
+export function writeValue(out: Cells, value: RowValue): true {
   out.value(value);
   return true;
 }
