@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { DataError } from '../errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { ColumnChunk, ColumnsToEncode } from '../parquet/column-chunk.js';
 import { DecodedFile } from './decoded-file.js';
@@ -75,7 +76,7 @@ export class Threads {
    * Encodes columns of a row group in the thread that has the least to do; `undefined` where there is none.
    *
    * @param path The file that they are for.
-   * @throws StorageError when the thread has ended.
+   * @throws DataError where there is not enough memory; StorageError when the thread has ended.
    */
   encodeChunks(
     path: string,
@@ -84,7 +85,10 @@ export class Threads {
     const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
     if (thread === undefined) return undefined;
     const encoding = thread.ask('encodeChunks', [columns], columns.parts);
-    return answerOfThread(encoding, 'encoded rows of', path);
+    return answerOfThread(encoding, 'encoded rows of', path).then(result => {
+      if ('problem' in result) throw new DataError(result.problem);
+      return result.chunks;
+    });
   }
 
   /** Ends the threads; what they hold is lost. */

@@ -1,5 +1,6 @@
 import { writeSync, writevSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { DataError } from '../errors.js';
 import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { type ColumnsToEncode, encodeChunks } from '../parquet/column-chunk.js';
@@ -100,14 +101,19 @@ const calls = {
     }
   },
 
-  /** Encodes columns of a row group. */
+  /** Encodes columns of a row group. Gives what is wrong where it cannot, as an error loses its class on the way. */
   encodeChunks(columns: ColumnsToEncode) {
-    const chunks = encodeChunks(columns);
-    for (const part of columns.parts) releaseMemory(part);
-    return answer(
-      chunks,
-      chunks.flatMap(({ pieces }) => pieces),
-    );
+    try {
+      const chunks = encodeChunks(columns);
+      for (const part of columns.parts) releaseMemory(part);
+      return answer(
+        { chunks },
+        chunks.flatMap(({ pieces }) => pieces),
+      );
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      return answer({ problem: error.message });
+    }
   },
 
   /** Copies of some posts. */

@@ -11,7 +11,8 @@ import type { Decoding } from '../../src/engine/decode-file.js';
 import type { RowEncoding } from '../../src/engine/encode-rows.js';
 import type { StoredFile } from '../../src/engine/file-source.js';
 import { scriptOfThreads, Threads } from '../../src/engine/threads.js';
-import { StorageError } from '../../src/errors.js';
+import { DataError, StorageError } from '../../src/errors.js';
+import { RowBlockBuilder } from '../../src/parquet/row-block.js';
 import { compiled } from '../compiled.js';
 import { root } from '../pages.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -116,6 +117,32 @@ describe('the threads of the engine', () => {
       if (encoding !== undefined) expect(await encoding).toHaveLength(1);
       await threads.close();
     }
+  });
+
+  it('that have no memory for a row group say so, and go on', async () => {
+    const threads = threadsWith(
+      `const { grow } = WebAssembly.Memory.prototype;
+      let isFirst = true;
+      WebAssembly.Memory.prototype.grow = function (pages) {
+        if (!isFirst) return grow.call(this, pages);
+        isFirst = false;
+        throw new RangeError('Maximum memory size exceeded');
+      };
+      await import(${JSON.stringify(scriptOfThreads()!.href)});`,
+      1,
+    );
+    threads.start(1);
+    const encode = () => {
+      const builder = new RowBlockBuilder(['string']);
+      builder.add(['text']);
+      const parts = builder.take().parts.slice(0, 1);
+      return threads.encodeChunks('a', { types: ['string'], parts, compression: 'snappy' });
+    };
+    const encoding = encode();
+    await expect(encoding).rejects.toThrow(DataError);
+    await expect(encoding).rejects.toThrow(/smaller `rowGroup`$/);
+    expect(await encode()).toMatchObject([{ values: 1 }]);
+    await threads.close();
   });
 
   it('give the bytes of a file back unless they end', async () => {
