@@ -1,8 +1,9 @@
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
 import type { ColumnChunk, ColumnsToEncode } from '../parquet/column-chunk.js';
+import type { PlanReader } from './choose-threads.js';
 import type { Fields } from './decode-file.js';
-import { FileDecoder, type PlanReader } from './file-decoder.js';
+import { FileDecoder } from './file-decoder.js';
 import type { SourceFile } from './file-source.js';
 import { Plan, type PostEngine } from './plan.js';
 import { asItems, type EngineBatch, Rows } from './rows.js';

@@ -24,13 +24,6 @@ function decoderFor(
 }
 
 describe('the decoder of the files of a run', () => {
-  it('has the lowest number of threads that a reader allows', () => {
-    const ahead = (...workers: readonly number[]) =>
-      decoderFor(workers.map(number => ({ workers: number }))).ahead;
-    expect(ahead(3, 1, 2)).toBe(ahead(1));
-    expect(ahead(3)).toBe(3 * ahead(1));
-  });
-
   it('starts threads for any input where a number is given', () => {
     expect(decoderFor([{ workers: 1 }]).inThreads).toBe(true);
     expect(decoderFor([{}]).inThreads).toBe(false);
@@ -41,15 +34,6 @@ describe('the decoder of the files of a run', () => {
     expect(decoder.inThreads).toBe(false);
     decoder.expect({ count: 1, bytes: MIB });
     expect(decoder.inThreads).toBe(true);
-  });
-
-  it('starts none where a reader allows none', () => {
-    expect(decoderFor([{ workers: 0 }, { workers: 2 }]).inThreads).toBe(false);
-  });
-
-  it('starts none where all readers want posts on the main thread', () => {
-    expect(decoderFor([{ workers: 2, isHere: true }]).inThreads).toBe(false);
-    expect(decoderFor([{ workers: 2, isHere: true }, {}]).inThreads).toBe(true);
   });
 
   it('decodes the same without threads', async () => {

@@ -1,6 +1,6 @@
+import type { PlanReader } from '../../engine/choose-threads.js';
 import type { RowEncoding } from '../../engine/encode-rows.js';
 import type { Engine } from '../../engine/engine.js';
-import type { PlanReader } from '../../engine/file-decoder.js';
 import type { EngineBatch } from '../../engine/rows.js';
 import { isBudgetSpent } from '../../errors.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
