@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { WakeUp } from '../src/wait.js';
+import { backoffMs, WakeUp } from '../src/wait.js';
 
 it('a reader that looks before it waits misses nothing, however its writer wakes it', async () => {
   const turns = fc.array(fc.record({ items: fc.nat(3), pause: fc.boolean(), wakes: fc.nat(2) }));
@@ -42,4 +42,11 @@ it('sleeps until the next call, not at one before', async () => {
   expect(isAwake).toBe(false);
   wakeUp.wake();
   await woken;
+});
+
+it('the wait before a try doubles from the first to the longest, and is random from half of that up', () => {
+  const waits = (random: number) =>
+    [1, 2, 3, 4, 5].map(failures => backoffMs(failures, { firstMs: 100, maxMs: 500, random }));
+  expect(waits(0)).toEqual([50, 100, 200, 250, 250]);
+  expect(waits(0.5)).toEqual([75, 150, 300, 375, 375]);
 });

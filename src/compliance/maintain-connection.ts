@@ -5,9 +5,9 @@ import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-connection.js';
 import { waitForRetry } from '../http/retry.js';
-import { backoffMs, jittered } from '../http/timing.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import { MINUTE, SECOND } from '../time.js';
+import { backoffMs, jittered } from '../wait.js';
 
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {

@@ -3,7 +3,8 @@ import { milliseconds, type OptionTable, whole } from '../check.js';
 import { ConnectionError, HttpError, MillraceError } from '../errors.js';
 import { MINUTE, SECOND } from '../time.js';
 import type { Wait } from '../wait.js';
-import { backoffMs, type Timing } from './timing.js';
+import { backoffMs } from '../wait.js';
+import type { Timing } from './timing.js';
 
 /** How often and how long a request is retried. */
 export interface RetryPolicy {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { optionError } from '../../check.js';
 import { MillraceError, StorageError } from '../../errors.js';
 import { BatchQueue } from '../../flow/batch-queue.js';
-import type { OnWait } from '../../wait.js';
+import { backoffMs, type OnWait } from '../../wait.js';
 import type { CheckpointOwner, CheckpointPlace } from '../output/checkpoint-text.js';
 import { partsOf } from './held-rows.js';
 import { parseSaved, printSaved, type Saved } from './saved-text.js';
@@ -301,8 +301,11 @@ export class Target<T, Tx> {
 
   async #pause(failures: number, error: unknown): Promise<void> {
     const { signal, onWait } = this.#run;
-    const longest = Math.min(MAX_WAIT_MS, this.#options.retryWaitMs * 2 ** (failures - 1));
-    const waitMs = longest * (0.5 + Math.random() / 2);
+    const waitMs = backoffMs(failures, {
+      firstMs: this.#options.retryWaitMs,
+      maxMs: MAX_WAIT_MS,
+      random: Math.random(),
+    });
     const failure = this.#failure('commit to', error);
     const end = onWait?.({
       reason: 'retry',
