@@ -1,25 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/data-urls.js';
-import type { Job } from '../../../src/service/jobs/job-record.js';
-import { parseTimestamp } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
-
-const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
-
-const JOB: Job = {
-  uuid: 'eff5t4me1j',
-  number: 1,
-  title: 'a job',
-  format: 'original',
-  from: at('201307221500'),
-  to: at('201307230000'),
-  rules: [],
-  requestedBy: 'dev@example.com',
-  requestedAt: at('201307240810'),
-  status: 'opened',
-  since: at('201307240810'),
-};
+import { at, JOB } from './opened-job.js';
 
 describe('the address of a data file', () => {
   it('names its job and its ten minutes', () => {

@@ -1,28 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { quoteOf } from '../../../src/service/jobs/estimate.js';
-import type { Job } from '../../../src/service/jobs/job-record.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { settingsOf } from '../../../src/service/service-options.js';
-import { parseTimestamp } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { NOW } from '../local-service.js';
 import { DWELL, localJobs } from './local-jobs.js';
-
-const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
-
-const JOB: Job = {
-  uuid: 'eff5t4me1j',
-  number: 1,
-  title: 'a job',
-  format: 'original',
-  from: at('201307221500'),
-  to: at('201307230000'),
-  rules: [],
-  requestedBy: 'dev@example.com',
-  requestedAt: at('201307240810'),
-  status: 'opened',
-  since: at('201307240810'),
-};
+import { JOB } from './opened-job.js';
 
 describe('the estimated count', () => {
   const settings = settingsOf({});

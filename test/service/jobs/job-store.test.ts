@@ -1,25 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { Job } from '../../../src/service/jobs/job-record.js';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
-import { parseTimestamp } from '../../../src/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
-
-const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
-
-const JOB: Job = {
-  uuid: 'eff5t4me1j',
-  number: 1,
-  title: 'a job',
-  format: 'original',
-  from: at('201307221500'),
-  to: at('201307230000'),
-  rules: [],
-  requestedBy: 'dev@example.com',
-  requestedAt: at('201307240810'),
-  status: 'opened',
-  since: at('201307240810'),
-};
+import { JOB } from './opened-job.js';
 
 describe('the store of jobs', () => {
   it('keeps the last of many concurrent saves', async () => {

@@ -1,0 +1,19 @@
+import type { Job } from '../../../src/service/jobs/job-record.js';
+import { parseTimestamp } from '../../../src/time.js';
+
+export const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
+
+/** A job of nine hours, as it was requested. */
+export const JOB: Job = {
+  uuid: 'eff5t4me1j',
+  number: 1,
+  title: 'a job',
+  format: 'original',
+  from: at('201307221500'),
+  to: at('201307230000'),
+  rules: [],
+  requestedBy: 'dev@example.com',
+  requestedAt: at('201307240810'),
+  status: 'opened',
+  since: at('201307240810'),
+};
