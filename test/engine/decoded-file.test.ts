@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/activity/activity.js';
 import { localFiles } from '../../src/archive/local-files.js';
+import { openTombstones } from '../../src/compliance/tombstones.js';
+import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import type { DecodedFile } from '../../src/engine/decoded-file.js';
 import { Engine } from '../../src/engine/engine.js';
 import { Plan } from '../../src/engine/plan.js';
@@ -18,6 +20,7 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { tap } from '../../src/operators/tap.js';
 import { files } from '../../src/sinks/files.js';
+import { ofPost } from '../compliance/event.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { askedOfThreads } from './asked-of-threads.js';
@@ -171,4 +174,30 @@ describe('the memory of a decoded file', () => {
       expect(lines.equals(Buffer.concat(LARGE))).toBe(true);
     },
   );
+});
+
+describe('a post that another one replaces in a decoded file', () => {
+  it.each([0, 2])('is written to the path of the other one, with %i threads', async workers => {
+    const asked = askedOfThreads();
+    const lines = ['1', '2'].map(
+      id =>
+        `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"","lang":"en","user":{"id":3,"id_str":"3","screen_name":"a","name":"A"}}\n`,
+    );
+    const input = await store(`replaced-${workers}.jsonl.gz`, lines.map(Buffer.from));
+    await using tombstones = await openTombstones(at(`tombstones-${workers}`));
+    await tombstones.record([ofPost('delete', '2')]);
+    const out = at(`replaced-out-${workers}`);
+    await pipeline(
+      localFiles(input),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      withoutDeleted(tombstones, { mask: true }),
+      files({ path: `${out}/{lang}.jsonl`, workers }),
+    );
+    // A mask has no language.
+    expect(await readFile(`${out}/en.jsonl`, 'utf8')).toBe(lines[0]);
+    expect(await readFile(`${out}/und.jsonl`, 'utf8')).toContain('"hidden":"deleted"');
+    expect(asked('replace')).toBe(workers === 0 ? 0 : 1);
+  });
 });

@@ -281,6 +281,23 @@ describe('a commit of committed', () => {
       /has begun to write 3 rows to posts, and the source does not deliver the same rows again/,
     );
   });
+
+  it('says that rows may be there already where the cursor after them has another text this time', async () => {
+    const target = new StandIn<number>(['ok', 'ok', 'killed after']);
+    // Tokens of pages depend on when they were requested.
+    const run = (token: string) => {
+      const source = new Flow<number>(async function* () {
+        yield { items: [0, 1, 2], cursor: { token } };
+        yield { items: [3], cursor: { token: `${token} of the next page` } };
+      });
+      return pipeline(source, committed({ ...quick, rows: 3, ...target.ranges }));
+    };
+    await expect(run('early')).rejects.toThrow(StorageError);
+    target.revive();
+    expect(await run('late')).toEqual({ rows: 4 });
+    expect(target.rows).toEqual([0, 1, 2, 3]);
+    expect(target.writes.map(({ range }) => range.again)).toEqual([false, true, false]);
+  });
 });
 
 const ended = new AbortController();

@@ -52,6 +52,18 @@ describe('tee', () => {
     expect((await readdir(out)).sort()).toEqual(['all.jsonl', 'even.jsonl']);
   });
 
+  it('applies the operators of a branch in order, where compose() is within compose()', async () => {
+    const inner = compose(
+      map((n: number) => 10 * n),
+      collect(),
+    );
+    const branch = compose(
+      map((n: number) => n + 1),
+      inner,
+    );
+    expect(await pipeline(numbers(3), tee(branch))).toEqual([[10, 20, 30]]);
+  });
+
   it('is a sink of the pipeline of Node, and takes its streams as branches', async () => {
     const written: number[] = [];
     const writable = () =>
