@@ -429,6 +429,14 @@ describe('compliance', () => {
     await run.stop();
   });
 
+  it('waits a minute after a 429 without Retry-After, then continues', async () => {
+    server.script.push(status(429));
+    const run = reading();
+    await service.until(1);
+    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([60]);
+    await run.stop();
+  });
+
   it('ends with an error instead of waiting for a Retry-After beyond the bound of the account', async () => {
     server.script.push(status(429, '', { 'retry-after': '3600' }));
     const batches = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();

@@ -191,6 +191,23 @@ describe('the entry of a publisher', () => {
     },
   );
 
+  it('is not taken over at once from another thread of this process', async () => {
+    const bucket = new Bucket();
+    const other = await takenOver(bucket);
+    other.close();
+    const { process: here } = other.state;
+    const by = { ...here, run: 'other', thread: here.thread + 1 };
+    bucket.overwrite({ process: by });
+    const writes = setInterval(() => bucket.overwrite({ process: by }), 50);
+    try {
+      await expect(takenOver(bucket, 60_000).then(entry => entry.close())).rejects.toMatchObject({
+        failure: 'in-use',
+      });
+    } finally {
+      clearInterval(writes);
+    }
+  });
+
   // Only Linux says when a process started.
   it.skipIf(process.platform !== 'linux')(
     'is taken over at once from a process that has ended, though another one has its pid now',

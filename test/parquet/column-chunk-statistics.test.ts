@@ -88,6 +88,15 @@ describe('the statistics of a column chunk', () => {
       ),
     );
   });
+
+  it('bounds long texts by UTF-8, also where no last character can be raised', async () => {
+    const bounds = async (text: string) =>
+      (await written('string', [[text]])).chunk.statistics!.bounds;
+    expect(Buffer.from((await bounds(`${'x'.repeat(62)}a\x7f-`))!.max)).toEqual(
+      Buffer.from(`${'x'.repeat(62)}b`),
+    );
+    expect(await bounds('\x7f'.repeat(65))).toBeUndefined();
+  });
 });
 
 function int32(value: number): Buffer {

@@ -30,3 +30,12 @@ it('what a failed append has written is removed before the next is added', async
   await log.append({ n: 3 });
   expect(await readFile(file, 'utf8')).toBe('{"n":1}\n{"n":3}\n');
 });
+
+it('a line is added behind those that have replaced all others', async () => {
+  const file = `${await temporaryFolder()}/log`;
+  const log = new LineLog<{ n: number }>(file);
+  for (let n = 1; n <= 3; n++) await log.append({ n });
+  await log.replace([{ n: 4 }]);
+  await log.append({ n: 5 });
+  expect(await readFile(file, 'utf8')).toBe('{"n":4}\n{"n":5}\n');
+});

@@ -129,6 +129,16 @@ describe('a response of the service', () => {
     ]);
   });
 
+  it('that refuses for another reason besides some posts is an error', async () => {
+    const errors = [
+      'Forbidden to access tweets for author id 7: 20',
+      'Forbidden to access metrics: retweets',
+    ];
+    server.script.push(status(403, JSON.stringify({ errors })));
+    expect(await failureOf(engagementTotals(acme(), { ids }))).toMatchObject({ status: 403 });
+    expect(server.received.length).toBe(1);
+  });
+
   it('is not requested without posts', async () => {
     expect(await engagementTotals(acme(), { ids: [] })).toEqual({
       totals: { byPost: {} },

@@ -37,4 +37,15 @@ describe('the index', () => {
     expect(index.match(fieldsOf(postOf('word4995 two words4995')))).toEqual([rules[4_995]]);
     expect(index.match(fieldsOf(postOf('word100 two words100')))).toEqual([]);
   });
+
+  it('compares posts with the text of a new rule in the place of a deleted one', () => {
+    const index = new RuleIndex(dialectOf('historical'), usualFrequency);
+    const matches = (text: string) => index.match(fieldsOf(postOf(text)));
+    const first = index.add(parseRule('"one-two"').tree!);
+    expect(matches('one-two')).toEqual([first]);
+    index.delete(first);
+    const second = index.add(parseRule('"one+two"').tree!);
+    expect(matches('one+two')).toEqual([second]);
+    expect(matches('one-two')).toEqual([]);
+  });
 });
