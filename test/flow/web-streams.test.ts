@@ -256,6 +256,26 @@ describe('a TransformStream as an operator', () => {
     await other.closed;
   });
 
+  it('gets no reason when a later stage has enough', async () => {
+    const reasons: unknown[] = [];
+    let output: ReadableStreamDefaultController<number> | undefined;
+    const stream = {
+      readable: new ReadableStream<number>({
+        start(controller) {
+          output = controller;
+        },
+      }),
+      writable: new WritableStream<number>({
+        write: item => output?.enqueue(item),
+        abort: reason => {
+          reasons.push(reason);
+        },
+      }),
+    };
+    expect(await pipeline(waiting().flow, stream, take(1), collect())).toEqual([1]);
+    await expect.poll(() => reasons).toEqual([undefined]);
+  });
+
   it('refuses to be used twice, and does not end as if it had done its work', async () => {
     const operator = through(doubling());
     expect(await all(operator(numbers(2)))).toEqual([0, 2]);

@@ -239,6 +239,8 @@ describe('a commit of committed', () => {
   it.each([
     ['an error of code', new TypeError('x is not a function')],
     ['a constraint, by its SQLSTATE', Object.assign(new Error('duplicate key'), { code: '23505' })],
+    ['data that do not fit', Object.assign(new Error('too long'), { code: '22001' })],
+    ['a table that is not there', Object.assign(new Error('no table'), { code: '42P01' })],
     ['what isRetryable refuses', new Error('no')],
   ])('is not tried again after %s', async (name, error) => {
     const target = new StandIn<number>();

@@ -200,6 +200,14 @@ describe('a lock', () => {
     expect(Date.now() - written.getTime()).toBeGreaterThan(9_500);
   });
 
+  it('is taken over from a thread of this process that has ended', async () => {
+    const folder = await temporaryFolder();
+    const file = `${folder}/run.lock`;
+    await writeFile(file, JSON.stringify({ ...thisProcess(), token: 'of another thread' }));
+    await longAgo(file);
+    await (await lock(folder)).release();
+  });
+
   it('shows others that its holder is alive', async () => {
     const folder = await temporaryFolder();
     const taken = await lock(folder);

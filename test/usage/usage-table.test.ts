@@ -46,6 +46,19 @@ describe('rows of a report', () => {
     expect(rows[5]).toMatchObject({ threshold: null, thresholdOf: null });
   });
 
+  it('have the lowest of several limits', async () => {
+    const [publisher] = REPORT.publishers;
+    const thresholds = [2000, 900, 1500].flatMap(activities => [
+      { activities, type: 'cap' },
+      { activities: activities - 100, type: 'alert' },
+    ]);
+    const report = await reportOf({
+      ...REPORT,
+      publishers: [{ ...publisher, products: [], thresholds }],
+    });
+    expect(usageTable(report)[0]).toMatchObject({ threshold: 900, alert: 800 });
+  });
+
   it('are by day if the report is', async () => {
     const days = [span(1, '202404300000', '202405010000'), span(2, '202405010000', '202405020000')];
     const [publisher] = REPORT.publishers;

@@ -142,6 +142,9 @@ describe('a service that is started again with its state folder', () => {
     for (const [name, file] of [
       ['abcdefghij', 'job.json.part'],
       ['mine', 'notes.txt'],
+      // What has a list of files had a record.
+      ['older', 'job.json.part'],
+      ['older', 'files.jsonl'],
     ] as const) {
       await mkdir(join(folder, name), { recursive: true });
       await writeFile(join(folder, name, file), '{"uuid":');
@@ -149,7 +152,7 @@ describe('a service that is started again with its state folder', () => {
     const jobs = await localJobs({ stateFolder });
     expect((await jobs.list()).jobs).toEqual([]);
     await jobs.stop();
-    expect(await readdir(folder)).toEqual(['mine']);
+    expect((await readdir(folder)).sort()).toEqual(['mine', 'older']);
   });
 
   it('names the file that it cannot read', async () => {

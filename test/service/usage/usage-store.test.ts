@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { spawn } from '../../child-processes.js';
@@ -27,6 +28,17 @@ describe('the store of usage', () => {
       'Could not open the usage in /dev/null/nowhere/usage',
     );
     expect(errors).toEqual([expect.objectContaining({ name: 'StorageError' })]);
+    await meter.close();
+  });
+
+  it('opens its folder again after it could not', async () => {
+    const stateFolder = await temporaryFolder();
+    await writeFile(`${stateFolder}/usage`, 'not a folder');
+    const { meter } = meterOf(stateFolder);
+    await expect(meter.days(ALL)).rejects.toThrow('Could not open the usage in');
+    await rm(`${stateFolder}/usage`);
+    meter.delivered('30day', ['1']);
+    expect(await meter.days(ALL)).toMatchObject([{ activities: 1 }]);
     await meter.close();
   });
 

@@ -26,4 +26,36 @@ describe('the input of branches', () => {
     expect(lead).toBeGreaterThan(MAX_LEAD / 2);
     expect(lead).toBeLessThanOrEqual(MAX_LEAD + 2);
   });
+
+  it('does not fail the run once all branches have what they need', async () => {
+    let fail: (() => void) | undefined;
+    let complete = () => {};
+    const failed = new Promise<void>(resolve => {
+      complete = resolve;
+    });
+    const source = new Flow<number>(async function* () {
+      yield { items: [1] };
+      await new Promise((_, reject) => {
+        fail = () => reject(new Error('too late'));
+      });
+    });
+    // The source fails while this one completes what it has read.
+    const completing: Sink<number, string> = async input => {
+      for await (const _ of input) break;
+      await failed;
+      return 'complete';
+    };
+    const enough: Sink<number, string> = async input => {
+      const items = input[Symbol.asyncIterator]();
+      await items.next();
+      items.next().catch(() => {});
+      await expect.poll(() => fail).toBeDefined();
+      setTimeout(() => {
+        fail?.();
+        setTimeout(complete, 20);
+      }, 20);
+      return 'enough';
+    };
+    expect(await pipeline(source, tee(completing, enough))).toEqual(['complete', 'enough']);
+  });
 });
