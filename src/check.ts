@@ -13,7 +13,7 @@ export interface Option<T, Else = T | undefined> {
   /** The accepted values, as a message says it. */
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
-  /** What is wrong with a value, in place of `expected`, where that depends on the value. */
+  /** What is wrong with a value. A message says it in place of `expected`. */
   readonly explain?: (value: unknown) => string | undefined;
   readonly isRequired: boolean;
   readonly otherwise: Else;
@@ -130,7 +130,7 @@ export function checkValue<T>(call: string, name: string, option: Option<T>, val
   if (problem !== undefined) throw new OptionError(name, `${call}: ${problem.text}`);
 }
 
-/** An error about one option, in the words of all others: "call: `option` must be ...". */
+/** An error about one option of a call: "call: `option` must be ...". */
 export function optionError(
   call: string,
   option: string,

@@ -68,8 +68,9 @@ export class SpannedPost {
   readonly #objects: Members[] = [];
   /** What reads the elements of a list, by its place. */
   readonly #lists: (SpannedList | undefined)[] = [];
-  /** Arrays and objects that were read, by their places, and in which post: rules read them several times. */
+  /** Arrays and objects, by their places, that were parsed once already: rules read them several times. */
   readonly #parsed: unknown[] = [];
+  /** The number of the post that each of these is of. */
   readonly #parsedOf: number[] = [];
   #posts = 0;
   #content: Buffer = Buffer.alloc(0);

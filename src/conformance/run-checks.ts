@@ -112,7 +112,7 @@ export async function* runChecks(
       differences = differencesOf(check, observed, seen);
     } catch (error) {
       const isBroken = error instanceof MillraceError && !(error instanceof OptionError);
-      // What does not answer at all has no differences; a single broken response is one.
+      // A service that does not answer at all ends the checks. One that breaks off a single response differs from what is expected.
       if (!isBroken || seen.size === 0 || isUnreachable(error)) throw error;
       const { rule } = check;
       differences = [

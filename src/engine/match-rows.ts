@@ -14,7 +14,7 @@ export interface RowRules {
 /**
  * Matches the posts of a file, and puts the rules of each into it: what `matchRules` does to items.
  *
- * @param content It is released.
+ * @param content The bytes of the file, whose memory is released.
  * @param withTags Whether the tags of posts are read.
  * @returns The new content, which the fields then describe.
  * @throws DataError for a post that rules cannot be put into, or that is not JSON as far as it is read.

@@ -53,7 +53,7 @@ export class ProgressText {
     return `failed after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
   }
 
-  /** The wait of the source, unless it is over in a moment. */
+  /** The wait of the source, unless it is shorter than a second. */
   #wait(): string | undefined {
     const { wait, waitLeftMs } = this.#progress;
     if (wait === undefined || wait.waitMs < SECOND) return undefined;

@@ -48,9 +48,9 @@ export class Sender {
   readonly #prefix: string;
   /** The highest sequence that was acknowledged. */
   #highest: number;
-  /** By the number of the subject: the positions that are acknowledged. */
+  /** The positions that are acknowledged, by the number of their subject. */
   #acked: readonly PositionSet[];
-  /** By the number of the subject: the position of the next message. */
+  /** The position of the next message, by the number of its subject. */
   #next: number[];
 
   constructor(connection: JetStreamConnection, entry: PublisherEntry, stream: OpenedStream) {
@@ -68,7 +68,7 @@ export class Sender {
     return this.#highest;
   }
 
-  /** By the number of the subject: how many positions were taken. */
+  /** How many positions were taken, by the number of their subject. */
   get positions(): readonly number[] {
     return [...this.#next];
   }
