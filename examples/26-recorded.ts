@@ -10,7 +10,6 @@ const coffee = (acme: Account) => search(acme, { product: 'fullarchive', query: 
 
 if (!existsSync('out/recorded.json')) {
   const real = process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL ? undefined : createService();
-  // The checkpoint is beside the folder, not in it: every file of the folder is served.
   const sink = files({ path: 'out/recorded/{day}.jsonl.gz', checkpoint: 'out/recorded.json' });
   const { posts } = await pipeline(coffee(account(await real?.start())), dedupe(), sink);
   console.log(`${posts} posts recorded in out/recorded`);

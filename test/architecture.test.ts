@@ -34,12 +34,11 @@ const SERVICE_LEAVES = [
   'context',
   'event-loop-yield',
   'get-or-make',
-  'products',
   'service-options',
   'stored-map',
   'temporary-folder',
 ].map(file => `service/${file}`);
-const SERVICE_BASE = ['rules', 'activity', 'flow', ...FOUNDATIONS, ...SERVICE_LEAVES];
+const SERVICE_BASE = ['rules', 'activity', ...FOUNDATIONS, ...SERVICE_LEAVES];
 const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
 
 /**
@@ -126,7 +125,6 @@ const ARROWS: Record<string, readonly string[]> = {
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['errors', 'time'],
-  'service/products': [],
   'service/event-loop-yield': [],
   'service/get-or-make': [],
   'service/stored-map': ['errors', 'storage'],
