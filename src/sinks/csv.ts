@@ -16,8 +16,8 @@ import type { Written } from './output/written.js';
 /** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   /**
-   * What happens to texts that a spreadsheet would run as a formula, as they begin with `=`, `+`, `-`, `@`, a
-   * tab, a carriage return or a line feed: `'keep'` writes them as they are, `'escape'` puts a `'` before them, also
+   * What happens to texts that a spreadsheet would run as a formula, as they begin with `=`, `+`, `-`, `@` (also in full
+   * width), a tab, a carriage return or a line feed: `'keep'` writes them as they are, `'escape'` puts a `'` before them, also
    * before replies, which begin with `@`. Numbers stay as they are.
    * @default 'keep'
    */
