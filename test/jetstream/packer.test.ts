@@ -41,12 +41,15 @@ describe('a message', () => {
   });
 
   it('has the format that all its posts have, or none', async () => {
-    const [ours, other, unknown] = ['original', 'activity_streams', undefined].map(format => ({
+    const itemOf = (format: Outgoing['format']): Outgoing => ({
       id: '1',
       payload: Buffer.from('{}'),
       format,
       tags: [],
-    })) as unknown as [Outgoing, Outgoing, Outgoing];
+    });
+    const ours = itemOf('original');
+    const other = itemOf('activity_streams');
+    const unknown = itemOf(undefined);
     const formatOf = async (...batch: Outgoing[]) =>
       reader((await pack(batch, undefined)).headers).get(HEADERS.format);
     expect(await formatOf(ours, ours)).toBe('original');
