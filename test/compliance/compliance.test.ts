@@ -413,27 +413,15 @@ describe('compliance', () => {
     await expect(run.done).rejects.toThrow('404');
   });
 
-  it('waits after a 503, then continues', async () => {
-    server.script.push(status(503));
+  it.each([
+    ['after a 503', status(503), 4],
+    ['for the Retry-After of a 429', status(429, '', { 'retry-after': '33' }), 33],
+    ['a minute after a 429 without Retry-After', status(429), 60],
+  ])('waits %s, then continues', async (_, reply, seconds) => {
+    server.script.push(reply);
     const run = reading();
     await service.until(1);
-    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([4]);
-    await run.stop();
-  });
-
-  it('waits for the Retry-After of a 429, then continues', async () => {
-    server.script.push(status(429, '', { 'retry-after': '33' }));
-    const run = reading();
-    await service.until(1);
-    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([33]);
-    await run.stop();
-  });
-
-  it('waits a minute after a 429 without Retry-After, then continues', async () => {
-    server.script.push(status(429));
-    const run = reading();
-    await service.until(1);
-    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([60]);
+    expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([seconds]);
     await run.stop();
   });
 
