@@ -115,6 +115,7 @@ interface Part {
   readonly grouped: string;
   /** Of the rule alone. */
   readonly size: Size;
+  /** Those of `grouped`, counted once: each query with room is tried with it. */
   readonly groupedCharacters: number;
   /** Whether it may be joined with others. */
   readonly isAlternative: boolean;
