@@ -235,7 +235,7 @@ export async function settleAndSync(members: readonly Member[]): Promise<Committ
 export const AGAIN = ', then run the same again';
 
 /**
- * The error of a run whose last items have no cursor after them: a further run could not resume behind them.
+ * The error of a run whose last items have no cursor after them: a further run could not resume after them.
  *
  * @param path The checkpoint.
  * @param shown The same, as the message has it.
