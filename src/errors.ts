@@ -15,7 +15,7 @@ export abstract class MillraceError extends Error {
   readonly retryable: boolean;
   /**
    * Where the source of a flow can go on: pass it to the source as `resume`. Set where the error has ended a flow
-   * that had delivered a cursor. Items behind that cursor may have been delivered, too.
+   * that had delivered a cursor. Items after that cursor may have been delivered, too.
    */
   declare readonly cursor?: unknown;
 
@@ -188,7 +188,7 @@ export class DataError extends MillraceError {
       ...options
     }: MillraceErrorOptions & {
       readonly position?: DataPosition;
-      /** What to do about it, which the message says behind the position. */
+      /** What to do about it, which the message says after the position. */
       readonly advice?: string;
     } = {},
   ) {

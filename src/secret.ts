@@ -134,7 +134,7 @@ function patternOf(secret: string): RegExp {
     base64Spelling(bytes.toString('base64')),
     bytes.toString('hex').replace(/[a-f]/g, anyCase),
   ].join('|');
-  // The shortest count only as a value: behind a quote, an equals sign or the like. An apostrophe does not count as a quote.
+  // The shortest count only as a value: after a quote, an equals sign or the like. An apostrophe does not count as a quote.
   const pattern =
     length < MIN_WORD ? `(?<=["=:;>]|(?<!\\p{L})')(?:${all})(?![\\p{L}\\p{N}_])` : all;
   return new RegExp(pattern, 'gu');

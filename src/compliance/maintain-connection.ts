@@ -131,7 +131,7 @@ function waitAfter(failure: MillraceError, failures: number, random: number): nu
 
 /**
  * The service sends heartbeats at least this far apart. Where two arrive closer together, they may have waited in a
- * buffer, with events behind them.
+ * buffer, with events after them.
  */
 const HEARTBEATS_APART_MS = SECOND;
 /** An event that is further ahead of the clock has a wrong time. */

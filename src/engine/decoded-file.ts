@@ -78,7 +78,7 @@ export class DecodedFile {
   }
 
   /**
-   * Lets the thread encode posts in blocks; `ends` has the index in `rows` behind the last of each. Resolves to `undefined`
+   * Lets the thread encode posts in blocks; `ends` has the index in `rows` after the last of each. Resolves to `undefined`
    * where a post cannot be encoded.
    *
    * @param encoding What `Engine.add` has returned for it.

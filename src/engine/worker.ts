@@ -85,7 +85,7 @@ const calls = {
 
   /**
    * Encodes posts in blocks, which are blocks of columns where the encoding says so: `ends` has the index in `rows`
-   * behind the last of each. Where it fails, the main thread encodes the posts again, for the exact error.
+   * after the last of each. Where it fails, the main thread encodes the posts again, for the exact error.
    */
   encode(file: number, encoding: number, list: RowList, ends: readonly number[]) {
     const encodeRows = encoders[encoding]!;

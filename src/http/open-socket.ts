@@ -100,7 +100,7 @@ function failure(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** Reads the status of a response and the headers that a refusal is explained by, and nothing behind its head. */
+/** Reads the status of a response and the headers that a refusal is explained by, and nothing after its head. */
 async function readHead(
   socket: Socket,
   signal: AbortSignal,

@@ -10,7 +10,7 @@ import type { OpenedStream } from './stream-settings.js';
 /** By how many items the order of a source may differ from run to run. */
 const SLACK = 1_000;
 
-/** An item that the stream has behind the committed sequence. */
+/** An item that the stream has after the committed sequence. */
 export interface PublishedItem {
   /** How many items of the flow came before it, or before the first item of its message. */
   readonly position: number;
@@ -18,7 +18,7 @@ export interface PublishedItem {
   readonly bytes: number | undefined;
 }
 
-/** What a publisher has published behind its committed sequence. */
+/** What a publisher has published after its committed sequence. */
 export interface Published {
   /** By their ids. */
   readonly items: ReadonlyMap<string, PublishedItem>;
@@ -40,7 +40,7 @@ export interface PublishedRange {
   readonly committed: PublisherState;
 }
 
-/** Reads what a publisher has published behind its committed sequence. */
+/** Reads what a publisher has published after its committed sequence. */
 export async function readPublished(
   connection: JetStreamConnection,
   { stream, subject, key, until, committed }: PublishedRange,
@@ -94,7 +94,7 @@ export async function readPublished(
   return { items, end, positions: [...found.values()] };
 }
 
-/** The items that earlier runs have published behind the committed sequence, and which of them the flow has delivered again. */
+/** The items that earlier runs have published after the committed sequence, and which of them the flow has delivered again. */
 export class EarlierItems {
   readonly #published: Pick<Published, 'items' | 'end'>;
   /** The ids of the items that the flow has not delivered yet. */
@@ -127,7 +127,7 @@ export class EarlierItems {
     if (this.#unseen.size === 0) return true;
     const { items, end } = this.#published;
     if (posts < end) return false;
-    // The flow began behind items that were committed, so it does not deliver them again.
+    // The flow began after items that were committed, so it does not deliver them again.
     const isBehind = [...this.#unseen].every(id => (items.get(id)?.position ?? 0) < this.#start);
     // Others may have been deleted at the source, and never come again.
     return isBehind || posts >= end + 2 * (end - this.#start) + SLACK;

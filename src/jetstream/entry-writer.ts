@@ -45,7 +45,7 @@ export class EntryWriter {
     if (this.#isDue) this.#commit(cursor);
   }
 
-  /** The flow has delivered items behind the cursor: it is not committed. */
+  /** The flow has delivered items after the cursor: it is not committed. */
   passed(): void {
     this.#cursor = undefined;
   }

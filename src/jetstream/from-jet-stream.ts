@@ -104,7 +104,7 @@ const OPTIONS = {
  * Also when servers have lost messages after they had acknowledged them, and no replica has them; `missing` then
  * has the subject, the publisher, and the positions among its messages of that subject.
  * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts before
- * it are delivered; once it is deleted, the same script goes on behind it with `onGap`.
+ * it are delivered; once it is deleted, the same script goes on after it with `onGap`.
  * @throws JetStreamError When the servers stay out of reach, refuse the login, or the stream was made again.
  * @example
  * await pipeline(

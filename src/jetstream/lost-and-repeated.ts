@@ -112,7 +112,7 @@ export class LostAndRepeated {
     if (followed.checked === null && isNew) {
       followed.first ??= at.position;
       // The publisher took this position after the servers had stored the first one, as it did all higher positions. So
-      // their messages are behind the place where the reader began, and it must get all of them.
+      // their messages are after the place where the reader began, and it must get all of them.
       if (at.acknowledged > followed.first) followed.checked = at.position;
     }
     followed.acknowledged = Math.max(followed.acknowledged, at.acknowledged);

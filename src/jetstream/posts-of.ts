@@ -92,7 +92,7 @@ const MAX_DEPTH = 3_000;
  */
 export function postOf(payload: Buffer, isOurs: boolean): Activity {
   const post = new Activity(payload);
-  // Throws where the id is missing. It need not read the bytes behind the id.
+  // Throws where the id is missing. It need not read the bytes after the id.
   void post.id;
   if (!isOurs) mustBeOneObject(payload);
   let end = payload.length;

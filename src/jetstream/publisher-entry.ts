@@ -34,11 +34,11 @@ export interface PublisherState {
   readonly epoch: number;
   /** The epoch that had begun on all subjects when `seq` was committed. */
   readonly begun: number;
-  /** The sequence of the stream behind which all posts are that `cursor` does not cover. */
+  /** The sequence of the stream after which all posts are that `cursor` does not cover. */
   readonly seq: number;
   /** The epoch in which the positions on each subject began, see `lost-and-repeated.ts`. */
   readonly series: number;
-  /** By the number of the subject: the stream has all positions below this one, and those from it on are behind `seq`. */
+  /** By the number of the subject: the stream has all positions below this one, and those from it on are after `seq`. */
   readonly positions: readonly number[];
   /** `null` at the beginning. */
   readonly cursor: Cursor | null;

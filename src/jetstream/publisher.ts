@@ -51,7 +51,7 @@ const NOTHING = Promise.resolve();
 
 /**
  * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that goes on
- * after another run begins an epoch on all subjects (`epochs.ts`), reads what that run has published behind the
+ * after another run begins an epoch on all subjects (`epochs.ts`), reads what that run has published after the
  * committed sequence, and publishes the rest. Readers leave out what that run still sends later.
  */
 export class Publisher {
@@ -260,7 +260,7 @@ export class Publisher {
   }
 
   /**
-   * Begins an epoch on each subject, and reads what was published behind the committed sequence. Messages of
+   * Begins an epoch on each subject, and reads what was published after the committed sequence. Messages of
    * earlier epochs that the stream gets later do not count, so others do not exist.
    */
   async #goOn(connection: JetStreamConnection): Promise<void> {

@@ -30,7 +30,7 @@ export function rangesOf(sequences: readonly number[]): Range[] {
   return ranges;
 }
 
-/** A set of positions as JSON: the position behind the highest one, then the ranges below it that are not in the set. */
+/** A set of positions as JSON: the position after the highest one, then the ranges below it that are not in the set. */
 export type PositionSetJson = readonly [next: number, ...missing: (readonly [number, number])[]];
 
 /** A set of whole numbers from 0 that come nearly in order. It stores only the highest number and which ones below it are missing. */
@@ -43,7 +43,7 @@ export class PositionSet {
     this.#missing = missing.map(([from, to]) => ({ from, to }));
   }
 
-  /** The position behind the highest. */
+  /** The position after the highest. */
   get next(): number {
     return this.#next;
   }
@@ -84,7 +84,7 @@ export class PositionSet {
   }
 }
 
-/** The parts of a range that are in front of another range and behind it. */
+/** The parts of a range that are before another range and after it. */
 function without({ from, to }: Range, other: Range): Range[] {
   return [
     { from, to: Math.min(to, other.from - 1) },

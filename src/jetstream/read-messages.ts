@@ -37,7 +37,7 @@ export interface ReadOptions {
   readonly stream: Pick<OpenedStream, 'name' | 'created'>;
   /** The subject, or `posts.*`. */
   readonly subject: string;
-  /** The sequence to start behind. */
+  /** The sequence to start after. */
   readonly after: number;
   /** The sequence to end at, which need not exist yet. @default never */
   readonly until?: number | undefined;
@@ -52,7 +52,7 @@ export interface MessageGroup {
   readonly lost?: Range | undefined;
   /** All messages of the subject up to this sequence are read. */
   readonly position: number;
-  /** How many messages of the subject the stream had behind the last one, when it was delivered. */
+  /** How many messages of the subject the stream had after the last one, when it was delivered. */
   readonly behind: number;
 }
 

@@ -25,7 +25,7 @@ import { type MessageGroup, type ReadOptions, readMessages, remade } from './rea
 import type { OpenedStream } from './stream-settings.js';
 
 /**
- * How many sequences before and behind the place where a lost message should be are searched: replicas may have it at
+ * How many sequences before and after the place where a lost message should be are searched: replicas may have it at
  * another sequence.
  */
 const AROUND = 1_000;
@@ -197,7 +197,7 @@ export class SubjectReader<T> {
 
   /**
    * Which positions of messages before the end are lost, where the messages before the end do not show it: messages
-   * behind the end say which positions were acknowledged.
+   * after the end say which positions were acknowledged.
    */
   async #lostBefore(end: number): Promise<readonly LostPositions[]> {
     const { open } = this.#positions;

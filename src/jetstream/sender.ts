@@ -82,7 +82,7 @@ export class Sender {
   }
 
   /**
-   * Begins the epoch by a message without posts on each subject. Returns the highest sequence of these messages: behind
+   * Begins the epoch by a message without posts on each subject. Returns the highest sequence of these messages: after
    * it, no message of an earlier epoch counts.
    */
   async begin(): Promise<number> {
@@ -99,7 +99,7 @@ export class Sender {
   }
 
   /**
-   * Goes on behind the positions that earlier runs have taken. Those that the stream does not have get messages without
+   * Goes on after the positions that earlier runs have taken. Those that the stream does not have get messages without
    * posts, because positions must have no gap.
    */
   async goOn(found: readonly PositionSet[]): Promise<void> {

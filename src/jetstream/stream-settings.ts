@@ -27,7 +27,7 @@ export function prefixProblem(value: unknown): string | undefined {
     : 'must be words of letters, digits, `-` and `_` with dots between them, such as posts or acme.posts';
 }
 
-/** Words, `*` for any word, and at the end `>` for any words behind. */
+/** Words, `*` for any word, and at the end `>` for any words after. */
 const SUBJECT = /^(?:>|[^\s.*>\p{Cc}]+|\*)(?:(?<!>)\.(?:[^\s.*>\p{Cc}]+|\*|>))*$/u;
 
 /** What is wrong with subjects to read. */

@@ -22,7 +22,7 @@ const OPTIONS = {
  * one quotes. Each is an `Activity` of its own, with the bytes that were delivered and without matching rules. The post
  * that a reply answers is not delivered.
  *
- * The same post may be referenced many times, and be delivered by itself: `dedupe` behind this passes the first of them.
+ * The same post may be referenced many times, and be delivered by itself: `dedupe` after this passes the first of them.
  *
  * @throws OptionError Immediately, when an option is invalid.
  * @throws DataError From the flow, for an item that is not an activity.

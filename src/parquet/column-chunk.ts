@@ -24,7 +24,7 @@ interface Statistics {
     | undefined;
 }
 
-/** A column of a row group, as it is in a file. Its offsets are within its pieces, one behind the other. */
+/** A column of a row group, as it is in a file. Its offsets are within its pieces, one after the other. */
 export interface ColumnChunk {
   readonly pieces: readonly Uint8Array[];
   /** Of the pieces together. */
@@ -35,7 +35,7 @@ export interface ColumnChunk {
   readonly values: number;
   readonly encodings: readonly number[];
   readonly hasDictionary: boolean;
-  /** Where the first data page begins: behind the dictionary. */
+  /** Where the first data page begins: after the dictionary. */
   readonly dataAt: number;
   readonly dataPages: number;
   readonly statistics: Statistics | undefined;

@@ -278,7 +278,7 @@ class ColumnBuilder {
     this.#endCell(1 + this.#count - this.#begunCount);
   }
 
-  /** Writes the column at a position, and returns the one behind it. */
+  /** Writes the column at a position, and returns the one after it. */
   write(bytes: Uint8Array, at: number): number {
     const numbers = new Uint32Array(bytes.buffer, at);
     numbers.set([this.#rows, this.#count, this.#used]);

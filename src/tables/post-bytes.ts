@@ -41,7 +41,7 @@ const TIME_BYTES = 32;
 
 /**
  * Reads values of the post that was read last in its bytes, and writes cells of them. A value is known by a number:
- * where the memory of the spans has its start, and behind that its end.
+ * where the memory of the spans has its start, and after that its end.
  *
  * These are functions that are made once, not methods of objects: V8 takes what they close over for constants, which
  * makes rows about 5 % faster.

@@ -5,7 +5,7 @@ import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
 import { countOf, instant } from './html/units.js';
 
-/** A post as people read it, with its JSON behind a click. The terms that a rule has matched are marked. */
+/** A post as people read it, with its JSON after a click. The terms that a rule has matched are marked. */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {
   const fields = fieldsOf(activity);
   const { media, quoted, lang, favorites, retweets } = fields;

@@ -61,7 +61,7 @@ export class Faults {
 
   /**
    * How often a fault changed what was sent, also after its last hit. A `cut`, `stall`, `flip` or `content-cut` that hits a
-   * response may lie behind its end, and then has no effect; all other kinds have one with each hit.
+   * response may lie after its end, and then has no effect; all other kinds have one with each hit.
    */
   effects(id: number): number {
     return this.#effects.get(id) ?? 0;

@@ -22,7 +22,7 @@ export interface CommittedLogOptions {
 
 /**
  * The damaged records of `committed`. Their file is synced before each commit, whose text says how long it is: what is
- * behind that is cut off when a run goes on.
+ * after that is cut off when a run goes on.
  */
 export class CommittedLog {
   readonly log: DamagedLog;

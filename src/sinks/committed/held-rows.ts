@@ -15,7 +15,7 @@ export interface HeldRowsOptions {
 }
 
 /**
- * Rows that wait for their commit: those up to the last cursor, which can be committed, and those behind it, which
+ * Rows that wait for their commit: those up to the last cursor, which can be committed, and those after it, which
  * wait for the next cursor.
  */
 export class HeldRows<T> {
@@ -24,7 +24,7 @@ export class HeldRows<T> {
   /** The number of rows before the last cursor. */
   #reached = 0;
   #cursor: Cursor | undefined;
-  /** When the first of what can be committed came, and the first behind it. */
+  /** When the first of what can be committed came, and the first after it. */
   #since: number | undefined;
   #behindSince: number | undefined;
 
@@ -83,7 +83,7 @@ export class HeldRows<T> {
     return { rows, cursor };
   }
 
-  /** All rows, also those behind the last cursor, which is returned. */
+  /** All rows, also those after the last cursor, which is returned. */
   takeAll(): Taken<T> {
     this.#reached = this.#rows.length;
     this.#behindSince = undefined;

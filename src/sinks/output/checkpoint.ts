@@ -35,7 +35,7 @@ export interface Checkpoint {
 export interface CommittedFile extends FileCounts {
   /** Of several branches that commit together, the number of the one that writes it; `DAMAGED` for what none can use. */
   readonly branch?: number | typeof DAMAGED | undefined;
-  /** Of damaged records: those from this byte on may be reported again, because they lie behind the cursor. */
+  /** Of damaged records: those from this byte on may be reported again, because they lie after the cursor. */
   readonly settled?: number | undefined;
   /** Whether an earlier run has finished it, and none has added to it since: others may have changed or moved it. */
   readonly finished?: true | undefined;

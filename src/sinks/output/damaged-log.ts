@@ -27,7 +27,7 @@ const FLUSH_AFTER_MS = 1_000;
 /**
  * The records of a run that could not be used, one a line, in a file that is committed with the output.
  *
- * A stage that is read ahead may report records that lie behind the cursor of a commit. They are in the log then, and a
+ * A stage that is read ahead may report records that lie after the cursor of a commit. They are in the log then, and a
  * run that goes on there reports them again: the checkpoint says from which byte of the log on that may be (`settled`),
  * and the log leaves them out.
  */
@@ -173,7 +173,7 @@ export function checkDamaged(call: string, damaged: string): void {
 class Stage {
   count = 0;
   #settled = 0;
-  /** Of the records behind the cursor of the last commit, the oldest first. */
+  /** Of the records after the cursor of the last commit, the oldest first. */
   #places: Place[] = [];
 
   add(place: Place): void {

@@ -172,7 +172,7 @@ export class OutputFile {
     this.#queue = queue;
   }
 
-  /** Queues the collected items behind the running writes. */
+  /** Queues the collected items after the running writes. */
   flush(): void {
     if (this.#added > 0 && this.#encoder !== undefined) this.#pass(this.#encoder.flush());
   }

@@ -25,7 +25,7 @@ interface Range {
   readonly room: number;
 }
 
-/** The posts that go to one file, and those behind it where its size is limited. */
+/** The posts that go to one file, and those after it where its size is limited. */
 interface Partition<T> {
   readonly output: Output<T>;
   /** The last range; the next post extends it where it follows in the same file. */
