@@ -5,14 +5,16 @@ import { forgetSecrets } from '../src/secret.js';
 import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';
+import { propertySeed } from './property-seed.js';
 import { bySuite } from './slow-suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
 // Files share processes: what is secret in one is a word in messages that another expects.
 forgetSecrets();
 
-// For each property that does not say how often it is tried.
-fc.configureGlobal({ numRuns: bySuite(40, 400) });
+// For each property that does not say how often it is tried, or with which seed.
+const seed = propertySeed(process.env.MILLRACE_SEED);
+fc.configureGlobal({ numRuns: bySuite(40, 400), ...(seed === undefined ? {} : { seed }) });
 
 beforeEach(() => {
   onTestFailed(({ task }) => {
