@@ -54,7 +54,7 @@ const fieldsIn = viewOf<Source, PostFields>({
   links(source) {
     const enrichedUrls = enrichedUrlsOf(source);
     return list(entitiesOf(source.content)?.urls).map(({ url, expanded_url, display_url }) => {
-      const enriched = enrichedUrls.find(entry => entry.url === url);
+      const enriched = string(url) === '' ? undefined : enrichedUrls.find(one => one.url === url);
       return {
         url: string(url),
         expanded: string(expanded_url),

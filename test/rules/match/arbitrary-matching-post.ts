@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { Activity } from '../../../src/activity/activity.js';
 
@@ -353,11 +354,11 @@ function entities(draft: DraftPost, format: 'original' | 'streams'): object {
     hashtags: draft.hashtags.map(text => ({ text })),
     symbols: draft.cashtags.map(text => ({ text })),
     user_mentions: draft.mentions.map(({ handle, id }) => ({ screen_name: handle, id_str: id })),
-    urls: draft.links.map(({ expanded, unwound }, i) => ({
-      url: shortUrl(draft, i),
-      expanded_url: expanded,
-      display_url: expanded.replace(/^https?:\/\//, '').slice(0, 8),
-      ...(format === 'original' && unwound !== undefined ? { unwound } : {}),
+    urls: draft.links.map(link => ({
+      url: shortUrl(link),
+      expanded_url: link.expanded,
+      display_url: link.expanded.replace(/^https?:\/\//, '').slice(0, 8),
+      ...(format === 'original' && link.unwound !== undefined ? { unwound: link.unwound } : {}),
     })),
     media: draft.media.map(() => ({ type: 'photo' })),
   };
@@ -367,8 +368,9 @@ function entities(draft: DraftPost, format: 'original' | 'streams'): object {
     : { twitter_entities: all, twitter_extended_entities: extended };
 }
 
-function shortUrl(draft: DraftPost, i: number): string {
-  return `https://t.co/${draft.id}${i}`;
+/** A short URL has one target, in whatever posts it is: `activity_streams` finds the target of a link by it. */
+function shortUrl(link: DraftLink): string {
+  return `https://t.co/${createHash('sha1').update(JSON.stringify(link)).digest('base64url')}`;
 }
 
 /** The root has all links of the post and of the posts within it. */
@@ -395,15 +397,15 @@ function enrichments(draft: DraftPost): object {
 }
 
 function enrichedUrls(draft: DraftPost): object[] {
-  const own = draft.links.flatMap(({ unwound }, i) =>
-    unwound === undefined
+  const own = draft.links.flatMap(link =>
+    link.unwound === undefined
       ? []
       : [
           {
-            url: shortUrl(draft, i),
-            expanded_url: unwound.url,
-            expanded_url_title: unwound.title,
-            expanded_url_description: unwound.description,
+            url: shortUrl(link),
+            expanded_url: link.unwound.url,
+            expanded_url_title: link.unwound.title,
+            expanded_url_description: link.unwound.description,
           },
         ],
   );

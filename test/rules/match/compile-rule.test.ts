@@ -290,6 +290,15 @@ table('replies, retweets, quotes', [
   ['anna', retweeting({ text: 'snow' }), true],
   ['#snow', retweeting({ hashtags: ['snow'] }), true],
   ['has:links', retweeting({ links: [link('http://a.com')] }), true],
+  // A link of the retweet that the retweeted post does not have: only the posts that tools make have one.
+  [
+    'snow',
+    {
+      ...retweeting({ links: [link('http://b.a')] }),
+      links: [link('http://snow.com', { ...unwound, url: 'http://snow.com' })],
+    },
+    false,
+  ],
   ['has:geo', retweeting({ place: BOULDER, position: [0, 0] }), false],
   ['place:boulder', retweeting({ place: BOULDER }), false],
   ['is:quote', quoting({}), true],
@@ -355,6 +364,16 @@ describe('a sample', () => {
   it('includes every smaller sample', () => {
     const ten = new Set(posts.filter(rule(10)));
     expect(posts.filter(rule(5)).every(post => ten.has(post))).toBe(true);
+  });
+});
+
+describe('a link without a short URL', () => {
+  it('has no target of another link without one in the activity_streams format', () => {
+    const urls = [{ expanded_url: 'http://b.a' }];
+    const gnip = { urls: [{ expanded_url: 'http://snow.com' }] };
+    const post = { id: 'tag:1', postedTime: 'x', body: '', twitter_entities: { urls }, gnip };
+    const activity = new Activity(Buffer.from(JSON.stringify(post)));
+    expect(compileRule(parseRule('url:snow').tree!)(activity)).toBe(false);
   });
 });
 
