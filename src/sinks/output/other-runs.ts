@@ -51,12 +51,13 @@ export class OtherRuns {
 /**
  * Checks that a part is the file that this run created, with the length that it wrote.
  *
+ * @param bytes The length that it had before its status was requested.
  * @throws StorageError
  */
 export function checkUnchanged(
   file: OutputFile,
   status: FileStatus | undefined,
-  bytes = file.bytes,
+  bytes: number,
 ): void {
   if (file.ino === 0) file.ino = status?.ino ?? 0;
   if (status !== undefined && status.ino === file.ino && status.size >= bytes) return;

@@ -207,7 +207,8 @@ export class PartFiles {
     file.fresh = false;
   }
 
-  async #check(file: OutputFile, bytes?: number): Promise<void> {
+  /** @param bytes The default is taken before the `lstat`: a write may end while it runs. */
+  async #check(file: OutputFile, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
     if (status === undefined) await this.#mustHaveFolderOf(file.part);
     checkUnchanged(file, status, bytes);

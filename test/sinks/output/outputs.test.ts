@@ -5,7 +5,7 @@ import { CheckpointFile } from '../../../src/sinks/output/checkpoint-store.js';
 import { Committer } from '../../../src/sinks/output/committer.js';
 import { linesFormat } from '../../../src/sinks/output/lines.js';
 import { Outputs } from '../../../src/sinks/output/outputs.js';
-import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
+import { type FileSystem, nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 interface Counted {
@@ -22,9 +22,9 @@ function signal(): { readonly given: Promise<void>; give(): void } {
   return { given, give };
 }
 
-async function open(folder: string) {
+async function open(folder: string, fs: FileSystem = nodeFileSystem) {
   const outputs = new Outputs<string>(
-    nodeFileSystem,
+    fs,
     {
       folder,
       reserved: [],
@@ -155,5 +155,42 @@ it('a part that was replaced by another file, even a longer one, is not committe
   output.add('{"id":2}', undefined);
   const counts = await outputs.settle();
   await expect(outputs.sync(counts)).rejects.toThrow('it was replaced, removed or cut');
+  await close();
+});
+
+it('outputs accept a write that ends between the lstat of a sync and its answer', async () => {
+  const asked = signal();
+  const answered = signal();
+  let isSlow = false;
+  const slow: FileSystem = {
+    ...nodeFileSystem,
+    lstat: async file => {
+      const status = await nodeFileSystem.lstat(file);
+      if (!isSlow || !file.endsWith('.part')) return status;
+      isSlow = false;
+      asked.give();
+      await answered.given;
+      return status;
+    },
+  };
+  const folder = await temporaryFolder();
+  const { outputs, close } = await open(folder, slow);
+  const file = path.join(folder, 'out.jsonl');
+  const output = outputs.open(file);
+  output.add('{"id":1}', undefined);
+  await outputs.sync(await outputs.settle());
+  output.add('{"id":2}', undefined);
+  const counts = await outputs.settle();
+  isSlow = true;
+  const synced = outputs.sync(counts);
+  await asked.given;
+  output.add('{"id":3}', undefined);
+  outputs.flush();
+  await outputs.fileAt(file).idle();
+  answered.give();
+  await synced;
+  await outputs.sync(await outputs.settle());
+  await outputs.nameFiles();
+  expect(await readFile(file, 'utf8')).toBe('{"id":1}\n{"id":2}\n{"id":3}\n');
   await close();
 });
