@@ -49,7 +49,9 @@ export interface CommittedOptions<T, Tx = void> {
   readonly save: (text: string, tx: Tx) => unknown;
   /**
    * Makes what `work` does durable as a whole, or not at all: begins a transaction, awaits `work(tx)`, and commits;
-   * where `work` fails, it rolls back and throws that error. `tx` is what the other functions get.
+   * where `work` fails, it rolls back and throws that error. `tx` is what the other functions get. It may call `work`
+   * again after a rollback, which writes all rows again. If they came in parts, as where the source has no cursor for more
+   * than `rows` of them, they are gone then: the second call fails with a `StorageError`, and nothing is committed.
    *
    * Without it, `save` is called before the rows are written, with a text that says which, and after. Rows that
    * may be in the target already are passed again with `again` and the same `token`: `write` must

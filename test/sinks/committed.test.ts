@@ -222,6 +222,54 @@ describe('a commit of committed', () => {
     },
   );
 
+  describe.each(['called again', 'called again in write'] as const)(
+    'whose `transaction` rolls back and calls its function again (%s)',
+    ending => {
+      const source = (hasCursor: boolean) =>
+        new Flow<number>(async function* () {
+          for (const [index, items] of batchesOf([4, 4, 4]).entries())
+            yield hasCursor ? { items, cursor: { next: index } } : { items };
+        });
+      const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, name: 'posts' } as const;
+
+      it('writes all rows again where they have a cursor', async () => {
+        const target = new StandIn<number>(['ok', ending, ending]);
+        const sink = committed({ ...options, ...target.transactions });
+        expect(await pipeline(source(true), sink)).toEqual({ rows: 12 });
+        expect(target.rows).toEqual(numbers(12));
+      });
+
+      it('commits nothing and fails with a StorageError where they came in parts', async () => {
+        const target = new StandIn<number>(['ok', ending]);
+        const sink = committed({ ...options, ...target.transactions });
+        const failure: unknown = await pipeline(source(false), sink).catch(error => error);
+        expect(failure).toBeInstanceOf(StorageError);
+        expect(failure).toMatchObject({
+          retryable: true,
+          message: expect.stringContaining('`transaction` called its function again'),
+        });
+        expect(target.rows).toEqual([]);
+        expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 0, state: 'running' });
+        expect(await pipeline(source(false), sink)).toEqual({ rows: 12 });
+        expect(target.rows).toEqual(numbers(12));
+      });
+    },
+  );
+
+  it('says that another run has committed where its rows come in parts', async () => {
+    const target = new StandIn<number>();
+    const source = new Flow<number>(async function* () {
+      // Another run of the same script does all of it.
+      await pipeline(places([numbers(40)]), committed({ ...quick, ...target.transactions }));
+      yield { items: numbers(20) };
+      yield { items: numbers(20) };
+    });
+    const run = pipeline(source, committed({ ...target.transactions, rows: 10, name: 'posts' }));
+    await expect(run).rejects.toBeInstanceOf(StorageError);
+    await expect(run).rejects.toThrow(/Another run has committed to posts/);
+    expect(target.rows).toEqual(numbers(40));
+  });
+
   it('gives each call of `write` a token that no other has', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {

@@ -2,7 +2,8 @@ import type { CommittedOptions, WriteRange } from '../../src/sinks/committed.js'
 
 /**
  * How a call of a target ends: it may fail before or after it has done what it is to do, its answer may be lost, and the
- * process may be killed, after which all calls fail until the next run.
+ * process may be killed, after which all calls fail until the next run. A transaction may be rolled back at its commit or
+ * in its second `write`, and call its function again, as those of slonik and mongodb do.
  */
 export const ENDINGS = [
   'ok',
@@ -11,6 +12,8 @@ export const ENDINGS = [
   'answer lost',
   'killed before',
   'killed after',
+  'called again',
+  'called again in write',
 ] as const;
 
 export type Ending = (typeof ENDINGS)[number];
@@ -39,13 +42,20 @@ export class StandIn<T> {
   /** A database: rows and text of a transaction come together, or not at all. */
   get transactions(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save' | 'transaction'> {
     let begun: { rows: T[]; text: string | undefined } | undefined;
+    let writesLeft = Number.POSITIVE_INFINITY;
     const open = () => {
       if (begun === undefined) throw new Error('no transaction');
       return begun;
     };
     return {
       transaction: async work =>
-        this.#call(async () => {
+        this.#call(async ending => {
+          if (ending.startsWith('called again')) {
+            writesLeft = ending === 'called again' ? Number.POSITIVE_INFINITY : 1;
+            begun = { rows: [...this.rows], text: this.text };
+            await work().catch(() => {});
+            writesLeft = Number.POSITIVE_INFINITY;
+          }
           begun = { rows: [...this.rows], text: this.text };
           await work();
           this.rows = begun.rows;
@@ -53,6 +63,7 @@ export class StandIn<T> {
         }),
       load: () => open().text,
       write: (rows, _, range) => {
+        if (writesLeft-- === 0) throw new Error('rolled back');
         this.writes.push({ rows, range });
         open().rows.push(...rows);
       },
@@ -85,13 +96,13 @@ export class StandIn<T> {
     };
   }
 
-  async #call(work: () => Promise<void>): Promise<void> {
+  async #call(work: (ending: Ending) => Promise<void>): Promise<void> {
     this.tries++;
     if (this.#killed) throw new Error('killed');
     const ending = this.#endings.shift() ?? 'ok';
     if (ending.startsWith('killed')) this.#killed = true;
     if (ending === 'fails before' || ending === 'killed before') throw new Error(ending);
-    await work();
-    if (ending !== 'ok') throw new Error(ending);
+    await work(ending);
+    if (ending !== 'ok' && !ending.startsWith('called again')) throw new Error(ending);
   }
 }

@@ -84,6 +84,8 @@ export class Target<T, Tx> {
   saved: Saved = { state: 'running', id: randomUUID(), commits: 0, rows: 0, cursor: 'null' };
   /** What `save` got last. */
   #text: string;
+  /** What it gets in the commit that is under way, once that is known. */
+  #nextText: string | undefined;
 
   constructor(options: TargetOptions<T, Tx>, run: TargetRun) {
     this.#options = options;
@@ -117,6 +119,7 @@ export class Target<T, Tx> {
   async commit(rows: readonly T[], end: CommitEnd): Promise<void> {
     const next = this.#after(rows.length, end);
     const text = printSaved(next, this.#run.owner);
+    this.#nextText = text;
     const tokens = `${next.id}-${next.commits}`;
     const parts = () => partsOf(rows, this.#options.rows);
     for (let failures = 0; ; ) {
@@ -161,19 +164,26 @@ export class Target<T, Tx> {
    */
   async #commitParts(parts: AsyncIterable<readonly T[]>, end: () => CommitEnd): Promise<void> {
     const { id, commits } = this.saved;
+    let next: Saved | undefined;
+    let text: string | undefined;
     let rows = 0;
-    async function* counted() {
+    let isTaken = false;
+    const calledAgain = () => this.#calledAgain();
+    async function* once() {
+      // What the call before took from the queue is gone.
+      if (isTaken) throw calledAgain();
+      isTaken = true;
       for await (const part of parts) {
         rows += part.length;
         yield part;
       }
     }
-    let next: Saved | undefined;
-    let text: string | undefined;
+    this.#nextText = undefined;
     try {
-      await this.#writeInTransaction(counted, `${id}-${commits + 1}`, () => {
+      await this.#writeInTransaction(once, `${id}-${commits + 1}`, () => {
         next = this.#after(rows, end());
         text = printSaved(next, this.#run.owner);
+        this.#nextText = text;
         return text;
       });
     } catch (error) {
@@ -208,7 +218,7 @@ export class Target<T, Tx> {
       const found = await this.#load(tx);
       if (found !== this.#text) {
         // An earlier try of this commit succeeded, though its answer was lost.
-        if (found !== undefined && found === textAfter()) return;
+        if (found !== undefined && found === this.#nextText) return;
         throw this.#anotherRun();
       }
       let number = 0;
@@ -333,6 +343,14 @@ export class Target<T, Tx> {
     return new StorageError(
       `Could not ${doing} ${name}: ${reason}. See the cause, then run the same again: it goes on after the last commit`,
       { path: name, cause: error, retryable: true },
+    );
+  }
+
+  #calledAgain(): StorageError {
+    const { name } = this.#options;
+    return new StorageError(
+      `Nothing of the last rows was committed to ${name}: \`transaction\` called its function again, and they came in parts, which cannot be written twice. Run the same again: it goes on after the last commit. A larger \`rows\` keeps more of them for another call`,
+      { path: name, retryable: true },
     );
   }
 
