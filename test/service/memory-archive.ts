@@ -31,14 +31,18 @@ export class MemoryArchive implements Archive {
     rule: ArchiveQuery,
     { from, to }: Window,
     bucketMs: number,
+    { newestFirst = false, deadlineMs }: Parameters<Archive['counts']>[3] = {},
   ): ReturnType<Archive['counts']> {
-    const buckets: { start: number; count: number }[] = [];
-    let start = floorTo(bucketMs, from);
-    for (; start < to && buckets.length < this.bucketsUntilTimeout; start += bucketMs) {
+    const all: { start: number; count: number }[] = [];
+    for (let start = floorTo(bucketMs, from); from < to && start < to; start += bucketMs) {
       const bucket = { from: Math.max(from, start), to: Math.min(to, start + bucketMs) };
-      buckets.push({ start, count: this.matches(rule, bucket).length });
+      all.push({ start, count: this.matches(rule, bucket).length });
     }
-    return { buckets, reached: Math.min(start, to) };
+    const left = deadlineMs === undefined ? all.length : this.bucketsUntilTimeout;
+    const buckets = newestFirst ? all.slice(Math.max(all.length - left, 0)) : all.slice(0, left);
+    const first = Math.max(from, buckets[0]?.start ?? to);
+    const end = Math.min(to, (buckets.at(-1)?.start ?? from - bucketMs) + bucketMs);
+    return { buckets, counted: newestFirst ? { from: first, to } : { from, to: end } };
   }
 
   async *scan(

@@ -48,33 +48,32 @@ export interface SearchResult {
   readonly more: boolean;
 }
 
-/** The deadline and signal of a count of an archive. */
+/** The order, deadline and signal of a count of an archive. */
 export interface CountsOptions {
-  /**
-   * Milliseconds of real time after which counting stops, at the end of a bucket and after one at
-   * least.
-   */
+  /** Counts from the end of the window to its start, so that a count that is cut short covers the newest posts. */
+  readonly newestFirst?: boolean | undefined;
+  /** Milliseconds of real time after which counting stops, also within a bucket. */
   readonly deadlineMs?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The number of matching posts in one bucket. */
+/** The number of matching posts in one bucket, of those in the counted part of the window. */
 export interface CountedBucket {
   /** Epoch milliseconds of the bucket's start, floored to a multiple of its length. */
   readonly start: number;
   readonly count: number;
 }
 
-/** The counted buckets, and how far the counts are complete. */
+/** The counted buckets, and the part of the window that they cover. */
 export interface CountsResult {
-  /** Ascending, one for each bucket that the window overlaps, zeros included. */
+  /** Ascending, one for each bucket that the counted part overlaps, zeros included. */
   readonly buckets: readonly CountedBucket[];
   /**
-   * The counts are complete up to this time: the end of the window, or earlier if the deadline has
-   * passed.
+   * The part of the window that was counted. If the deadline has passed, it ends before the end of the window, or
+   * with `newestFirst` starts after its start, and its edge may be within a bucket.
    */
-  readonly reached: number;
+  readonly counted: Window;
 }
 
 /** Which posts a scan of an archive reads. */

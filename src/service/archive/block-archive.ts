@@ -5,7 +5,6 @@ import {
   type Archive,
   type ArchivedPost,
   type ArchiveQuery,
-  type CountedBucket,
   type CountsOptions,
   type CountsResult,
   newestFirst,
@@ -21,9 +20,6 @@ import type { DocumentSet } from './document-set.js';
 
 /** The number of posts that are read together to test whether they match. */
 const BATCH = 128;
-
-/** A bucket that is being counted. */
-type Bucket = { -readonly [K in keyof CountedBucket]: CountedBucket[K] };
 
 /**
  * An archive over blocks. Posts are read only for delivery, or if the index of a block cannot decide
@@ -55,14 +51,14 @@ export class BlockArchive implements Archive {
     const newest =
       after === undefined ? span : { ...span, to: Math.min(span.to, after.at + SECOND) };
     const posts: ArchivedPost[] = [];
-    for (const range of [...this.#blocks.within(newest)].reverse()) {
+    for (const range of this.#blocks.within(newest, true)) {
       await work.pause();
       const block = await this.#blocks.open(range);
       const [start, end] = documentRange(block, newest, after);
       if (start === end) continue;
       const { documents, exact } = candidateDocuments(rule.tree, block);
       const size = exact ? limit + 1 - posts.length : BATCH;
-      for (const batch of batches(documents, start, end, size)) {
+      for (const batch of batches(documents.members(start, end), size)) {
         const found = exact ? batch : await verifiedMatches(rule, block, batch, work);
         const kept = found.slice(0, limit - posts.length);
         posts.push(...(await loadPosts(block, kept, signal)));
@@ -76,39 +72,42 @@ export class BlockArchive implements Archive {
     rule: ArchiveQuery,
     window: Window,
     bucketMs: number,
-    { deadlineMs = Number.POSITIVE_INFINITY, signal }: CountsOptions = {},
+    options: CountsOptions = {},
   ): Promise<CountsResult> {
+    const { newestFirst = false, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
     const work = new EventLoopYield(signal);
-    const started = performance.now();
-    const first = floorTo(bucketMs, window.from);
-    const buckets: Bucket[] = [];
-    for (let start = first; start < window.to; start += bucketMs) buckets.push({ start, count: 0 });
-    const bucketAt = (at: number) => buckets[Math.floor((at - first) / bucketMs)] as Bucket;
-    let reached = window.to;
-    for (const range of this.#blocks.within(this.#span(window))) {
+    const deadline = performance.now() + deadlineMs;
+    const counts = new BucketCounts(window, bucketMs);
+    const stopAt = (edge: number) =>
+      counts.of(newestFirst ? { ...window, from: edge } : { ...window, to: edge });
+    const span = this.#span(window);
+    for (const range of this.#blocks.within(span, newestFirst)) {
+      if (performance.now() > deadline)
+        return stopAt(
+          newestFirst ? Math.min(range.to, window.to) : Math.max(range.from, window.from),
+        );
       await work.pause();
-      const whole = Math.floor((range.from - first) / bucketMs);
-      if (whole > 0 && performance.now() - started > deadlineMs) {
-        reached = first + whole * bucketMs;
-        break;
-      }
       const block = await this.#blocks.open(range);
-      const [start, end] = documentRange(block, this.#span(window));
+      const [start, end] = documentRange(block, span);
       const { documents, exact } = candidateDocuments(rule.tree, block);
       if (exact) {
-        for (let newest = start; newest < end; ) {
-          const bucket = bucketAt(block.timeAt(newest));
-          const next = firstWhere(end, document => block.timeAt(document) < bucket.start);
-          bucket.count += documents.count(newest, next);
-          newest = next;
-        }
+        counts.addAll(block, documents, start, end);
         continue;
       }
-      for (const batch of batches(documents, start, end, BATCH))
+      const members = [...documents.members(start, end)];
+      if (!newestFirst) members.reverse();
+      let last: number | undefined;
+      for (const batch of batches(members, BATCH)) {
+        const at = block.timeAt(batch[0] as number);
+        // A covered part ends between two seconds, so that each post is either in it or after it.
+        if (at !== last && performance.now() > deadline)
+          return stopAt(newestFirst ? at + SECOND : at);
         for (const document of await verifiedMatches(rule, block, batch, work))
-          bucketAt(block.timeAt(document)).count++;
+          counts.add(block.timeAt(document));
+        last = block.timeAt(batch.at(-1) as number);
+      }
     }
-    return { buckets: buckets.filter(({ start }) => start < reached), reached };
+    return counts.of(window);
   }
 
   async *scan(
@@ -156,6 +155,50 @@ export class BlockArchive implements Archive {
   }
 }
 
+/** Adds up the posts of a window by bucket. */
+class BucketCounts {
+  readonly #first: number;
+  readonly #bucketMs: number;
+  readonly #counts: number[];
+
+  constructor({ from, to }: Window, bucketMs: number) {
+    this.#bucketMs = bucketMs;
+    this.#first = floorTo(bucketMs, from);
+    this.#counts = new Array<number>(Math.max(this.#indexOf(to - 1) + 1, 0)).fill(0);
+  }
+
+  add(at: number, count = 1): void {
+    const index = this.#indexOf(at);
+    this.#counts[index] = (this.#counts[index] as number) + count;
+  }
+
+  /** Adds the members of `documents` from `start` to `end`. */
+  addAll(block: Block, documents: DocumentSet, start: number, end: number): void {
+    for (let newest = start; newest < end; ) {
+      const bucket = floorTo(this.#bucketMs, block.timeAt(newest));
+      const next = firstWhere(end, document => block.timeAt(document) < bucket);
+      this.add(bucket, documents.count(newest, next));
+      newest = next;
+    }
+  }
+
+  /** The buckets of a part of the window, outside of which nothing was added. */
+  of(counted: Window): CountsResult {
+    const { from, to } = counted;
+    if (from >= to) return { buckets: [], counted };
+    const [first, last] = [this.#indexOf(from), this.#indexOf(to - 1)];
+    const buckets = this.#counts.slice(first, last + 1).map((count, i) => ({
+      start: this.#first + (first + i) * this.#bucketMs,
+      count,
+    }));
+    return { buckets, counted };
+  }
+
+  #indexOf(at: number): number {
+    return Math.floor((at - this.#first) / this.#bucketMs);
+  }
+}
+
 /** The range of documents of a block that are in a window and after a sort key: first and end. */
 function documentRange(block: Block, { from, to }: Window, after?: SortKey): [number, number] {
   let start = firstWhere(block.count, document => block.timeAt(document) < to);
@@ -183,14 +226,9 @@ export function firstWhere(count: number, holds: (n: number) => boolean): number
   return low;
 }
 
-function* batches(
-  documents: DocumentSet,
-  start: number,
-  end: number,
-  size: number,
-): Generator<readonly number[]> {
+function* batches(documents: Iterable<number>, size: number): Generator<readonly number[]> {
   let batch: number[] = [];
-  for (const document of documents.members(start, end)) {
+  for (const document of documents) {
     batch.push(document);
     if (batch.length < size) continue;
     yield batch;

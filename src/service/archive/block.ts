@@ -36,8 +36,8 @@ export interface PostLocation {
 
 /** An archive as a series of blocks that do not overlap. */
 export interface BlockStore {
-  /** The ranges of the blocks that overlap a window, ascending. */
-  within(window: Window): Iterable<Window>;
+  /** The ranges of the blocks that overlap a window, ascending, or with `newestFirst` descending. */
+  within(window: Window, newestFirst?: boolean): Iterable<Window>;
   /** Opens the block of one of these ranges. */
   open(range: Window): Promise<Block>;
   close(): Promise<void>;

@@ -157,7 +157,8 @@ async function chartOf(
   const bucketMs = BUCKETS.find(ms => (to - from) / ms <= MAX_BARS) ?? 365 * DAY;
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
   const archive = await context.archive();
-  const { buckets, reached } = await archive.counts(rule, { from, to }, bucketMs, {
+  const { buckets, counted } = await archive.counts(rule, { from, to }, bucketMs, {
+    newestFirst: true,
     deadlineMs: COUNT_MS,
     signal,
   });
@@ -171,6 +172,6 @@ async function chartOf(
   const sum = buckets.reduce((all, { count }) => all + count, 0);
   const total = countOf(sum, 'post');
   return html`<section class="card" aria-labelledby="counts"><h2 id="counts">${total}</h2>
-<p class="quiet">${windowOf({ from, to: reached })}${!context.compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${reached < to && `: counting the rest takes longer than ${COUNT_MS / 1000} s`}</p>
+<p class="quiet">${windowOf(counted)}${!context.compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${counted.from > from && `: counting the rest takes longer than ${COUNT_MS / 1000} s`}</p>
 ${sum > 0 && barChart({ summary: `${total} over time`, bars })}</section>`;
 }

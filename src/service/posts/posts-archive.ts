@@ -126,13 +126,14 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
     async counts(rule, window, bucketMs, options) {
       const others = await archive.counts(rule, window, bucketMs, options);
       if (exact.isEmpty) return others;
-      const own = await exact.counts(rule, window, bucketMs, { signal: options?.signal });
-      const both = await timesInBoth(rule, window, options?.signal);
+      const { counted } = others;
+      const own = await exact.counts(rule, counted, bucketMs, { signal: options?.signal });
+      const both = await timesInBoth(rule, counted, options?.signal);
       const buckets = others.buckets.map(({ start, count }, i) => {
         const twice = both.filter(at => at >= start && at < start + bucketMs).length;
         return { start, count: count + (own.buckets[i]?.count ?? 0) - twice };
       });
-      return { buckets, reached: others.reached };
+      return { buckets, counted };
     },
     async *scan(window, options) {
       const own: ScannedSegment[] = [];

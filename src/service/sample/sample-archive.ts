@@ -92,9 +92,14 @@ function sampleBlocks(drafts: SampleDrafts, format: Format, postsPerMinute: numb
   /** By start of the block. */
   const opened = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
   return {
-    *within({ from, to }) {
-      for (let at = floorTo(length, Math.max(from, FIRST_POST)); at < to; at += length)
+    // One by one, because a window of 20 years has millions of blocks.
+    *within({ from, to }, newestFirst) {
+      const first = floorTo(length, Math.max(from, FIRST_POST));
+      const count = Math.max(Math.ceil((to - first) / length), 0);
+      for (let i = 0; i < count; i++) {
+        const at = first + (newestFirst ? count - 1 - i : i) * length;
         yield { from: at, to: at + length };
+      }
     },
     open: async range =>
       opened.get(range.from, () => {

@@ -1,6 +1,6 @@
 import { compileRule } from '../../rules/match/compile-rule.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../time.js';
-import type { ArchiveQuery, CountedBucket } from '../archive/archive.js';
+import type { ArchiveQuery, CountedBucket, CountsResult } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { type HttpResponse, jsonResponse, type RequestContext } from '../http/router.js';
 import {
@@ -21,9 +21,10 @@ export async function countsPage(
   const request = resolveRequest(product, given, PARAMETERS, context);
   const { tree, window, parameters, nextAfter } = request;
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
-  const page = { request, rule, context, incoming, bucketMs: BUCKETS[parameters.bucket] };
-  const isAscending = context.settings.countsOrder === 'ascending';
-  const { buckets, edge } = await (isAscending ? countForwards(page) : countBackwards(page));
+  const bucketMs = BUCKETS[parameters.bucket];
+  const newestFirst = context.settings.countsOrder === 'descending';
+  const page = { request, rule, context, incoming, bucketMs, newestFirst };
+  const { buckets, edge } = await countBuckets(page);
   return jsonResponse(200, {
     results: buckets.map(bucket => ({
       timePeriod: formatTimestamp(bucket.start),
@@ -58,6 +59,7 @@ interface PageRequest {
   readonly context: ServiceContext;
   readonly incoming: RequestContext;
   readonly bucketMs: number;
+  readonly newestFirst: boolean;
 }
 
 interface CountedPage {
@@ -66,67 +68,76 @@ interface CountedPage {
   readonly edge: number | undefined;
 }
 
-/** Pages from the oldest bucket to the newest. */
-async function countForwards(page: PageRequest): Promise<CountedPage> {
-  const { request, context, incoming, bucketMs } = page;
-  const { limits, countsTimeoutMs } = context.settings;
-  const { bucketsUntilTimeout = Number.POSITIVE_INFINITY } = incoming;
-  const { window, after } = request;
-  const from = after?.at ?? window.from;
-  const to = Math.min(
-    window.to,
-    floorTo(bucketMs, from + limits.responseSpanMs),
-    floorTo(bucketMs, from) + bucketsUntilTimeout * bucketMs,
-  );
-  const { buckets, reached } = await countWindow({ from, to }, page, countsTimeoutMs);
-  return { buckets, edge: reached < window.to ? reached : undefined };
+/** The buckets of a page in its order, and where the next page starts. */
+async function countBuckets(page: PageRequest): Promise<CountedPage> {
+  const { window } = page.request;
+  const { buckets, counted } = await countWindow(spanOf(page), page);
+  return page.newestFirst
+    ? { buckets: buckets.toReversed(), edge: counted.from > window.from ? counted.from : undefined }
+    : { buckets, edge: counted.to < window.to ? counted.to : undefined };
 }
 
-/** Pages from the newest bucket to the oldest. Counts day by day, so that a timeout leaves no gap. */
-async function countBackwards(page: PageRequest): Promise<CountedPage> {
-  const { request, context, incoming, bucketMs } = page;
-  const { limits, countsTimeoutMs } = context.settings;
-  const { bucketsUntilTimeout = Number.POSITIVE_INFINITY } = incoming;
+/** What a page covers at most: 31 days in whole buckets, unless a planted fault ends it earlier. */
+function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageRequest): Window {
   const { window, after } = request;
-  const to = after?.at ?? window.to;
-  const from = Math.max(
-    window.from,
-    ceilTo(bucketMs, to - limits.responseSpanMs),
-    ceilTo(bucketMs, to) - bucketsUntilTimeout * bucketMs,
-  );
-  const deadline = performance.now() + countsTimeoutMs;
-  const buckets: CountedBucket[] = [];
-  let reached = to;
-  while (reached > from && (reached === to || performance.now() < deadline)) {
-    const start = Math.max(from, floorTo(DAY, reached - 1));
-    const counted = await countWindow({ from: start, to: reached }, page);
-    buckets.push(...counted.buckets.toReversed());
-    reached = start;
+  const { responseSpanMs } = context.settings.limits;
+  const faultMs = (incoming.bucketsUntilTimeout ?? Number.POSITIVE_INFINITY) * bucketMs;
+  if (newestFirst) {
+    const to = after?.at ?? window.to;
+    const earliest = Math.max(
+      ceilTo(bucketMs, to - responseSpanMs),
+      ceilTo(bucketMs, to) - faultMs,
+    );
+    return { from: Math.max(window.from, earliest), to };
   }
-  return { buckets, edge: reached > window.from ? reached : undefined };
+  const from = after?.at ?? window.from;
+  const latest = Math.min(
+    floorTo(bucketMs, from + responseSpanMs),
+    floorTo(bucketMs, from) + faultMs,
+  );
+  return { from, to: Math.min(window.to, latest) };
 }
 
-/** Counts a window, and adds the empty buckets at its end that are too new to hold posts. */
-async function countWindow(
+/** Counts the whole buckets that the time limit allows, one at least. */
+async function countWindow(asked: Window, page: PageRequest): Promise<CountsResult> {
+  const { context, bucketMs, newestFirst } = page;
+  const { buckets, counted } = await countFound(asked, page, context.settings.countsTimeoutMs);
+  const whole = newestFirst
+    ? { ...asked, from: counted.from > asked.from ? ceilTo(bucketMs, counted.from) : asked.from }
+    : { ...asked, to: counted.to < asked.to ? floorTo(bucketMs, counted.to) : asked.to };
+  if (whole.from < whole.to) {
+    const isWhole = ({ start }: CountedBucket) =>
+      start >= floorTo(bucketMs, whole.from) && start < whole.to;
+    return { buckets: buckets.filter(isWhole), counted: whole };
+  }
+  const one = newestFirst
+    ? { ...asked, from: Math.max(ceilTo(bucketMs, asked.to) - bucketMs, asked.from) }
+    : { ...asked, to: Math.min(floorTo(bucketMs, asked.from) + bucketMs, asked.to) };
+  return countFound(one, page);
+}
+
+/** Counts a window, and adds the buckets at its end that are too new to hold posts. */
+async function countFound(
   { from, to }: Window,
-  { request, rule, context, incoming, bucketMs }: PageRequest,
+  { request, rule, context, incoming, bucketMs, newestFirst }: PageRequest,
   deadlineMs?: number,
-): Promise<{ readonly buckets: readonly CountedBucket[]; readonly reached: number }> {
-  const counted: CountedBucket[] = [];
+): Promise<CountsResult> {
   // Newer posts are not found yet.
   const full = Math.min(to, request.asOf - context.settings.limits.searchDelayMs);
+  const found: CountedBucket[] = [];
+  let counted = { from, to };
   if (from < full) {
     const archive = await context.archive();
-    const window = { from, to: full };
-    const { signal } = incoming;
-    const answer = await archive.counts(rule, window, bucketMs, { deadlineMs, signal });
-    counted.push(...answer.buckets);
-    if (answer.reached < full) return { buckets: counted, reached: answer.reached };
+    const options = { newestFirst, deadlineMs, signal: incoming.signal };
+    const answer = await archive.counts(rule, { from, to: full }, bucketMs, options);
+    if (answer.counted.to < full) return answer;
+    found.push(...answer.buckets);
+    counted = { from: answer.counted.from, to };
   }
-  const last = counted.at(-1);
-  let start = last === undefined ? floorTo(bucketMs, from) : last.start + bucketMs;
-  for (; start < to; start += bucketMs) counted.push({ start, count: 0 });
-  return { buckets: counted, reached: to };
+  const last = found.at(-1);
+  let start = last === undefined ? floorTo(bucketMs, counted.from) : last.start + bucketMs;
+  for (; start < to; start += bucketMs) found.push({ start, count: 0 });
+  return { buckets: found, counted };
 }
 
 function ceilTo(unit: number, ms: number): number {

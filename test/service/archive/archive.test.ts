@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
@@ -156,10 +156,10 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
         fc.constantFrom(MINUTE, HOUR, DAY),
         async ({ rule, format, window }, bucketMs) => {
           const archive = archives.get(format) as Archive;
-          const { buckets, reached } = await archive.counts(query(rule.tree), window, bucketMs);
+          const { buckets, counted } = await archive.counts(query(rule.tree), window, bucketMs);
           const expected = await truth[format].counts(query(rule.tree), window, bucketMs);
           expect(buckets).toEqual(expected.buckets);
-          expect(reached).toBe(window.to);
+          expect(counted).toEqual(window);
         },
       ),
       { numRuns: bySuite(30, 500) },
@@ -183,12 +183,20 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     }
   });
 
-  test('stops counting at a whole bucket when its time is over', async () => {
+  test('counts the newest part of the window, or the oldest, if its time is over', async () => {
     const archive = archives.get('original') as Archive;
-    const expected = await truth.original.counts(rule('coffee'), SPAN, DAY);
-    const { buckets, reached } = await archive.counts(rule('coffee'), SPAN, DAY, { deadlineMs: 0 });
-    expect(reached).toBe(Date.UTC(2024, 4, 2));
-    expect(buckets).toEqual(expected.buckets.slice(0, 1));
+    for (const newestFirst of [true, false]) {
+      let now = 0;
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now);
+      const options = { deadlineMs: 4, newestFirst };
+      const { buckets, counted } = await archive.counts(rule('sample:99'), SPAN, DAY, options);
+      clock.mockRestore();
+      expect(newestFirst ? counted.to : counted.from).toBe(newestFirst ? END : START);
+      expect(counted.from).toBeLessThan(counted.to);
+      expect(counted.to - counted.from).toBeLessThan(END - START);
+      const expected = await truth.original.counts(rule('sample:99'), counted, DAY);
+      expect(buckets).toEqual(expected.buckets);
+    }
   });
 
   test('scans only the posts that are wanted by id and time', async () => {

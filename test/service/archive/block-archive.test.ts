@@ -1,9 +1,11 @@
-import { expect, it } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Activity } from '../../../src/activity/activity.js';
 import type { Block, BlockStore } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
-import { SECOND, SEGMENT } from '../../../src/time.js';
+import { floorTo, HOUR, MINUTE, SECOND, SEGMENT } from '../../../src/time.js';
+import { bySuite } from '../../slow-suite.js';
 
 const START = Date.UTC(2024, 4, 1);
 
@@ -45,4 +47,87 @@ it('a scan gives a post at the first moment of ten minutes in their segment alon
     [edge, [edge, middle, edge + SEGMENT - SECOND]],
     [edge + SEGMENT, [edge + SEGMENT]],
   ]);
+});
+
+describe('counts with a deadline', () => {
+  const window = { from: START, to: START + 600 * SECOND };
+  const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
+
+  /** An archive of two blocks whose posts must be read to be counted; a clock that each look moves on measures the deadline. */
+  function archiveOf(times: readonly number[]) {
+    const middle = START + 300 * SECOND;
+    const newestFirst = times.toSorted((a, b) => b - a);
+    const store: BlockStore = {
+      within: (_window, newest) => {
+        const ranges = [
+          { from: START, to: middle },
+          { from: middle, to: window.to },
+        ];
+        return newest ? ranges.reverse() : ranges;
+      },
+      open: async ({ from, to }) => blockOf(newestFirst.filter(at => at >= from && at < to)),
+      close: async () => {},
+    };
+    return new BlockArchive('original', store);
+  }
+
+  function slowClock() {
+    let now = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now);
+    onTestFinished(() => void clock.mockRestore());
+  }
+
+  it('stop within a bucket, and say which part of the window they cover', async () => {
+    slowClock();
+    const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
+    const archive = archiveOf(times);
+    const counted = async (newestFirst: boolean) => {
+      const options = { deadlineMs: 8, newestFirst };
+      return archive.counts({ tree: all, matches: () => true }, window, HOUR, options);
+    };
+    const newest = await counted(true);
+    expect(newest.counted.to).toBe(window.to);
+    expect(newest.counted.from).toBeGreaterThan(window.from);
+    const seconds = (newest.counted.to - newest.counted.from) / SECOND;
+    expect(seconds).toBeGreaterThan(0);
+    expect(newest.buckets).toEqual([{ start: START, count: seconds }]);
+    const oldest = await counted(false);
+    expect(oldest.counted.from).toBe(window.from);
+    expect(oldest.counted.to).toBeLessThan(window.to);
+    expect(oldest.buckets[0]?.count).toBe((oldest.counted.to - window.from) / SECOND);
+  });
+
+  it('are those of the covered part, for any posts, order and deadline', async () => {
+    slowClock();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat(599), { maxLength: 900 }),
+        fc.nat(40),
+        fc.boolean(),
+        fc.constantFrom(MINUTE, HOUR),
+        async (seconds, deadlineMs, newestFirst, bucketMs) => {
+          const times = seconds.map(second => START + second * SECOND);
+          const options = { deadlineMs, newestFirst };
+          const rule = { tree: all, matches: () => true };
+          const { buckets, counted } = await archiveOf(times).counts(
+            rule,
+            window,
+            bucketMs,
+            options,
+          );
+          expect(newestFirst ? counted.to : counted.from).toBe(
+            newestFirst ? window.to : window.from,
+          );
+          const expected: { start: number; count: number }[] = [];
+          for (let start = floorTo(bucketMs, counted.from); start < counted.to; start += bucketMs) {
+            const from = Math.max(start, counted.from);
+            const to = Math.min(start + bucketMs, counted.to);
+            expected.push({ start, count: times.filter(at => at >= from && at < to).length });
+          }
+          expect(buckets).toEqual(counted.from < counted.to ? expected : []);
+        },
+      ),
+      { numRuns: bySuite(50, 500) },
+    );
+  });
 });

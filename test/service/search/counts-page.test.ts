@@ -176,16 +176,34 @@ describe('counts', () => {
     expect(all.flatMap(countsOf)).toEqual(forwards.flatMap(countsOf).toReversed());
   });
 
-  it('that are newest first time out after at least a whole day', async () => {
-    const { pages } = await local(teaPosts(4, { every: DAY, newest: DAY }), {
-      countsOrder: 'descending',
-      countsTimeoutMs: 0,
-    });
-    const request = { query: 'tea', fromDate: '202405130000', toDate: '202405151100' };
+  it('that are newest first time out at whole buckets, and continue with next', async () => {
+    const posts = teaPosts(4, { every: DAY, newest: DAY });
+    const { pages, archive } = await local(posts, { countsOrder: 'descending' });
+    archive.bucketsUntilTimeout = 2;
+    const request = { query: 'tea', bucket: 'day', fromDate: '202405110000' };
     const all = await pages('counts', request);
-    expect(all.map(page => page.results.length)).toEqual([11, 24, 24]);
-    expect(all.map(page => page.totalCount)).toEqual([0, 1, 1]);
+    expect(all.map(periods)).toEqual([
+      ['202405150000', '202405140000'],
+      ['202405130000', '202405120000'],
+      ['202405110000'],
+    ]);
+    expect(all.map(countsOf)).toEqual([[0, 1], [1, 1], [1]]);
   });
+
+  it.each(['ascending', 'descending'] as const)(
+    'that are %s have one whole bucket, if the time is over before its end',
+    async countsOrder => {
+      const posts = teaPosts(4, { every: DAY, newest: DAY });
+      const { pages, archive } = await local(posts, { countsOrder });
+      archive.bucketsUntilTimeout = 0;
+      const request = { query: 'tea', bucket: 'day', fromDate: '202405131200' };
+      const all = await pages('counts', request);
+      const starts = ['202405130000', '202405140000', '202405150000'];
+      const expected = countsOrder === 'ascending' ? starts : starts.toReversed();
+      expect(all.map(periods)).toEqual(expected.map(start => [start]));
+      expect(all.reduce((sum, page) => sum + (page.totalCount ?? 0), 0)).toBe(2);
+    },
+  );
 
   it('also accept GET', async () => {
     const { ask } = await local([post('202405141200', '1')]);

@@ -55,13 +55,15 @@ function postsIn(blocks: readonly IndexedBlock[]): number {
 const MAX_CACHED_POSTS = 1_500_000;
 
 function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStore {
-  const blocks = new Map(index.formats[format].map(block => [block.from, block]));
+  const oldestFirst = index.formats[format];
+  const blocks = new Map(oldestFirst.map(block => [block.from, block]));
   const lines = new LineReader(folder, index.path, index.files);
   /** By start of the block. */
   const opened = new WeightedCache<number, BlockFile>(MAX_CACHED_POSTS);
   return {
-    *within({ from, to }) {
-      for (const block of blocks.values()) if (block.from < to && block.to > from) yield block;
+    within({ from, to }, newestFirst) {
+      const found = oldestFirst.filter(block => block.from < to && block.to > from);
+      return newestFirst ? found.reverse() : found;
     },
     open: async ({ from }) =>
       opened.get(from, () => {
