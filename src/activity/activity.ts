@@ -2,6 +2,7 @@ import { type InspectOptions, inspect } from 'node:util';
 import { DataError } from '../errors.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
+import { isText } from '../json/json.js';
 import { bufferOf } from '../json/json-bytes.js';
 import { JsonObject } from '../json/json-object.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
@@ -63,8 +64,14 @@ const AUTHORS = ['user', 'actor'] as const;
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
 const QUOTED = Buffer.from('quoted_status"');
+const WITHHELD = Buffer.from('withheld_in_countries"');
 /** The start of an escaped ASCII letter: with it, a key can be written in another way. */
 const ESCAPED_LETTER = Buffer.from('\\u00');
+
+const NOWHERE: { readonly post: readonly string[]; readonly author: readonly string[] } = {
+  post: [],
+  author: [],
+};
 
 /**
  * One delivered post: a lazy view of the bytes that the service sent, the same for both formats. Ids
@@ -140,14 +147,34 @@ export class Activity {
   }
 
   get author(): Author {
-    const key = this.#root.firstOf(AUTHORS);
-    const author = key === undefined ? undefined : this.#root.object(key);
+    const author = this.#author;
     if (author === undefined) throw this.#missing('user or actor');
-    const original = key === 'user';
-    const id = original ? idOf(author) : author.lastDigits('id');
-    const handle = author.string(original ? 'screen_name' : 'preferredUsername');
+    const { key, fields } = author;
+    const id = this.authorId;
+    const handle = fields.string(key === 'user' ? 'screen_name' : 'preferredUsername');
     if (id === undefined || handle === undefined) throw this.#missing('an author with id and name');
-    return { id, handle, name: author.string(original ? 'name' : 'displayName') ?? '' };
+    return { id, handle, name: fields.string(key === 'user' ? 'name' : 'displayName') ?? '' };
+  }
+
+  /**
+   * The id of `author`; `undefined` if the post has none, such as one whose author was trimmed.
+   *
+   * @internal
+   */
+  get authorId(): string | undefined {
+    const author = this.#author;
+    return author && (author.key === 'user' ? idOf(author.fields) : author.fields.lastDigits('id'));
+  }
+
+  /**
+   * The countries in which the post is withheld, and those in which its author is, as the post names them.
+   *
+   * @internal
+   */
+  get withheldIn(): typeof NOWHERE {
+    const root = this.#root;
+    if (this.#lacks(WITHHELD)) return NOWHERE;
+    return { post: this.#countriesIn(root), author: this.#countriesIn(this.#author?.fields) };
   }
 
   /** `share` if the post is a retweet. */
@@ -196,6 +223,7 @@ export class Activity {
     const history = this.#history;
     if (history === undefined) return undefined;
     const { initialId, ids } = history;
+    if (initialId === undefined) throw this.#missing('ids in its edit_history');
     const controls = this.#root.object('edit_controls');
     const until = controls?.integer('editable_until_ms');
     const remaining = controls?.integer('edits_remaining');
@@ -279,18 +307,32 @@ export class Activity {
     return this.#fields;
   }
 
-  get #history(): Pick<Edits, 'initialId' | 'ids'> | undefined {
+  get #author(): { readonly key: string; readonly fields: JsonObject } | undefined {
+    const key = this.#root.firstOf(AUTHORS);
+    const fields = key === undefined ? undefined : this.#root.object(key);
+    return key === undefined || fields === undefined ? undefined : { key, fields };
+  }
+
+  #countriesIn(fields: JsonObject | undefined): readonly string[] {
+    const span = fields?.span('withheld_in_countries');
+    const codes = span === undefined ? [] : parseExact(this.raw.subarray(...span));
+    return Array.isArray(codes) ? codes.filter(isText) : [];
+  }
+
+  /** The first id of the list stands in for an initial one that is missing, and the initial one for a list. */
+  get #history():
+    | { readonly initialId: string | undefined; readonly ids: readonly string[] }
+    | undefined {
     const root = this.#root;
     // What lacks the time is not a post, and read as usual.
     if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');
     if (history === undefined) return undefined;
-    const { edit_tweet_ids: ids } = this.#value('edit_history') as { edit_tweet_ids?: unknown };
-    const initialId = history.string('initial_tweet_id') ?? history.integer('initial_tweet_id');
-    if (initialId === undefined || !Array.isArray(ids))
-      throw this.#missing('ids in its edit_history');
-    return { initialId, ids: ids.map(String) };
+    const { edit_tweet_ids: listed } = this.#value('edit_history') as { edit_tweet_ids?: unknown };
+    const stated = history.string('initial_tweet_id') ?? history.integer('initial_tweet_id');
+    const ids = Array.isArray(listed) ? listed.map(String) : stated === undefined ? [] : [stated];
+    return { initialId: stated ?? ids[0], ids };
   }
 
   /** Whether no key of the post ends in this way. Searching all of its bytes is faster than reading its members. */

@@ -1,4 +1,4 @@
-import { isText, parsedAs } from '../json/json.js';
+import { isTexts, parsedAs } from '../json/json.js';
 import {
   afterDigits,
   CLOSE_ARRAY,
@@ -23,6 +23,8 @@ export const ID_OF = {
   user: 2,
   /** Of a post that is quoted. */
   quoted: 4,
+  /** No id, but a country in which the post or its author is withheld, by its `countryNumber`. */
+  country: 8,
 } as const;
 
 /** Numbers for each id: what it is of, and two halves of 32 bits. */
@@ -30,9 +32,14 @@ export const SHOWN_INTS = 3;
 
 const number = new IdNumber();
 
+/** A country as the lower half of an id; 0 for what is not the two letters of one. */
+export function countryNumber(code: string): number {
+  return /^[a-z]{2}$/i.test(code) ? Buffer.from(code.toUpperCase()).readUInt16BE() : 0;
+}
+
 /**
- * The ids of a post, of its other versions, and of its author; and the same for the posts that it shares and quotes.
- * They are read from the bytes of a post that is printed as usual, and by `Activity` from others. Ids that are not 64-bit
+ * The ids of a post, of its other versions, and of its author, and where it is withheld; and the same for the posts that it
+ * shares and quotes. They are read from the bytes of a post that is printed as usual, and by `Activity` from others. Ids that are not 64-bit
  * integers are left out.
  */
 export class ShownIds {
@@ -69,13 +76,20 @@ export class ShownIds {
     this.length += SHOWN_INTS;
   }
 
-  #addAll({ id, versionIds, author, retweeted, quoted }: Activity, within: number): void {
+  #addAll(activity: Activity, within: number): void {
+    const { id, versionIds, authorId, withheldIn, retweeted, quoted } = activity;
     this.#addText(within + ID_OF.post, id);
     for (const version of versionIds)
       if (version !== id) this.#addText(within + ID_OF.version, version);
-    this.#addText(within + ID_OF.user, author.id);
+    this.addCountries(withheldIn.post, within);
+    if (authorId !== undefined) this.#addText(within + ID_OF.user, authorId);
+    this.addCountries(withheldIn.author, within);
     if (retweeted !== undefined) this.#addAll(retweeted, within);
     if (quoted !== undefined) this.#addAll(quoted, ID_OF.quoted);
+  }
+
+  addCountries(codes: readonly string[], within: number): void {
+    for (const code of codes) this.add(within + ID_OF.country, 0, countryNumber(code));
   }
 
   #addText(of: number, id: string): void {
@@ -92,8 +106,8 @@ function parseLoosely(id: string): boolean {
   return number.high < 2 ** 32;
 }
 
-const USER = { id_str: true, screen_name: true, name: true } as const;
-const ACTOR = { id: true, preferredUsername: true, displayName: true } as const;
+const USER = { id_str: true, withheld_in_countries: true } as const;
+const ACTOR = { id: true, withheld_in_countries: true } as const;
 
 /** A post of either format, and the posts within it. */
 function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): WantedMembers {
@@ -101,6 +115,7 @@ function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): 
     id: true,
     id_str: true,
     edit_history: true,
+    withheld_in_countries: true,
     created_at: true,
     postedTime: true,
     user: USER,
@@ -120,8 +135,7 @@ const MEMBERS = membersOf(membersOf(true, QUOTED), QUOTED);
 interface AuthorPlaces {
   readonly object: number;
   readonly id: number;
-  readonly handle: number;
-  readonly name: number;
+  readonly withheld: number;
 }
 
 /** The same of a post within another, in one of the formats. */
@@ -135,6 +149,7 @@ interface PostPlaces {
   readonly id: number;
   readonly idString: number;
   readonly history: number;
+  readonly withheld: number;
   readonly createdAt: number;
   readonly postedTime: number;
   readonly user: AuthorPlaces;
@@ -173,7 +188,8 @@ class SpannedIds {
     if (isOriginal === (spans.startOf(post.postedTime) !== 0)) return false;
     if (!this.#addId(post, within)) return false;
     if (spans.startOf(post.history) !== 0 && !this.#addVersions(post.history, within)) return false;
-    if (!this.#addAuthor(post, within + ID_OF.user)) return false;
+    if (!this.#addCountries(post.withheld, within)) return false;
+    if (!this.#addAuthor(post, within)) return false;
     if (isOriginal)
       return this.#addNested(post.retweeted, within) && this.#addNested(post.quoted, ID_OF.quoted);
     const verb = spans.startOf(post.verb);
@@ -190,20 +206,23 @@ class SpannedIds {
     return this.#addDigits(isText ? id : idString, isText, within + ID_OF.post);
   }
 
-  #addAuthor({ user, actor }: PostPlaces, of: number): boolean {
+  #addAuthor({ user, actor }: PostPlaces, within: number): boolean {
     const spans = this.#spans;
     const isUser = spans.startOf(user.object) !== 0;
     if (isUser === (spans.startOf(actor.object) !== 0)) return false;
     const author = isUser ? user : actor;
     if (spans.bytes[spans.startOf(author.object)] !== OPEN_OBJECT) return false;
-    const { handle, name } = author;
-    if (spans.bytes[spans.startOf(handle)] !== QUOTE || spans.hasEscapes(handle)) return false;
-    // Its escapes may be invalid.
-    if (spans.hasEscapes(name)) {
-      const text = spans.bytes.toString('utf8', spans.startOf(name), spans.endOf(name));
-      if (parsedAs(text, isText) === undefined) return false;
-    }
-    return this.#addDigits(author.id, !isUser, of);
+    if (!this.#addDigits(author.id, !isUser, within + ID_OF.user)) return false;
+    return this.#addCountries(author.withheld, within);
+  }
+
+  #addCountries(member: number, within: number): boolean {
+    const spans = this.#spans;
+    const start = spans.startOf(member);
+    if (start === 0) return true;
+    const codes = parsedAs(spans.bytes.toString('utf8', start, spans.endOf(member)), isTexts);
+    this.#ids.addCountries(codes ?? [], within);
+    return codes !== undefined;
   }
 
   #addNested({ object, post }: NestedPlaces, within: number): boolean {
@@ -255,11 +274,10 @@ class SpannedIds {
 }
 
 function placesOf({ places }: MemberSpans): PostPlaces {
-  const author = (path: string, handle: string, name: string, id: string) => ({
+  const author = (path: string, id: string) => ({
     object: places.get(path)!,
     id: places.get(`${path}.${id}`)!,
-    handle: places.get(`${path}.${handle}`)!,
-    name: places.get(`${path}.${name}`)!,
+    withheld: places.get(`${path}.withheld_in_countries`)!,
   });
   const nested = (path: string) => ({
     object: places.get(path)!,
@@ -269,10 +287,11 @@ function placesOf({ places }: MemberSpans): PostPlaces {
     id: places.get(`${path}id`)!,
     idString: places.get(`${path}id_str`)!,
     history: places.get(`${path}edit_history`)!,
+    withheld: places.get(`${path}withheld_in_countries`)!,
     createdAt: places.get(`${path}created_at`)!,
     postedTime: places.get(`${path}postedTime`)!,
-    user: author(`${path}user`, 'screen_name', 'name', 'id_str'),
-    actor: author(`${path}actor`, 'preferredUsername', 'displayName', 'id'),
+    user: author(`${path}user`, 'id_str'),
+    actor: author(`${path}actor`, 'id'),
     verb: places.get(`${path}verb`)!,
     retweeted: nested(`${path}retweeted_status`),
     object: nested(`${path}object`),

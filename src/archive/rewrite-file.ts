@@ -9,7 +9,8 @@ import { parseInStreamMessage } from '../activity/in-stream-message.js';
 import { ShownIds } from '../activity/shown-ids.js';
 import {
   type HiddenReason,
-  hasTombstone,
+  hidingCountries,
+  isSuspect,
   type RedactOptions,
   redact,
 } from '../compliance/redact.js';
@@ -81,11 +82,13 @@ class Review implements Outcome {
   readonly removed = new Map<HiddenReason, number>();
   readonly #tombstones: Tombstones;
   readonly #options: RedactOptions;
+  readonly #countries: ReadonlySet<number>;
   #gone = 0;
 
   constructor(tombstones: Tombstones, options: RedactOptions) {
     this.#tombstones = tombstones;
     this.#options = options;
+    this.#countries = hidingCountries(options);
   }
 
   get untouched(): boolean {
@@ -103,7 +106,7 @@ class Review implements Outcome {
     if (message !== undefined)
       return message.kind === 'info' ? withCount(record, this.#gone) : record;
     this.posts++;
-    if (!this.#isConcerned(record)) return record;
+    if (!this.#isSuspect(record)) return record;
     const post = new Activity(record);
     const { activity, hidden, changed } = redact(this.#tombstones, post, this.#options);
     if (activity === undefined) this.#gone++;
@@ -113,15 +116,14 @@ class Review implements Outcome {
     return activity?.raw;
   }
 
-  /** Whether a post has anything to do with a tombstone; most have nothing. */
-  #isConcerned(record: Buffer): boolean {
+  #isSuspect(record: Buffer): boolean {
     try {
       ids.read(record, 0, record.length);
     } catch {
       // It is an error only where the post is not hidden.
       return true;
     }
-    return hasTombstone(this.#tombstones, ids);
+    return isSuspect(this.#tombstones, ids, this.#countries);
   }
 }
 

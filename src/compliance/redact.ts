@@ -1,5 +1,5 @@
 import { Activity } from '../activity/activity.js';
-import { ID_OF, SHOWN_INTS, type ShownIds } from '../activity/shown-ids.js';
+import { countryNumber, ID_OF, SHOWN_INTS, type ShownIds } from '../activity/shown-ids.js';
 import { JsonObject } from '../json/json-object.js';
 import { formatSent } from '../time.js';
 import type { PostTombstone, Tombstones, UserTombstone } from './tombstones.js';
@@ -67,10 +67,21 @@ export function redact(
   return { activity: new Activity(withNulls(activity.raw, cleared)), hidden, changed: true };
 }
 
-/** Whether any id that a post shows has a tombstone. A post without one stays as it is. */
-export function hasTombstone(tombstones: Tombstones, { numbers, length }: ShownIds): boolean {
+/**
+ * Whether any id that a post shows has a tombstone, or the post is withheld where posts are shown. Any other post stays as it
+ * is.
+ */
+export function isSuspect(
+  tombstones: Tombstones,
+  { numbers, length }: ShownIds,
+  countries: ReadonlySet<number>,
+): boolean {
   for (let at = 0; at < length; at += SHOWN_INTS) {
     const [of, high, low] = [numbers[at]!, numbers[at + 1]!, numbers[at + 2]!];
+    if ((of & ID_OF.country) !== 0) {
+      if (countries.has(low)) return true;
+      continue;
+    }
     const isUser = (of & ID_OF.user) !== 0;
     if ((isUser ? tombstones.userAt(high, low) : tombstones.postAt(high, low)) !== undefined)
       return true;
@@ -91,13 +102,20 @@ function withNulls(bytes: Buffer, spans: readonly Span[]): Buffer {
 }
 
 function masked(activity: Activity, reason: HiddenReason): Activity {
-  const { id, author, postedAt, matchingRules, format } = activity;
+  const { id, postedAt, matchingRules, format } = activity;
   const stub =
     format === 'original'
-      ? `{"created_at":${JSON.stringify(createdAt(postedAt))},"id":${id},"id_str":"${id}","text":"","user":{"id":${author.id},"id_str":"${author.id}","name":"","screen_name":""},"hidden":"${reason}"}`
-      : `{"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"post","postedTime":"${formatSent(postedAt.getTime()).slice(0, 19)}.000Z","body":"","actor":{"objectType":"person","id":"id:twitter.com:${author.id}","displayName":"","preferredUsername":""},"hidden":"${reason}"}`;
+      ? `{"created_at":${JSON.stringify(createdAt(postedAt))},"id":${id},"id_str":"${id}","text":""${maskedAuthor(activity)},"hidden":"${reason}"}`
+      : `{"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"post","postedTime":"${formatSent(postedAt.getTime()).slice(0, 19)}.000Z","body":""${maskedAuthor(activity)},"hidden":"${reason}"}`;
   const mask = new Activity(Buffer.from(stub));
   return matchingRules.length === 0 ? mask : mask.withMatchingRules(matchingRules);
+}
+
+function maskedAuthor({ authorId, format }: Activity): string {
+  if (authorId === undefined) return '';
+  return format === 'original'
+    ? `,"user":{"id":${authorId},"id_str":"${authorId}","name":"","screen_name":""}`
+    : `,"actor":{"objectType":"person","id":"id:twitter.com:${authorId}","displayName":"","preferredUsername":""}`;
 }
 
 /** `Wed Oct 10 20:19:24 +0000 2018` */
@@ -106,7 +124,7 @@ function createdAt(date: Date): string {
   return `${day.slice(0, 3)} ${month} ${number} ${clock} +0000 ${year}`;
 }
 
-const EVERYWHERE: readonly string[] = ['XX', 'XY'];
+const EVERYWHERE = ['XX', 'XY'];
 /** Members with the location of a post, in either format; that of its author is kept. */
 const PLACES = {
   original: ['geo', 'coordinates', 'place'],
@@ -140,7 +158,7 @@ function visit(
       cleared.push([start, start + quoted.raw.length]);
     }
   }
-  const upTo = tombstones.user(activity.author.id)?.scrubbedUpTo;
+  const upTo = markOfAuthor(tombstones, activity)?.scrubbedUpTo;
   if (upTo !== undefined && BigInt(activity.id) <= BigInt(upTo)) {
     const fields = JsonObject.of(raw);
     for (const key of PLACES[format]) {
@@ -160,36 +178,49 @@ function hiddenBy(
   const post = tombstones.post(activity.id);
   // Deleting one version of a post deletes all of them.
   if (activity.versionIds.some(id => tombstones.post(id)?.deleted)) return 'deleted';
-  return (
+  const hidden =
     (post && hiddenByPost(post, options)) ??
-    hiddenByUser(tombstones.user(activity.author.id) ?? {}, options)
-  );
+    hiddenByUser(markOfAuthor(tombstones, activity) ?? {}, options);
+  if (hidden !== undefined) return hidden;
+  const { withheldIn } = activity;
+  if (isWithheld(withheldIn.post, options)) return 'withheld';
+  return isWithheld(withheldIn.author, options) ? 'user withheld' : undefined;
+}
+
+function markOfAuthor(tombstones: Tombstones, { authorId }: Activity): UserTombstone | undefined {
+  return authorId === undefined ? undefined : tombstones.user(authorId);
 }
 
 /** Why the tombstone of a post hides it. */
 export function hiddenByPost(
   post: PostTombstone,
-  { country, earlierVersions = 'hide' }: VisibilityOptions,
+  options: VisibilityOptions,
 ): HiddenReason | undefined {
   if (post.deleted) return 'deleted';
   if (post.dropped?.[1]) return 'dropped';
-  if (post.edited && earlierVersions === 'hide') return 'edited';
-  return isWithheld(post.withheld, country) ? 'withheld' : undefined;
+  if (post.edited && options.earlierVersions !== 'keep') return 'edited';
+  return isWithheld(post.withheld?.[1] ?? [], options) ? 'withheld' : undefined;
 }
 
 /** Why the tombstone of a user hides the user's posts. */
 export function hiddenByUser(
   user: UserTombstone,
-  { country }: VisibilityOptions,
+  options: VisibilityOptions,
 ): HiddenReason | undefined {
   if (user.deleted?.[1]) return 'user deleted';
   if (user.protected?.[1]) return 'user protected';
   if (user.suspended?.[1]) return 'user suspended';
-  return isWithheld(user.withheld, country) ? 'user withheld' : undefined;
+  return isWithheld(user.withheld?.[1] ?? [], options) ? 'user withheld' : undefined;
 }
 
-function isWithheld(withheld: PostTombstone['withheld'], country: string | undefined): boolean {
-  return (withheld?.[1] ?? []).some(
-    code => EVERYWHERE.includes(code) || code === country?.toUpperCase(),
-  );
+/** The countries that hide a post which is withheld there, as `ShownIds` has them. */
+export function hidingCountries({ country }: VisibilityOptions): ReadonlySet<number> {
+  const codes = country === undefined ? EVERYWHERE : [...EVERYWHERE, country];
+  return new Set(codes.map(countryNumber));
+}
+
+function isWithheld(countries: readonly string[], options: VisibilityOptions): boolean {
+  if (countries.length === 0) return false;
+  const hiding = hidingCountries(options);
+  return countries.some(code => hiding.has(countryNumber(code)));
 }

@@ -6,7 +6,13 @@ import { stepOperator } from '../engine/planned.js';
 import { ROW_ID_INTS } from '../engine/row-fields.js';
 import type { Rows } from '../engine/rows.js';
 import type { Operator, Run } from '../flow/flow.js';
-import { hiddenByPost, hiddenByUser, type RedactOptions, redact } from './redact.js';
+import {
+  hiddenByPost,
+  hiddenByUser,
+  hidingCountries,
+  type RedactOptions,
+  redact,
+} from './redact.js';
 import { Tombstones } from './tombstones.js';
 
 export const REDACT_OPTIONS = {
@@ -25,8 +31,8 @@ export const REDACT_OPTIONS = {
 
 /**
  * Removes posts that must no longer be shown: deleted or dropped ones and those that share
- * them, those of users who are deleted, protected or suspended, those that are withheld in a country,
- * earlier versions of an edited post. A post whose author removed its location is passed on without
+ * them, those of users who are deleted, protected or suspended, those that are withheld in a country by an event or by
+ * their own or their author's `withheld_in_countries`, earlier versions of an edited post. A post whose author removed its location is passed on without
  * it, and one that quotes a hidden post without the quote; all others keep their bytes.
  *
  * Uses the tombstones at the time when a post passes: posts that are deleted later must be removed from
@@ -102,6 +108,7 @@ function statesOf(
 ): Uint8Array {
   const { count, shownIds, shownCount } = fields;
   const states = new Uint8Array(count);
+  const countries = hidingCountries(options);
   for (const row of rows) states[row] = SHOWN;
   for (let at = 0; at < shownCount; at += ROW_ID_INTS) {
     const row = shownIds[at]!;
@@ -109,11 +116,13 @@ function statesOf(
     const of = shownIds[at + 1]!;
     const [high, low] = [shownIds[at + 2]!, shownIds[at + 3]!];
     const isHidden =
-      (of & ID_OF.user) !== 0
-        ? isHiddenBy(tombstones.userAt(high, low), user => hiddenByUser(user, options))
-        : isHiddenBy(tombstones.postAt(high, low), post =>
-            of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
-          );
+      (of & ID_OF.country) !== 0
+        ? countries.has(low) || undefined
+        : (of & ID_OF.user) !== 0
+          ? isHiddenBy(tombstones.userAt(high, low), user => hiddenByUser(user, options))
+          : isHiddenBy(tombstones.postAt(high, low), post =>
+              of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
+            );
     // A mask is made from the post, and a post that quotes a hidden one stays, without the quote: both need its bytes.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
@@ -121,7 +130,7 @@ function statesOf(
   return states;
 }
 
-/** `undefined` for a post without a tombstone. */
+/** `undefined` where there is no tombstone. */
 function isHiddenBy<Mark>(
   mark: Mark | undefined,
   reasonOf: (mark: Mark) => unknown,

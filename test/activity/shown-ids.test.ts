@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { SecondCorpus } from '../../bench/second-corpus.js';
 import { Activity } from '../../src/activity/activity.js';
-import { ID_OF, SHOWN_INTS, ShownIds } from '../../src/activity/shown-ids.js';
+import { countryNumber, ID_OF, SHOWN_INTS, ShownIds } from '../../src/activity/shown-ids.js';
 import { DataError } from '../../src/errors.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { bySuite } from '../slow-suite.js';
@@ -52,13 +52,17 @@ function idsOf(bytes: Buffer): readonly Id[] | string {
 }
 
 function listOf(activity: Activity, within: number): readonly Id[] {
-  const { id, edits, author, retweeted, quoted } = activity;
+  const { id, versionIds, authorId, withheldIn, retweeted, quoted } = activity;
+  const countries = (codes: readonly string[]) =>
+    codes.map((code): Id => [within + ID_OF.country, String(countryNumber(code))]);
   const all: Id[] = [
     [within + ID_OF.post, id],
-    ...(edits?.ids ?? [])
+    ...versionIds
       .filter(version => version !== id)
       .map((version): Id => [within + ID_OF.version, version]),
-    [within + ID_OF.user, author.id],
+    ...countries(withheldIn.post),
+    ...(authorId === undefined ? [] : [[within + ID_OF.user, authorId] as const]),
+    ...countries(withheldIn.author),
     ...(retweeted === undefined ? [] : listOf(retweeted, within)),
     ...(quoted === undefined ? [] : listOf(quoted, ID_OF.quoted)),
   ];
@@ -151,9 +155,11 @@ describe('the ids that a post shows', () => {
       ...['id', 'id_str', 'created_at', 'postedTime', 'user', 'actor', 'verb', 'edit_history'],
       ...['screen_name', 'preferredUsername', 'name', 'displayName', 'edit_tweet_ids'],
       ...['retweeted_status', 'quoted_status', 'object', 'twitter_quoted_status'],
+      ...['withheld_in_countries', 'withheld_in_countries'],
     );
     const other = fc.constantFrom<unknown>(
       ...[7, '7', '07', 'x:7', '18446744073709551616', 'x', null, [], ['7', '8'], ['x'], [7], {}],
+      ...[['XX'], ['de', 'TR'], ['ÄÖ', 5]],
       ...['share', 'tag:search.twitter.com,2005:77', '\u0000', true],
       ...[
         { id: 5, id_str: '5', screen_name: 'five' },

@@ -100,6 +100,25 @@ describe('applyCompliance', () => {
     expect((await applyCompliance(archive, tombstones, { mask: true })).rewritten).toEqual([]);
   });
 
+  it('removes posts that say themselves that they are withheld', async () => {
+    const file = path.join(archive, 'withheld.jsonl');
+    const withheld = (...codes: string[]) =>
+      String(posts[0]?.[0]?.raw).replace('{', `{"withheld_in_countries":${JSON.stringify(codes)},`);
+    const author = String(posts[0]?.[0]?.raw).replace(
+      '"user":{',
+      '"user":{"withheld_in_countries":["DE"],',
+    );
+    const lines = [withheld(), withheld('FR'), withheld('FR', 'DE'), author, withheld('XX')];
+    const match = (name: string) => name === 'withheld.jsonl';
+    await writeFile(file, `${lines.join('\n')}\n`);
+    const { removed } = await applyCompliance(archive, tombstones, { match });
+    expect(removed).toEqual({ withheld: 1 });
+    expect(await readFile(file, 'utf8')).toBe(`${lines.slice(0, 4).join('\n')}\n`);
+    const report = await applyCompliance(archive, tombstones, { match, country: 'de' });
+    expect(report.removed).toEqual({ withheld: 1, 'user withheld': 1 });
+    expect(await readFile(file, 'utf8')).toBe(`${lines.slice(0, 2).join('\n')}\n`);
+  });
+
   it('writes plain files as plain files', async () => {
     const [first, second] = posts[0] ?? [];
     const file = path.join(archive, 'plain.jsonl');

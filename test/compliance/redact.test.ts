@@ -108,6 +108,39 @@ describe.each([
     expect(left(posts, { country: 'FR' })).toEqual([posts[0], posts[2]]);
   });
 
+  it('hides a post by its own withheld_in_countries, or that of its author', () => {
+    const codes = (...listed: string[]) =>
+      `,"withheld_in_countries":${JSON.stringify(listed)},"withheld_scope":"status"`;
+    const author = (user: string, listed: unknown) =>
+      post('5', user).replace(
+        /"(user|actor)":{/,
+        `$&"withheld_in_countries":${JSON.stringify(listed)},`,
+      );
+    const [own, everywhere, copyright] = [
+      post('1', '9', codes('de', 'TR')),
+      post('2', '9', codes('XX')),
+      post('3', '9', codes('xy')),
+    ];
+    const nowhere = [
+      post('4', '9', ',"withheld_in_countries":[]'),
+      author('8', []),
+      author('8', null),
+    ];
+    const [byAuthor, byAuthorEverywhere] = [author('6', ['DE']), author('7', ['XX'])];
+    const shares = [own, byAuthor, everywhere].map((of, at) => share(`6${at}`, '9', of));
+    const all = [own, everywhere, copyright, ...nowhere, byAuthor, byAuthorEverywhere, ...shares];
+    expect(left(all)).toEqual([own, ...nowhere, byAuthor, ...shares.slice(0, 2)]);
+    expect(left(all, { country: 'de' })).toEqual(nowhere);
+    expect(left(all, { country: 'TR' })).toEqual([...nowhere, byAuthor, shares[1]]);
+    const quoting = post('70', '9', `,"${quoted}":${byAuthor}`);
+    expect(left([quoting])).toEqual([quoting]);
+    expect(left([quoting], { country: 'DE' })).toEqual([post('70', '9', `,"${quoted}":null`)]);
+    const reasons = [own, byAuthor, shares[1]!].map(
+      text => redact(tombstones, new Activity(Buffer.from(text)), { country: 'DE' }).hidden,
+    );
+    expect(reasons).toEqual(['withheld', 'user withheld', 'user withheld']);
+  });
+
   it('removes earlier versions of an edited post, and all versions if one is deleted', async () => {
     await tombstones.record([edit(['1', '2', '3'])]);
     const versions = ['1', '2', '3'].map(id =>
@@ -117,6 +150,36 @@ describe.each([
     expect(left(versions, { earlierVersions: 'keep' })).toEqual(versions);
     await tombstones.record([ofPost('delete', '1')]);
     expect(left(versions, { earlierVersions: 'keep' })).toEqual([]);
+  });
+
+  it('reads the ids of a post whose author is trimmed or gone, and of a history without its first id', async () => {
+    await tombstones.record([ofUser('user_delete', '5'), ofPost('delete', '8')]);
+    const author = (user: string) =>
+      format === 'original'
+        ? `"user":{"id":${user},"id_str":"${user}"}`
+        : `"actor":{"id":"id:twitter.com:${user}"}`;
+    const written = /"(user|actor)":{[^}]*}/;
+    const trimmed = (id: string, user: string) => post(id, user).replace(written, author(user));
+    const without = (id: string) => post(id, '1').replace(written, '"more":1');
+    const history = (id: string, ids: string) => post(id, '1', `,"edit_history":${ids}`);
+    const fine = [
+      trimmed('1', '2'),
+      without('3'),
+      history('4', '{"edit_tweet_ids":["4"]}'),
+      history('4', '{"initial_tweet_id":"4"}'),
+      history('4', '{}'),
+    ];
+    const hidden = [
+      trimmed('1', '5'),
+      without('8'),
+      history('9', '{"edit_tweet_ids":["8","9"]}'),
+      history('9', '{"initial_tweet_id":"8"}'),
+      share('7', '2', trimmed('1', '5')),
+    ];
+    expect(left([...fine, ...hidden])).toEqual(fine);
+    const [mask = ''] = left([without('8')], { mask: true });
+    expect(new Activity(Buffer.from(mask))).toMatchObject({ id: '8', format, authorId: undefined });
+    expect(left([mask], { mask: true })).toEqual([mask]);
   });
 
   const masked = async () => {

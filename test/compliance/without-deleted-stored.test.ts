@@ -72,10 +72,17 @@ interface PostParts {
   readonly text: string;
   readonly geo: string;
   readonly versions: readonly string[];
+  /** Where the post is withheld, and where its author is. */
+  readonly withheld: unknown;
+  readonly authorWithheld: unknown;
   readonly shared: PostParts | undefined;
   readonly quoted: PostParts | undefined;
   readonly isWhole: boolean;
 }
+
+const withheld = fc.constantFrom(
+  ...[undefined, undefined, undefined, null, [], ['FR'], ['de', 'TR'], ['XX'], ['XY'], ['Ä', 5]],
+);
 
 const { posts } = fc.letrec<{ posts: PostParts }>(tie => ({
   posts: fc.record({
@@ -85,6 +92,8 @@ const { posts } = fc.letrec<{ posts: PostParts }>(tie => ({
     text: fc.oneof(fc.string(), fc.string({ minLength: 200, maxLength: 400 })),
     geo: fc.constantFrom('null', '{}', '[]', '{"type":"Point","coordinates":[1.5,2]}'),
     versions: fc.array(ids, { maxLength: 2 }),
+    withheld,
+    authorWithheld: withheld,
     shared: fc.option(tie('posts'), { nil: undefined, depthSize: 'small', freq: 4 }),
     quoted: fc.option(tie('posts'), { nil: undefined, depthSize: 'small', freq: 3 }),
     // A post within another without an author can be told to be hidden, and not told to be visible.
@@ -92,13 +101,21 @@ const { posts } = fc.letrec<{ posts: PostParts }>(tie => ({
   }),
 }));
 
+/** A member, if it has a value. */
+const member = (key: string, value: unknown) =>
+  value === undefined ? '' : `,"${key}":${JSON.stringify(value)}`;
+const WITHHELD = 'withheld_in_countries';
+
 function original(post: PostParts): string {
   const { id, user, day, text, geo, versions, shared, quoted, isWhole } = post;
+  const ofAuthor = member(WITHHELD, post.authorWithheld);
   const members = [
     `"created_at":"Wed Oct ${day} 20:19:24 +0000 2018","id":${id},"id_str":"${id}"`,
     `"text":${JSON.stringify(text)}`,
-    isWhole ? `"user":{"id":${user},"id_str":"${user}","screen_name":"u${user}"}` : '"user":null',
-    `"geo":${geo},"place":${geo}`,
+    isWhole
+      ? `"user":{"id":${user},"id_str":"${user}","screen_name":"u${user}"${ofAuthor}}`
+      : '"user":null',
+    `"geo":${geo},"place":${geo}${member(WITHHELD, post.withheld)}`,
   ];
   if (versions.length > 0)
     members.push(
@@ -112,13 +129,14 @@ function original(post: PostParts): string {
 
 function streams(post: PostParts): string {
   const { id, user, day, text, geo, shared, quoted, isWhole } = post;
+  const ofAuthor = member(WITHHELD, post.authorWithheld);
   const members = [
     `"id":"tag:search.twitter.com,2005:${id}","verb":"${shared === undefined ? 'post' : 'share'}"`,
     `"postedTime":"2018-10-${day}T20:19:24.000Z","body":${JSON.stringify(text)}`,
     isWhole
-      ? `"actor":{"id":"id:twitter.com:${user}","preferredUsername":"u${user}"}`
+      ? `"actor":{"id":"id:twitter.com:${user}","preferredUsername":"u${user}"${ofAuthor}}`
       : '"actor":1',
-    `"geo":${geo},"location":${geo}`,
+    `"geo":${geo},"location":${geo}${member(WITHHELD, post.withheld)}`,
   ];
   if (shared !== undefined) members.push(`"object":${streams(shared)}`);
   if (quoted !== undefined) members.push(`"twitter_quoted_status":${streams(quoted)}`);
