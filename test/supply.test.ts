@@ -43,9 +43,22 @@ describe('dependencies', () => {
     expect(listed.toSorted()).toEqual(scripts.toSorted());
   });
 
+  it('with install scripts are denied in the manifest, which npm 11 asks for', () => {
+    const scripts = locked.filter(({ hasInstallScript }) => hasInstallScript);
+    const denied = Object.fromEntries(scripts.map(({ name }) => [name, false]));
+    expect(manifest.allowScripts).toEqual(denied);
+  });
+
+  it('install without a warning on this Node', async () => {
+    const { stderr } = await exec('npm', ['ci', '--dry-run', '--ignore-scripts', '--offline'], {
+      cwd: root,
+    });
+    expect(stderr).toBe('');
+  });
+
   it('have exact versions in the manifest', () => {
-    const { dependencies, devDependencies } = manifest;
-    for (const version of Object.values({ ...dependencies, ...devDependencies }))
+    const { dependencies, devDependencies, overrides } = manifest;
+    for (const version of Object.values({ ...dependencies, ...devDependencies, ...overrides }))
       expect(version).toMatch(/^(npm:(@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/);
   });
 
