@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { abortable } from '../abortable.js';
 import {
   checkOptions,
@@ -15,6 +16,7 @@ import type { Decoder, SourceFile } from '../engine/file-source.js';
 import { fileFlow } from '../engine/planned.js';
 import { StorageError } from '../errors.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
+import type { Progress } from '../flow/progress.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { isRecord } from '../is-record.js';
 import { isCount } from '../json/json.js';
@@ -49,8 +51,9 @@ export interface LocalFilesOptions {
   readonly share?: Share | undefined;
   /**
    * For runs that follow each other, as by cron: each reads the files that no complete or resumed run has read, wherever
-   * they are among the others, and may find none. The checkpoint keeps the name and size of each file that was read. One
-   * that has grown since is an error; one that is smaller or gone is not.
+   * they are among the others, and may find none. The checkpoint keeps the name, size and time of each file that was read.
+   * A file that has grown since is an error. A file that was replaced or rewritten, with the same size or a smaller one, is not
+   * read again: `changedFiles` of the result and the note of progress say so.
    * @default false
    */
   readonly incremental?: boolean | undefined;
@@ -117,7 +120,11 @@ interface LocalFile {
   /** The path as listed or below its folder, with `/` as the separator. */
   readonly name: string;
   readonly size: number;
+  readonly modifiedMs: number;
 }
+
+/** Identifies a file in cursors: two folders of a list may have the same names. */
+type KeyOf = (file: LocalFile) => string;
 
 /** Which files are read. */
 interface Selection {
@@ -136,11 +143,10 @@ async function* read(
 ): AsyncGenerator<SourceFile, void, undefined> {
   const { share, incremental } = selection;
   const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
-  const before = incremental ? filesRead(resume) : undefined;
-  const files = found.filter(
-    file =>
-      (share === undefined || hasFile(share, file.path)) && !(before && wasRead(before, file)),
-  );
+  const keyOf: KeyOf = ({ name, path }) => (roots.length === 1 ? name : path);
+  const own = found.filter(file => share === undefined || hasFile(share, file.path));
+  const before = incremental ? filesRead(resume, roots) : undefined;
+  const files = before === undefined ? own : newFiles(before, own, keyOf, progress);
   const total = bytesOf(files);
   const expect = (coming: readonly LocalFile[]) =>
     decoder?.expect({
@@ -152,8 +158,8 @@ async function* read(
   if (isKnown) expect(files);
   const cursors =
     before === undefined
-      ? cursorsOf(files, share)
-      : files.map((_, index) => incrementalCursor(before, files, index + 1));
+      ? cursorsOf(files, share, keyOf)
+      : files.map((_, index) => incrementalCursor(before, files, keyOf, index + 1));
   const first = isKnown ? 0 : placeOf(resume, cursors, roots);
   const rest = files.slice(first);
   if (!isKnown) expect(rest);
@@ -169,7 +175,11 @@ async function* read(
       : workAhead(rest, begin, decoder.ahead);
   let next = first;
   if (before !== undefined && files.length === 0)
-    yield { origin: roots[0]!, cursor: incrementalCursor(before, files), blocks: givenBlocks() };
+    yield {
+      origin: roots[0]!,
+      cursor: incrementalCursor(before, files, keyOf),
+      blocks: givenBlocks(),
+    };
   for await (const { item: file, result } of ahead) {
     const { path: origin } = file;
     const cursor = cursors[next++]!;
@@ -207,45 +217,98 @@ async function* givenBlocks(...blocks: readonly Uint8Array[]): AsyncGenerator<Ui
   yield* blocks;
 }
 
-/** The sizes of files, by name. */
-type Sizes = ReadonlyMap<string, number>;
+/** A file as it was read: its size and when it was modified; the size alone in checkpoints of earlier versions. */
+type ReadFile = number | readonly [size: number, modifiedMs: number];
+
+/** By key. */
+type FilesRead = Map<string, ReadFile>;
 
 /** The files that earlier incremental runs have read. @throws OptionError where the cursor is not one of theirs. */
-function filesRead(resume: Cursor | undefined): Sizes {
+function filesRead(resume: Cursor | undefined, roots: readonly string[]): FilesRead {
   if (resume === undefined) return new Map();
-  const json = JSON.parse(JSON.stringify(resume));
-  const isRead = isRecord(json.read) && Object.values(json.read).every(isCount);
-  if (json.source !== 'local-files' || !isRead)
+  const { source, read } = JSON.parse(JSON.stringify(resume));
+  if (source !== 'local-files' || !isRecord(read) || !Object.values(read).every(isReadFile))
     throw cursorError('is not one of localFiles() with `incremental`, or is damaged');
-  return new Map(Object.entries(json.read as Record<string, number>));
+  const isBelow = (key: string) => roots.some(root => !relative(root, key).startsWith('..'));
+  if (roots.length > 1 && !Object.keys(read).every(isBelow))
+    throw cursorError(
+      'has names of files without their folders, as earlier versions of localFiles() wrote them: it does not say which of several folders was read. Delete the checkpoint to start again',
+    );
+  return new Map(Object.entries(read as Record<string, ReadFile>));
 }
 
-/** Whether a file was read. @throws StorageError where it has grown since. */
-function wasRead(before: Sizes, { path, name, size }: LocalFile): boolean {
-  const then = before.get(name);
-  if (then !== undefined && size > then)
+function isReadFile(value: unknown): value is ReadFile {
+  return isCount(value) || (Array.isArray(value) && value.length === 2 && value.every(isCount));
+}
+
+/**
+ * The files that no run has read, each once. Files that were replaced since are told to progress, once.
+ *
+ * @throws StorageError where one has grown since.
+ */
+function newFiles(
+  before: FilesRead,
+  files: readonly LocalFile[],
+  keyOf: KeyOf,
+  progress: Progress | undefined,
+): LocalFile[] {
+  const found = new Map<string, LocalFile>();
+  const changed: string[] = [];
+  for (const file of files) {
+    const key = keyOf(file);
+    const then = before.get(key);
+    if (then === undefined) found.set(key, file);
+    else if (hasChanged(then, file)) {
+      changed.push(file.path);
+      before.set(key, asRead(file));
+    }
+  }
+  if (changed.length > 0 && progress !== undefined) {
+    const others = changed.length === 1 ? '' : ` and ${changed.length - 1} more`;
+    progress.changedFiles += changed.length;
+    progress.tell(
+      `${changed[0]}${others} changed after an earlier run read ${others === '' ? 'it' : 'them'}: not read again`,
+    );
+  }
+  return [...found.values()];
+}
+
+/** @throws StorageError where the file has grown. */
+function hasChanged(then: ReadFile, { path, size, modifiedMs }: LocalFile): boolean {
+  const [sizeThen, modifiedThen = modifiedMs] = typeof then === 'number' ? [then] : then;
+  if (size > sizeThen)
     throw new StorageError(
-      `${path} has grown since it was read, from ${then} to ${size} bytes: what was added would be missed. Read files once nothing is added to them, such as those of days that are over, see the option \`match\``,
+      `${path} has grown since it was read, from ${sizeThen} to ${size} bytes: what was added would be missed. Read files once nothing is added to them, such as those of days that are over, see the option \`match\``,
       { path },
     );
-  return then !== undefined;
+  return size < sizeThen || modifiedMs !== modifiedThen;
+}
+
+function asRead({ size, modifiedMs }: LocalFile): ReadFile {
+  return [size, modifiedMs];
 }
 
 /** The cursor of an incremental run after the first files of those that it reads. */
-function incrementalCursor(before: Sizes, files: readonly LocalFile[], count = 0): Cursor {
+function incrementalCursor(
+  before: FilesRead,
+  files: readonly LocalFile[],
+  keyOf: KeyOf,
+  count = 0,
+): Cursor {
   const read = () => {
-    const added = files.slice(0, count).map(({ name, size }) => [name, size] as const);
+    const added = files.slice(0, count).map(file => [keyOf(file), asRead(file)] as const);
     return Object.fromEntries([...before, ...added]);
   };
   return { source: 'local-files', read: { toJSON: read } };
 }
 
 /** The cursor after each file. It names that file and covers all files up to it. */
-function cursorsOf(files: readonly LocalFile[], share: Share | undefined): Cursor[] {
+function cursorsOf(files: readonly LocalFile[], share: Share | undefined, keyOf: KeyOf): Cursor[] {
   let done = share === undefined ? '' : shareName(share);
-  return files.map(({ name, size }, index) => {
-    done = createHash('sha256').update(`${done}\n${size} ${name}`).digest('hex').slice(0, 16);
-    return { source: 'local-files', files: index + 1, last: name, done };
+  return files.map((file, index) => {
+    const last = keyOf(file);
+    done = createHash('sha256').update(`${done}\n${file.size} ${last}`).digest('hex').slice(0, 16);
+    return { source: 'local-files', files: index + 1, last, done };
   });
 }
 
@@ -265,7 +328,7 @@ async function filesAt(
   { matches, checkpoints, incremental }: Selection,
 ): Promise<LocalFile[]> {
   const stats = await failing(root, stat(root));
-  if (stats.isFile()) return [{ path: root, name: root, size: stats.size }];
+  if (stats.isFile()) return [{ path: root, name: root, ...listed(stats) }];
   if (!stats.isDirectory())
     throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
   const names = (await namesIn(root, '')).filter(matches);
@@ -302,7 +365,11 @@ async function fileIn(
   if (!stats.isFile()) return undefined;
   // What cannot be opened ends the flow in its turn, after the files before it.
   const isLeftOut = !checkpoints && (await isCheckpointFile(path).catch(() => false));
-  return isLeftOut ? undefined : { path, name, size: stats.size };
+  return isLeftOut ? undefined : { path, name, ...listed(stats) };
+}
+
+function listed({ size, mtimeMs }: Stats): Pick<LocalFile, 'size' | 'modifiedMs'> {
+  return { size, modifiedMs: Math.max(0, Math.trunc(mtimeMs)) };
 }
 
 function readFile({ path, size }: LocalFile): Promise<Buffer> {

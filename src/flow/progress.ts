@@ -46,6 +46,8 @@ export class Progress {
   /** When the source expects to end, by `performance.now()`. */
   endsAt: number | undefined;
   note: string | undefined;
+  /** Files of an incremental source that changed after an earlier run read them: they are not read again. */
+  changedFiles = 0;
   /** How many messages each reader of a stream has before it. */
   readonly behind: Map<unknown, number> = new Map();
   requests = 0;

@@ -28,6 +28,7 @@ import {
   type WriteRange,
 } from './committed/target.js';
 import { withoutCursor } from './output/committer.js';
+import { changedFilesOf } from './output/completed-run.js';
 import { checkDamaged } from './output/damaged-log.js';
 
 export type { WriteRange };
@@ -95,6 +96,8 @@ export interface Committed {
   readonly completeSince?: Date | undefined;
   /** Of a flow with an `incremental` source: the rows of this run alone. 0 says that nothing was new. */
   readonly added?: number | undefined;
+  /** As in the result of `files`. */
+  readonly changedFiles?: number | undefined;
 }
 
 const OPTIONS = {
@@ -223,7 +226,7 @@ class Run<T, Tx> {
       const { rows } = this.#target.saved;
       if (!this.#goesOn) return { rows, ...this.#damaged };
       if (rows === before) progress?.tell('nothing new');
-      return { rows, ...this.#damaged, added: rows - before };
+      return { rows, ...this.#damaged, added: rows - before, ...changedFilesOf(progress) };
     } finally {
       this.#broken.unlink();
       await this.#log?.close();

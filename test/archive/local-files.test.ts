@@ -6,6 +6,7 @@ import promises, {
   rm,
   symlink,
   truncate,
+  utimes,
   writeFile,
 } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -17,11 +18,15 @@ import { localFiles } from '../../src/archive/local-files.js';
 import { OptionError, StorageError } from '../../src/errors.js';
 import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { Progress } from '../../src/flow/progress.js';
+import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
+import type { ProgressDisplay } from '../../src/flow/progress-display.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
+import { committed } from '../../src/sinks/committed.js';
 import { files } from '../../src/sinks/files.js';
+import { tee } from '../../src/sinks/tee.js';
+import { StandIn } from '../sinks/stand-in.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
@@ -400,7 +405,11 @@ describe('localFiles of incremental runs', () => {
     numbers
       .map(id => `{"id_str":"${id}","created_at":"Fri May 10 09:41:12 +0000 2024"}\n`)
       .join('');
-  const run = (name = 'out', plain: 'pass' | 'refuse' = 'pass') =>
+  const run = (
+    name = 'out',
+    plain: 'pass' | 'refuse' = 'pass',
+    progress: ProgressDisplay = 'off',
+  ) =>
     pipeline(
       localFiles(join(folder, 'in'), { incremental: true }),
       gunzip({ plain }),
@@ -410,6 +419,7 @@ describe('localFiles of incremental runs', () => {
         path: join(folder, name, 'all.jsonl'),
         checkpoint: join(folder, name, 'checkpoint.json'),
       }),
+      { progress },
     );
   const written = async (name = 'out') =>
     (await readFile(join(folder, name, 'all.jsonl'), 'utf8')).match(/(?<="id_str":")\d+/g) ?? [];
@@ -470,13 +480,96 @@ describe('localFiles of incremental runs', () => {
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
   });
 
-  it('accept a file that was rewritten or removed', async () => {
+  it('accept a file that was removed', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
-    await write({ 'in/1.jsonl': ids(2) });
-    expect(await run()).toMatchObject({ posts: 3, added: 0 });
     await rm(join(folder, 'in/2.jsonl'));
     expect(await run()).toMatchObject({ posts: 3, added: 0 });
+  });
+
+  it.each([
+    ['a smaller one', ids(2)],
+    ['one of the same size', ids(4, 5)],
+  ])('say once that a file was replaced by %s, and do not read it again', async (_, content) => {
+    await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
+    const before = new Date(Date.now() - 60_000);
+    await utimes(join(folder, 'in/1.jsonl'), before, before);
+    expect(await run()).not.toHaveProperty('changedFiles');
+    await write({ 'in/1.jsonl': content });
+    const notes: (string | undefined)[] = [];
+    const note = ({ note }: ProgressCounts) => notes.push(note);
+    expect(await run('out', 'pass', note)).toMatchObject({ posts: 3, added: 0, changedFiles: 1 });
+    expect(notes.at(-1)).toBe(
+      `${join(folder, 'in/1.jsonl')} changed after an earlier run read it: not read again`,
+    );
+    expect(await run()).not.toHaveProperty('changedFiles');
+    expect(await written()).toEqual(['1', '2', '3']);
+  });
+
+  it('say in the result of committed and of tee that files were replaced', async () => {
+    const target = new StandIn<Uint8Array>();
+    const sink = committed<Uint8Array>(target.transactions);
+    const branches = new StandIn<Uint8Array>();
+    const both = tee(
+      files({ path: join(folder, 'copy.jsonl') }),
+      committed<Uint8Array>(branches.transactions),
+    );
+    const source = () => localFiles(join(folder, 'in'), { incremental: true });
+    await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3, 4) });
+    await pipeline(source(), sink);
+    await pipeline(source(), jsonLines(), both);
+    await write({ 'in/1.jsonl': ids(1), 'in/2.jsonl': ids(4) });
+    expect(await pipeline(source(), sink)).toMatchObject({ added: 0, changedFiles: 2 });
+    expect(await pipeline(source(), jsonLines(), both)).toMatchObject([
+      { added: 0, changedFiles: 2 },
+      { added: 0, changedFiles: 2 },
+    ]);
+  });
+
+  it('accept the checkpoint of an earlier version, which has sizes alone', async () => {
+    await write({ 'in/1.jsonl': 'a\n', 'in/2.jsonl': 'b\n' });
+    const flow = localFiles(join(folder, 'in'), { incremental: true });
+    const cursor = { source: 'local-files', read: { '1.jsonl': 2 } };
+    expect(await contents(flow, cursor)).toEqual(['b\n']);
+  });
+
+  describe('of several folders with the same names', () => {
+    const several = (incremental = true) =>
+      localFiles([join(folder, 'a'), join(folder, 'b')], { incremental });
+    beforeEach(() => write({ 'a/x.jsonl': 'a x\n', 'b/x.jsonl': 'b x\n', 'b/y.jsonl': 'b y\n' }));
+
+    it('read each file once, whatever file the run before ended after', async () => {
+      const batches = await batchesOf(several());
+      const all = ['a x\n', 'b x\n', 'b y\n'];
+      expect(batches.flatMap(batch => shown(batch).items)).toEqual(all);
+      for (const [index, { cursor }] of batches.entries()) {
+        const resume = JSON.parse(JSON.stringify(cursor));
+        expect(await contents(several(), resume)).toEqual(all.slice(index + 1));
+      }
+      await write({ 'a/y.jsonl': 'a y, later\n' });
+      const last = JSON.parse(JSON.stringify(batches.at(-1)?.cursor));
+      expect(await contents(several(), last)).toEqual(['a y, later\n']);
+    });
+
+    it('read a file once that is listed and in a folder', async () => {
+      const twice = [join(folder, 'b'), join(folder, 'b/x.jsonl')];
+      const flow = localFiles(twice, { incremental: true });
+      expect(await contents(flow)).toEqual(['b x\n', 'b y\n']);
+    });
+
+    it('refuse a cursor of an earlier version, which does not say which folder was read', async () => {
+      const cursor = { source: 'local-files', read: { 'x.jsonl': 4 } };
+      await expect(contents(several(), cursor)).rejects.toThrow(
+        /names of files without their folders.*Delete the checkpoint/,
+      );
+    });
+
+    it('refuse a cursor of other runs where another folder has the file in its place', async () => {
+      await write({ 'a/w.jsonl': 'a w\n' });
+      const second = (await batchesOf(several(false)))[1]?.cursor;
+      await rm(join(folder, 'a/x.jsonl'));
+      await expect(contents(several(false), second)).rejects.toThrow(StorageError);
+    });
   });
 
   it('refuse a file that has grown, until it is removed', async () => {

@@ -22,7 +22,7 @@ import type { Progress } from '../../flow/progress.js';
 import { type BranchRun, CommittedBranch } from '../committed/committed-branch.js';
 import type { Committed } from '../committed.js';
 import type { CheckpointOwner } from '../output/checkpoint-text.js';
-import type { RunResult } from '../output/completed-run.js';
+import { changedFilesOf, type RunResult } from '../output/completed-run.js';
 import type { FileWriter } from '../output/file-writer.js';
 import type { OpenStore, Session, TogetherOptions } from '../output/write-together.js';
 import { BranchCommits, ENDED } from './branch-commits.js';
@@ -141,7 +141,10 @@ export class TeeRun {
       rows: this.#target.rows,
       ...(damaged !== undefined && { damaged }),
       ...(completeSince !== undefined && { completeSince }),
-      ...(isIncremental(identityOf(this.#input)) && { added: this.#target.added }),
+      ...(isIncremental(identityOf(this.#input)) && {
+        added: this.#target.added,
+        ...changedFilesOf(this.#run.progress),
+      }),
     };
     this.results[this.#rows.plan.position - 1] = result;
   }

@@ -68,10 +68,17 @@ export function withAdded(
 ): RunResult {
   const written = run.written.map((result, index) => {
     const own = before.filter(file => file.branch === sinks[index]?.branch);
-    return { ...result, added: result.posts - own.reduce((sum, { posts }) => sum + posts, 0) };
+    const postsBefore = own.reduce((sum, { posts }) => sum + posts, 0);
+    return { ...result, added: result.posts - postsBefore, ...changedFilesOf(progress) };
   });
   if (written.every(({ added }) => added === 0) && !store.hasNew) progress?.tell('nothing new');
   return { ...run, written };
+}
+
+/** What a result says of changed files, if the source has found any. */
+export function changedFilesOf(progress: Progress | undefined): Pick<Written, 'changedFiles'> {
+  const { changedFiles = 0 } = progress ?? {};
+  return changedFiles === 0 ? {} : { changedFiles };
 }
 
 /** What each sink has written, by the files of a checkpoint. */

@@ -26,4 +26,9 @@ export interface Written {
   readonly damaged?: number | undefined;
   /** Of a flow with an `incremental` source: the lines of this run alone. 0 says that nothing was new. */
   readonly added?: number | undefined;
+  /**
+   * Of `localFiles` with `incremental`: files that changed after an earlier run read them, as `applyCompliance` changes
+   * them, and that are not read again. Absent if there are none.
+   */
+  readonly changedFiles?: number | undefined;
 }
