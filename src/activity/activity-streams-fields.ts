@@ -46,7 +46,7 @@ export function activityStreamsFields(
 const fieldsIn = viewOf<Source, PostFields>({
   id: ({ post }) => digits(post.id),
   text: ({ post, content }) =>
-    content === post ? textOf(post) : retweetPrefix(post.body) + textOf(content),
+    content === post ? textOf(post) : retweetPrefix(textOf(post)) + textOf(content),
   link: ({ post }) => string(post.link),
   hashtags: ({ content }) => tagTexts(entitiesOf(content)?.hashtags),
   cashtags: ({ content }) => tagTexts(entitiesOf(content)?.symbols),

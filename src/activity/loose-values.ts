@@ -70,8 +70,8 @@ export function unescaped(value: unknown): string {
 }
 
 /** The `RT @handle: ` at the start of a retweet's text. */
-export function retweetPrefix(text: unknown): string {
-  return /^RT @\w+: /.exec(string(text))?.[0] ?? '';
+export function retweetPrefix(text: string): string {
+  return /^RT @\w+: /.exec(text)?.[0] ?? '';
 }
 
 // Entities have the same members in both formats.

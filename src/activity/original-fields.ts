@@ -36,7 +36,7 @@ export function originalFields(post: OriginalPost): PostFields {
 const fieldsIn = viewOf<Source, PostFields>({
   id: ({ post }) => digits(post.id_str ?? post.id),
   text: ({ post, content }) =>
-    content === post ? textOf(post) : retweetPrefix(post.text) + textOf(content),
+    content === post ? textOf(post) : retweetPrefix(textOf(post)) + textOf(content),
   link: ({ post }) =>
     `http://twitter.com/${string(post.user?.screen_name)}/statuses/${digits(post.id_str ?? post.id)}`,
   hashtags: ({ content }) => tagTexts(entitiesOf(content)?.hashtags),

@@ -102,14 +102,13 @@ function ownCells(post: PostBytes, shown: ShownContent): CellsOfColumns {
   };
 }
 
-function wholeTextCell(post: PostBytes, { last, isShared, firstOf }: ShownContent): PostCell {
-  const { at, bytes, isNone, isText, startOf, endOf } = post;
-  const ownText = at('text');
+function wholeTextCell(post: PostBytes, { own, last, isShared, firstOf }: ShownContent): PostCell {
+  const { bytes, isNone, isText, startOf, endOf } = post;
   /** For a byte that is not of a prefix: an escape may stand for one that is. */
   const noPrefix = (place: number) => (bytes[place] === BACKSLASH ? -1 : 0);
 
   /** Where the `RT @handle: ` of a shared post ends; 0 where it has none, -1 where that is not plain. */
-  function afterPrefix(): number {
+  function afterPrefix(ownText: number): number {
     if (isNone(ownText)) return 0;
     if (!isText(ownText)) return -1;
     const start = startOf(ownText) + 1;
@@ -125,7 +124,8 @@ function wholeTextCell(post: PostBytes, { last, isShared, firstOf }: ShownConten
   return out => {
     const text = firstOf(last.content.texts);
     if (!isText(text)) return false;
-    const prefixEnd = isShared() ? afterPrefix() : 0;
+    const ownText = firstOf(own.texts);
+    const prefixEnd = isShared() ? afterPrefix(ownText) : 0;
     if (prefixEnd === -1) return false;
     const prefix = prefixEnd === 0 ? 0 : startOf(ownText) + 1;
     return out.text(startOf(text) + 1, endOf(text) - 1, true, prefix, prefixEnd);

@@ -209,6 +209,18 @@ describe('the row of a post', () => {
     },
   );
 
+  it('has `RT @handle: ` and the whole text of a share in extended form, which has `full_text` alone', () => {
+    const share = {
+      created_at: 'Wed Oct 10 20:19:24 +0000 2018',
+      id_str: '3',
+      full_text: 'RT @anna: snow &am…',
+      user: { id_str: '4' },
+      retweeted_status: { id_str: '2', full_text: 'snow &amp; ice', user: { id_str: '5' } },
+    };
+    const row = rowOf(new Activity(Buffer.from(JSON.stringify(share))));
+    expect(row.text).toBe('RT @anna: snow & ice');
+  });
+
   it('has the shares of a shared post where only the root of the share says them', () => {
     const share = {
       id: 'tag:search.twitter.com,2005:3',

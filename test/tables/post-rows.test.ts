@@ -247,6 +247,9 @@ describe('the row of a post in its bytes', () => {
       );
       expect(bytes.includes(`"text":"${text}"`)).toBe(true);
       expectSame(bytes);
+      const extended = Buffer.from(String(bytes).replaceAll('"text":', '"full_text":'));
+      expectSame(extended);
+      if (!text.includes('\\')) expect(isParsed(extended)).toBe(false);
     }
   });
 

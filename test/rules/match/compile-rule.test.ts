@@ -389,6 +389,19 @@ describe('both formats', () => {
   });
 });
 
+it.each(['search', 'historical', 'replay'] as const)(
+  'rules see `RT @handle: ` of a share in extended form, which has `full_text` in place of `text`: %s',
+  product => {
+    const post = original({ ...PLAIN, ...retweeting({ text: 'snow' }) });
+    const json = String(post.raw).replaceAll(/("id_str":"[^"]*"),"text":/g, '$1,"full_text":');
+    const extended = new Activity(Buffer.from(json));
+    for (const rule of ['RT', 'snow', '"RT snow"~2']) {
+      const matches = compileRule(parseRule(rule).tree!, { product });
+      expect([matches(post), matches(extended)]).toEqual([true, true]);
+    }
+  },
+);
+
 describe('posts with unexpected members', () => {
   const keys = [
     ...['text', 'full_text', 'body', 'user', 'actor', 'entities', 'twitter_entities', 'place'],
