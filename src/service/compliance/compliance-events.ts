@@ -48,6 +48,12 @@ export class Compliance {
     from: Number.NaN,
     events: Promise.resolve([]),
   };
+  /** The generated events of the last call of `recent`. */
+  #recent: {
+    readonly window: Window;
+    readonly events: readonly ComplianceEvent[];
+    readonly version: object | undefined;
+  } = { window: { from: 0, to: 0 }, events: [], version: undefined };
   #reached = 0;
   /** Cancels the timer and the clock listener. */
   #cancel: (() => void)[] = [];
@@ -115,6 +121,30 @@ export class Compliance {
     const injected = this.#injected.within(window);
     if (this.#generated.isOff) return injected;
     const generated = await this.#generated.events(await this.#options.archive(), window, signal);
+    return [...generated, ...injected].sort((a, b) => a.at - b.at);
+  }
+
+  /**
+   * The events of a window for a reader that asks again as time passes: only the time since the last call is computed.
+   *
+   * @param version Another object whenever posts were added or removed.
+   */
+  async recent(
+    { from, to }: Window,
+    version: object,
+    signal: AbortSignal,
+  ): Promise<readonly ComplianceEvent[]> {
+    const injected = this.#injected.within({ from, to });
+    if (this.#generated.isOff) return injected;
+    const { window, events, version: known } = this.#recent;
+    const isNext = known === version && window.from <= from && from <= window.to && window.to <= to;
+    const first = isNext ? window.from : from;
+    const added = { from: isNext ? window.to : from, to };
+    const fresh = await this.#generated.events(await this.#options.archive(), added, signal);
+    const oldest = Math.max(first, to - DAY);
+    const kept = [...(isNext ? events : []), ...fresh].filter(({ at }) => at >= oldest);
+    this.#recent = { window: { from: oldest, to }, events: kept, version };
+    const generated = kept.filter(({ at }) => at >= from);
     return [...generated, ...injected].sort((a, b) => a.at - b.at);
   }
 

@@ -27,7 +27,9 @@ export const compliancePages: readonly ConsolePage[] = [
       const span = SPAN_NAMES.find(name => name === url.searchParams.get('last')) ?? '1h';
       const [words, ms] = SPANS[span];
       const now = context.clock.now();
-      const events = await context.compliance.within({ from: now - ms, to: now + 1 }, signal);
+      const { compliance, posts } = context;
+      const version = posts.in((await context.archive()).format);
+      const events = await compliance.recent({ from: now - ms, to: now + 1 }, version, signal);
       const { suffix, list } = listPage(url, events.toReversed(), {
         caption: newestFirst(events, 'event'),
         columns: COLUMNS,

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
-import { MINUTE } from '../../../src/time.js';
+import { describe, expect, it, vi } from 'vitest';
+import { DAY, MINUTE, SECOND } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
+import { originalPost } from '../memory-archive.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 
 describe('the page of compliance events', () => {
@@ -39,4 +40,50 @@ describe('the page of compliance events', () => {
     expect(rows).toMatch(/user_withheld partition \d 9007199254740993 /);
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });
+
+  it('reads only the posts of the seconds since it was last shown', async () => {
+    const posts = Array.from({ length: 200 }, (_, i) =>
+      originalPost(NOW - i * 3 * MINUTE, String(1_790_000_000_000_000_000n - BigInt(i)), 'tea'),
+    );
+    const { browser, service, archive } = await signedIn(posts, { complianceRate: 1 });
+    const scan = vi.spyOn(archive, 'scan');
+    const longest = () => {
+      const spans = scan.mock.calls.map(([{ from, to }]) => to - from);
+      scan.mockClear();
+      return Math.max(...spans);
+    };
+    const show = async (span: string) =>
+      (await browser.get(`/console/compliance?last=${span}`)).text;
+    const first = readable(await show('1d'));
+    expect(first).toMatch(/[1-9]\d+ events, newest first/);
+    expect(longest()).toBeGreaterThanOrEqual(DAY);
+    for (let i = 0; i < 30; i++) {
+      service.clock.advance(2 * SECOND);
+      await show('1d');
+      expect(longest()).toBeLessThan(5 * SECOND);
+    }
+    // The same rows as a page that has kept nothing.
+    const rows = (page: string) => readable(page).replace(/^.*?newest first/, '');
+    const kept = [await show('1d'), await show('1h'), await show('10m')].map(rows);
+    const other = await signedIn(posts, { complianceRate: 1 });
+    other.service.clock.set(service.clock.now());
+    const fresh = [];
+    for (const span of ['1d', '1h', '10m'])
+      fresh.push(rows((await other.browser.get(`/console/compliance?last=${span}`)).text));
+    expect(kept.map(sent)).toEqual(fresh.map(sent));
+  });
+
+  it('shows the events of a post that was added since', async () => {
+    const { browser, service } = await signedIn([], { complianceRate: 1 });
+    const seen = async () => readable((await browser.get('/console/compliance?last=1d')).text);
+    expect(await seen()).toContain('No events');
+    for (let i = 0; i < 20; i++)
+      service.posts.add({ text: 'tea', postedAt: new Date(NOW - 3 * 60 * MINUTE - i * MINUTE) });
+    expect(await seen()).toMatch(/\d+ events, newest first/);
+  });
 });
+
+/** What the rows say, without the commands below them, which name the service. */
+function sent(rows: string): string {
+  return rows.replace(/Addresses and commands.*$/, '');
+}
