@@ -63,9 +63,11 @@ function joined(node: And | Or, block: Block): CandidateDocuments {
     // No other clause can add a document.
     if (node.kind === 'and' && all.isEmpty) return { documents: all, exact: true };
   }
-  return all === undefined
-    ? { documents: DocumentSet.all(block.count), exact: false }
-    : { documents: all, exact };
+  if (all !== undefined) return { documents: all, exact };
+  // Without nodes, an `or` matches nothing, and an `and` leaves the decision to the test of each post.
+  return node.kind === 'or'
+    ? { documents: new DocumentSet(block.count), exact: true }
+    : { documents: DocumentSet.all(block.count), exact: false };
 }
 
 function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {

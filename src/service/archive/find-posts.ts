@@ -96,8 +96,11 @@ async function newest(
 
 /** Without a term for the index, so every post of the window is read. */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
-/** Every post. */
-export const ANY: ArchiveQuery = { tree: ALL, matches: () => true };
+/** Every post, which the index decides: no post is read in order to test it. */
+export const ANY: ArchiveQuery = {
+  tree: { kind: 'not', node: { kind: 'or', nodes: [], start: 0, end: 0 }, start: 0, end: 0 },
+  matches: () => true,
+};
 
 /** A query that only the post with this id matches. */
 export function queryOfId(id: string): ArchiveQuery {

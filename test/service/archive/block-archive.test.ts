@@ -4,6 +4,7 @@ import { Activity } from '../../../src/activity/activity.js';
 import type { Block, BlockStore } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
+import { newestPost } from '../../../src/service/archive/find-posts.js';
 import { floorTo, HOUR, MINUTE, SECOND, SEGMENT } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 
@@ -130,4 +131,24 @@ describe('counts with a deadline', () => {
       { numRuns: bySuite(50, 500) },
     );
   });
+});
+
+it('the newest post is found without a read of the others in its block', async () => {
+  const times = Array.from({ length: 1000 }, (_, i) => START + (1000 - i) * SECOND);
+  const block = blockOf(times);
+  const read: number[] = [];
+  const store: BlockStore = {
+    within: () => [{ from: START, to: START + 1001 * SECOND }],
+    open: async () => ({
+      ...block,
+      load(documents) {
+        read.push(...documents);
+        return block.load(documents);
+      },
+    }),
+    close: async () => {},
+  };
+  const archive = new BlockArchive('original', store);
+  expect((await newestPost(archive, START + 500 * SECOND))?.at).toBe(START + 500 * SECOND);
+  expect(read.length).toBeLessThanOrEqual(2);
 });
