@@ -90,7 +90,7 @@ ${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Em
 
 /** Only pages of the console: a link to the sign-in must not redirect to another site. */
 function consoleAddress(next: string | null): string {
-  if (next === null || !/^\/console(?:[/?][\w/?=&%.:-]*)?$/.test(next)) return HOME;
+  if (next === null || !/^\/console(?:\/[\w/%.:-]*)?(?:\?[!-~]*)?$/.test(next)) return HOME;
   // Browsers resolve `..`, also where it is percent-encoded. `URL` of Node does not do so in `/.x/..`.
   const [path = ''] = next.split('?');
   return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? HOME : next;

@@ -112,6 +112,22 @@ describe('the console', () => {
     expect(location).not.toMatch(/\/(\.|%2e){2}/i);
   });
 
+  it('leads from a sign-in to the address that was asked for, with every character of its query', async () => {
+    const { baseUrl } = await local();
+    const query = `"it's" + (tea* OR 茶) -!$;,@~[]{}|^`;
+    const asked = `/console/explore?${new URLSearchParams({ query })}&raw=+'*();,@!$~`;
+    const browser = browse(baseUrl);
+    const { location } = await browser.get(asked);
+    const form = await browser.get(String(location));
+    const [, next = ''] = /name="next" value="([^"]*)"/.exec(form.text) ?? [];
+    const login = { email: 'dev@example.com', password: 'local-service' };
+    const typed = next.replaceAll('&amp;', '&').replaceAll('&#39;', "'");
+    const there = await browser.post('/console/sign-in', { ...login, next: typed });
+    const { pathname, searchParams } = new URL(String(there.location), baseUrl);
+    expect([pathname, searchParams.get('query')]).toEqual(['/console/explore', query]);
+    expect(searchParams.get('raw')).toBe(" '*();,@!$~");
+  });
+
   it('answers only under loopback names', async () => {
     const { baseUrl } = await local();
     const { request } = await import('node:http');
