@@ -33,10 +33,12 @@ export const statusPages: readonly ConsolePage[] = [
       const all = faults.list();
       const untargeted = all.filter(fault => targetsOf(fault) === undefined);
       const families = [
-        ...(untargeted.length === 0 ? [] : [{ name: 'Any endpoint', planted: untargeted }]),
+        ...(untargeted.length === 0 ? [] : [{ name: 'Any endpoint', own: untargeted, others: [] }]),
         ...FAMILIES.map(([endpoint, name]) => ({
           name,
-          planted: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
+          own: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
+          // A fault of pages has to name them.
+          others: endpoint === 'pages' ? [] : untargeted,
         })),
       ];
       return {
@@ -55,13 +57,22 @@ export const statusPages: readonly ConsolePage[] = [
 
 interface FamilyState {
   readonly name: string;
-  readonly planted: readonly PlantedFault[];
+  readonly own: readonly PlantedFault[];
+  /** Those of any endpoint. */
+  readonly others: readonly PlantedFault[];
 }
 
 const COLUMNS: readonly Column<FamilyState>[] = [
   column.header('Family', ({ name }) => name),
-  column.beside('State', ({ planted }) => stateOfFamily(planted)),
-  column.text('Planted faults', ({ planted }) => planted.map(faultLine), ''),
+  column.beside('State', ({ own, others }) => stateOfFamily([...own, ...others])),
+  column.text(
+    'Planted faults',
+    ({ own, others }) => [
+      ...own.map(faultLine),
+      others.length > 0 && html`<div class="quiet">as any endpoint</div>`,
+    ],
+    '',
+  ),
 ];
 
 /** The families that a fault names, by itself or by its kind; undefined if it can affect any request. */
