@@ -12,7 +12,7 @@ const MIN_TIME_BASED = 30_000_000_000n;
 
 /** The newest post of an archive; undefined for an empty one. */
 export function newestPost(archive: Archive, now: number): Promise<ArchivedPost | undefined> {
-  return newest(archive, ANY, { from: FIRST_POST, to: now + 1 });
+  return lastBefore(archive, { from: FIRST_POST, to: now + 1 });
 }
 
 /** The author with a handle, ignoring case, as the newest post of the archive shows them. */
@@ -73,7 +73,7 @@ async function findSequential(
 async function lastBefore(
   archive: Archive,
   window: Window,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<ArchivedPost | undefined> {
   for (let { to } = window, length = MINUTE; to > window.from; length *= 8) {
     const from = Math.max(window.from, to - length);

@@ -5,7 +5,8 @@ import type { Block, BlockStore } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
 import { newestPost } from '../../../src/service/archive/find-posts.js';
-import { floorTo, HOUR, MINUTE, SECOND, SEGMENT } from '../../../src/time.js';
+import { newestPost } from '../../../src/service/archive/find-posts.js';
+import { floorTo, HOUR, MINUTE, SECOND, SEGMENT, type Window } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 
 const START = Date.UTC(2024, 4, 1);
@@ -137,8 +138,12 @@ it('the newest post is found without a read of the others in its block', async (
   const times = Array.from({ length: 1000 }, (_, i) => START + (1000 - i) * SECOND);
   const block = blockOf(times);
   const read: number[] = [];
+  const windows: Window[] = [];
   const store: BlockStore = {
-    within: () => [{ from: START, to: START + 1001 * SECOND }],
+    within(window) {
+      windows.push(window);
+      return [{ from: START, to: START + 1001 * SECOND }];
+    },
     open: async () => ({
       ...block,
       load(documents) {
@@ -151,4 +156,6 @@ it('the newest post is found without a read of the others in its block', async (
   const archive = new BlockArchive('original', store);
   expect((await newestPost(archive, START + 500 * SECOND))?.at).toBe(START + 500 * SECOND);
   expect(read.length).toBeLessThanOrEqual(2);
+  // No list of all blocks since 2006.
+  expect(windows.map(({ from, to }) => to - from)).toEqual([MINUTE]);
 });
