@@ -5,7 +5,6 @@ import type { Block, BlockStore } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
 import { newestPost } from '../../../src/service/archive/find-posts.js';
-import { newestPost } from '../../../src/service/archive/find-posts.js';
 import { floorTo, HOUR, MINUTE, SECOND, SEGMENT, type Window } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 
