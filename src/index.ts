@@ -4,40 +4,41 @@
  * @module millrace
  */
 
+export type {
+  BatchMessage,
+  CommitMessage,
+  FileMessage,
+  RequestMessage,
+  RetryMessage,
+  WaitMessage,
+} from './base/diagnostics.js';
 export {
-  Activity,
-  type Author,
-  type Edits,
-  type Format,
-  type MatchingRule,
-  type Routed,
-} from './activity/activity.js';
-export type { ActivityStreamsPost } from './activity/activity-streams-post.js';
-export {
-  type ComplianceEvent,
-  type PostEditEvent,
-  type PostEvent,
-  type PostWithheldEvent,
-  parseComplianceEvent,
-  type ScrubGeoEvent,
-  type UnknownEvent,
-  type UserEvent,
-  type UserWithheldEvent,
-} from './activity/compliance-event.js';
-export {
-  type InfoMessage,
-  type InStreamMessage,
-  type NoticeMessage,
-  parseInStreamMessage,
-} from './activity/in-stream-message.js';
-export type { OriginalPost } from './activity/original-post.js';
+  AuthorizationError,
+  type AuthorizationFailure,
+  ConnectionError,
+  type ConnectionFailure,
+  DataError,
+  type DataPosition,
+  HttpError,
+  IncompleteError,
+  JobError,
+  MillraceError,
+  OptionError,
+  type RuleResult,
+  RulesError,
+  SignInError,
+  StorageError,
+} from './base/errors.js';
+export { Secret } from './base/secret.js';
+export type { Share } from './base/share.js';
+export type { Timestamp } from './base/time.js';
+export type { Wait } from './base/wait.js';
 export {
   type AppliedCompliance,
   type ApplyComplianceOptions,
   applyCompliance,
   type RewrittenFile,
-} from './archive/apply-compliance.js';
-export { type LocalFilesOptions, localFiles } from './archive/local-files.js';
+} from './compliance/apply-compliance.js';
 export {
   type ComplianceGap,
   type ComplianceOptions,
@@ -57,31 +58,6 @@ export {
   type UserTombstone,
 } from './compliance/tombstones.js';
 export { withoutDeleted } from './compliance/without-deleted.js';
-export type {
-  BatchMessage,
-  CommitMessage,
-  FileMessage,
-  RequestMessage,
-  RetryMessage,
-  WaitMessage,
-} from './diagnostics.js';
-export {
-  AuthorizationError,
-  type AuthorizationFailure,
-  ConnectionError,
-  type ConnectionFailure,
-  DataError,
-  type DataPosition,
-  HttpError,
-  IncompleteError,
-  JobError,
-  MillraceError,
-  OptionError,
-  type RuleResult,
-  RulesError,
-  SignInError,
-  StorageError,
-} from './errors.js';
 export {
   type Batch,
   type Batches,
@@ -141,7 +117,33 @@ export { tap } from './operators/tap.js';
 export { type ThrottleOptions, throttle } from './operators/throttle.js';
 export { through } from './operators/through.js';
 export { type WithReferencedOptions, withReferenced } from './operators/with-referenced.js';
-export type { ParquetCompression } from './parquet/page-codec.js';
+export {
+  Activity,
+  type Author,
+  type Edits,
+  type Format,
+  type MatchingRule,
+  type Routed,
+} from './post/activity.js';
+export type { ActivityStreamsPost } from './post/activity-streams-post.js';
+export {
+  type ComplianceEvent,
+  type PostEditEvent,
+  type PostEvent,
+  type PostWithheldEvent,
+  parseComplianceEvent,
+  type ScrubGeoEvent,
+  type UnknownEvent,
+  type UserEvent,
+  type UserWithheldEvent,
+} from './post/compliance-event.js';
+export {
+  type InfoMessage,
+  type InStreamMessage,
+  type NoticeMessage,
+  parseInStreamMessage,
+} from './post/in-stream-message.js';
+export type { OriginalPost } from './post/original-post.js';
 export { type ReplayOptions, type ReplayWait, replay, type StreamType } from './replay/replay.js';
 export * as replayRules from './replay/replay-rules.js';
 export type { ReplayTimings } from './replay/replay-timings.js';
@@ -153,10 +155,9 @@ export { type Preview, type PreviewOptions, preview } from './search/preview.js'
 export type { Product, QueryGap } from './search/query.js';
 export { type SearchOptions, type SearchRulesOptions, search } from './search/search.js';
 export type { SearchPlan } from './search/search-rules.js';
-export { Secret } from './secret.js';
-export type { Share } from './share.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
+export type { FileSinkOptions } from './sinks/commit/file-sink-options.js';
 export {
   type Committed,
   type CommittedOptions,
@@ -172,17 +173,16 @@ export {
 export { type CsvOptions, csv } from './sinks/csv.js';
 export { type FilesOptions, files } from './sinks/files.js';
 export type { ToLine } from './sinks/line.js';
-export type { FileSinkOptions } from './sinks/output/file-sink-options.js';
-export { safeName } from './sinks/output/safe-name.js';
-export type { Written, WrittenFile } from './sinks/output/written.js';
 export { type ParquetOptions, parquet } from './sinks/parquet.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export { type TeeOptions, tee } from './sinks/tee.js';
+export { safeName } from './sinks/write/safe-name.js';
+export type { Written, WrittenFile } from './sinks/write/written.js';
 export { concat } from './sources/concat.js';
+export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export { merge } from './sources/merge.js';
+export type { ParquetCompression } from './tables/parquet/page-codec.js';
 export * as tables from './tables/tables.js';
-export type { Timestamp } from './time.js';
 export * as usage from './usage/usage.js';
 export { type Engaged, type EngagementOptions, engagement } from './users/engagement.js';
 export * as users from './users/users.js';
-export type { Wait } from './wait.js';

@@ -4,30 +4,10 @@ import { describe, expect, it } from 'vitest';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
-const FOUNDATIONS = [
-  ...[
-    'secret',
-    'diagnostics',
-    'errors',
-    'time',
-    'check',
-    'wait',
-    'abortable',
-    'closest',
-    'is-record',
-    'is-thenable',
-    'is-loopback',
-    'without-undefined',
-    'minute-ranges',
-    'json',
-    'gzip',
-    'storage',
-    'share',
-  ],
-];
-const MACHINERY = [...FOUNDATIONS, 'http', 'activity', 'rules', 'flow', 'engine'];
+const FOUNDATIONS = ['base', 'json', 'gzip', 'storage'];
+const MACHINERY = [...FOUNDATIONS, 'http', 'post', 'rules', 'flow', 'files'];
 
-const RULE_BASE = ['activity', 'rules/tree', 'rules/post', 'rules/operators'];
+const RULE_BASE = ['post', 'rules/tree', 'rules/post', 'rules/operators'];
 
 const SERVICE_LEAVES = [
   'clock',
@@ -38,7 +18,7 @@ const SERVICE_LEAVES = [
   'stored-map',
   'temporary-folder',
 ].map(file => `service/${file}`);
-const SERVICE_BASE = ['rules', 'activity', ...FOUNDATIONS, ...SERVICE_LEAVES];
+const SERVICE_BASE = ['rules', 'post', ...FOUNDATIONS, ...SERVICE_LEAVES];
 const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
 
 /**
@@ -46,53 +26,32 @@ const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
  * may always use its own files; a folder that is not listed falls back to its parent's entry.
  */
 const ARROWS: Record<string, readonly string[]> = {
-  secret: [],
-  'minute-ranges': ['time'],
-  diagnostics: [],
-  errors: ['secret'],
-  abortable: [],
-  wait: ['errors'],
-  closest: [],
-  'is-record': [],
-  'is-thenable': ['check'],
-  'is-loopback': [],
-  'without-undefined': [],
-  time: [],
-  check: ['errors', 'time', 'closest', 'is-record'],
-  json: ['errors', 'check', 'is-record', 'secret'],
-  gzip: ['errors', 'check', 'json', 'wait'],
-  share: ['errors', 'time', 'check'],
-  storage: ['errors', 'time', 'check'],
+  base: [],
+  json: ['base'],
+  gzip: ['base', 'json'],
+  storage: ['base'],
   http: FOUNDATIONS,
-  activity: ['errors', 'time', 'is-record', 'is-thenable', 'json'],
+  post: ['base', 'json'],
   // Plans of whole files: the sources, stages and sinks that take part use it.
-  engine: ['flow', 'activity', 'rules', 'tables', 'parquet', 'errors', 'gzip', 'json'],
+  files: ['flow', 'post', 'rules', 'tables', 'base', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
   // First a post as rules see it, then what each operator tests in it.
-  'rules/post': ['activity', 'rules/tree'],
-  'rules/operators': ['activity', 'rules/tree', 'rules/post'],
-  'rules/language': [...RULE_BASE, 'errors', 'check', 'closest', 'json'],
-  'rules/match': [...RULE_BASE, 'rules/language', 'errors', 'check', 'json'],
-  'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'errors', 'check', 'json'],
-  'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'errors', 'check', 'json'],
-  flow: [
-    ...['diagnostics', 'errors', 'time', 'check', 'is-record', 'is-thenable', 'wait', 'abortable'],
-    ...['json', 'gzip', 'activity'],
-  ],
-  operators: ['flow', 'engine', 'rules', 'activity', ...FOUNDATIONS],
+  'rules/post': ['post', 'rules/tree'],
+  'rules/operators': ['post', 'rules/tree', 'rules/post'],
+  'rules/language': [...RULE_BASE, 'base', 'json'],
+  'rules/match': [...RULE_BASE, 'rules/language', 'base', 'json'],
+  'rules/index': [...RULE_BASE, 'rules/language', 'rules/match', 'base', 'json'],
+  'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'base', 'json'],
+  flow: ['base', 'json', 'gzip', 'post'],
+  operators: ['flow', 'files', 'rules', 'post', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.
   tables: [
-    ...['activity', 'errors', 'check', 'closest', 'is-record', 'is-thenable', 'json', 'time'],
+    ...['post', 'flow/wrong-item', 'base', 'json', 'gzip', 'sinks/write/format'],
     ...['search/counts', 'usage/usage-table', 'users/engagement', 'users/engagement-request'],
   ],
-  // Rows as the bytes of Parquet files.
-  parquet: [
-    ...['tables/cells', 'tables/column', 'tables/convert-value'],
-    ...['errors', 'gzip/node-zstd', 'json/member-spans'],
-  ],
-  sinks: ['flow', 'engine', 'activity', 'tables', 'parquet', ...FOUNDATIONS],
-  sources: ['flow', 'engine', ...FOUNDATIONS],
+  sinks: ['flow', 'files', 'post', 'tables', ...FOUNDATIONS],
+  sources: ['flow', 'files', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.
   jetstream: [...MACHINERY, 'sources/merge-batches', 'sinks/line'],
   search: MACHINERY,
@@ -100,10 +59,8 @@ const ARROWS: Record<string, readonly string[]> = {
   replay: MACHINERY,
   usage: MACHINERY,
   users: MACHINERY,
-  // Minutes without a connection are filled from the replay of the compliance stream.
-  compliance: [...MACHINERY, 'replay'],
-  // Stored files are read, checked and rewritten.
-  archive: [...MACHINERY, 'operators', 'compliance'],
+  // Minutes without a connection are filled from the replay of the compliance stream; stored files are read and rewritten.
+  compliance: [...MACHINERY, 'replay', 'operators'],
   // The command reads the tables of options, loads the library, and starts the service.
   command: [
     ...MACHINERY,
@@ -114,30 +71,29 @@ const ARROWS: Record<string, readonly string[]> = {
     'usage',
     'users',
     'compliance',
-    'archive',
     'sinks',
     'tables',
     'service/cli',
   ],
   // Compares any service with its documentation, as a client.
-  conformance: [...FOUNDATIONS, 'http', 'activity'],
-  'service/cli': [...SERVICE_BASE, 'service', 'conformance/conformance-command'],
+  'command/conformance': [...FOUNDATIONS, 'http', 'post'],
+  'service/cli': [...SERVICE_BASE, 'service', 'command/conformance'],
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
-  'service/clock': ['errors', 'time'],
+  'service/clock': ['base'],
   'service/event-loop-yield': [],
   'service/get-or-make': [],
-  'service/stored-map': ['errors', 'storage'],
+  'service/stored-map': ['base', 'storage'],
   'service/temporary-folder': ['storage'],
   'service/service-options': [
-    ...['check', 'is-loopback', 'activity', 'service/archive/archive'],
+    ...['base', 'post', 'service/archive/archive'],
     // One table has the options of all families.
     ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-options', 'service/posts/read-given'],
   ],
   // Types alone: what the service has made of its families, for the handlers of all of them.
   'service/context': [
-    ...[...SERVICE_LEAVES, 'activity', 'service/http', 'service/archive/archive'],
+    ...[...SERVICE_LEAVES, 'post', 'service/http', 'service/archive/archive'],
     ...['service/compliance/compliance-events', 'service/posts/posts', 'service/usage/usage-meter'],
     ...['service/replay/replay-log', 'service/replay/stream-rules'],
     ...['service/users/oauth-provider', 'service/users/signed-requests'],
@@ -159,7 +115,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/console': [...SERVICE_FAMILY, 'service'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
-    ...['compliance', 'archive', 'sources', 'tables', 'parquet'],
+    ...['compliance', 'sources', 'tables'],
   ],
 };
 

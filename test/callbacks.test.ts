@@ -5,10 +5,9 @@ import { constants, createGzip } from 'node:zlib';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Activity } from '../src/activity/activity.js';
-import { localFiles } from '../src/archive/local-files.js';
+import { ConnectionError } from '../src/base/errors.js';
+import { DAY, floorTo, HOUR, MINUTE } from '../src/base/time.js';
 import { compliance } from '../src/compliance/compliance.js';
-import { ConnectionError } from '../src/errors.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import { type Account, type AccountOptions, account } from '../src/http/account.js';
 import { fromJetStream } from '../src/jetstream/from-jet-stream.js';
@@ -19,12 +18,13 @@ import { runJob } from '../src/jobs/run-job.js';
 import { activities } from '../src/operators/activities.js';
 import { jsonLines } from '../src/operators/json-lines.js';
 import { tap } from '../src/operators/tap.js';
+import type { Activity } from '../src/post/activity.js';
 import { replay } from '../src/replay/replay.js';
 import { search } from '../src/search/search.js';
 import { createService } from '../src/service/index.js';
 import { collect } from '../src/sinks/collect.js';
 import { files } from '../src/sinks/files.js';
-import { DAY, floorTo, HOUR, MINUTE } from '../src/time.js';
+import { localFiles } from '../src/sources/local-files.js';
 import { signIn } from '../src/users/sign-in.js';
 import { begin, COMPLETED, info, stream } from './http/live-wire.js';
 import { scriptedAccount } from './http/scripted-account.js';
@@ -129,7 +129,7 @@ const RUNS: Readonly<
     now += 60 * DAY;
     return pipeline(search(of, { ...incremental, onGap }), sink(), { signal });
   },
-  'sinks/output/hand-on.ts onFile': async (onFile, signal) =>
+  'sinks/commit/hand-on.ts onFile': async (onFile, signal) =>
     pipeline(
       await linesOf('{"id":1}'),
       jsonLines(),

@@ -28,7 +28,7 @@ const root = path.resolve(import.meta.dirname, '..');
 const ENTRIES = [
   ...['src/index.ts', 'src/service/index.ts', 'src/jetstream/index.ts', 'src/service/cli.ts'],
   'src/command/millrace.ts',
-  ...['src/http/account.ts', 'src/http/request.ts', 'src/engine/threads.ts'],
+  ...['src/http/account.ts', 'src/http/request.ts', 'src/files/threads.ts'],
 ];
 
 /**
@@ -49,7 +49,7 @@ export default async function compileSources(project: TestProject): Promise<() =
     splitting: true,
     packages: 'external',
     // In the folder of the script of the threads, which the code looks for next to itself.
-    chunkNames: 'src/engine/[hash]',
+    chunkNames: 'src/files/[hash]',
     format: 'esm',
     platform: 'node',
     target: 'node20.18',
@@ -57,7 +57,7 @@ export default async function compileSources(project: TestProject): Promise<() =
     // In a file of its own, which changes no stack trace.
     sourcemap: coverage === undefined ? false : 'external',
   });
-  const worker = path.join(folder, 'src/engine/engine-worker.cjs');
+  const worker = path.join(folder, 'src/files/engine-worker.cjs');
   await buildWorker(worker, ...(coverage === undefined ? [] : ['--sourcemap=external']));
   await keepWorker(worker);
   const text = await readFile(path.join(root, 'package.json'), 'utf8');

@@ -18,7 +18,7 @@ export const FIND_MEMBERS: Module = {
   maximumMemory: 14,
 };
 export const ENCODE_VALUES: Module = {
-  source: 'src/parquet/encode-values',
+  source: 'src/tables/parquet/encode-values',
   initialMemory: 2,
   maximumMemory: 65_536,
 };

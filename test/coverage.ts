@@ -70,7 +70,7 @@ function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
       const file = fileURLToPath(script.url);
       // Tests that run the sources themselves start the same script from `dist`.
       const bundle = file.endsWith('/engine-worker.cjs')
-        ? path.join(compiled, 'src/engine/engine-worker.cjs')
+        ? path.join(compiled, 'src/files/engine-worker.cjs')
         : file;
       if (!existsSync(`${bundle}.map`)) continue;
       found.set(bundle, [...(found.get(bundle) ?? []), script]);

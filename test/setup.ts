@@ -1,7 +1,7 @@
 // Vitest runs this before each test file, also in a process that files share.
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, onTestFailed } from 'vitest';
-import { forgetSecrets } from '../src/secret.js';
+import { forgetSecrets } from '../src/base/secret.js';
 import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';

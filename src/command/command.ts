@@ -1,7 +1,7 @@
-import { text } from '../check.js';
-import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
+import { text } from '../base/check.js';
+import { withoutUndefined } from '../base/without-undefined.js';
+import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
-import { withoutUndefined } from '../without-undefined.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 import { type Flags, flagsOf } from './flags.js';
 

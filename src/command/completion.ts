@@ -1,4 +1,4 @@
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
 import { COMMANDS } from './commands.js';
 import { SHARED_FLAGS } from './flags.js';
 

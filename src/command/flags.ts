@@ -1,5 +1,5 @@
 import type { ParseArgsConfig } from 'node:util';
-import { flag, type Option, text } from '../check.js';
+import { flag, type Option, text } from '../base/check.js';
 
 /** A flag of a command: an option of the library by its name in kebab-case, or one of the command itself. */
 export interface Flag {

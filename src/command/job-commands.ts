@@ -1,4 +1,4 @@
-import { required, text } from '../check.js';
+import { required, text } from '../base/check.js';
 import type { Job, JobQuote } from '../jobs/job.js';
 import { JOB_REQUEST } from '../jobs/job-request.js';
 import type { JobVerdict } from '../jobs/job-verdict.js';

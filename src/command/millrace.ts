@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
-import { didYouMean } from '../closest.js';
-import { IncompleteError, MillraceError, OptionError } from '../errors.js';
+import { didYouMean } from '../base/closest.js';
+import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
 import { type Library, printScript, runScript, type Script } from './call-script.js';
 import type { Command } from './command.js';
 import { COMMANDS } from './commands.js';

@@ -1,9 +1,9 @@
-import { flag, text, whole } from '../check.js';
-import { OptionError } from '../errors.js';
+import { flag, text, whole } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
+import { withoutUndefined } from '../base/without-undefined.js';
 import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
-import { withoutUndefined } from '../without-undefined.js';
 import { Call } from './call-script.js';
 import {
   ACCOUNT,

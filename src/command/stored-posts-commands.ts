@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { AppliedCompliance } from '../archive/apply-compliance.js';
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
+import type { AppliedCompliance } from '../compliance/apply-compliance.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
-import { FILE_SINK_OPTIONS } from '../sinks/output/file-sink-options.js';
+import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
 import { Call } from './call-script.js';
 import {
   type Command,

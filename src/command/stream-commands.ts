@@ -1,4 +1,4 @@
-import { text } from '../check.js';
+import { text } from '../base/check.js';
 import { COMPLIANCE_OPTIONS } from '../compliance/compliance.js';
 import { REPLAY_OPTIONS } from '../replay/replay.js';
 import { Call } from './call-script.js';

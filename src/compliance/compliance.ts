@@ -1,4 +1,3 @@
-import type { ComplianceEvent } from '../activity/compliance-event.js';
 import {
   cursor,
   date,
@@ -9,16 +8,17 @@ import {
   oneOf,
   special,
   text,
-} from '../check.js';
+} from '../base/check.js';
+import { parseDate, type Timestamp } from '../base/time.js';
 import { type Cursor, type Flow, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkReplay } from '../replay/replay.js';
 import { type ReplayTimings, TIMING_OPTIONS } from '../replay/replay-timings.js';
-import { parseDate, type Timestamp } from '../time.js';
 import { type ComplianceGap, runCompliance } from './run-compliance.js';
 
 export type { ComplianceGap } from './run-compliance.js';

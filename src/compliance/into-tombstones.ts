@@ -1,7 +1,7 @@
-import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { checkOptions, type OptionTable, special } from '../check.js';
+import { checkOptions, type OptionTable, special } from '../base/check.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
+import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkEvents, type Tombstones } from './tombstones.js';
 import { checkTombstones } from './without-deleted.js';
 

@@ -1,13 +1,19 @@
-import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
-import { parseInStreamMessage } from '../activity/in-stream-message.js';
-import { ConnectionError, DataError, HttpError, MillraceError, orDataError } from '../errors.js';
+import {
+  ConnectionError,
+  DataError,
+  HttpError,
+  MillraceError,
+  orDataError,
+} from '../base/errors.js';
+import { MINUTE, SECOND } from '../base/time.js';
+import { backoffMs, jittered } from '../base/wait.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-connection.js';
 import { waitForRetry } from '../http/retry.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
-import { MINUTE, SECOND } from '../time.js';
-import { backoffMs, jittered } from '../wait.js';
+import { type ComplianceEvent, parseComplianceEvent } from '../post/compliance-event.js';
+import { parseInStreamMessage } from '../post/in-stream-message.js';
 
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {

@@ -1,7 +1,7 @@
-import { Activity } from '../activity/activity.js';
-import { countryNumber, ID_OF, SHOWN_INTS, type ShownIds } from '../activity/shown-ids.js';
+import { formatSent } from '../base/time.js';
 import { JsonObject } from '../json/json-object.js';
-import { formatSent } from '../time.js';
+import { Activity } from '../post/activity.js';
+import { countryNumber, ID_OF, SHOWN_INTS, type ShownIds } from '../post/bytes/shown-ids.js';
 import type { PostTombstone, Tombstones, UserTombstone } from './tombstones.js';
 
 /** Why a post must not be shown. */

@@ -1,20 +1,28 @@
 import { setMaxListeners } from 'node:events';
-import { abortable, answerOf, LinkedAbort } from '../abortable.js';
-import type { ComplianceEvent } from '../activity/compliance-event.js';
-import { cursorError } from '../check.js';
-import { type DataError, IncompleteError } from '../errors.js';
+import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
+import { cursorError } from '../base/check.js';
+import { type DataError, IncompleteError } from '../base/errors.js';
+import { mergeRanges, subtractRanges } from '../base/minute-ranges.js';
+import {
+  type Dates,
+  datesOf,
+  floorTo,
+  MINUTE,
+  SECOND,
+  type Window,
+  windowOf,
+} from '../base/time.js';
+import { WakeUp } from '../base/wait.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { isText, type Json, listOf, shaped } from '../json/json.js';
-import { mergeRanges, subtractRanges } from '../minute-ranges.js';
+import type { ComplianceEvent } from '../post/compliance-event.js';
 import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
-import { type Dates, datesOf, floorTo, MINUTE, SECOND, type Window, windowOf } from '../time.js';
-import { WakeUp } from '../wait.js';
 import { maintainConnection } from './maintain-connection.js';
 
 /** Minutes whose events could not be fetched: the reason of a replay, or `not filled` without one. */

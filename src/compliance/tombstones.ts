@@ -1,10 +1,10 @@
-import { type ComplianceEvent, isComplianceEvent } from '../activity/compliance-event.js';
-import { wrongItem } from '../activity/wrong-item.js';
-import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../check.js';
-import { StorageError } from '../errors.js';
+import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../base/check.js';
+import { StorageError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
 import type { Cursor } from '../flow/flow.js';
-import { isRecord } from '../is-record.js';
+import { wrongItem } from '../flow/wrong-item.js';
 import { isTexts } from '../json/json.js';
+import { type ComplianceEvent, isComplianceEvent } from '../post/compliance-event.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';
 import { anyStorageError } from '../storage/storage-error.js';
 import { absolutePath } from '../storage/working-folder.js';

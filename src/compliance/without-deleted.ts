@@ -1,11 +1,18 @@
-import { Activity } from '../activity/activity.js';
-import { ID_OF } from '../activity/shown-ids.js';
-import { checkActivities } from '../activity/wrong-item.js';
-import { checkOptions, flag, type OptionTable, oneOf, optionError, special } from '../check.js';
-import { stepOperator } from '../engine/planned.js';
-import { ROW_ID_INTS } from '../engine/row-fields.js';
-import type { Rows } from '../engine/rows.js';
+import {
+  checkOptions,
+  flag,
+  type OptionTable,
+  oneOf,
+  optionError,
+  special,
+} from '../base/check.js';
+import { stepOperator } from '../files/planned.js';
+import { ROW_ID_INTS } from '../files/row-fields.js';
+import type { Rows } from '../files/rows.js';
 import type { Operator, Run } from '../flow/flow.js';
+import { checkActivities } from '../flow/wrong-item.js';
+import { Activity } from '../post/activity.js';
+import { ID_OF } from '../post/bytes/shown-ids.js';
 import {
   hiddenByPost,
   hiddenByUser,

@@ -1,4 +1,4 @@
-import { WakeUp } from '../wait.js';
+import { WakeUp } from '../base/wait.js';
 
 /** Items, and the state that the producers had when the items were taken. */
 export interface Taken<T, S> {

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
-import { settledSoon } from '../abortable.js';
+import { settledSoon } from '../base/abortable.js';
 import { batchesOf, type Flow, OwnFlow, type SinkRun } from './flow.js';
 import { type Argument, callSink, composedOf } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';

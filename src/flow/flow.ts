@@ -1,4 +1,4 @@
-import { abortable, settledSoon } from '../abortable.js';
+import { abortable, settledSoon } from '../base/abortable.js';
 import {
   checkOptions,
   checkValue,
@@ -7,7 +7,7 @@ import {
   record,
   required,
   text,
-} from '../check.js';
+} from '../base/check.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import type { Json } from '../json/json.js';
 import { FlowItems, FlowRun } from './flow-run.js';

@@ -1,6 +1,6 @@
-import { bytesOf } from '../activity/wrong-item.js';
 import type { Framer } from '../json/framer.js';
 import type { Batches } from './flow.js';
+import { bytesOf } from './wrong-item.js';
 
 /** An item takes some hundred bytes besides its own: a block of tiny ones is given on in several batches. */
 const MAX_ITEMS = 16_384;

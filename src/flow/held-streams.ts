@@ -1,4 +1,4 @@
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
 import { hasMethod, isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
 
 interface Emitter {

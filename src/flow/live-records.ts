@@ -1,4 +1,4 @@
-import { ConnectionError } from '../errors.js';
+import { ConnectionError } from '../base/errors.js';
 import { GzipDecoder } from '../gzip/gzip-decoder.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { CR, LF } from '../json/json-bytes.js';

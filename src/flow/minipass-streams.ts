@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
-import { abortable } from '../abortable.js';
-import { WakeUp } from '../wait.js';
+import { abortable } from '../base/abortable.js';
+import { WakeUp } from '../base/wait.js';
 import type { Progress } from './progress.js';
 
 /**

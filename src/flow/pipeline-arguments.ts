@@ -1,7 +1,7 @@
 import { isWritable } from 'minipass';
-import { checkOptions, func, type OptionTable, signal, special } from '../check.js';
-import { OptionError } from '../errors.js';
-import { isStrayPromise, isThenable } from '../is-thenable.js';
+import { checkOptions, func, type OptionTable, signal, special } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
+import { isStrayPromise, isThenable } from '../base/is-thenable.js';
 import { Flow, type SinkRun } from './flow.js';
 import type { RunSummary } from './progress.js';
 import type { ProgressDisplay } from './progress-display.js';

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
-import { abortable, answerOf, LinkedAbort } from '../abortable.js';
-import { isWatched, publish } from '../diagnostics.js';
+import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
+import { isWatched, publish } from '../base/diagnostics.js';
 import { drain } from './drain.js';
 import {
   type Batches,

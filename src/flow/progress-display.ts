@@ -1,8 +1,8 @@
 import { clearLine, cursorTo } from 'node:readline';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
-import { MINUTE } from '../time.js';
-import type { Wait } from '../wait.js';
+import { MINUTE } from '../base/time.js';
+import type { Wait } from '../base/wait.js';
 import type { Progress, ProgressCounts } from './progress.js';
 import { ProgressText, SEPARATOR } from './progress-text.js';
 

@@ -1,5 +1,5 @@
-import { ConnectionError, HttpError, type MillraceError } from '../errors.js';
-import { HOUR, MINUTE, SECOND } from '../time.js';
+import { ConnectionError, HttpError, type MillraceError } from '../base/errors.js';
+import { HOUR, MINUTE, SECOND } from '../base/time.js';
 import type { Progress } from './progress.js';
 
 interface Sample {

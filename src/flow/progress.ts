@@ -1,4 +1,4 @@
-import type { OnWait, Wait } from '../wait.js';
+import type { OnWait, Wait } from '../base/wait.js';
 
 /** What a run has done so far. Counts never decrease. */
 export interface ProgressCounts {

@@ -1,4 +1,4 @@
-import { abortable, LinkedAbort } from '../abortable.js';
+import { abortable, LinkedAbort } from '../base/abortable.js';
 import { stopReason } from './flow-run.js';
 
 // Structural, so that streams of the global scope, of node:stream/web, of other realms and of polyfills

@@ -1,4 +1,4 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 
 /** Runs `action`, and adds the origin to an error that it throws, as `errorWithOrigin` does. */
 export function withOrigin<T>(origin: string | undefined, action: () => T): T {

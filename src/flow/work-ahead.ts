@@ -1,4 +1,4 @@
-import { WakeUp } from '../wait.js';
+import { WakeUp } from '../base/wait.js';
 
 /** An item of `workAhead`, and the result of the work on it. */
 export interface Worked<T, R> {

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
-import { abortable } from '../abortable.js';
-import { DataError, isNodeError } from '../errors.js';
-import { WakeUp } from '../wait.js';
+import { abortable } from '../base/abortable.js';
+import { DataError, isNodeError } from '../base/errors.js';
+import { WakeUp } from '../base/wait.js';
 import { failureOf } from './held-streams.js';
 
 /** A writable stream that is not one of Node's: of minipass, tar or fs-minipass. */

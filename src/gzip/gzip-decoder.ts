@@ -1,6 +1,6 @@
 import { constants } from 'node:zlib';
 import { Gunzip } from 'minizlib';
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 import { GZIP_MAGIC } from './compression.js';
 
 /** Bytes for one decoder call. Gzip expands up to 1,032 times, so 16 MiB come out. */

@@ -1,5 +1,5 @@
 import { createGunzip } from 'node:zlib';
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 
 const CHUNK = 256 * 1024;
 /** Bytes for one decoder call. Gzip expands up to 1,032 times, so at most 32 MiB wait to be read. */

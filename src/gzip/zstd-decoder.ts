@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream';
-import { DataError } from '../errors.js';
-import { WakeUp } from '../wait.js';
+import { DataError } from '../base/errors.js';
+import { WakeUp } from '../base/wait.js';
 import { nodeZstd } from './node-zstd.js';
 import { ZstdFrames } from './zstd-frames.js';
 

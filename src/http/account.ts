@@ -9,15 +9,15 @@ import {
   record,
   refuseAny,
   special,
-} from '../check.js';
-import { publish } from '../diagnostics.js';
-import { OptionError } from '../errors.js';
-import { isLoopback } from '../is-loopback.js';
-import { Secret } from '../secret.js';
-import { partOfRate } from '../share.js';
-import { MINUTE } from '../time.js';
-import type { OnWait, Wait } from '../wait.js';
-import { withoutUndefined } from '../without-undefined.js';
+} from '../base/check.js';
+import { publish } from '../base/diagnostics.js';
+import { OptionError } from '../base/errors.js';
+import { isLoopback } from '../base/is-loopback.js';
+import { Secret } from '../base/secret.js';
+import { partOfRate } from '../base/share.js';
+import { MINUTE } from '../base/time.js';
+import type { OnWait, Wait } from '../base/wait.js';
+import { withoutUndefined } from '../base/without-undefined.js';
 import { Connections, TIMEOUTS, type Timeouts } from './connections.js';
 import { type Permit, RateLimiter } from './rate-limiter.js';
 import {

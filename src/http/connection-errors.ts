@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
-import { ConnectionError, type ConnectionFailure } from '../errors.js';
+import { ConnectionError, type ConnectionFailure } from '../base/errors.js';
 import type { HttpProxy } from './http-proxy.js';
 
 /** Codes of a connection that could not be made. */

@@ -1,6 +1,6 @@
 import type { Client } from 'undici';
-import { milliseconds, type OptionTable } from '../check.js';
-import { SECOND } from '../time.js';
+import { milliseconds, type OptionTable } from '../base/check.js';
+import { SECOND } from '../base/time.js';
 import { type HttpProxy, proxyFor } from './http-proxy.js';
 
 /** Idle connections that are kept for each origin. */

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
-import { OptionError } from '../errors.js';
-import { isLoopback } from '../is-loopback.js';
-import { Secret } from '../secret.js';
+import { OptionError } from '../base/errors.js';
+import { isLoopback } from '../base/is-loopback.js';
+import { Secret } from '../base/secret.js';
 
 /** A proxy that the environment names. */
 export interface HttpProxy {

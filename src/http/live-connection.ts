@@ -1,5 +1,5 @@
-import { DataError, type HttpError, OptionError } from '../errors.js';
-import { SECOND } from '../time.js';
+import { DataError, type HttpError, OptionError } from '../base/errors.js';
+import { SECOND } from '../base/time.js';
 import { type Account, checkAccount } from './account.js';
 import type { HttpResponse } from './http-message.js';
 import type { Permit } from './rate-limiter.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, maxHeaderSize, request } from 'node:http';
 import { isIP, connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
-import { LinkedAbort, onceAborted } from '../abortable.js';
+import { LinkedAbort, onceAborted } from '../base/abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import { type HttpProxy, portOf } from './http-proxy.js';
 

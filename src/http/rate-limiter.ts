@@ -1,6 +1,6 @@
-import { abortable } from '../abortable.js';
-import { MINUTE } from '../time.js';
-import { WakeUp } from '../wait.js';
+import { abortable } from '../base/abortable.js';
+import { MINUTE } from '../base/time.js';
+import { WakeUp } from '../base/wait.js';
 import type { Rate } from './rate-limits.js';
 import { realTime, type Timing } from './timing.js';
 

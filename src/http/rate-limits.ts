@@ -1,5 +1,5 @@
-import { type OptionTable, special } from '../check.js';
-import { DAY, HOUR, MINUTE, SECOND } from '../time.js';
+import { type OptionTable, special } from '../base/check.js';
+import { DAY, HOUR, MINUTE, SECOND } from '../base/time.js';
 
 /** At most `requests` requests in any span of `perMs` milliseconds. */
 export interface Rate {

@@ -1,6 +1,6 @@
-import { DataError } from '../errors.js';
-import { isRecord } from '../is-record.js';
-import { redact } from '../secret.js';
+import { DataError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { redact } from '../base/secret.js';
 
 /** The members of a JSON object of the service, taken by type. What is `null` counts as absent. */
 export class Fields {

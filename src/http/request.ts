@@ -1,5 +1,5 @@
-import { WatchedRequest } from '../diagnostics.js';
-import { DataError, isNodeError } from '../errors.js';
+import { WatchedRequest } from '../base/diagnostics.js';
+import { DataError, isNodeError } from '../base/errors.js';
 import { GzipDecoder } from '../gzip/gzip-decoder.js';
 import type { Account } from './account.js';
 import { cutResponse } from './connection-errors.js';

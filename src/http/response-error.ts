@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import { HttpError } from '../errors.js';
-import { isRecord } from '../is-record.js';
+import { HttpError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { redact } from '../base/secret.js';
 import { parsedAs } from '../json/json.js';
-import { redact } from '../secret.js';
 import type { Account } from './account.js';
 import type { HttpRequest, HttpResponse } from './http-message.js';
 import { SETTINGS } from './settings.js';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { WakeUp } from '../wait.js';
+import { WakeUp } from '../base/wait.js';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
 import type { Connection } from './connections.js';

@@ -1,9 +1,9 @@
-import { answerOf } from '../abortable.js';
-import { milliseconds, type OptionTable, whole } from '../check.js';
-import { ConnectionError, HttpError, MillraceError } from '../errors.js';
-import { MINUTE, SECOND } from '../time.js';
-import type { Wait } from '../wait.js';
-import { backoffMs } from '../wait.js';
+import { answerOf } from '../base/abortable.js';
+import { milliseconds, type OptionTable, whole } from '../base/check.js';
+import { ConnectionError, HttpError, MillraceError } from '../base/errors.js';
+import { MINUTE, SECOND } from '../base/time.js';
+import type { Wait } from '../base/wait.js';
+import { backoffMs } from '../base/wait.js';
 import type { Timing } from './timing.js';
 
 /** How often and how long a request is retried. */

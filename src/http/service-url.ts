@@ -1,4 +1,4 @@
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
 import { type Account, checkAccount } from './account.js';
 import {
   BASIC_ADDRESSES,

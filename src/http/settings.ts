@@ -1,7 +1,7 @@
-import type { Problem } from '../check.js';
-import { isLoopback } from '../is-loopback.js';
-import { Secret } from '../secret.js';
-import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../share.js';
+import type { Problem } from '../base/check.js';
+import { isLoopback } from '../base/is-loopback.js';
+import { Secret } from '../base/secret.js';
+import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../base/share.js';
 
 /** The values that each kind of setting takes. */
 interface GivenValues {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { SECOND } from '../time.js';
+import { SECOND } from '../base/time.js';
 
 /** The clock and random numbers of an account's calls, so that a test can control both. */
 export interface Timing {

@@ -7,7 +7,7 @@ import type {
 } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { abortable } from '../abortable.js';
+import { abortable } from '../base/abortable.js';
 import { realTime } from '../http/timing.js';
 import { isMissing, isRefusedLogin, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import {

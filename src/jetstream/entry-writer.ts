@@ -1,4 +1,4 @@
-import { publish } from '../diagnostics.js';
+import { publish } from '../base/diagnostics.js';
 import type { Cursor } from '../flow/flow.js';
 import type { PublisherEntry, PublisherState } from './publisher-entry.js';
 

@@ -1,5 +1,4 @@
-import { onceAborted } from '../abortable.js';
-import type { Activity } from '../activity/activity.js';
+import { onceAborted } from '../base/abortable.js';
 import {
   checkOptions,
   cursor,
@@ -10,7 +9,8 @@ import {
   optionError,
   required,
   special,
-} from '../check.js';
+} from '../base/check.js';
+import { SHARE_OPTION, type Share, shareMember, shareOf } from '../base/share.js';
 import {
   type Batches,
   type Cursor,
@@ -20,7 +20,7 @@ import {
   sourceFlow,
 } from '../flow/flow.js';
 import { isCount } from '../json/json.js';
-import { SHARE_OPTION, type Share, shareMember, shareOf } from '../share.js';
+import type { Activity } from '../post/activity.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import type { JetStreamGap } from './jet-stream-errors.js';

@@ -1,4 +1,4 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 
 /** The headers of a message, besides its id (`Nats-Msg-Id`), which the client sets. */
 export const HEADERS = {

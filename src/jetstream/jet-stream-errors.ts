@@ -1,4 +1,9 @@
-import { DataError, IncompleteError, MillraceError, type MillraceErrorOptions } from '../errors.js';
+import {
+  DataError,
+  IncompleteError,
+  MillraceError,
+  type MillraceErrorOptions,
+} from '../base/errors.js';
 import type { Cursor } from '../flow/flow.js';
 
 /**

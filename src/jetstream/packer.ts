@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { Activity } from '../activity/activity.js';
-import { kindOf, wrongItem } from '../activity/wrong-item.js';
 import {
   checkOptions,
   milliseconds,
@@ -8,10 +6,12 @@ import {
   oneOf,
   optionError,
   whole,
-} from '../check.js';
-import { DataError } from '../errors.js';
+} from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import { type Compression, compressBlock } from '../gzip/compress-block.js';
 import { nodeZstd } from '../gzip/node-zstd.js';
+import { Activity } from '../post/activity.js';
 import { lineOf } from '../sinks/line.js';
 import { HEADERS, type Headers } from './headers.js';
 

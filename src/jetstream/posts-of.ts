@@ -1,11 +1,11 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { Activity } from '../activity/activity.js';
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 import { nodeZstd } from '../gzip/node-zstd.js';
 import { excerpt } from '../json/excerpt.js';
 import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { ValueEnd } from '../json/value-end.js';
+import { Activity } from '../post/activity.js';
 import { HEADERS, type HeaderReader } from './headers.js';
 
 const inflateGzip = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(

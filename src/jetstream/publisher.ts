@@ -1,6 +1,6 @@
+import { WakeUp } from '../base/wait.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
-import { WakeUp } from '../wait.js';
 import type { JetStreamConnection } from './connection.js';
 import { EarlierItems, readPublished } from './earlier-items.js';
 import { EntryWriter } from './entry-writer.js';

@@ -7,7 +7,7 @@ import type {
   SeqMsgRequest,
   StreamInfo,
 } from '@nats-io/jetstream';
-import { abortable } from '../abortable.js';
+import { abortable } from '../base/abortable.js';
 import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
 import { JetStreamError, StaleAnswer } from './jet-stream-errors.js';

@@ -1,10 +1,10 @@
 import type { JsMsg } from '@nats-io/jetstream';
-import { answerOf } from '../abortable.js';
-import type { Activity } from '../activity/activity.js';
-import { cursorError } from '../check.js';
-import { DataError, orDataError } from '../errors.js';
+import { answerOf } from '../base/abortable.js';
+import { cursorError } from '../base/check.js';
+import { DataError, orDataError } from '../base/errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { isCount } from '../json/json.js';
+import type { Activity } from '../post/activity.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs, isEpochs } from './epochs.js';
 import { HEADERS, subjectPositionOf } from './headers.js';

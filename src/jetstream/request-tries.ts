@@ -1,8 +1,8 @@
-import { ConnectionError } from '../errors.js';
+import { ConnectionError } from '../base/errors.js';
+import { backoffMs } from '../base/wait.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { realTime } from '../http/timing.js';
-import { backoffMs } from '../wait.js';
 import { failureOf, JetStreamError } from './jet-stream-errors.js';
 import type { Access } from './servers.js';
 

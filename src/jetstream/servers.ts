@@ -15,10 +15,10 @@ import {
   optionError,
   special,
   text,
-} from '../check.js';
-import { isRecord } from '../is-record.js';
-import { Secret } from '../secret.js';
-import { withoutUndefined } from '../without-undefined.js';
+} from '../base/check.js';
+import { isRecord } from '../base/is-record.js';
+import { Secret } from '../base/secret.js';
+import { withoutUndefined } from '../base/without-undefined.js';
 import { JetStreamError } from './jet-stream-errors.js';
 
 /** The time limit of one request: a leader that is gone does not answer. */

@@ -8,7 +8,7 @@ import {
   optionError,
   required,
   whole,
-} from '../check.js';
+} from '../base/check.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, isMissing, JetStreamError } from './jet-stream-errors.js';
 import { countSubjects, MAX_SUBJECTS, prefixesOf, subjectsOf } from './topics.js';

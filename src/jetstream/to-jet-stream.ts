@@ -1,4 +1,4 @@
-import { answerOf, LinkedAbort, onceAborted } from '../abortable.js';
+import { answerOf, LinkedAbort, onceAborted } from '../base/abortable.js';
 import {
   checkOptions,
   explained,
@@ -8,8 +8,8 @@ import {
   record,
   required,
   whole,
-} from '../check.js';
-import { OptionError } from '../errors.js';
+} from '../base/check.js';
+import { OptionError } from '../base/errors.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';

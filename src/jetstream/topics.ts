@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { optionError } from '../check.js';
+import { optionError } from '../base/check.js';
 
 /** The maximum number of subjects of a stream. */
 export const MAX_SUBJECTS = 256;

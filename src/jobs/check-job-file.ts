@@ -1,12 +1,12 @@
-import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
-import type { DecodedFile } from '../engine/decoded-file.js';
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
+import { DAY, formatTimestamp, MINUTE } from '../base/time.js';
+import type { DecodedFile } from '../files/decoded-file.js';
 import { GZIP_MAGIC } from '../gzip/compression.js';
 import { inflateDownload } from '../gzip/inflate-download.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
 import { excerpt } from '../json/excerpt.js';
 import { LineFramer } from '../json/line-framer.js';
-import { DAY, formatTimestamp, MINUTE } from '../time.js';
+import { type InfoMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
 /** The contents of a complete and undamaged job file. */
 export interface CheckedFile {

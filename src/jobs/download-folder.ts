@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { optionError } from '../check.js';
-import { StorageError } from '../errors.js';
+import { optionError } from '../base/check.js';
+import { StorageError } from '../base/errors.js';
+import { isShare, type Share, shareName } from '../base/share.js';
 import { isCount, isText, isTexts, listOf, optional, parsedAs, shaped } from '../json/json.js';
-import { isShare, type Share, shareName } from '../share.js';
 import { ifThere, nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
 import { type Lock, takeLock } from '../storage/lock.js';

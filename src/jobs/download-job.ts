@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { LimitFunction } from 'p-limit';
-import { answerOf, LinkedAbort } from '../abortable.js';
+import { answerOf, LinkedAbort } from '../base/abortable.js';
 import {
   type Checked,
   checkOptions,
@@ -11,8 +11,8 @@ import {
   required,
   signal,
   text,
-} from '../check.js';
-import { DataError, isNodeError } from '../errors.js';
+} from '../base/check.js';
+import { DataError, isNodeError } from '../base/errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { makeSyncedFolder, syncFolder } from '../storage/folder.js';

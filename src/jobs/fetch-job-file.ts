@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { LinkedAbort } from '../abortable.js';
-import { ConnectionError, DataError, HttpError } from '../errors.js';
+import { LinkedAbort } from '../base/abortable.js';
+import { ConnectionError, DataError, HttpError } from '../base/errors.js';
+import { protect } from '../base/secret.js';
 import { workAhead } from '../flow/work-ahead.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { sendRequest } from '../http/request.js';
 import { retry } from '../http/retry.js';
-import { protect } from '../secret.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 
 /** Attempts for one file, including the first. */

@@ -1,5 +1,12 @@
-import { checkOptions, checkValue, type OptionTable, signal as signalOption } from '../check.js';
-import { ConnectionError, HttpError, JobError, MillraceError } from '../errors.js';
+import {
+  checkOptions,
+  checkValue,
+  type OptionTable,
+  signal as signalOption,
+} from '../base/check.js';
+import { ConnectionError, HttpError, JobError, MillraceError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { SECOND } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { readJson, readText } from '../http/read-json.js';
@@ -7,8 +14,6 @@ import { request } from '../http/request.js';
 import { jobMessage } from '../http/response-error.js';
 import { retry } from '../http/retry.js';
 import { serviceUrl } from '../http/service-url.js';
-import { isRecord } from '../is-record.js';
-import { SECOND } from '../time.js';
 import {
   type CreatedJob,
   type Job,

@@ -1,12 +1,12 @@
-import { DataError, HttpError, JobError } from '../errors.js';
+import { DataError, HttpError, JobError } from '../base/errors.js';
+import { hasFile, type Share } from '../base/share.js';
+import { formatTimestamp, parseTimestamp } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import { urlForMessages } from '../http/http-message.js';
 import { readText } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
-import { hasFile, type Share } from '../share.js';
-import { formatTimestamp, parseTimestamp } from '../time.js';
 import { type DeliveredJob, isDelivered, type Job, type JobListing, type JobName } from './job.js';
 import { getJob, jobResults } from './job-calls.js';
 import type { VerdictBasis } from './job-verdict.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
+import { shareName } from '../base/share.js';
 import type { Cursor } from '../flow/flow.js';
 import { isCount, isTexts, shaped } from '../json/json.js';
-import { shareName } from '../share.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
 

@@ -1,12 +1,12 @@
 import type { LimitFunction } from 'p-limit';
-import { abortable, answerOf } from '../abortable.js';
-import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../check.js';
-import type { Decoder, SourceFile } from '../engine/file-source.js';
-import { fileFlow } from '../engine/planned.js';
+import { abortable, answerOf } from '../base/abortable.js';
+import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../base/check.js';
+import { SHARE_OPTION, type Share, shareMember } from '../base/share.js';
+import { parseTimestamp, SEGMENT } from '../base/time.js';
+import type { Decoder, SourceFile } from '../files/file-source.js';
+import { fileFlow } from '../files/planned.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { SHARE_OPTION, type Share, shareMember } from '../share.js';
-import { parseTimestamp, SEGMENT } from '../time.js';
 import { fetchJobFiles, retryJobFile } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobUrl } from './job-calls.js';

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Format } from '../activity/activity.js';
 import {
   checkOptions,
   date,
@@ -9,9 +8,18 @@ import {
   required,
   special,
   text,
-} from '../check.js';
+} from '../base/check.js';
+import {
+  DAY,
+  datesOf,
+  FIRST_POST,
+  floorTo,
+  MINUTE,
+  parseDate,
+  type Timestamp,
+} from '../base/time.js';
+import type { Format } from '../post/activity.js';
 import { ruleErrors, textRuleProblem } from '../rules/language/render-problem.js';
-import { DAY, datesOf, FIRST_POST, floorTo, MINUTE, parseDate, type Timestamp } from '../time.js';
 
 /** A rule of a job, with a tag that marks the posts that it matches. */
 export interface JobRule {

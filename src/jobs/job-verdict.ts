@@ -1,5 +1,5 @@
-import { IncompleteError } from '../errors.js';
-import { type Share, shareName } from '../share.js';
+import { IncompleteError } from '../base/errors.js';
+import { type Share, shareName } from '../base/share.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { DeliveredJob, JobResults } from './job.js';
 

@@ -1,5 +1,5 @@
-import type { Format } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
+import type { Format } from '../post/activity.js';
 
 /** The status of a job, in the order in which a job goes through them. */
 export type JobStatus =

@@ -1,9 +1,9 @@
-import type { Format } from '../activity/activity.js';
-import { DataError, type DataPosition } from '../errors.js';
+import { DataError, type DataPosition } from '../base/errors.js';
+import { redact } from '../base/secret.js';
 import { urlForMessages } from '../http/http-message.js';
 import { Fields } from '../http/read-fields.js';
 import { isSafeAddress } from '../http/settings.js';
-import { redact } from '../secret.js';
+import type { Format } from '../post/activity.js';
 import {
   type CreatedJob,
   type CreatedRule,

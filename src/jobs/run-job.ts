@@ -1,8 +1,15 @@
-import { answerOf } from '../abortable.js';
-import { checkOptions, func, milliseconds, type OptionTable, required, signal } from '../check.js';
-import { HttpError, JobError, OptionError } from '../errors.js';
+import { answerOf } from '../base/abortable.js';
+import {
+  checkOptions,
+  func,
+  milliseconds,
+  type OptionTable,
+  required,
+  signal,
+} from '../base/check.js';
+import { HttpError, JobError, OptionError } from '../base/errors.js';
+import { SECOND } from '../base/time.js';
 import type { Account } from '../http/account.js';
-import { SECOND } from '../time.js';
 import { type DeliveredJob, isDelivered, type Job, type JobQuote } from './job.js';
 import {
   acceptJob,

@@ -1,6 +1,6 @@
-import type { DecodedFile } from '../engine/decoded-file.js';
-import type { FileBytes } from '../engine/file-source.js';
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
+import type { DecodedFile } from '../files/decoded-file.js';
+import type { FileBytes } from '../files/file-source.js';
 import { inflatedSize } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { HttpResponse } from '../http/http-message.js';

@@ -1,4 +1,4 @@
-import type { DataError, DataPosition } from '../errors.js';
+import type { DataError, DataPosition } from '../base/errors.js';
 
 /** A record that cannot be an activity: it is not JSON, has no id, or exceeds the limits. */
 export interface DamagedRecord extends DataPosition {

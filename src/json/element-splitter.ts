@@ -1,5 +1,5 @@
-import { checkOptions, type OptionTable, text, whole } from '../check.js';
-import { DataError } from '../errors.js';
+import { checkOptions, type OptionTable, text, whole } from '../base/check.js';
+import { DataError } from '../base/errors.js';
 import { parseExact } from './exact-json.js';
 import { CarryOver } from './framer.js';
 import {

@@ -1,4 +1,4 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 import { excerpt } from './excerpt.js';
 import { bufferOf, COMMA, isOpening, QUOTE } from './json-bytes.js';
 import { jsonText } from './json-text.js';

@@ -1,4 +1,4 @@
-import { redact } from '../secret.js';
+import { redact } from '../base/secret.js';
 
 /** Characters that are shown of a document. */
 const MAX_SHOWN = 80;

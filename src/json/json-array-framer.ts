@@ -1,4 +1,4 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 import { ElementSplitter } from './element-splitter.js';
 import { parseExact } from './exact-json.js';
 import type { Framer } from './framer.js';

@@ -1,4 +1,4 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 
 export const LF = 0x0a;
 export const CR = 0x0d;

@@ -1,4 +1,4 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 import { excerpt } from './excerpt.js';
 import {
   BACKSLASH,

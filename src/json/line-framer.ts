@@ -1,4 +1,4 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
 import type { OnDamaged } from './damaged-record.js';
 import { excerpt } from './excerpt.js';
 import { CarryOver, type Framer } from './framer.js';

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionTable, required, special, whole } from '../check.js';
+import { checkOptions, type OptionTable, required, special, whole } from '../base/check.js';
 
 /** Limits of one record or element; a larger one is refused. */
 export interface RecordLimits {

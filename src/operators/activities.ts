@@ -1,14 +1,14 @@
-import { Activity } from '../activity/activity.js';
-import { type InStreamMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
-import { bytesOf } from '../activity/wrong-item.js';
-import { checkOptions, func, type OptionTable } from '../check.js';
-import { stageFlow } from '../engine/planned.js';
-import { DataError } from '../errors.js';
+import { checkOptions, func, type OptionTable } from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { stageFlow } from '../files/planned.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
+import { bytesOf } from '../flow/wrong-item.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { Activity } from '../post/activity.js';
+import { type InStreamMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
 /** What `activities` does with messages of the service and with damaged records. */
 export interface ActivitiesOptions {

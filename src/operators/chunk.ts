@@ -5,7 +5,7 @@ import {
   type OptionTable,
   required,
   whole,
-} from '../check.js';
+} from '../base/check.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
 import { TimedInput } from '../flow/timed-input.js';
 

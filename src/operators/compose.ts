@@ -1,4 +1,4 @@
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
 import { drain } from '../flow/drain.js';
 import {
   batchesOf,

@@ -1,12 +1,12 @@
-import type { Activity } from '../activity/activity.js';
-import { IdWindow } from '../activity/id-window.js';
-import { checkActivities, kindOf } from '../activity/wrong-item.js';
-import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../check.js';
-import { stepOperator } from '../engine/planned.js';
-import type { Rows } from '../engine/rows.js';
-import { DataError } from '../errors.js';
+import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { stepOperator } from '../files/planned.js';
+import type { Rows } from '../files/rows.js';
 import type { Cursor, Operator, Run } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
+import { checkActivities, kindOf } from '../flow/wrong-item.js';
+import type { Activity } from '../post/activity.js';
+import { IdWindow } from '../post/id-window.js';
 
 /** How many ids `dedupe` remembers, and the name under which it counts duplicates. */
 export interface DedupeOptions {

@@ -1,6 +1,6 @@
-import { checkOptions, checkValue, func, type OptionTable, required, text } from '../check.js';
+import { checkOptions, checkValue, func, type OptionTable, required, text } from '../base/check.js';
+import { refusePromise } from '../base/is-thenable.js';
 import { type Operator, perBatch } from '../flow/flow.js';
-import { refusePromise } from '../is-thenable.js';
 
 /** The name under which `filter` counts the items that it drops. */
 export interface FilterOptions {

@@ -1,5 +1,5 @@
-import { checkOptions, type OptionTable, oneOf, whole } from '../check.js';
-import { stageFlow } from '../engine/planned.js';
+import { checkOptions, type OptionTable, oneOf, whole } from '../base/check.js';
+import { stageFlow } from '../files/planned.js';
 import type { Operator } from '../flow/flow.js';
 import { inflateBatches } from '../flow/inflate-batches.js';
 

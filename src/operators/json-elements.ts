@@ -1,4 +1,4 @@
-import { checkValue } from '../check.js';
+import { checkValue } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import { ElementSplitter } from '../json/element-splitter.js';

@@ -1,5 +1,5 @@
-import { checkOptions, func, type OptionTable, oneOf } from '../check.js';
-import { stageFlow } from '../engine/planned.js';
+import { checkOptions, func, type OptionTable, oneOf } from '../base/check.js';
+import { stageFlow } from '../files/planned.js';
 import type { Operator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';

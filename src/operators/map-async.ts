@@ -1,6 +1,13 @@
 import pLimit from 'p-limit';
-import { abortable } from '../abortable.js';
-import { checkOptions, checkValue, func, type OptionTable, required, whole } from '../check.js';
+import { abortable } from '../base/abortable.js';
+import {
+  checkOptions,
+  checkValue,
+  func,
+  type OptionTable,
+  required,
+  whole,
+} from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
 

@@ -1,6 +1,6 @@
-import { checkValue, func, required } from '../check.js';
+import { checkValue, func, required } from '../base/check.js';
+import { refusePromise } from '../base/is-thenable.js';
 import { type Operator, perBatch } from '../flow/flow.js';
-import { refusePromise } from '../is-thenable.js';
 
 const TRANSFORM = required(func('what is made of each item'));
 const NO_PROMISE =

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { Activity } from '../activity/activity.js';
-import { checkActivities } from '../activity/wrong-item.js';
-import { checkOptions, flag, type OptionTable } from '../check.js';
-import { stepOperator } from '../engine/planned.js';
-import type { Rows } from '../engine/rows.js';
+import { checkOptions, flag, type OptionTable } from '../base/check.js';
+import { stepOperator } from '../files/planned.js';
+import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
+import { checkActivities } from '../flow/wrong-item.js';
+import type { Activity } from '../post/activity.js';
 import {
   type CompileRulesOptions,
   compileRules,

@@ -1,10 +1,10 @@
-import type { Activity, Routed } from '../activity/activity.js';
-import { checkActivities } from '../activity/wrong-item.js';
-import { checkOptions, type OptionTable, text } from '../check.js';
-import { stepOperator } from '../engine/planned.js';
-import type { Rows } from '../engine/rows.js';
-import { DataError } from '../errors.js';
+import { checkOptions, type OptionTable, text } from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { stepOperator } from '../files/planned.js';
+import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
+import { checkActivities } from '../flow/wrong-item.js';
+import type { Activity, Routed } from '../post/activity.js';
 
 /** The tag that `routeByTag` gives to activities without one. */
 export interface RouteByTagOptions {

@@ -1,5 +1,5 @@
-import { abortable } from '../abortable.js';
-import { checkValue, func, required } from '../check.js';
+import { abortable } from '../base/abortable.js';
+import { checkValue, func, required } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 
 const LOOK = required(func('what is called with each item'));

@@ -6,10 +6,10 @@ import {
   optionError,
   special,
   whole,
-} from '../check.js';
+} from '../base/check.js';
+import { SECOND } from '../base/time.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
-import { SECOND } from '../time.js';
 
 /** The rate of `throttle`: either `perSecond`, or `items` and `perMs`. */
 export interface ThrottleOptions {

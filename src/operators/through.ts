@@ -1,4 +1,4 @@
-import { checkValue, required, special } from '../check.js';
+import { checkValue, required, special } from '../base/check.js';
 import type { Operator } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
 import { isStageStream, type StageStream, streamStage } from '../flow/stream-stage.js';

@@ -1,8 +1,8 @@
-import type { Activity } from '../activity/activity.js';
-import { checkActivities } from '../activity/wrong-item.js';
-import { checkOptions, flag, type OptionTable } from '../check.js';
+import { checkOptions, flag, type OptionTable } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { withOrigin } from '../flow/with-origin.js';
+import { checkActivities } from '../flow/wrong-item.js';
+import type { Activity } from '../post/activity.js';
 
 /** Whether `withReferenced` passes the posts themselves, too. */
 export interface WithReferencedOptions {

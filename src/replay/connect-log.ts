@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstat, open, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { StorageError } from '../errors.js';
+import { StorageError } from '../base/errors.js';
 import { ifThere } from '../storage/file-system.js';
 import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';

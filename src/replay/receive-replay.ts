@@ -1,15 +1,15 @@
-import { type InfoMessage, parseInStreamMessage } from '../activity/in-stream-message.js';
 import {
   ConnectionError,
   DataError,
   isNodeError,
   type MillraceError,
   orDataError,
-} from '../errors.js';
+} from '../base/errors.js';
 import { liveRecords } from '../flow/live-records.js';
 import type { Progress } from '../flow/progress.js';
 import type { LiveConnection } from '../http/live-connection.js';
 import type { Damaged, OnDamaged } from '../json/damaged-record.js';
+import { type InfoMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 import type { ReplaySpool } from './replay-spool.js';
 
 /** With more damaged records than this, the connection counts as damaged. */

@@ -1,12 +1,12 @@
-import { answerOf } from '../abortable.js';
-import { HttpError, IncompleteError, MillraceError, StorageError } from '../errors.js';
+import { answerOf } from '../base/abortable.js';
+import { HttpError, IncompleteError, MillraceError, StorageError } from '../base/errors.js';
+import { overlap, shownRange } from '../base/minute-ranges.js';
+import { shareName } from '../base/share.js';
+import { formatTimestamp, SECOND, type Window } from '../base/time.js';
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus } from '../http/live-connection.js';
 import type { Damaged } from '../json/damaged-record.js';
-import { overlap, shownRange } from '../minute-ranges.js';
-import { shareName } from '../share.js';
-import { formatTimestamp, SECOND, type Window } from '../time.js';
 import { ConnectLog } from './connect-log.js';
 import { type Received, receiveReplay } from './receive-replay.js';
 import type { ReplayMachine, ReplayState } from './replay-machine.js';

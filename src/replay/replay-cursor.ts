@@ -1,10 +1,6 @@
-import { IdWindow } from '../activity/id-window.js';
-import { cursorError } from '../check.js';
-import { OptionError } from '../errors.js';
-import type { Cursor } from '../flow/flow.js';
-import { changedOption, shown } from '../flow/flow-difference.js';
-import { isRecord } from '../is-record.js';
-import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/json.js';
+import { cursorError } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
 import {
   type Dates,
   datesOf,
@@ -14,7 +10,11 @@ import {
   parseTimestamp,
   type Window,
   windowOf,
-} from '../time.js';
+} from '../base/time.js';
+import type { Cursor } from '../flow/flow.js';
+import { changedOption, shown } from '../flow/flow-difference.js';
+import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/json.js';
+import { IdWindow } from '../post/id-window.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 
 /** The request that a cursor belongs to. */

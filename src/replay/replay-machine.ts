@@ -1,8 +1,8 @@
-import type { InfoMessage } from '../activity/in-stream-message.js';
+import { mergeRanges, overlap, subtractRanges, wholeMinutes } from '../base/minute-ranges.js';
+import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../base/time.js';
+import { backoffMs } from '../base/wait.js';
 import type { Rate } from '../http/rate-limits.js';
-import { mergeRanges, overlap, subtractRanges, wholeMinutes } from '../minute-ranges.js';
-import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../time.js';
-import { backoffMs } from '../wait.js';
+import type { InfoMessage } from '../post/in-stream-message.js';
 import type { Received } from './receive-replay.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 

@@ -1,5 +1,5 @@
-import { checkOptions, type OptionTable, special, whole } from '../check.js';
-import { DAY, MINUTE, SECOND } from '../time.js';
+import { checkOptions, type OptionTable, special, whole } from '../base/check.js';
+import { DAY, MINUTE, SECOND } from '../base/time.js';
 
 /** The times and limits of a replay. Durations are in milliseconds. */
 export interface ReplayTimings {

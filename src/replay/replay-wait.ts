@@ -1,7 +1,7 @@
-import { optionError } from '../check.js';
-import type { MillraceError } from '../errors.js';
+import { optionError } from '../base/check.js';
+import type { MillraceError } from '../base/errors.js';
+import { DAY, formatTimestamp, SECOND, type Window } from '../base/time.js';
 import type { Account } from '../http/account.js';
-import { DAY, formatTimestamp, SECOND, type Window } from '../time.js';
 import type { ReplayAction } from './replay-machine.js';
 
 /** A wait of a replay that is not caused by a failure. */

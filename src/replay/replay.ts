@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { Activity } from '../activity/activity.js';
-import { type ComplianceEvent, parseComplianceEvent } from '../activity/compliance-event.js';
 import {
   cursor,
   date,
@@ -13,15 +11,17 @@ import {
   required,
   text,
   whole,
-} from '../check.js';
+} from '../base/check.js';
+import { partOf, SHARE_OPTION, type Share, shareMember } from '../base/share.js';
+import { formatTimestamp, parseDate, type Timestamp } from '../base/time.js';
 import { type Batches, type Cursor, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
 import type { OnDamaged } from '../json/damaged-record.js';
-import { partOf, SHARE_OPTION, type Share, shareMember } from '../share.js';
-import { formatTimestamp, parseDate, type Timestamp } from '../time.js';
+import { Activity } from '../post/activity.js';
+import { type ComplianceEvent, parseComplianceEvent } from '../post/compliance-event.js';
 import { type ReplayTimings, TIMING_OPTIONS } from './replay-timings.js';
 import { type ReplayWait, refuseFarAhead } from './replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from './run-replay.js';

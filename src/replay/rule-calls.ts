@@ -1,7 +1,6 @@
-import { LinkedAbort } from '../abortable.js';
-import { IdWindow } from '../activity/id-window.js';
-import { optionError } from '../check.js';
-import { DataError, HttpError, RulesError } from '../errors.js';
+import { LinkedAbort } from '../base/abortable.js';
+import { optionError } from '../base/check.js';
+import { DataError, HttpError, RulesError } from '../base/errors.js';
 import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
@@ -13,6 +12,7 @@ import { responseError } from '../http/response-error.js';
 import { excerpt } from '../json/excerpt.js';
 import { JsonArrayFramer } from '../json/json-array-framer.js';
 import { recordLimits } from '../json/record-limits.js';
+import { IdWindow } from '../post/id-window.js';
 import {
   checkRuleId,
   checkRules,

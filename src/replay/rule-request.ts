@@ -1,9 +1,9 @@
-import { checkOptions, type OptionTable, optionError, signal, text } from '../check.js';
-import { OptionError } from '../errors.js';
+import { checkOptions, type OptionTable, optionError, signal, text } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
 import { type Account, checkAccount } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { serviceUrl } from '../http/service-url.js';
-import { isRecord } from '../is-record.js';
 import { parseExact } from '../json/exact-json.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
 

@@ -1,10 +1,10 @@
-import { answerOf, LinkedAbort } from '../abortable.js';
-import { DataError, IncompleteError, orDataError } from '../errors.js';
+import { answerOf, LinkedAbort } from '../base/abortable.js';
+import { DataError, IncompleteError, orDataError } from '../base/errors.js';
+import { shownRange } from '../base/minute-ranges.js';
+import { type Dates, datesOf, floorTo, MINUTE, type Window } from '../base/time.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
-import { shownRange } from '../minute-ranges.js';
-import { type Dates, datesOf, floorTo, MINUTE, type Window } from '../time.js';
 import { replayFolder } from './connect-log.js';
 import { type ConnectionOptions, GaveUp, replayConnections } from './replay-connections.js';
 import { parseReplayCursor, type ReplayIdentity, replayCursor, SeenIds } from './replay-cursor.js';

@@ -6,8 +6,8 @@ import {
   type OptionTable,
   optionError,
   required,
-} from '../check.js';
-import { DataError, HttpError, RulesError } from '../errors.js';
+} from '../base/check.js';
+import { DataError, HttpError, RulesError } from '../base/errors.js';
 import type { Account } from '../http/account.js';
 import {
   addReplayRules,

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionTable, optionError, whole } from '../check.js';
+import { checkOptions, type OptionTable, optionError, whole } from '../base/check.js';
 import { compileRules, type Rule } from './index/compile-rules.js';
 import { checkRule } from './language/check-rule.js';
 import { printRule } from './language/print-rule.js';

@@ -1,5 +1,5 @@
-import { group, type OptionTable, optionError, whole } from '../check.js';
-import { IncompleteError } from '../errors.js';
+import { group, type OptionTable, optionError, whole } from '../base/check.js';
+import { IncompleteError } from '../base/errors.js';
 
 /** What one run of a search may spend. */
 export interface Budget {

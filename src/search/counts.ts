@@ -1,10 +1,6 @@
-import { type OptionTable, oneOf } from '../check.js';
-import { DataError } from '../errors.js';
-import { type Flow, sourceFlow } from '../flow/flow.js';
-import { type Account, checkAccountOptions } from '../http/account.js';
-import { excerpt } from '../json/excerpt.js';
-import { isCount } from '../json/json.js';
-import { mergeRanges, overlap } from '../minute-ranges.js';
+import { type OptionTable, oneOf } from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { mergeRanges, overlap } from '../base/minute-ranges.js';
 import {
   DAY,
   type Dates,
@@ -14,7 +10,11 @@ import {
   MINUTE,
   parseTimestamp,
   type Window,
-} from '../time.js';
+} from '../base/time.js';
+import { type Flow, sourceFlow } from '../flow/flow.js';
+import { type Account, checkAccountOptions } from '../http/account.js';
+import { excerpt } from '../json/excerpt.js';
+import { isCount } from '../json/json.js';
 import type { Page } from './fetch-page.js';
 import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions } from './query.js';
 import { type Results, runQuery } from './run-query.js';

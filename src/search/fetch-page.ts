@@ -1,12 +1,12 @@
-import { DataError } from '../errors.js';
+import { DataError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { type Dates, parseTimestamp } from '../base/time.js';
 import { cutResponse } from '../http/connection-errors.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { notJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
-import { isRecord } from '../is-record.js';
 import type { Damaged } from '../json/damaged-record.js';
 import { ElementSplitter } from '../json/element-splitter.js';
-import { type Dates, parseTimestamp } from '../time.js';
 import type { Params, Query } from './query.js';
 
 /** Parses one element of `results`. Throws a `DataError` for a damaged one. */

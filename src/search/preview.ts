@@ -1,4 +1,4 @@
-import { checkOptions, type OptionTable, signal } from '../check.js';
+import { checkOptions, type OptionTable, signal } from '../base/check.js';
 import type { Account } from '../http/account.js';
 import { counts } from './counts.js';
 import type { Query } from './query.js';

@@ -1,10 +1,10 @@
-import { cursorError } from '../check.js';
-import { OptionError } from '../errors.js';
+import { cursorError } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { type Dates, parseTimestamp } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
-import { isRecord } from '../is-record.js';
 import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/json.js';
-import { type Dates, parseTimestamp } from '../time.js';
 import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';
 

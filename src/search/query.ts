@@ -8,11 +8,7 @@ import {
   oneOf,
   optionError,
   required,
-} from '../check.js';
-import type { Cursor } from '../flow/flow.js';
-import type { Account } from '../http/account.js';
-import { serviceUrl } from '../http/service-url.js';
-import { ruleErrors } from '../rules/language/render-problem.js';
+} from '../base/check.js';
 import {
   DAY,
   type Dates,
@@ -21,8 +17,12 @@ import {
   MINUTE,
   parseDate,
   type Timestamp,
-} from '../time.js';
-import { withoutUndefined } from '../without-undefined.js';
+} from '../base/time.js';
+import { withoutUndefined } from '../base/without-undefined.js';
+import type { Cursor } from '../flow/flow.js';
+import type { Account } from '../http/account.js';
+import { serviceUrl } from '../http/service-url.js';
+import { ruleErrors } from '../rules/language/render-problem.js';
 import type { Spending } from './budget.js';
 
 /** The search products: the last 30 days, or everything since 2006. */

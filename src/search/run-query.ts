@@ -1,11 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import { answerOf } from '../abortable.js';
-import { cursorError } from '../check.js';
-import { DataError, IncompleteError, MillraceError } from '../errors.js';
-import type { Batches, Cursor, Run } from '../flow/flow.js';
-import { readAhead } from '../flow/read-ahead.js';
-import type { OnDamaged } from '../json/damaged-record.js';
-import { partOf } from '../share.js';
+import { answerOf } from '../base/abortable.js';
+import { cursorError } from '../base/check.js';
+import { DataError, IncompleteError, MillraceError } from '../base/errors.js';
+import { partOf } from '../base/share.js';
 import {
   DAY,
   type Dates,
@@ -17,7 +14,10 @@ import {
   parseTimestamp,
   type Window,
   windowOf,
-} from '../time.js';
+} from '../base/time.js';
+import type { Batches, Cursor, Run } from '../flow/flow.js';
+import { readAhead } from '../flow/read-ahead.js';
+import type { OnDamaged } from '../json/damaged-record.js';
 import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
 import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';
 import {

@@ -1,4 +1,3 @@
-import { Activity } from '../activity/activity.js';
 import {
   func,
   group,
@@ -8,22 +7,23 @@ import {
   required,
   special,
   whole,
-} from '../check.js';
-import { DataError } from '../errors.js';
+} from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { partOf, SHARE_OPTION, type Share, shareMember } from '../base/share.js';
+import { datesOf, formatTimestamp, MINUTE, windowOf } from '../base/time.js';
 import { type Batches, type Flow, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { isRecord } from '../is-record.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { excerpt } from '../json/excerpt.js';
 import { isDeeperThan } from '../json/json-depth.js';
 import { recordLimits } from '../json/record-limits.js';
+import { Activity } from '../post/activity.js';
 import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compile-rules.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/pack-rules.js';
-import { partOf, SHARE_OPTION, type Share, shareMember } from '../share.js';
-import { datesOf, formatTimestamp, MINUTE, windowOf } from '../time.js';
 import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
 import { type Results, runQuery } from './run-query.js';

@@ -1,7 +1,7 @@
-import { answerOf } from '../abortable.js';
-import { IncompleteError } from '../errors.js';
+import { answerOf } from '../base/abortable.js';
+import { IncompleteError } from '../base/errors.js';
+import { DAY, type Dates, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
-import { DAY, type Dates, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import { type Query, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { checkValue } from '../check.js';
-import { didYouMean } from '../closest.js';
-import { MillraceError, OptionError } from '../errors.js';
+import { checkValue } from '../base/check.js';
+import { didYouMean } from '../base/closest.js';
+import { MillraceError, OptionError } from '../base/errors.js';
 import { environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
 import { urlAt } from './http/listen.js';
@@ -44,7 +44,7 @@ async function run(): Promise<void> {
   process.stdout.on('error', () => {});
   if (process.argv[2] === 'check') {
     // Loaded only here: the service uses nothing of the client.
-    const { checkConformance } = await import('../conformance/conformance-command.js');
+    const { checkConformance } = await import('../command/conformance/conformance-command.js');
     process.exitCode = await checkConformance(process.argv.slice(3), calledAs());
     return;
   }

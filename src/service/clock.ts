@@ -1,5 +1,5 @@
-import { OptionError } from '../errors.js';
-import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../time.js';
+import { OptionError } from '../base/errors.js';
+import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../base/time.js';
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 

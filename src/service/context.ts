@@ -1,4 +1,4 @@
-import type { Format } from '../activity/activity.js';
+import type { Format } from '../post/activity.js';
 import type { Archive } from './archive/archive.js';
 import type { Clock } from './clock.js';
 import type { Compliance } from './compliance/compliance-events.js';

@@ -1,5 +1,5 @@
-import type { Activity } from '../activity/activity.js';
-import { IncompleteError, OptionError } from '../errors.js';
+import { IncompleteError, OptionError } from '../base/errors.js';
+import type { Activity } from '../post/activity.js';
 import type { ServiceContext } from './context.js';
 import { isBearer, isLoopbackHost } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';

@@ -1,4 +1,4 @@
-import { DAY, datesOf, floorTo } from '../time.js';
+import { DAY, datesOf, floorTo } from '../base/time.js';
 import type { Archive } from './archive/archive.js';
 import { newestPost } from './archive/find-posts.js';
 import { shellWord } from './environment.js';

@@ -1,5 +1,5 @@
-import { checkOptions, milliseconds, oneOf, text, whole } from '../check.js';
-import { IncompleteError } from '../errors.js';
+import { checkOptions, milliseconds, oneOf, text, whole } from '../base/check.js';
+import { IncompleteError } from '../base/errors.js';
 import type { JournalEntry, LoggedRequest, RequestLog } from './http/request-log.js';
 import { ENDPOINTS, type Endpoint } from './http/router.js';
 

@@ -1,6 +1,6 @@
 import type { ParseArgsConfig } from 'node:util';
-import { flag, type Option } from '../check.js';
-import { SECOND } from '../time.js';
+import { flag, type Option } from '../base/check.js';
+import { SECOND } from '../base/time.js';
 import { PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 

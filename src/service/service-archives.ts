@@ -1,5 +1,5 @@
-import type { Format } from '../activity/activity.js';
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
+import type { Format } from '../post/activity.js';
 import type { Archive } from './archive/archive.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
 import { visibleArchive } from './archive/visible-archive.js';

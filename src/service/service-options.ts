@@ -15,8 +15,8 @@ import {
   special,
   text,
   whole,
-} from '../check.js';
-import { isLoopback } from '../is-loopback.js';
+} from '../base/check.js';
+import { isLoopback } from '../base/is-loopback.js';
 import type { Archive } from './archive/archive.js';
 import { LIMITS_OPTION, type Limits, type LimitsOption, limitsOf } from './http/service-limits.js';
 import type { GivenPost } from './posts/read-given.js';

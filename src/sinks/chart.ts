@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
-import { wrongItem } from '../activity/wrong-item.js';
-import { checkOptions, type OptionTable, whole } from '../check.js';
-import { isNodeError } from '../errors.js';
+import { checkOptions, type OptionTable, whole } from '../base/check.js';
+import { isNodeError } from '../base/errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
+import { wrongItem } from '../flow/wrong-item.js';
 import { storageError } from '../storage/storage-error.js';
 import { writable } from './line.js';
 

@@ -1,4 +1,4 @@
-import { LinkedAbort } from '../abortable.js';
+import { LinkedAbort } from '../base/abortable.js';
 import {
   type Checked,
   checkOptions,
@@ -8,28 +8,28 @@ import {
   required,
   text,
   whole,
-} from '../check.js';
-import { publish } from '../diagnostics.js';
-import { isBudgetSpent, StorageError } from '../errors.js';
+} from '../base/check.js';
+import { publish } from '../base/diagnostics.js';
+import { isBudgetSpent, StorageError } from '../base/errors.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import { shownTime } from '../flow/progress-text.js';
 import { TimedInput } from '../flow/timed-input.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import type { CommittedBranchOptions } from './committed/committed-branch.js';
-import { CommittedLog } from './committed/committed-log.js';
-import { HeldRows, type Taken } from './committed/held-rows.js';
-import { cursorOf } from './committed/saved-text.js';
+import type { CommittedBranchOptions } from './commit/committed-branch.js';
+import { CommittedLog } from './commit/committed-log.js';
+import { withoutCursor } from './commit/committer.js';
+import { changedFilesOf } from './commit/completed-run.js';
+import { checkDamaged } from './commit/damaged-log.js';
+import { HeldRows, type Taken } from './commit/held-rows.js';
+import { cursorOf } from './commit/saved-text.js';
 import {
   type CommitEnd,
   type OpenParts,
   Target,
   type TargetCalls,
   type WriteRange,
-} from './committed/target.js';
-import { withoutCursor } from './output/committer.js';
-import { changedFilesOf } from './output/completed-run.js';
-import { checkDamaged } from './output/damaged-log.js';
+} from './commit/target.js';
 
 export type { WriteRange };
 

@@ -1,9 +1,9 @@
-import type { Activity } from '../activity/activity.js';
-import { checkActivities, wrongItem } from '../activity/wrong-item.js';
-import { optionError } from '../check.js';
+import { optionError } from '../base/check.js';
 import { ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
+import { checkActivities, wrongItem } from '../flow/wrong-item.js';
+import type { Activity } from '../post/activity.js';
 
 /** The expected number of posts from `start` up to the next bucket. */
 export interface ExpectedBucket {

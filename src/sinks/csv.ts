@@ -1,17 +1,17 @@
-import type { Activity } from '../activity/activity.js';
-import { checkOptions, flag, type OptionTable, oneOf } from '../check.js';
+import { checkOptions, flag, type OptionTable, oneOf } from '../base/check.js';
 import type { Sink } from '../flow/flow.js';
+import type { Activity } from '../post/activity.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
-import { CsvCells } from '../tables/csv-cells.js';
-import { csvRow } from '../tables/csv-row.js';
-import { itemWriter } from '../tables/post-rows.js';
+import { CsvCells } from '../tables/csv/csv-cells.js';
+import { csvRow } from '../tables/csv/csv-row.js';
+import { itemWriter } from '../tables/from-bytes/post-rows.js';
 import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
-import { fileSinkOn } from './output/file-sink.js';
-import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
-import { linesFormat } from './output/lines.js';
-import type { Written } from './output/written.js';
+import { fileSinkOn } from './commit/file-sink.js';
+import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
+import { linesFormat } from './write/lines.js';
+import type { Written } from './write/written.js';
 
 /** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {

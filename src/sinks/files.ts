@@ -1,11 +1,11 @@
-import { checkOptions, func, type OptionTable } from '../check.js';
+import { checkOptions, func, type OptionTable } from '../base/check.js';
 import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
+import { fileSinkOn } from './commit/file-sink.js';
+import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
 import { lineOf, type ToLine } from './line.js';
-import { fileSinkOn } from './output/file-sink.js';
-import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
-import { linesFormat } from './output/lines.js';
-import type { Written } from './output/written.js';
+import { linesFormat } from './write/lines.js';
+import type { Written } from './write/written.js';
 
 /**
  * The path of each item's file, the checkpoint of the run, and the form, size and number of the

@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream';
-import { Activity, type Routed } from '../activity/activity.js';
-import { isComplianceEvent } from '../activity/compliance-event.js';
-import { kindOf } from '../activity/wrong-item.js';
-import { special } from '../check.js';
-import { DataError } from '../errors.js';
+import { special } from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { kindOf } from '../flow/wrong-item.js';
+import { Activity, type Routed } from '../post/activity.js';
+import { isComplianceEvent } from '../post/compliance-event.js';
 
 export const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;

@@ -1,4 +1,3 @@
-import type { Activity } from '../activity/activity.js';
 import {
   checkOptions,
   milliseconds,
@@ -6,16 +5,22 @@ import {
   oneOf,
   optionError,
   whole,
-} from '../check.js';
+} from '../base/check.js';
 import type { Sink } from '../flow/flow.js';
-import { canCompress, type ParquetCompression } from '../parquet/page-codec.js';
+import type { Activity } from '../post/activity.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
+import { canCompress, type ParquetCompression } from '../tables/parquet/page-codec.js';
+import {
+  itemToAdd,
+  ParquetEncoder,
+  ROW_GROUP_ROWS,
+  rowAdder,
+} from '../tables/parquet/parquet-encoder.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
-import { fileSinkOn } from './output/file-sink.js';
-import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './output/file-sink-options.js';
-import type { Written } from './output/written.js';
-import { itemToAdd, ParquetEncoder, ROW_GROUP_ROWS, rowAdder } from './parquet-encoder.js';
+import { fileSinkOn } from './commit/file-sink.js';
+import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
+import type { Written } from './write/written.js';
 
 /**
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.

@@ -1,12 +1,12 @@
-import { checkOptions, type OptionTable, text } from '../check.js';
+import { checkOptions, type OptionTable, text } from '../base/check.js';
 import { ownSink } from '../flow/drain.js';
 import type { FlowSink, Sink } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
 import type { WritableSink } from '../flow/pipeline.js';
 import { isPlainObject } from '../flow/pipeline-arguments.js';
-import { planBranches } from './branches/branch-plans.js';
-import { type TeePlan, TeeRun } from './branches/tee-run.js';
-import { writeTogether } from './output/write-together.js';
+import { planBranches } from './commit/branch-plans.js';
+import { type TeePlan, TeeRun } from './commit/tee-run.js';
+import { writeTogether } from './commit/write-together.js';
 
 /** How the branches of `tee` remember what they have written. */
 export interface TeeOptions {

@@ -1,5 +1,5 @@
-import { cursorError } from '../check.js';
-import { OptionError } from '../errors.js';
+import { cursorError } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
 import { type Cursor, type Flow, identityOf, type Run } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import type { Source } from '../flow/pipeline.js';

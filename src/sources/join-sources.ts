@@ -1,6 +1,6 @@
-import type { Decoder, FileSource, SourceFile } from '../engine/file-source.js';
-import { joinedFlow } from '../engine/planned.js';
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
+import type { Decoder, FileSource, SourceFile } from '../files/file-source.js';
+import { joinedFlow } from '../files/planned.js';
 import {
   type Batch,
   batchesOf,

@@ -1,5 +1,5 @@
 import * as node from 'node:fs/promises';
-import { isNodeError } from '../errors.js';
+import { isNodeError } from '../base/errors.js';
 
 /** The calls of `node:fs/promises` that write files, so that a test can make any of them fail. */
 export interface FileSystem<File extends OpenFile = OpenFile> {

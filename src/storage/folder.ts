@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { isNodeError } from '../errors.js';
+import { isNodeError } from '../base/errors.js';
 import { type FileSystem, nodeFileSystem } from './file-system.js';
 import { absolutePath } from './working-folder.js';
 

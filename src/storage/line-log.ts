@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
-import { isNodeError } from '../errors.js';
+import { isNodeError } from '../base/errors.js';
 import { nodeFileSystem, readIfThere, writeAll } from './file-system.js';
 import { makeSyncedFolder, syncFolder } from './folder.js';
 import { replaceFile } from './replace-file.js';

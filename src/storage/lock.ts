@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isNodeError, StorageError } from '../errors.js';
+import { isNodeError, StorageError } from '../base/errors.js';
 import {
   type FileSystem,
   nodeFileSystem,

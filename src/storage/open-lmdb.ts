@@ -14,7 +14,7 @@ import {
 import { link, mkdtemp, open as openFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { isNodeError } from '../errors.js';
+import { isNodeError } from '../base/errors.js';
 import { makeSyncedFolder, syncFolder } from './folder.js';
 
 type Lmdb = typeof import('lmdb');

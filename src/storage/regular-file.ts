@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { StorageError } from '../errors.js';
+import { StorageError } from '../base/errors.js';
 import {
   type FileStatus,
   type FileSystem,

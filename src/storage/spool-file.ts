@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { StorageError } from '../errors.js';
+import { StorageError } from '../base/errors.js';
 import { writeAll } from './file-system.js';
 import { withStorageError } from './storage-error.js';
 

@@ -1,5 +1,5 @@
 import { getSystemErrorMap } from 'node:util';
-import { isNodeError, MillraceError, StorageError } from '../errors.js';
+import { isNodeError, MillraceError, StorageError } from '../base/errors.js';
 
 const ADVICE: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk is full: make room',

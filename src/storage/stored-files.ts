@@ -1,6 +1,6 @@
 import { firstBytes } from './regular-file.js';
 
-/** What every version of `sinks/output/checkpoint.ts` prints first. */
+/** What every version of `sinks/commit/checkpoint.ts` prints first. */
 const START = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 /**

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { StorageError } from '../errors.js';
+import { StorageError } from '../base/errors.js';
 import type { FileSystem, OpenFile } from './file-system.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { Reads } from '../activity/wrong-item.js';
+import type { Reads } from '../flow/wrong-item.js';
 import type { Column, ColumnType, GivenValue, Table } from './column.js';
 
 /** What the columns of a table are of. */

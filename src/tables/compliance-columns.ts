@@ -1,4 +1,4 @@
-import type { ComplianceEvent } from '../activity/compliance-event.js';
+import type { ComplianceEvent } from '../post/compliance-event.js';
 import { builtIn, definer, type ItemKind } from './built-in.js';
 
 const EVENTS: ItemKind = {

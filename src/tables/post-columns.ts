@@ -1,5 +1,5 @@
-import { Activity, type Edits } from '../activity/activity.js';
-import { fieldsOf } from '../activity/fields-of.js';
+import { Activity, type Edits } from '../post/activity.js';
+import { fieldsOf } from '../post/fields-of.js';
 import type {
   AuthorFields,
   Home,
@@ -7,7 +7,7 @@ import type {
   PlaceFields,
   Position,
   PostFields,
-} from '../activity/post-fields.js';
+} from '../post/post-fields.js';
 import { builtIn, type Definition, definer, type ItemKind } from './built-in.js';
 import type { ColumnType } from './column.js';
 

@@ -1,6 +1,6 @@
-import { kindOf, wrongItem } from '../activity/wrong-item.js';
-import { DataError } from '../errors.js';
-import { refusePromise } from '../is-thenable.js';
+import { DataError } from '../base/errors.js';
+import { refusePromise } from '../base/is-thenable.js';
+import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import type { RowValue } from './column.js';
 import { type CheckedColumns, kindsOf } from './columns.js';
 import { converterOf, expectedOf } from './convert-value.js';

@@ -1,4 +1,4 @@
-import { explained, type OptionTable, oneOf } from '../check.js';
+import { explained, type OptionTable, oneOf } from '../base/check.js';
 import { type Columns, columnsProblem } from './columns.js';
 import type { PostItem } from './post-columns.js';
 import type { InvalidValues } from './row-reader.js';

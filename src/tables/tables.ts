@@ -3,10 +3,10 @@ export type { Column, ColumnType, GivenValue, RowValue, ScalarType, Table } from
 export type { Columns } from './columns.js';
 export { complianceEvents } from './compliance-columns.js';
 export { counts } from './count-columns.js';
+export { toCsv } from './csv/to-csv.js';
 export { engagementColumns as engagement } from './engagement-columns.js';
 export { type PostColumnName, type PostItem, posts, users } from './post-columns.js';
 export type { InvalidValues } from './row-reader.js';
 export type { NeedsColumns, TableOptions } from './table-options.js';
-export { toCsv } from './to-csv.js';
 export { type Row, toRow } from './to-row.js';
 export { usage } from './usage-columns.js';

@@ -1,5 +1,5 @@
-import type { Activity } from '../activity/activity.js';
-import { checkValue } from '../check.js';
+import { checkValue } from '../base/check.js';
+import type { Activity } from '../post/activity.js';
 import type { Column, RowValue } from './column.js';
 import { type Columns, listColumns } from './columns.js';
 import type { PostColumnName, posts } from './post-columns.js';

@@ -1,4 +1,4 @@
-import { parseTimestamp } from '../time.js';
+import { parseTimestamp } from '../base/time.js';
 import type { UsageRow } from '../usage/usage-table.js';
 import { builtIn, definer, type ItemKind } from './built-in.js';
 

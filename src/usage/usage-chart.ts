@@ -1,4 +1,4 @@
-import { checkOptions, checkValue, type OptionTable, whole } from '../check.js';
+import { checkOptions, checkValue, type OptionTable, whole } from '../base/check.js';
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 import { alertOf, capOf, periodOf, projectedIn, REPORT } from './usage-table.js';
 

@@ -1,10 +1,10 @@
-import { date, type OptionTable, oneOf, optionError, signal } from '../check.js';
+import { date, type OptionTable, oneOf, optionError, signal } from '../base/check.js';
+import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../base/time.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { readJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
-import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../time.js';
 
 /** The length of the periods of a report. */
 export type UsageBucket = 'month' | 'day';

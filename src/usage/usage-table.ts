@@ -1,8 +1,8 @@
-import { LinkedAbort } from '../abortable.js';
-import { checkValue, made, required } from '../check.js';
+import { LinkedAbort } from '../base/abortable.js';
+import { checkValue, made, required } from '../base/check.js';
+import { formatTimestamp, MINUTE, parseTimestamp } from '../base/time.js';
 import { type Flow, sourceFlow } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
-import { formatTimestamp, MINUTE, parseTimestamp } from '../time.js';
 import {
   type ProductUsage,
   type UsageOptions,

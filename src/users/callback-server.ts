@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { OptionError, SignInError } from '../errors.js';
+import { OptionError, SignInError } from '../base/errors.js';
 
 const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',

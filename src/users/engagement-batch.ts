@@ -1,12 +1,12 @@
-import { type AuthorizationError, DataError } from '../errors.js';
+import { type AuthorizationError, DataError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { redact } from '../base/secret.js';
+import { MINUTE } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import { readJson } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
-import { isRecord } from '../is-record.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
-import { redact } from '../secret.js';
-import { MINUTE } from '../time.js';
 import {
   type CountAs,
   type CountingOptions,

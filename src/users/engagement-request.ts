@@ -1,5 +1,5 @@
-import { explained, oneOf, special } from '../check.js';
-import { Secret } from '../secret.js';
+import { explained, oneOf, special } from '../base/check.js';
+import { Secret } from '../base/secret.js';
 import type { AccessToken } from './sign-in-steps.js';
 
 /** The tokens of the user whose posts are requested, from `users.signIn` or the account's settings. */

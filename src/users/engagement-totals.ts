@@ -1,4 +1,4 @@
-import { type OptionTable, required, signal as signalOption } from '../check.js';
+import { type OptionTable, required, signal as signalOption } from '../base/check.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import {
   addCounts,

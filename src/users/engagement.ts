@@ -1,11 +1,11 @@
-import type { Activity } from '../activity/activity.js';
-import { checkActivities } from '../activity/wrong-item.js';
-import { milliseconds, type OptionTable, whole } from '../check.js';
+import { milliseconds, type OptionTable, whole } from '../base/check.js';
 import type { Batch, Batches } from '../flow/flow.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { TimedInput } from '../flow/timed-input.js';
 import { workAhead } from '../flow/work-ahead.js';
+import { checkActivities } from '../flow/wrong-item.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
+import type { Activity } from '../post/activity.js';
 import { countsAs, engagementBatch, engagementQuery, MAX_IDS } from './engagement-batch.js';
 import {
   type Count,

@@ -7,13 +7,13 @@ import {
   signal as signalOption,
   special,
   text,
-} from '../check.js';
-import { DataError } from '../errors.js';
+} from '../base/check.js';
+import { DataError } from '../base/errors.js';
+import { protect, Secret } from '../base/secret.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { readText } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
-import { protect, Secret } from '../secret.js';
 import { signedCall } from './signed-call.js';
 
 /** The temporary token of step 1 of a sign-in, which belongs to the application. */

@@ -1,6 +1,6 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { abortable, LinkedAbort } from '../abortable.js';
+import { abortable, LinkedAbort } from '../base/abortable.js';
 import {
   flag,
   func,
@@ -10,19 +10,19 @@ import {
   special,
   text,
   whole,
-} from '../check.js';
-import { SignInError, StorageError } from '../errors.js';
+} from '../base/check.js';
+import { SignInError, StorageError } from '../base/errors.js';
+import { isLoopback } from '../base/is-loopback.js';
+import { isRecord } from '../base/is-record.js';
+import { Secret } from '../base/secret.js';
+import { MINUTE, SECOND } from '../base/time.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { isLoopback } from '../is-loopback.js';
-import { isRecord } from '../is-record.js';
 import { parsedAs } from '../json/json.js';
-import { Secret } from '../secret.js';
 import { ifThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { absolutePath } from '../storage/working-folder.js';
-import { MINUTE, SECOND } from '../time.js';
 import { CallbackServer } from './callback-server.js';
 import type { AccessToken } from './sign-in-steps.js';
 import { accessToken, requestToken, signInAddress } from './sign-in-steps.js';

@@ -1,14 +1,14 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import OAuth from 'oauth-1.0a';
-import { AuthorizationError, type AuthorizationFailure } from '../errors.js';
+import { AuthorizationError, type AuthorizationFailure } from '../base/errors.js';
+import type { Secret } from '../base/secret.js';
+import { SECOND } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import type { HttpRequest, HttpResponse } from '../http/http-message.js';
 import type { Family } from '../http/rate-limits.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { readErrorBody, responseError } from '../http/response-error.js';
 import { SETTINGS } from '../http/settings.js';
-import type { Secret } from '../secret.js';
-import { SECOND } from '../time.js';
 
 /** A signed POST request. */
 interface SignedCall {

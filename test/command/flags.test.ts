@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { flag, oneOf, special, text, whole } from '../../src/check.js';
+import { flag, oneOf, special, text, whole } from '../../src/base/check.js';
 import { flagsOf, helpOf, optionsOf } from '../../src/command/flags.js';
 
 const TABLE = {

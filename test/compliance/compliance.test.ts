@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
+import { ConnectionError, HttpError, OptionError } from '../../src/base/errors.js';
+import { HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/base/time.js';
 import {
   type ComplianceGap,
   type ComplianceOptions,
   compliance,
 } from '../../src/compliance/compliance.js';
-import { ConnectionError, HttpError, OptionError } from '../../src/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
-import { HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/time.js';
+import type { ComplianceEvent } from '../../src/post/compliance-event.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';

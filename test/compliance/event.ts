@@ -1,4 +1,4 @@
-import { type ComplianceEvent, parseComplianceEvent } from '../../src/activity/compliance-event.js';
+import { type ComplianceEvent, parseComplianceEvent } from '../../src/post/compliance-event.js';
 
 export function event(value: object): ComplianceEvent {
   return parseComplianceEvent(Buffer.from(JSON.stringify(value)));

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { intoTombstones } from '../../src/compliance/into-tombstones.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
-import { DataError, OptionError } from '../../src/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { Activity } from '../../src/post/activity.js';
+import type { ComplianceEvent } from '../../src/post/compliance-event.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { ofPost } from './event.js';

@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
 import { type RedactOptions, redact } from '../../src/compliance/redact.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
+import { Activity } from '../../src/post/activity.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 import { ID, OTHER, original, PLACE, streams } from './stored-posts.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MINUTE } from '../../src/base/time.js';
 import { ConnectionGaps } from '../../src/compliance/run-compliance.js';
-import { MINUTE } from '../../src/time.js';
 
 const START = Date.UTC(2024, 4, 15, 12);
 

@@ -3,8 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import type { ComplianceEvent } from '../../src/activity/compliance-event.js';
+import { DataError, OptionError, StorageError } from '../../src/base/errors.js';
 import {
   changesOf,
   decodeTombstone,
@@ -13,7 +12,8 @@ import {
   type PostTombstone,
   type Tombstones,
 } from '../../src/compliance/tombstones.js';
-import { DataError, OptionError, StorageError } from '../../src/errors.js';
+import { Activity } from '../../src/post/activity.js';
+import type { ComplianceEvent } from '../../src/post/compliance-event.js';
 import { fork } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { temporaryFolder } from '../temporary-folder.js';

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
+import { OptionError } from '../../src/base/errors.js';
 import type { RedactOptions } from '../../src/compliance/redact.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
-import { OptionError } from '../../src/errors.js';
 import { Progress } from '../../src/flow/progress.js';
+import { Activity } from '../../src/post/activity.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { ofPost } from './event.js';

@@ -13,7 +13,7 @@ const library = path.join(cache, 'library');
 const outdir = path.join(cache, 'js');
 await rm(cache, { recursive: true, force: true });
 await compileLibrary(library);
-await buildWorker(path.join(library, 'engine/engine-worker.cjs'));
+await buildWorker(path.join(library, 'files/engine-worker.cjs'));
 await build({
   absWorkingDir: root,
   entryPoints: ['test/**/*.ts'],

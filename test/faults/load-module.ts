@@ -1,12 +1,12 @@
 /** The modules that are loaded, by their path in the library. */
 interface Modules {
-  readonly 'activity/activity': typeof import('../../src/activity/activity.js');
-  readonly 'activity/compliance-event': typeof import('../../src/activity/compliance-event.js');
-  readonly 'activity/in-stream-message': typeof import('../../src/activity/in-stream-message.js');
-  readonly 'activity/posted-at': typeof import('../../src/activity/posted-at.js');
-  readonly 'archive/apply-compliance': typeof import('../../src/archive/apply-compliance.js');
+  readonly 'post/activity': typeof import('../../src/post/activity.js');
+  readonly 'post/compliance-event': typeof import('../../src/post/compliance-event.js');
+  readonly 'post/in-stream-message': typeof import('../../src/post/in-stream-message.js');
+  readonly 'post/posted-at': typeof import('../../src/post/posted-at.js');
+  readonly 'compliance/apply-compliance': typeof import('../../src/compliance/apply-compliance.js');
   readonly 'compliance/tombstones': typeof import('../../src/compliance/tombstones.js');
-  readonly errors: typeof import('../../src/errors.js');
+  readonly 'base/errors': typeof import('../../src/base/errors.js');
   readonly 'flow/wrapped-cursor': typeof import('../../src/flow/wrapped-cursor.js');
   readonly 'gzip/gzip-decoder': typeof import('../../src/gzip/gzip-decoder.js');
   readonly 'gzip/inflate-download': typeof import('../../src/gzip/inflate-download.js');
@@ -16,7 +16,7 @@ interface Modules {
   readonly 'http/account': typeof import('../../src/http/account.js');
   readonly 'http/request': typeof import('../../src/http/request.js');
   readonly 'http/response-error': typeof import('../../src/http/response-error.js');
-  readonly secret: typeof import('../../src/secret.js');
+  readonly 'base/secret': typeof import('../../src/base/secret.js');
   readonly index: typeof import('../../src/index.js');
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');
   readonly 'jetstream/headers': typeof import('../../src/jetstream/headers.js');
@@ -49,11 +49,11 @@ interface Modules {
   readonly 'service/users/applications': typeof import('../../src/service/users/applications.js');
   readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');
   readonly 'service/users/nonces': typeof import('../../src/service/users/nonces.js');
-  readonly 'sinks/output/checkpoint': typeof import('../../src/sinks/output/checkpoint.js');
-  readonly 'sinks/output/safe-name': typeof import('../../src/sinks/output/safe-name.js');
+  readonly 'sinks/commit/checkpoint': typeof import('../../src/sinks/commit/checkpoint.js');
+  readonly 'sinks/write/safe-name': typeof import('../../src/sinks/write/safe-name.js');
   readonly 'storage/file-system': typeof import('../../src/storage/file-system.js');
   readonly 'storage/open-lmdb': typeof import('../../src/storage/open-lmdb.js');
-  readonly time: typeof import('../../src/time.js');
+  readonly 'base/time': typeof import('../../src/base/time.js');
   readonly 'users/callback-server': typeof import('../../src/users/callback-server.js');
   readonly 'users/engagement-batch': typeof import('../../src/users/engagement-batch.js');
   readonly 'users/sign-in': typeof import('../../src/users/sign-in.js');

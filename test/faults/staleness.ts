@@ -6,8 +6,8 @@ export const STALE_COMMITS = 50;
 
 /** What every pipeline uses: folders and files below `src`. */
 const COMMON = [
-  ...['flow', 'http', 'json', 'gzip', 'storage', 'activity', 'operators', 'sinks', 'engine'],
-  ...['errors.ts', 'check.ts', 'wait.ts', 'abortable.ts'],
+  ...['flow', 'http', 'json', 'gzip', 'storage', 'post', 'operators', 'sinks', 'files'],
+  'base',
 ];
 
 /** The folders below `src` that the cells of a pipeline or of kept files use besides. */
@@ -29,11 +29,11 @@ const USED: Readonly<Record<string, readonly string[]>> = {
   replay: ['replay'],
   connects: ['replay'],
   compliance: ['compliance', 'replay'],
-  'stored-files': ['archive'],
-  applyCompliance: ['archive', 'compliance'],
-  rewrites: ['archive', 'compliance'],
+  'stored-files': ['sources'],
+  applyCompliance: ['compliance'],
+  rewrites: ['compliance'],
   tombstones: ['compliance'],
-  engagement: ['users', 'archive'],
+  engagement: ['users', 'sources'],
   tokens: ['users'],
   rules: ['service'],
   grants: ['service'],

@@ -3,9 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import { localFiles } from '../../src/archive/local-files.js';
-import { DataError, IncompleteError, type MillraceError, StorageError } from '../../src/errors.js';
+import {
+  DataError,
+  IncompleteError,
+  type MillraceError,
+  StorageError,
+} from '../../src/base/errors.js';
 import { type Cursor, Flow } from '../../src/flow/flow.js';
 import { activities } from '../../src/operators/activities.js';
 import { chunk } from '../../src/operators/chunk.js';
@@ -13,7 +16,9 @@ import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { take } from '../../src/operators/take.js';
+import type { Activity } from '../../src/post/activity.js';
 import { concat } from '../../src/sources/concat.js';
+import { localFiles } from '../../src/sources/local-files.js';
 import { merge } from '../../src/sources/merge.js';
 import { temporaryFolder } from '../temporary-folder.js';
 

@@ -8,7 +8,7 @@ import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stre
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Minipass } from 'minipass';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline, type Source } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';

@@ -2,7 +2,7 @@ import { constants, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { Gzip } from 'minizlib';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { liveRecords } from '../../src/flow/live-records.js';
 import type { LiveConnection } from '../../src/http/live-connection.js';
 

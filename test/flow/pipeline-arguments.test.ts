@@ -1,10 +1,10 @@
 import { Readable, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { Flow, operator, perBatch } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { dedupe } from '../../src/operators/dedupe.js';
+import { Activity } from '../../src/post/activity.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 

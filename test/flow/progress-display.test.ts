@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MINUTE } from '../../src/base/time.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import { type ProgressDisplay, showProgress } from '../../src/flow/progress-display.js';
-import { MINUTE } from '../../src/time.js';
 import { busy, Screen } from './progress-screen.js';
 
 beforeEach(() => {

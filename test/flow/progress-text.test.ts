@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ConnectionError, HttpError } from '../../src/errors.js';
+import { ConnectionError, HttpError } from '../../src/base/errors.js';
+import { HOUR, MINUTE } from '../../src/base/time.js';
+import type { Wait } from '../../src/base/wait.js';
 import { Progress } from '../../src/flow/progress.js';
 import { showProgress } from '../../src/flow/progress-display.js';
 import { JetStreamError } from '../../src/jetstream/jet-stream-errors.js';
-import { HOUR, MINUTE } from '../../src/time.js';
-import type { Wait } from '../../src/wait.js';
 import { busy, Screen } from './progress-screen.js';
 
 beforeEach(() => {

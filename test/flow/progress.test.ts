@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
+import { HttpError } from '../../src/base/errors.js';
+import { formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
+import type { Wait } from '../../src/base/wait.js';
 import { compliance } from '../../src/compliance/compliance.js';
-import { HttpError } from '../../src/errors.js';
 import type { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
@@ -11,9 +13,7 @@ import { replay } from '../../src/replay/replay.js';
 import { counts } from '../../src/search/counts.js';
 import { search } from '../../src/search/search.js';
 import { createService } from '../../src/service/index.js';
-import { formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { usageRows } from '../../src/usage/usage-table.js';
-import type { Wait } from '../../src/wait.js';
 
 const newService = () => createService({ limits: 'relaxed', jobDwellMs: 0 });
 

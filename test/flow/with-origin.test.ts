@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { errorWithOrigin, withOrigin } from '../../src/flow/with-origin.js';
 
 function thrownBy(error: unknown, origin: string | undefined): unknown {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { unwrapCursor, wrapCursor } from '../../src/flow/wrapped-cursor.js';
 import type { Json } from '../../src/json/json.js';
 import { unchecked } from '../unchecked.js';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { inflateDownload } from '../../src/gzip/inflate-download.js';
 import { cutAt, cuts } from '../json/cut.js';
 import { bySuite } from '../slow-suite.js';

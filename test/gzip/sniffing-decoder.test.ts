@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { nodeZstd } from '../../src/gzip/node-zstd.js';
 import { SniffingDecoder } from '../../src/gzip/sniffing-decoder.js';
 

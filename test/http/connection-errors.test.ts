@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { ConnectionError, DataError } from '../../src/errors.js';
+import { ConnectionError, DataError } from '../../src/base/errors.js';
 import { brokenConnection } from '../../src/http/connection-errors.js';
 import { sendRequest } from '../../src/http/request.js';
 import { cut, reset, status } from './scripted-server.js';

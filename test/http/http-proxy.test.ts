@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { proxyFor } from '../../src/http/http-proxy.js';
 import { bySuite } from '../slow-suite.js';
 import { unchecked } from '../unchecked.js';

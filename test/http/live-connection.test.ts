@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DataError, HttpError, OptionError } from '../../src/errors.js';
+import { DataError, HttpError, OptionError } from '../../src/base/errors.js';
 import { account } from '../../src/http/account.js';
 import { checkSilence, connectLive, isFinalStatus } from '../../src/http/live-connection.js';
 import { LOGIN } from '../login.js';

@@ -8,7 +8,7 @@ import {
   MINUTE,
   parseTimestamp,
   type Window,
-} from '../../src/time.js';
+} from '../../src/base/time.js';
 import { type Received, type Reply, status } from './scripted-server.js';
 
 /** The compressed bytes of a stream: messages that end in CRLF, flushed after each. */

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { inspect } from 'node:util';
 import { collect, pipeline, search } from 'millrace';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { ConnectionError, type MillraceError, OptionError } from '../../src/errors.js';
+import { ConnectionError, type MillraceError, OptionError } from '../../src/base/errors.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { HttpResponse } from '../../src/http/http-message.js';
 import { request, sendRequest } from '../../src/http/request.js';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 
 /** The error of a call that refuses an option. */
 export function optionErrorOf(act: () => unknown): OptionError {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { MINUTE, SECOND } from '../../src/base/time.js';
 import { type Account, account } from '../../src/http/account.js';
 import { connectLive } from '../../src/http/live-connection.js';
 import { RateLimiter } from '../../src/http/rate-limiter.js';
 import { LIMITS } from '../../src/http/rate-limits.js';
 import { request } from '../../src/http/request.js';
-import { MINUTE, SECOND } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { PROXIED_HOST, proxiedServer } from './proxied-server.js';
 import type { ProxyServer } from './proxy-server.js';

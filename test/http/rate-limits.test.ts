@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/base/time.js';
 import { account } from '../../src/http/account.js';
 import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
-import { DAY, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { unchecked } from '../unchecked.js';
 
 it('the limits have the documented defaults', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { Fields } from '../../src/http/read-fields.js';
 
 const ORIGIN = 'https://usage.test/x';

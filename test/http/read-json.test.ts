@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import type { HttpResponse } from '../../src/http/http-message.js';
 import { readJson, readText } from '../../src/http/read-json.js';
 import { request } from '../../src/http/request.js';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConnectionError, DataError } from '../../src/errors.js';
+import { ConnectionError, DataError } from '../../src/base/errors.js';
 import { decodeBody } from '../../src/http/request.js';
 
 const URL = 'https://host.test/';

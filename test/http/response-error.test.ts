@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { HttpError } from '../../src/errors.js';
+import { HttpError } from '../../src/base/errors.js';
 import { ScriptedServer, status } from './scripted-server.js';
 import {
   accountFor,

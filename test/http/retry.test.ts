@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkOptions } from '../../src/check.js';
-import { ConnectionError, DataError, HttpError, type MillraceError } from '../../src/errors.js';
+import { checkOptions } from '../../src/base/check.js';
+import {
+  ConnectionError,
+  DataError,
+  HttpError,
+  type MillraceError,
+} from '../../src/base/errors.js';
+import { MINUTE, SECOND } from '../../src/base/time.js';
 import { parseRetryAfter } from '../../src/http/response-error.js';
 import {
   RETRY,
@@ -10,7 +16,6 @@ import {
   type RetryPolicy,
   retry,
 } from '../../src/http/retry.js';
-import { MINUTE, SECOND } from '../../src/time.js';
 import { VirtualTime } from './virtual-time.js';
 
 const accountOf = (

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect } from 'vitest';
-import { MillraceError } from '../../src/errors.js';
+import { MillraceError } from '../../src/base/errors.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { HttpRequest, HttpResponse } from '../../src/http/http-message.js';
 import { sendRequest } from '../../src/http/request.js';

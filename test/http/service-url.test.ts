@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { account } from '../../src/http/account.js';
 import { pathSegment, serviceUrl } from '../../src/http/service-url.js';
 import { search } from '../../src/search/search.js';

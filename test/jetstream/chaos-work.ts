@@ -1,6 +1,6 @@
-import type { Activity } from '../../src/activity/activity.js';
 import type { FromJetStreamOptions } from '../../src/jetstream/from-jet-stream.js';
 import type { ToJetStreamOptions } from '../../src/jetstream/to-jet-stream.js';
+import type { Activity } from '../../src/post/activity.js';
 
 /** What `posts-to-jetstream.ts` gets as its argument, as JSON. */
 export interface PublishWork {

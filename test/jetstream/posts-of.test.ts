@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { HEADERS } from '../../src/jetstream/headers.js';
 import { postOf, postsOf } from '../../src/jetstream/posts-of.js';
 

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { OptionError, Secret } from 'millrace';
 import { describe, expect, it } from 'vitest';
-import { checkOptions } from '../../src/check.js';
+import { checkOptions } from '../../src/base/check.js';
 import {
   type Access,
   accessOf,

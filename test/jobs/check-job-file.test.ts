@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import {
   checkDecodedFile,
   checkJobFile,

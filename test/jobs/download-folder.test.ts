@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { IncompleteError, StorageError } from '../../src/errors.js';
+import { IncompleteError, StorageError } from '../../src/base/errors.js';
 import { status } from '../http/scripted-server.js';
 import { whole } from './job-server.js';
 import {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { DataError, IncompleteError, JobError, StorageError } from '../../src/errors.js';
+import { DataError, IncompleteError, JobError, StorageError } from '../../src/base/errors.js';
 import { fetchJobFiles } from '../../src/jobs/fetch-job-file.js';
 import { type Reply, reset, status } from '../http/scripted-server.js';
 import { type JobServer, largeFile, PASSWORD, servedFiles, whole } from './job-server.js';

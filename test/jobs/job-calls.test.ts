@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { HttpError, JobError, OptionError } from '../../src/errors.js';
+import { HttpError, JobError, OptionError } from '../../src/base/errors.js';
+import { DAY } from '../../src/base/time.js';
 import { acceptJob, createJob, rejectJob } from '../../src/jobs/job-calls.js';
-import { DAY } from '../../src/time.js';
 import { cut, json, type Reply, reset, status } from '../http/scripted-server.js';
 import { REQUEST } from './job-account.js';
 import { acme, JOB, listed, methods, PATH, QUOTE, server, setUpServer } from './scripted-jobs.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DataError, JobError } from '../../src/errors.js';
+import { DataError, JobError } from '../../src/base/errors.js';
 import type { AccountOptions } from '../../src/http/account.js';
 import { readJobFiles, readSuspectMinutes } from '../../src/jobs/job-file-list.js';
 import { json, ScriptedServer, status } from '../http/scripted-server.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { downloadCursors } from '../../src/jobs/job-files-cursor.js';
 import { unchecked } from '../unchecked.js';
 

@@ -7,7 +7,7 @@ import {
   type IncompleteError,
   JobError,
   OptionError,
-} from '../../src/errors.js';
+} from '../../src/base/errors.js';
 import { type Batch, batchesOf, type Cursor } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type JobFilesOptions, jobFiles } from '../../src/jobs/job-files.js';

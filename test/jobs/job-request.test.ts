@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
+import { DAY, floorTo, formatTimestamp, MINUTE } from '../../src/base/time.js';
 import {
   checkJobRequest,
   countJobDays,
@@ -8,7 +9,6 @@ import {
   plainTitle,
   titleWithRules,
 } from '../../src/jobs/job-request.js';
-import { DAY, floorTo, formatTimestamp, MINUTE } from '../../src/time.js';
 import { REQUEST } from './job-account.js';
 
 describe('job days', () => {

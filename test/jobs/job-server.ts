@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
+import { DAY, formatTimestamp, SEGMENT } from '../../src/base/time.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
-import { DAY, formatTimestamp, SEGMENT } from '../../src/time.js';
 import {
   json,
   type Received,

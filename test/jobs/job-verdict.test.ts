@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IncompleteError } from '../../src/errors.js';
+import { IncompleteError } from '../../src/base/errors.js';
 import {
   type Delivered,
   incompleteJob,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { findJob, getJob, jobResults, jobResultsCsv, listJobs } from '../../src/jobs/job-calls.js';
 import { json, status } from '../http/scripted-server.js';
 import { acme, JOB, listed, methods, QUOTE, server, setUpServer } from './scripted-jobs.js';

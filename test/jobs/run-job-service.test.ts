@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { localFiles } from '../../src/archive/local-files.js';
-import { IncompleteError } from '../../src/errors.js';
+import { IncompleteError } from '../../src/base/errors.js';
 import { type Account, account } from '../../src/http/account.js';
 import { downloadJob } from '../../src/jobs/download-job.js';
 import type { DeliveredJob } from '../../src/jobs/job.js';
@@ -16,6 +15,7 @@ import {
   type Service,
   type ServiceOptions,
 } from '../../src/service/index.js';
+import { localFiles } from '../../src/sources/local-files.js';
 import { impatient } from '../http/virtual-time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { JobError, OptionError } from '../../src/errors.js';
+import { JobError, OptionError } from '../../src/base/errors.js';
+import { DAY } from '../../src/base/time.js';
 import { account } from '../../src/http/account.js';
 import type { Job } from '../../src/jobs/job.js';
 import { createJob, findJob, listJobs } from '../../src/jobs/job-calls.js';
 import { type RunJobOptions, runJob } from '../../src/jobs/run-job.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
-import { DAY } from '../../src/time.js';
 import { unchecked } from '../unchecked.js';
 
 const OPTIONS: RunJobOptions = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { ElementSplitter } from '../../src/json/element-splitter.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { cutAt, cuts } from './cut.js';

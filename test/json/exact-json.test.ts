@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
-import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
-import { printJson, style, type Value } from '../activity/print-json.js';
+import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
+import { printJson, style, type Value } from '../post/print-json.js';
 import { bySuite } from '../slow-suite.js';
 
 /** The expected result of parsing a value exactly. */

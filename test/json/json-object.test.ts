@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { JsonObject } from '../../src/json/json-object.js';
-import { jsonLike, jsonObject, key } from '../activity/arbitrary-json.js';
-import { arbitraryPost } from '../activity/arbitrary-post.js';
-import { printJson, style, type Value } from '../activity/print-json.js';
+import { jsonLike, jsonObject, key } from '../post/arbitrary-json.js';
+import { arbitraryPost } from '../post/arbitrary-post.js';
+import { printJson, style, type Value } from '../post/print-json.js';
 import { bySuite } from '../slow-suite.js';
 
 const asked = fc.array(

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonText } from '../../src/json/json-text.js';
-import { jsonLike, jsonObject, jsonValue } from '../activity/arbitrary-json.js';
-import { printJson, style } from '../activity/print-json.js';
+import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
+import { printJson, style } from '../post/print-json.js';
 import { bySuite } from '../slow-suite.js';
 
 /** What `JSON.parse` makes of a text, or that it refuses it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { LineFramer } from '../../src/json/line-framer.js';
 
 const LIMITS = { maxBytes: 1_000, maxDepth: 10 };

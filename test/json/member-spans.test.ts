@@ -6,8 +6,8 @@ import {
   MemberSpans,
   type WantedMembers,
 } from '../../src/json/member-spans.js';
-import { jsonValue } from '../activity/arbitrary-json.js';
-import { printJson, style, type Value } from '../activity/print-json.js';
+import { jsonValue } from '../post/arbitrary-json.js';
+import { printJson, style, type Value } from '../post/print-json.js';
 
 const WANTED: WantedMembers = {
   id: true,

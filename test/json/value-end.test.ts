@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ValueEnd } from '../../src/json/value-end.js';
-import { jsonValue } from '../activity/arbitrary-json.js';
-import { printJson, style } from '../activity/print-json.js';
+import { jsonValue } from '../post/arbitrary-json.js';
+import { printJson, style } from '../post/print-json.js';
 import { cutAt, cuts } from './cut.js';
 
 const fail = (message: string, at: number) => new Error(`${message} at ${at}`);

@@ -1,4 +1,3 @@
-import { localFiles } from '../../src/archive/local-files.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
@@ -7,6 +6,7 @@ import { mapAsync } from '../../src/operators/map-async.js';
 import { csv } from '../../src/sinks/csv.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
+import { localFiles } from '../../src/sources/local-files.js';
 
 // The script that the test kills. Arguments: the folder of stored files, that of the output.
 const [stored = '', out = ''] = process.argv.slice(2);

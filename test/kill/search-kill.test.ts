@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY, formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { account } from '../../src/http/account.js';
 import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { DAY, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone } from './kill-until-done.js';

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { localFiles } from '../../src/archive/local-files.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
@@ -7,6 +6,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { files } from '../../src/sinks/files.js';
+import { localFiles } from '../../src/sources/local-files.js';
 
 // The script that the test kills. Arguments: the folder of stored files, that of the output, and the
 // number of worker threads.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { activities } from '../../src/operators/activities.js';

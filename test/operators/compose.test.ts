@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { type Batch, type Cursor, Flow, identityOf } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { compose } from '../../src/operators/compose.js';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { type Batch, type Cursor, Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { dedupe } from '../../src/operators/dedupe.js';
+import { Activity } from '../../src/post/activity.js';
 import { all } from '../json/cut.js';
 import { unchecked } from '../unchecked.js';
 

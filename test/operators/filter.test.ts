@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import type { Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { filter } from '../../src/operators/filter.js';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { constants, createGzip, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { batchesOf, Flow } from '../../src/flow/flow.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';

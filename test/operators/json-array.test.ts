@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { jsonArray } from '../../src/operators/json-array.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';

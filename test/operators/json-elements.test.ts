@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
 import { blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';

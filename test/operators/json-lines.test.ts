@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';

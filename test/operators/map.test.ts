@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { map } from '../../src/operators/map.js';
 import { all, until } from '../json/cut.js';
 import { batchesOf, source } from './batches.js';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { filter } from '../../src/operators/filter.js';
 import { matchRules } from '../../src/operators/match-rules.js';
+import { Activity } from '../../src/post/activity.js';
 import { compileRules } from '../../src/rules/index/compile-rules.js';
 import { collect } from '../../src/sinks/collect.js';
 

@@ -2,7 +2,6 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { localFiles } from '../../src/archive/local-files.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { activities } from '../../src/operators/activities.js';
@@ -12,6 +11,7 @@ import { jsonArray } from '../../src/operators/json-array.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
+import { localFiles } from '../../src/sources/local-files.js';
 import { all, blocks, cutAt } from '../json/cut.js';
 import { temporaryFolder } from '../temporary-folder.js';
 

@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { localFiles } from '../../src/archive/local-files.js';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { Activity } from '../../src/post/activity.js';
+import { localFiles } from '../../src/sources/local-files.js';
 import { all, until } from '../json/cut.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { source } from './batches.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { type Cursor, Flow } from '../../src/flow/flow.js';
 import { take } from '../../src/operators/take.js';
 import { all } from '../json/cut.js';

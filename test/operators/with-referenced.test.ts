@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
 import { Flow, identityOf } from '../../src/flow/flow.js';
 import { map } from '../../src/operators/map.js';
 import { withReferenced } from '../../src/operators/with-referenced.js';
-import { arbitraryPost } from '../activity/arbitrary-post.js';
-import type { PostModel } from '../activity/post-model.js';
+import { Activity } from '../../src/post/activity.js';
 import { all } from '../json/cut.js';
+import { arbitraryPost } from '../post/arbitrary-post.js';
+import type { PostModel } from '../post/post-model.js';
 import { source } from './batches.js';
 
 const post = (members: object) =>

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { account, collect, files, type Gap, OptionError, pipeline, replay, tap } from 'millrace';
 import { createService, type Service } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { timingOf } from './service-timing.js';
 

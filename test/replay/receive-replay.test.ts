@@ -1,9 +1,9 @@
 import { createGzip } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import { IncompleteError } from '../../src/errors.js';
+import { IncompleteError } from '../../src/base/errors.js';
+import { formatSent, MINUTE } from '../../src/base/time.js';
 import { Progress } from '../../src/flow/progress.js';
-import { formatSent, MINUTE } from '../../src/time.js';
+import type { Activity } from '../../src/post/activity.js';
 import {
   begin,
   COMPLETED,

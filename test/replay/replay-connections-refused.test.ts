@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { HttpError, IncompleteError } from '../../src/errors.js';
+import { HttpError, IncompleteError } from '../../src/base/errors.js';
+import { DAY, floorTo, HOUR, MINUTE } from '../../src/base/time.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import type { ReplayOptions } from '../../src/replay/replay.js';
-import { DAY, floorTo, HOUR, MINUTE } from '../../src/time.js';
 import {
   COMPLETED,
   info,

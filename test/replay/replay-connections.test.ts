@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
+import { DAY, MINUTE, type Window } from '../../src/base/time.js';
 import { ResponseHandler } from '../../src/http/response-handler.js';
 import { ConnectLog } from '../../src/replay/connect-log.js';
-import { DAY, MINUTE, type Window } from '../../src/time.js';
 import { COMPLETED, info, stream, wholeReplay, wirePosts } from '../http/live-wire.js';
 import {
   acme,

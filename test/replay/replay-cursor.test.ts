@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { parseReplayCursor } from '../../src/replay/replay-cursor.js';
 
 const range = { fromDate: '201801010000', toDate: '201801010010' };

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DAY, HOUR, MINUTE, SECOND, type Window } from '../../src/base/time.js';
 import { type ReplayEnd, ReplayMachine } from '../../src/replay/replay-machine.js';
 import { TIMINGS } from '../../src/replay/replay-timings.js';
-import { DAY, HOUR, MINUTE, SECOND, type Window } from '../../src/time.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12);
 const RATES = [{ requests: 5, perMs: 5 * MINUTE }];

@@ -28,7 +28,7 @@ import {
 } from 'millrace';
 import { createService, type Fault, type Service } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/time.js';
+import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/base/time.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { timingOf } from './service-timing.js';

@@ -2,7 +2,7 @@ import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { ReplaySpool } from '../../src/replay/replay-spool.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
+import { DAY, floorTo, MINUTE } from '../../src/base/time.js';
+import type { Wait } from '../../src/base/wait.js';
 import { Progress } from '../../src/flow/progress.js';
+import type { Activity } from '../../src/post/activity.js';
 import type { ReplayWait } from '../../src/replay/replay.js';
-import { DAY, floorTo, MINUTE } from '../../src/time.js';
-import type { Wait } from '../../src/wait.js';
 import { judgedReplay, wholeReplay, wirePosts } from '../http/live-wire.js';
 import { status } from '../http/scripted-server.js';
 import {

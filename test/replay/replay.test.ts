@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
+import { DAY, floorTo, HOUR, MINUTE } from '../../src/base/time.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type ReplayWait, replay } from '../../src/replay/replay.js';
 import { collect } from '../../src/sinks/collect.js';
-import { DAY, floorTo, HOUR, MINUTE } from '../../src/time.js';
 import {
   COMPLETED,
   info,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HttpError, OptionError, RulesError } from '../../src/errors.js';
+import { HttpError, OptionError, RulesError } from '../../src/base/errors.js';
 import { type Account, account } from '../../src/http/account.js';
 import {
   addReplayRules,

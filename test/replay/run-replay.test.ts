@@ -1,11 +1,11 @@
 import { readdir, rm } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import { OptionError, StorageError } from '../../src/errors.js';
+import { OptionError, StorageError } from '../../src/base/errors.js';
+import { formatSent, MINUTE } from '../../src/base/time.js';
 import type { Cursor } from '../../src/flow/flow.js';
+import type { Activity } from '../../src/post/activity.js';
 import { ReplaySpool } from '../../src/replay/replay-spool.js';
-import { formatSent, MINUTE } from '../../src/time.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import {
   COMPLETED,

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
+import { floorTo, HOUR, MINUTE, type Window } from '../../src/base/time.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
+import type { Activity } from '../../src/post/activity.js';
 import { type ReplayOptions, replay } from '../../src/replay/replay.js';
 import { collect } from '../../src/sinks/collect.js';
-import { floorTo, HOUR, MINUTE, type Window } from '../../src/time.js';
 import { type WirePost, wholeReplay } from '../http/live-wire.js';
 import { type Reply, ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { Window } from '../../src/base/time.js';
 import { SeenIds } from '../../src/replay/replay-cursor.js';
 import {
   type ReplayEnd,
   ReplayMachine,
   type ReplayState,
 } from '../../src/replay/replay-machine.js';
-import type { Window } from '../../src/time.js';
 import { bySuite } from '../slow-suite.js';
 import { type Parts, REAL_PARTS, type SimulatedReplay, simulate } from './simulation.js';
 

@@ -1,7 +1,7 @@
+import { DAY, floorTo, MINUTE, SECOND, type Window } from '../../src/base/time.js';
 import type { Rate } from '../../src/http/rate-limits.js';
 import { SeenIds } from '../../src/replay/replay-cursor.js';
 import { ReplayMachine, type ReplayState } from '../../src/replay/replay-machine.js';
-import { DAY, floorTo, MINUTE, SECOND, type Window } from '../../src/time.js';
 
 /** The outcome of a replay, compared with the simulated service. */
 export interface SimulatedReplay {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OptionError, RulesError } from '../../src/errors.js';
+import { OptionError, RulesError } from '../../src/base/errors.js';
 import { type Account, account } from '../../src/http/account.js';
 import { listReplayRules } from '../../src/replay/rule-calls.js';
 import { renderRuleChanges, syncRules } from '../../src/replay/sync-rules.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
+import { Activity } from '../../src/post/activity.js';
 import { compileRules } from '../../src/rules/index/compile-rules.js';
 import { checkRule } from '../../src/rules/language/check-rule.js';
 import { tokenise } from '../../src/rules/post/tokeniser.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
+import { Activity } from '../../src/post/activity.js';
 import { compileRules } from '../../src/rules/index/compile-rules.js';
 import { checkRule } from '../../src/rules/language/check-rule.js';
 import { parseRule } from '../../src/rules/language/parse-rule.js';

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import { IncompleteError, OptionError } from '../../src/errors.js';
+import { IncompleteError, OptionError } from '../../src/base/errors.js';
+import { DAY, floorTo, formatTimestamp } from '../../src/base/time.js';
 import type { Cursor, Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type Account, account } from '../../src/http/account.js';
+import type { Activity } from '../../src/post/activity.js';
 import type { Budget } from '../../src/search/budget.js';
 import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
@@ -14,7 +15,6 @@ import { collect } from '../../src/sinks/collect.js';
 import { committed } from '../../src/sinks/committed.js';
 import { files } from '../../src/sinks/files.js';
 import { parquet } from '../../src/sinks/parquet.js';
-import { DAY, floorTo, formatTimestamp } from '../../src/time.js';
 import { impatient } from '../http/virtual-time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 

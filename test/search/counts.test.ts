@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DataError, HttpError, IncompleteError, OptionError } from '../../src/errors.js';
+import { DataError, HttpError, IncompleteError, OptionError } from '../../src/base/errors.js';
+import { formatTimestamp, HOUR } from '../../src/base/time.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type CountBucket, type CountsOptions, counts } from '../../src/search/counts.js';
 import { collect } from '../../src/sinks/collect.js';
-import { formatTimestamp, HOUR } from '../../src/time.js';
 import { cut, reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { countPages, raw, testAccount } from './paged-service.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DataError, IncompleteError } from '../../src/errors.js';
+import { DataError, IncompleteError } from '../../src/base/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { search } from '../../src/search/search.js';
 import type { Reply } from '../http/scripted-server.js';

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll } from 'vitest';
+import { DAY, floorTo, formatTimestamp, MINUTE } from '../../src/base/time.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type AccountOptions, account } from '../../src/http/account.js';
 import { tap } from '../../src/operators/tap.js';
@@ -9,7 +10,6 @@ import { type SearchOptions, search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { type FilesOptions, files } from '../../src/sinks/files.js';
-import { DAY, floorTo, formatTimestamp, MINUTE } from '../../src/time.js';
 import { impatient } from '../http/virtual-time.js';
 
 export const START = Date.UTC(2024, 4, 10, 9, 41, 12);

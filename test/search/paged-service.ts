@@ -1,6 +1,6 @@
+import { DAY, formatTimestamp, parseTimestamp } from '../../src/base/time.js';
 import type { AccountOptions } from '../../src/http/account.js';
 import { account } from '../../src/http/account.js';
-import { DAY, formatTimestamp, parseTimestamp } from '../../src/time.js';
 import { json, type Received, type Reply, type ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 

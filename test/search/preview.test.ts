@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HttpError, OptionError } from '../../src/errors.js';
+import { HttpError, OptionError } from '../../src/base/errors.js';
+import { DAY, floorTo, formatTimestamp, HOUR } from '../../src/base/time.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type Account, account } from '../../src/http/account.js';
 import { preview } from '../../src/search/preview.js';
 import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { DAY, floorTo, formatTimestamp, HOUR } from '../../src/time.js';
 import { impatient } from '../http/virtual-time.js';
 
 let service: Service;

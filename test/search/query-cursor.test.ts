@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { januaryPosts, PASSWORD, searchPages, testAccount } from './paged-service.js';

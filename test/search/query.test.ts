@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
+import { DAY } from '../../src/base/time.js';
 import { account } from '../../src/http/account.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
-import { DAY } from '../../src/time.js';
 import { unchecked } from '../unchecked.js';
 import { PASSWORD, testAccount } from './paged-service.js';
 import { SNOW, server, setUpServer } from './scripted-search.js';

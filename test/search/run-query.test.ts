@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IncompleteError } from '../../src/errors.js';
+import { IncompleteError } from '../../src/base/errors.js';
+import { DAY, FIRST_POST, formatTimestamp, MINUTE, parseTimestamp } from '../../src/base/time.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { resolveDates, sliceDates } from '../../src/search/run-query.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
-import { DAY, FIRST_POST, formatTimestamp, MINUTE, parseTimestamp } from '../../src/time.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { type Received, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';

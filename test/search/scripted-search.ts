@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
 import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
+import type { Activity } from '../../src/post/activity.js';
 import type { SearchOptions } from '../../src/search/search.js';
 import { ScriptedServer } from '../http/scripted-server.js';
 

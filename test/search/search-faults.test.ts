@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConnectionError, DataError, HttpError, IncompleteError } from '../../src/errors.js';
+import { ConnectionError, DataError, HttpError, IncompleteError } from '../../src/base/errors.js';
+import { formatTimestamp, MINUTE } from '../../src/base/time.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
-import { formatTimestamp, MINUTE } from '../../src/time.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { cut, type Reply, reset, silence, stall, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HttpError, IncompleteError, OptionError } from '../../src/errors.js';
+import { HttpError, IncompleteError, OptionError } from '../../src/base/errors.js';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type AccountOptions, account } from '../../src/http/account.js';
@@ -10,7 +11,6 @@ import { type SearchOptions, search } from '../../src/search/search.js';
 import type { RequestFault } from '../../src/service/http/fault-kinds.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/time.js';
 import { impatient, settled } from '../http/virtual-time.js';
 import { bySuite, isSlowSuite } from '../slow-suite.js';
 

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { IncompleteError } from '../../src/errors.js';
+import { IncompleteError } from '../../src/base/errors.js';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../src/base/time.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { account } from '../../src/http/account.js';
@@ -9,7 +10,6 @@ import { dedupe } from '../../src/operators/dedupe.js';
 import type { QueryGap } from '../../src/search/query.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { files } from '../../src/sinks/files.js';
-import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../src/time.js';
 import { impatient } from '../http/virtual-time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import {

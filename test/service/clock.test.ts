@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
+import { DAY, HOUR, MINUTE } from '../../src/base/time.js';
 import { Clock } from '../../src/service/clock.js';
-import { DAY, HOUR, MINUTE } from '../../src/time.js';
 
 function thrown(call: () => void): unknown {
   try {

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { DAY, MINUTE } from '../../src/time.js';
+import { DAY, MINUTE } from '../../src/base/time.js';
 import { local, NOW, teaPosts } from './local-service.js';
 
 const send = (method: string, body?: unknown): RequestInit =>

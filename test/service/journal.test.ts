@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../../src/base/time.js';
 import {
   account,
   collect,
@@ -9,7 +10,6 @@ import {
   search,
 } from '../../src/index.js';
 import { createService, type JournalFilter, type ServiceOptions } from '../../src/service/index.js';
-import { HOUR, MINUTE } from '../../src/time.js';
 import { afterTests } from '../after-tests.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12, 0);

@@ -1,6 +1,6 @@
+import { DAY, MINUTE } from '../../src/base/time.js';
 import type { ArchivedPost } from '../../src/service/archive/archive.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
-import { DAY, MINUTE } from '../../src/time.js';
 import { afterTests } from '../after-tests.js';
 import { MemoryArchive, originalPost } from './memory-archive.js';
 

@@ -1,6 +1,6 @@
-import { Activity, type Format } from '../../src/activity/activity.js';
+import { floorTo, SEGMENT, type Window } from '../../src/base/time.js';
+import { Activity, type Format } from '../../src/post/activity.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../../src/service/archive/archive.js';
-import { floorTo, SEGMENT, type Window } from '../../src/time.js';
 
 /** A list of posts, searched by testing each. */
 export class MemoryArchive implements Archive {

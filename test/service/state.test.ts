@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../../src/base/time.js';
 import {
   account,
   activities,
@@ -16,7 +17,6 @@ import {
 } from '../../src/index.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
 import { STATE_PARTS } from '../../src/service/state.js';
-import { HOUR, MINUTE } from '../../src/time.js';
 import { afterTests } from '../after-tests.js';
 import { freePorts } from '../jetstream/free-ports.js';
 import { temporaryFolder } from '../temporary-folder.js';

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { OptionError, StorageError } from '../../src/errors.js';
+import { OptionError, StorageError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type ChartedBucket, chart } from '../../src/sinks/chart.js';

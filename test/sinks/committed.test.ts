@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { OptionError, StorageError } from '../../src/errors.js';
+import { OptionError, StorageError } from '../../src/base/errors.js';
+import type { Wait } from '../../src/base/wait.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type Committed, type CommittedOptions, committed } from '../../src/sinks/committed.js';
-import type { Wait } from '../../src/wait.js';
 import { places } from './cursors.js';
 import { ENDINGS, type Ending, StandIn } from './stand-in.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
+import { Activity } from '../../src/post/activity.js';
 import { completeness } from '../../src/sinks/completeness.js';
 import { unchecked } from '../unchecked.js';
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
-import { localFiles } from '../../src/archive/local-files.js';
 import { Flow, type Operator } from '../../src/flow/flow.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { mapAsync } from '../../src/operators/map-async.js';
+import type { Activity } from '../../src/post/activity.js';
 import { concat } from '../../src/sources/concat.js';
+import { localFiles } from '../../src/sources/local-files.js';
 import { merge } from '../../src/sources/merge.js';
 
 export const post = (id: string | number) => `{"id_str":"${id}","created_at":"x"}`;

@@ -1,11 +1,11 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type FilesOptions, filesOn } from '../../src/sinks/files.js';
-import type { Written } from '../../src/sinks/output/written.js';
+import type { Written } from '../../src/sinks/write/written.js';
 import type { FileSystem } from '../../src/storage/file-system.js';
 import { bySuite } from '../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';

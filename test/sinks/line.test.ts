@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { parseComplianceEvent } from '../../src/activity/compliance-event.js';
-import { DataError } from '../../src/errors.js';
+import { DataError } from '../../src/base/errors.js';
+import { Activity } from '../../src/post/activity.js';
+import { parseComplianceEvent } from '../../src/post/compliance-event.js';
 import { lineOf } from '../../src/sinks/line.js';
-import { jsonObject } from '../activity/arbitrary-json.js';
-import { printJson, style } from '../activity/print-json.js';
+import { jsonObject } from '../post/arbitrary-json.js';
+import { printJson, style } from '../post/print-json.js';
 import { unchecked } from '../unchecked.js';
 
 const text = (item: unknown, toLine?: (item: unknown) => string | Uint8Array) =>

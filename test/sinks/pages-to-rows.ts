@@ -1,10 +1,10 @@
 import Database from 'libsql';
-import type { Activity } from '../../src/activity/activity.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { compose } from '../../src/operators/compose.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { filter } from '../../src/operators/filter.js';
 import { map } from '../../src/operators/map.js';
+import type { Activity } from '../../src/post/activity.js';
 import { committed } from '../../src/sinks/committed.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Activity } from '../../src/activity/activity.js';
 import { Flow } from '../../src/flow/flow.js';
+import type { Activity } from '../../src/post/activity.js';
 import { post } from './posts.js';
 
 export const PAGES = 60;

@@ -1,4 +1,4 @@
-import { Activity } from '../../src/activity/activity.js';
+import { Activity } from '../../src/post/activity.js';
 
 export interface PostFields {
   readonly id: string;

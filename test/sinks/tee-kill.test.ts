@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import Database from 'libsql';
 import { describe, expect, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
+import type { Activity } from '../../src/post/activity.js';
 import { killUntilDone } from '../kill/kill-until-done.js';
 import { bySuite, isSlowSuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';

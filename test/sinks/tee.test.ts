@@ -3,7 +3,7 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline as nodePipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { OptionError, StorageError } from '../../src/errors.js';
+import { OptionError, StorageError } from '../../src/base/errors.js';
 import { type Batch, Flow, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';

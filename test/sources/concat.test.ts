@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
 import { jsonLines } from '../../src/operators/json-lines.js';

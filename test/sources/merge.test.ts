@@ -1,7 +1,7 @@
 import path from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { OptionError, StorageError } from '../../src/errors.js';
+import { OptionError, StorageError } from '../../src/base/errors.js';
 import { type Cursor, Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';

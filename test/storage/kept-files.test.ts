@@ -61,8 +61,8 @@ describe('the page of what is kept on disk', () => {
       "import { writeFile } from 'node:fs/promises';",
       "import { createWriteStream } from 'node:fs';",
       "import { open } from 'node:fs/promises';\nconst file = await open(name, 'a');",
-      "import { replaceFile } from '../storage/replace-file.js';",
-      "import { type FileSystem, writeAll } from '../../storage/file-system.js';",
+      "import { replaceFile } from '../../src/storage/replace-file.js';",
+      "import { type FileSystem, writeAll } from '../../src/storage/file-system.js';",
       "import * as node from 'node:fs/promises';",
     ])
       expect(writes(text), text).toBe(true);

@@ -3,7 +3,7 @@ import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { type FileSystem, nodeFileSystem } from '../../src/storage/file-system.js';
 import { takeLock } from '../../src/storage/lock.js';
 import { thisProcess } from '../../src/storage/process-identity.js';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { nodeFileSystem } from '../../src/storage/file-system.js';
 import {
   firstBytes,

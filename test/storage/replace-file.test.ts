@@ -1,6 +1,6 @@
 import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { replaceFile, replaceFileOn } from '../../src/storage/replace-file.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';

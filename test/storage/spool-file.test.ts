@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { SpoolFile } from '../../src/storage/spool-file.js';
 import { temporaryFolder } from '../temporary-folder.js';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { storageError, withStorageError } from '../../src/storage/storage-error.js';
 
 describe('an error of storage', () => {

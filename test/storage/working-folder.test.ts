@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { StorageError } from '../../src/errors.js';
+import { StorageError } from '../../src/base/errors.js';
 import { nodeFileSystem } from '../../src/storage/file-system.js';
 import { absolutePath, fileSystemIn } from '../../src/storage/working-folder.js';
 import { temporaryFolder } from '../temporary-folder.js';

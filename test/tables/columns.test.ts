@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
+import { OptionError } from '../../src/base/errors.js';
 import { type Columns, listColumns } from '../../src/tables/columns.js';
 import * as tables from '../../src/tables/tables.js';
 import { pageNamed, tableOf } from '../pages.js';

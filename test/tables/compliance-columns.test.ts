@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseComplianceEvent } from '../../src/activity/compliance-event.js';
+import { parseComplianceEvent } from '../../src/post/compliance-event.js';
 import * as tables from '../../src/tables/tables.js';
 
 it.each([

@@ -1,4 +1,4 @@
-import { Activity } from '../../src/activity/activity.js';
+import { Activity } from '../../src/post/activity.js';
 import { rowReader } from '../../src/tables/row-reader.js';
 import type * as tables from '../../src/tables/tables.js';
 import { unchecked } from '../unchecked.js';

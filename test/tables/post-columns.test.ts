@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
+import { MINUTE } from '../../src/base/time.js';
+import { Activity } from '../../src/post/activity.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import * as tables from '../../src/tables/tables.js';
-import { MINUTE } from '../../src/time.js';
-import { writePost } from '../activity/arbitrary-post.js';
-import { type PostModel, postModel } from '../activity/post-model.js';
+import { writePost } from '../post/arbitrary-post.js';
+import { type PostModel, postModel } from '../post/post-model.js';
 import { bySuite } from '../slow-suite.js';
 import { unchecked } from '../unchecked.js';
 

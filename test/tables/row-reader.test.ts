@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
+import { Activity } from '../../src/post/activity.js';
 import { rowReader } from '../../src/tables/row-reader.js';
 import * as tables from '../../src/tables/tables.js';
 import { unchecked } from '../unchecked.js';

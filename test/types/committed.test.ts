@@ -1,9 +1,9 @@
 import { describe, expectTypeOf, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { tables } from '../../src/index.js';
 import { map } from '../../src/operators/map.js';
+import type { Activity } from '../../src/post/activity.js';
 import { type Committed, committed } from '../../src/sinks/committed.js';
 
 const posts = new Flow<Activity>(async function* () {});

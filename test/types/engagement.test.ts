@@ -1,10 +1,10 @@
 import { describe, expectTypeOf, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
 import type { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { Account } from '../../src/http/account.js';
 import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
+import type { Activity } from '../../src/post/activity.js';
 import { collect } from '../../src/sinks/collect.js';
 import { type Engaged, engagement } from '../../src/users/engagement.js';
 import type { GroupBy, Nested } from '../../src/users/engagement-request.js';

@@ -1,6 +1,4 @@
 import { describe, expectTypeOf, it } from 'vitest';
-import type { Activity, Routed } from '../../src/activity/activity.js';
-import { localFiles } from '../../src/archive/local-files.js';
 import { type Flow, Flow as Opened } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { Json } from '../../src/json/json.js';
@@ -16,7 +14,9 @@ import { mapAsync } from '../../src/operators/map-async.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { take } from '../../src/operators/take.js';
 import { tap } from '../../src/operators/tap.js';
+import type { Activity, Routed } from '../../src/post/activity.js';
 import { collect } from '../../src/sinks/collect.js';
+import { localFiles } from '../../src/sources/local-files.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
 const posts: Flow<Activity> = new Opened(async function* () {});

@@ -14,8 +14,8 @@ import { throttle } from '../../src/operators/throttle.js';
 import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
-import type { Written } from '../../src/sinks/output/written.js';
 import { tee } from '../../src/sinks/tee.js';
+import type { Written } from '../../src/sinks/write/written.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
 

@@ -1,9 +1,9 @@
 import { describe, expectTypeOf, it } from 'vitest';
-import type { Activity } from '../../src/activity/activity.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
+import type { Activity } from '../../src/post/activity.js';
 import type { CountBucket } from '../../src/search/counts.js';
 import { collect } from '../../src/sinks/collect.js';
 import * as tables from '../../src/tables/tables.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OptionError } from '../../src/errors.js';
-import { DAY } from '../../src/time.js';
+import { OptionError } from '../../src/base/errors.js';
+import { DAY } from '../../src/base/time.js';
 import { usageChart } from '../../src/usage/usage-chart.js';
 import { unchecked } from '../unchecked.js';
 import { APRIL, REPORT, reportOf, server, span } from './scripted-report.js';

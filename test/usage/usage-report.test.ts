@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DataError, HttpError, OptionError } from '../../src/errors.js';
+import { DataError, HttpError, OptionError } from '../../src/base/errors.js';
+import { MINUTE } from '../../src/base/time.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type AccountOptions, account } from '../../src/http/account.js';
 import { search } from '../../src/search/search.js';
 import { createService } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { MINUTE } from '../../src/time.js';
 import { usageChart } from '../../src/usage/usage-chart.js';
 import { usage } from '../../src/usage/usage-report.js';
 import { usageRows, usageTable } from '../../src/usage/usage-table.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { AuthorizationError, OptionError } from '../../src/errors.js';
+import { AuthorizationError, OptionError } from '../../src/base/errors.js';
 import { type SignInOptions, signIn } from '../../src/users/sign-in.js';
 import { failureOf } from './failure-of.js';
 import { localUser, tokenIn } from './local-user.js';

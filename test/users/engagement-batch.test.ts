@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DataError, OptionError } from '../../src/errors.js';
+import { DataError, OptionError } from '../../src/base/errors.js';
 import { type AccountOptions, account } from '../../src/http/account.js';
 import type { GroupBy } from '../../src/users/engagement-request.js';
 import { engagementTotals } from '../../src/users/engagement-totals.js';

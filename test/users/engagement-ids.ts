@@ -1,4 +1,4 @@
-import { DAY } from '../../src/time.js';
+import { DAY } from '../../src/base/time.js';
 import { idOf, type PostOptions } from '../service/users/engagement-posts.js';
 
 export const ONE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { AuthorizationError } from '../../src/errors.js';
-import { Secret } from '../../src/secret.js';
+import { AuthorizationError } from '../../src/base/errors.js';
+import { Secret } from '../../src/base/secret.js';
+import { DAY, MINUTE } from '../../src/base/time.js';
 import type { ServiceOptions } from '../../src/service/index.js';
-import { DAY, MINUTE } from '../../src/time.js';
 import { engagementTotals } from '../../src/users/engagement-totals.js';
 import { signIn } from '../../src/users/sign-in.js';
 import { impatient } from '../http/virtual-time.js';

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Activity } from '../../src/activity/activity.js';
-import { AuthorizationError, OptionError } from '../../src/errors.js';
+import { AuthorizationError, OptionError } from '../../src/base/errors.js';
+import { DAY, MINUTE } from '../../src/base/time.js';
 import { type Batch, type Cursor, Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type AccountOptions, account } from '../../src/http/account.js';
+import { Activity } from '../../src/post/activity.js';
 import { search } from '../../src/search/search.js';
 import { collect } from '../../src/sinks/collect.js';
-import { DAY, MINUTE } from '../../src/time.js';
 import { coalesce, type Engaged, engagement } from '../../src/users/engagement.js';
 import { signIn } from '../../src/users/sign-in.js';
 import { json, type Received, ScriptedServer, silence, status } from '../http/scripted-server.js';

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AuthorizationError, DataError, HttpError, OptionError } from '../../src/errors.js';
+import { AuthorizationError, DataError, HttpError, OptionError } from '../../src/base/errors.js';
+import { Secret } from '../../src/base/secret.js';
+import { DAY } from '../../src/base/time.js';
 import { account } from '../../src/http/account.js';
 import { realTime } from '../../src/http/timing.js';
-import { Secret } from '../../src/secret.js';
-import { DAY } from '../../src/time.js';
 import { accessToken, requestToken, signInAddress } from '../../src/users/sign-in-steps.js';
 import { reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { NOW } from '../service/local-service.js';

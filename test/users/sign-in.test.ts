@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
-import { OptionError, SignInError, StorageError } from '../../src/errors.js';
+import { OptionError, SignInError, StorageError } from '../../src/base/errors.js';
 import { type SignInOptions, signIn } from '../../src/users/sign-in.js';
 import { unchecked } from '../unchecked.js';
 import { failureOf } from './failure-of.js';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import type OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../src/secret.js';
+import { Secret } from '../../src/base/secret.js';
 import { signatureOf } from '../../src/service/users/signed-requests.js';
 import { authorization, Signer } from '../../src/users/signed-call.js';
 import { bySuite } from '../slow-suite.js';

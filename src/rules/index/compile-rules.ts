@@ -1,5 +1,3 @@
-import type { Activity, MatchingRule } from '../../activity/activity.js';
-import { fieldsOf } from '../../activity/fields-of.js';
 import {
   checkOptions,
   checkValue,
@@ -7,8 +5,10 @@ import {
   type OptionTable,
   required,
   special,
-} from '../../check.js';
-import { OptionError } from '../../errors.js';
+} from '../../base/check.js';
+import { OptionError } from '../../base/errors.js';
+import type { Activity, MatchingRule } from '../../post/activity.js';
+import { fieldsOf } from '../../post/fields-of.js';
 import { checkRule } from '../language/check-rule.js';
 import { serviceMessage } from '../language/problem.js';
 import { textRuleProblem } from '../language/render-problem.js';

@@ -1,4 +1,4 @@
-import type { PostFields } from '../../activity/post-fields.js';
+import type { PostFields } from '../../post/post-fields.js';
 import { compileClause } from '../match/compile-rule.js';
 import type { PostTest } from '../operators/operator.js';
 import type { Dialect } from '../post/dialect.js';

@@ -1,4 +1,4 @@
-import type { Person, PostFields } from '../../activity/post-fields.js';
+import type { Person, PostFields } from '../../post/post-fields.js';
 import { TRIGRAM_UNITS } from '../operators/contains-operators.js';
 import { type IndexedOperators, indexedOperators } from '../operators/post-terms.js';
 import type { Dialect } from '../post/dialect.js';

@@ -1,4 +1,4 @@
-import type { PostFields } from '../../activity/post-fields.js';
+import type { PostFields } from '../../post/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 import { BLOCK_HEADER, BLOCK_QUESTIONS, BLOCK_RULE, IndexReader } from './index-reader.js';

@@ -1,10 +1,10 @@
-import { Activity } from '../../activity/activity.js';
-import { fieldsOf } from '../../activity/fields-of.js';
-import { type MatchingRule, printMatchingRule } from '../../activity/matching-rules.js';
-import type { PlaceOfRules } from '../../activity/place-of-rules.js';
-import type { PostFields } from '../../activity/post-fields.js';
-import { sharedPost } from '../../activity/spanned-post.js';
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
+import { Activity } from '../../post/activity.js';
+import { sharedPost } from '../../post/bytes/spanned-post.js';
+import { fieldsOf } from '../../post/fields-of.js';
+import { type MatchingRule, printMatchingRule } from '../../post/matching-rules.js';
+import type { PlaceOfRules } from '../../post/place-of-rules.js';
+import type { PostFields } from '../../post/post-fields.js';
 import { dialectOf, type RuleProduct } from '../post/dialect.js';
 import { type IndexedRules, IndexReader } from './index-reader.js';
 import { sharedInts } from './int-arrays.js';

@@ -1,4 +1,4 @@
-import { checkValue, required, special } from '../../check.js';
+import { checkValue, required, special } from '../../base/check.js';
 import { RULE_TEXT } from './parse-rule.js';
 import type { Problem, TextEdit } from './problem.js';
 

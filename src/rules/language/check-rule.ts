@@ -1,4 +1,4 @@
-import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../../check.js';
+import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../../base/check.js';
 import { isAvailable, mayStandAlone } from '../operators/operators.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
 import type { OperatorClause, RuleNode, Span } from '../tree.js';

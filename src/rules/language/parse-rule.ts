@@ -1,4 +1,4 @@
-import { checkValue, required, special } from '../../check.js';
+import { checkValue, required, special } from '../../base/check.js';
 import type { RuleNode } from '../tree.js';
 import type { Problem } from './problem.js';
 import { readClause } from './read-clause.js';

@@ -1,4 +1,4 @@
-import { checkValue, made, required } from '../../check.js';
+import { checkValue, made, required } from '../../base/check.js';
 import type { Clause, OperatorClause, RuleNode } from '../tree.js';
 import { isWord } from './rule-characters.js';
 

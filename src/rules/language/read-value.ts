@@ -1,4 +1,4 @@
-import { closest } from '../../closest.js';
+import { closest } from '../../base/closest.js';
 import { deprecatedHasValues } from '../operators/deprecated-operators.js';
 import { hasAliases, hasValues, isValues } from '../operators/flag-operators.js';
 import type { ValueKind } from '../operators/operator.js';

@@ -1,5 +1,5 @@
 import stringWidth from 'string-width';
-import { checkValue, made, required } from '../../check.js';
+import { checkValue, made, required } from '../../base/check.js';
 import type { Span } from '../tree.js';
 import { type CheckOptions, checkRule } from './check-rule.js';
 import { RULE_TEXT } from './parse-rule.js';

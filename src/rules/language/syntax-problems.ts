@@ -1,4 +1,4 @@
-import { closest } from '../../closest.js';
+import { closest } from '../../base/closest.js';
 import { deprecatedOperators } from '../operators/deprecated-operators.js';
 import { operatorNames } from '../operators/operators.js';
 import type { Span } from '../tree.js';

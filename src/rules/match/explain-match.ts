@@ -1,6 +1,6 @@
-import { Activity } from '../../activity/activity.js';
-import { checkOptions, checkValue, made, required, special } from '../../check.js';
-import { OptionError } from '../../errors.js';
+import { checkOptions, checkValue, made, required, special } from '../../base/check.js';
+import { OptionError } from '../../base/errors.js';
+import { Activity } from '../../post/activity.js';
 import { checkRule } from '../language/check-rule.js';
 import { RULE_TEXT } from '../language/parse-rule.js';
 import { serviceMessage } from '../language/problem.js';

@@ -1,4 +1,4 @@
-import type { Activity } from '../../activity/activity.js';
+import type { Activity } from '../../post/activity.js';
 import { parseRule } from '../language/parse-rule.js';
 import { type Dialect, dialectOf, type RuleProduct } from '../post/dialect.js';
 import { wordsOf } from '../post/phrase.js';

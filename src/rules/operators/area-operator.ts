@@ -1,4 +1,4 @@
-import type { Position } from '../../activity/post-fields.js';
+import type { Position } from '../../post/post-fields.js';
 import type { BoundingBox, PointRadius } from '../tree.js';
 import { type OperatorOptions, type RuleOperator, specOf } from './operator.js';
 

@@ -1,4 +1,4 @@
-import type { Position, PostFields } from '../../activity/post-fields.js';
+import type { Position, PostFields } from '../../post/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { ReadTexts, RulePost } from '../post/rule-post.js';
 

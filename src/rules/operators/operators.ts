@@ -1,4 +1,4 @@
-import type { Person } from '../../activity/post-fields.js';
+import type { Person } from '../../post/post-fields.js';
 import type { RuleProduct } from '../post/dialect.js';
 import { holdsPhrase, wordsOf, wordTerms } from '../post/phrase.js';
 import type { OperatorName, OperatorValues } from '../tree.js';

@@ -1,4 +1,4 @@
-import type { AuthorFields } from '../../activity/post-fields.js';
+import type { AuthorFields } from '../../post/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import { holdsPhrase, phraseOf, wordTerms } from '../post/phrase.js';
 import type { ReadTexts } from '../post/rule-post.js';

@@ -1,6 +1,6 @@
-import type { Activity, Author, Format } from '../../activity/activity.js';
+import type { Window } from '../../base/time.js';
+import type { Activity, Author, Format } from '../../post/activity.js';
 import type { RuleNode } from '../../rules/tree.js';
-import type { Window } from '../../time.js';
 
 /** The key by which an archive sorts posts, newest first: by time, then by id. */
 export interface SortKey {

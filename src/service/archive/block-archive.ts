@@ -1,5 +1,5 @@
-import type { Format } from '../../activity/activity.js';
-import { floorTo, SECOND, SEGMENT, type Window } from '../../time.js';
+import { floorTo, SECOND, SEGMENT, type Window } from '../../base/time.js';
+import type { Format } from '../../post/activity.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import {
   type Archive,

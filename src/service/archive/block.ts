@@ -1,6 +1,6 @@
-import type { Activity } from '../../activity/activity.js';
-import type { Position } from '../../activity/post-fields.js';
-import type { Window } from '../../time.js';
+import type { Window } from '../../base/time.js';
+import type { Activity } from '../../post/activity.js';
+import type { Position } from '../../post/post-fields.js';
 import type { DocumentSet } from './document-set.js';
 
 /**

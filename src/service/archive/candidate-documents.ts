@@ -1,4 +1,4 @@
-import type { Position } from '../../activity/post-fields.js';
+import type { Position } from '../../post/post-fields.js';
 import { clauseTerms } from '../../rules/match/clause-terms.js';
 import { isPositionIn } from '../../rules/operators/area-operator.js';
 import type { RequiredTerms, RuleOperator } from '../../rules/operators/operator.js';

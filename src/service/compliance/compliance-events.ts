@@ -1,4 +1,4 @@
-import { DAY, floorTo, MINUTE, SECOND, SEGMENT, type Window } from '../../time.js';
+import { DAY, floorTo, MINUTE, SECOND, SEGMENT, type Window } from '../../base/time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
 import { type ComplianceEvent, type GeneratedEvent, GeneratedEvents } from './generated-events.js';

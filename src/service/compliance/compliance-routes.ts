@@ -1,4 +1,4 @@
-import { MINUTE } from '../../time.js';
+import { MINUTE } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';

@@ -1,5 +1,5 @@
+import { HOUR, MINUTE, type Window } from '../../base/time.js';
 import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
-import { HOUR, MINUTE, type Window } from '../../time.js';
 import type { Archive, SortKey } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 

@@ -1,7 +1,7 @@
-import { OptionError } from '../../errors.js';
-import { isRecord } from '../../is-record.js';
+import { OptionError } from '../../base/errors.js';
+import { isRecord } from '../../base/is-record.js';
+import type { Window } from '../../base/time.js';
 import { parseExact } from '../../json/exact-json.js';
-import type { Window } from '../../time.js';
 import { getOrMake } from '../get-or-make.js';
 import { type ComplianceEvent, partitionOf } from './generated-events.js';
 

@@ -1,4 +1,4 @@
-import { SECOND } from '../../time.js';
+import { SECOND } from '../../base/time.js';
 import type { Clock } from '../clock.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
 import { csrfField, messageBox, stateOf } from './html/page-parts.js';

@@ -1,4 +1,4 @@
-import { DAY, HOUR, MINUTE } from '../../time.js';
+import { DAY, HOUR, MINUTE } from '../../base/time.js';
 import type { ComplianceEvent } from '../compliance/generated-events.js';
 import { subjectOf } from '../compliance/injected-events.js';
 import { commandList } from './command-list.js';

@@ -1,4 +1,4 @@
-import { datesOf, floorTo, HOUR } from '../../time.js';
+import { datesOf, floorTo, HOUR } from '../../base/time.js';
 import { shellWord } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
 import type { SECTIONS } from './console-page.js';

@@ -1,7 +1,7 @@
+import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../base/time.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import { matchedTerms } from '../../rules/match/matched-terms.js';
-import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import {
   type Product,

@@ -1,5 +1,5 @@
-import { OptionError } from '../../errors.js';
-import { parseTimestamp, SECOND } from '../../time.js';
+import { OptionError } from '../../base/errors.js';
+import { parseTimestamp, SECOND } from '../../base/time.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';

@@ -1,6 +1,6 @@
-import { Activity } from '../../activity/activity.js';
-import { parseInStreamMessage } from '../../activity/in-stream-message.js';
-import { formatTimestamp, HOUR, MINUTE } from '../../time.js';
+import { formatTimestamp, HOUR, MINUTE } from '../../base/time.js';
+import { Activity } from '../../post/activity.js';
+import { parseInStreamMessage } from '../../post/in-stream-message.js';
 import { fileLines } from '../archive/folder/file-lines.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';

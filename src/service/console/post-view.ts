@@ -1,6 +1,6 @@
-import type { Activity } from '../../activity/activity.js';
-import { fieldsOf } from '../../activity/fields-of.js';
-import type { PostFields } from '../../activity/post-fields.js';
+import type { Activity } from '../../post/activity.js';
+import { fieldsOf } from '../../post/fields-of.js';
+import type { PostFields } from '../../post/post-fields.js';
 import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
 import { countOf, instant } from './html/units.js';

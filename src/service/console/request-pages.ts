@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { DAY, HOUR, MINUTE, SECOND } from '../../time.js';
+import { DAY, HOUR, MINUTE, SECOND } from '../../base/time.js';
 import type { Quota } from '../http/quotas.js';
 import { parseJsonObject } from '../http/request-body.js';
 import { isStream, type LoggedRequest, shownAddress } from '../http/request-log.js';

@@ -1,5 +1,5 @@
-import type { Activity } from '../../activity/activity.js';
-import { DataError, OptionError } from '../../errors.js';
+import { DataError, OptionError } from '../../base/errors.js';
+import type { Activity } from '../../post/activity.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { explainMatch, renderExplanation } from '../../rules/match/explain-match.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../../rules/post/dialect.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { MINUTE, SECOND } from '../../time.js';
+import { MINUTE, SECOND } from '../../base/time.js';
 import { isLogin, isSameSecret } from '../http/check-access.js';
 import { checkRate, RateWindow } from '../http/quotas.js';
 import type { Handler, HttpResponse } from '../http/router.js';

@@ -1,9 +1,9 @@
-import { Activity } from '../../activity/activity.js';
-import { fieldsOf } from '../../activity/fields-of.js';
-import { DataError } from '../../errors.js';
-import { mergeRanges } from '../../minute-ranges.js';
+import { DataError } from '../../base/errors.js';
+import { mergeRanges } from '../../base/minute-ranges.js';
+import { MINUTE, parseTimestamp, type Window } from '../../base/time.js';
+import { Activity } from '../../post/activity.js';
+import { fieldsOf } from '../../post/fields-of.js';
 import { checkRule } from '../../rules/language/check-rule.js';
-import { MINUTE, parseTimestamp, type Window } from '../../time.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { OpenStream } from '../http/open-stream.js';
 import type { KnownRule } from '../http/rule-outcomes.js';

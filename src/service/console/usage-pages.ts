@@ -1,4 +1,4 @@
-import { DAY, floorTo, formatTimestamp } from '../../time.js';
+import { DAY, floorTo, formatTimestamp } from '../../base/time.js';
 import { monthsLater, startOfMonth } from '../usage/usage-period.js';
 import {
   type ProductUsage,

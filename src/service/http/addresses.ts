@@ -1,4 +1,4 @@
-import { isLoopback } from '../../is-loopback.js';
+import { isLoopback } from '../../base/is-loopback.js';
 import { type ClientLimits, clientLimits, type Limits } from './service-limits.js';
 
 /**

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isLoopback } from '../../is-loopback.js';
+import { isLoopback } from '../../base/is-loopback.js';
 import type { Settings } from '../service-options.js';
 import { HttpProblem } from './http-problem.js';
 import type { RequestContext } from './router.js';

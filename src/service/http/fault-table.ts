@@ -10,8 +10,8 @@ import {
   special,
   text,
   whole,
-} from '../../check.js';
-import { parseTimestamp } from '../../time.js';
+} from '../../base/check.js';
+import { parseTimestamp } from '../../base/time.js';
 import type { Fault, JobFault, RequestFault, StreamFault } from './fault-kinds.js';
 import { ENDPOINTS } from './router.js';
 

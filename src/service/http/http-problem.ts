@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { formatSent } from '../../time.js';
+import { formatSent } from '../../base/time.js';
 
 /** An error response: its status, its message and its headers. Thrown by handlers and checks. */
 export class HttpProblem extends Error {

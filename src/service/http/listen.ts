@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { isNodeError, OptionError } from '../../errors.js';
+import { isNodeError, OptionError } from '../../base/errors.js';
 
 /** Options of a server: a request that arrives slowly does not hold its connection for long. */
 export const SLOW_CLIENTS = {

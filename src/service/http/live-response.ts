@@ -1,7 +1,7 @@
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
-import { onceAborted } from '../../abortable.js';
-import { WakeUp } from '../../wait.js';
+import { onceAborted } from '../../base/abortable.js';
+import { WakeUp } from '../../base/wait.js';
 import type { ServiceContext } from '../context.js';
 import type { ContentCutFault } from './fault-kinds.js';
 import { HttpProblem, messageErrorBody } from './http-problem.js';

@@ -1,4 +1,4 @@
-import { SECOND } from '../../time.js';
+import { SECOND } from '../../base/time.js';
 
 /** A connection to a stream. */
 export interface OpenStream {

@@ -1,4 +1,4 @@
-import { DAY, floorTo, SECOND } from '../../time.js';
+import { DAY, floorTo, SECOND } from '../../base/time.js';
 import type { Clock } from '../clock.js';
 import { HttpProblem } from './http-problem.js';
 import type { Endpoint } from './router.js';

@@ -1,4 +1,4 @@
-import { parseTimestamp } from '../../time.js';
+import { parseTimestamp } from '../../base/time.js';
 
 /** The instants that a date of a request may name, and what is said of others. */
 export interface DateBounds {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { isNodeError } from '../../errors.js';
+import { isNodeError } from '../../base/errors.js';
 import type { ServiceContext } from '../context.js';
 import { getOrMake } from '../get-or-make.js';
 import type { StatusFault } from './fault-kinds.js';

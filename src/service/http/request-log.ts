@@ -1,6 +1,6 @@
-import { onceAborted } from '../../abortable.js';
-import { floorTo, HOUR, MINUTE } from '../../time.js';
-import { WakeUp } from '../../wait.js';
+import { onceAborted } from '../../base/abortable.js';
+import { floorTo, HOUR, MINUTE } from '../../base/time.js';
+import { WakeUp } from '../../base/wait.js';
 import { getOrMake } from '../get-or-make.js';
 import type { Quota } from './quotas.js';
 import type { Endpoint } from './router.js';

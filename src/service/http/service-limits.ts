@@ -1,5 +1,5 @@
-import { type OptionTable, oneOf, orGroup, special } from '../../check.js';
-import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../time.js';
+import { type OptionTable, oneOf, orGroup, special } from '../../base/check.js';
+import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../base/time.js';
 
 // The values of all limits of the service, and the option that changes them. `quotas` counts requests against the rates.
 

@@ -1,5 +1,5 @@
-import type { Format } from '../../activity/activity.js';
-import { formatTimestamp, type Window } from '../../time.js';
+import { formatTimestamp, type Window } from '../../base/time.js';
+import type { Format } from '../../post/activity.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { readDate } from '../http/read-date.js';
 import { parseJsonObject } from '../http/request-body.js';

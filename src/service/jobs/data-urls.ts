@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import { formatTimestamp, SECOND } from '../../time.js';
+import { formatTimestamp, SECOND } from '../../base/time.js';
 import { isSameSecret } from '../http/check-access.js';
 import type { Job } from './job-record.js';
 

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../../time.js';
+import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../../base/time.js';
 import type { Archive } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import type { Settings } from '../service-options.js';

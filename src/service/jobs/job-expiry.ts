@@ -1,4 +1,4 @@
-import { floorTo, SECOND } from '../../time.js';
+import { floorTo, SECOND } from '../../base/time.js';
 import type { Job, JobChange } from './job-record.js';
 
 // A job expires after fifteen days (`jobRetentionMs`): its files and rules are removed, requests for it are answered with

@@ -1,5 +1,5 @@
-import type { Format } from '../../activity/activity.js';
-import { DAY, floorTo, type Window } from '../../time.js';
+import { DAY, floorTo, type Window } from '../../base/time.js';
+import type { Format } from '../../post/activity.js';
 import type { KnownRule } from '../http/rule-outcomes.js';
 
 /** `rejected`, `delivered` and `failed` are final. */

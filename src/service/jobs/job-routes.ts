@@ -1,5 +1,5 @@
-import type { Format } from '../../activity/activity.js';
-import { OptionError } from '../../errors.js';
+import { OptionError } from '../../base/errors.js';
+import type { Format } from '../../post/activity.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess, originOf } from '../http/check-access.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';

@@ -1,4 +1,4 @@
-import { parseTimestamp } from '../../time.js';
+import { parseTimestamp } from '../../base/time.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { estimate, quoteOf } from './estimate.js';

@@ -1,14 +1,14 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { isNodeError, StorageError } from '../../errors.js';
+import { isNodeError, StorageError } from '../../base/errors.js';
+import { SEGMENT } from '../../base/time.js';
 import { isCount } from '../../json/json.js';
 import { makeSyncedFolder } from '../../storage/folder.js';
 import { LineLog } from '../../storage/line-log.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { replaceFile } from '../../storage/replace-file.js';
 import { withAnyStorageError, withStorageError } from '../../storage/storage-error.js';
-import { SEGMENT } from '../../time.js';
 import { getOrMake } from '../get-or-make.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { segmentPath } from './data-urls.js';

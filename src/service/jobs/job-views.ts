@@ -1,4 +1,4 @@
-import { formatTimestamp, SECOND } from '../../time.js';
+import { formatTimestamp, SECOND } from '../../base/time.js';
 import type { WrongTotalsFault } from '../http/fault-kinds.js';
 import { outcomesText, type RuleOutcome } from '../http/rule-outcomes.js';
 import type { CreateRequest } from './create-request.js';

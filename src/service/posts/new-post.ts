@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Format } from '../../activity/activity.js';
-import { type OptionTable, required, special, text, whole } from '../../check.js';
-import { isRecord } from '../../is-record.js';
-import { FIRST_POST } from '../../time.js';
+import { type OptionTable, required, special, text, whole } from '../../base/check.js';
+import { isRecord } from '../../base/is-record.js';
+import { FIRST_POST } from '../../base/time.js';
+import type { Format } from '../../post/activity.js';
 import { parseInstant } from '../clock.js';
 import { languageAt } from '../sample/languages.js';
 import type { SampleAuthor } from '../sample/sample-authors.js';

@@ -1,5 +1,5 @@
-import type { Activity, Author, Format } from '../../activity/activity.js';
-import { SECOND, type Window } from '../../time.js';
+import { SECOND, type Window } from '../../base/time.js';
+import type { Activity, Author, Format } from '../../post/activity.js';
 import {
   type Archive,
   type ArchivedPost,

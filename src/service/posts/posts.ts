@@ -1,8 +1,8 @@
-import { Activity, type Format } from '../../activity/activity.js';
-import { OptionError } from '../../errors.js';
+import { OptionError } from '../../base/errors.js';
+import { DAY, FIRST_POST, floorTo, MINUTE, SECOND } from '../../base/time.js';
+import { Activity, type Format } from '../../post/activity.js';
 import { postTerms } from '../../rules/operators/post-terms.js';
 import { rulePost } from '../../rules/post/rule-post.js';
-import { DAY, FIRST_POST, floorTo, MINUTE, SECOND } from '../../time.js';
 import { type ArchivedPost, newestFirst } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
 import type { Compliance } from '../compliance/compliance-events.js';

@@ -1,11 +1,11 @@
-import { Activity, type Format } from '../../activity/activity.js';
-import { checkOptions } from '../../check.js';
-import { DataError, OptionError } from '../../errors.js';
-import { isRecord } from '../../is-record.js';
+import { checkOptions } from '../../base/check.js';
+import { DataError, OptionError } from '../../base/errors.js';
+import { isRecord } from '../../base/is-record.js';
+import { FIRST_POST, floorTo, SECOND } from '../../base/time.js';
 import { ElementSplitter } from '../../json/element-splitter.js';
 import { parseExact } from '../../json/exact-json.js';
+import { Activity, type Format } from '../../post/activity.js';
 import { rulePost } from '../../rules/post/rule-post.js';
-import { FIRST_POST, floorTo, SECOND } from '../../time.js';
 import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.js';
 
 /**

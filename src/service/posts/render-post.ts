@@ -1,4 +1,4 @@
-import type { Format } from '../../activity/activity.js';
+import type { Format } from '../../post/activity.js';
 import {
   createdAt,
   orNull,

@@ -1,4 +1,4 @@
-import { formatSent, type Window } from '../../time.js';
+import { formatSent, type Window } from '../../base/time.js';
 
 /** A replay as the console shows it. Instants are epoch milliseconds by the service's clock. */
 export interface LoggedReplay {

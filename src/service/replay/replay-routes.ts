@@ -1,4 +1,4 @@
-import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
+import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';

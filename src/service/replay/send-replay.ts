@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Activity } from '../../activity/activity.js';
+import { floorTo, MINUTE, parseTimestamp, SECOND, type Window } from '../../base/time.js';
+import type { Activity } from '../../post/activity.js';
 import { compileRules } from '../../rules/index/compile-rules.js';
 import { parseRule } from '../../rules/language/parse-rule.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
-import { floorTo, MINUTE, parseTimestamp, SECOND, type Window } from '../../time.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { EventLoopYield } from '../event-loop-yield.js';

@@ -1,4 +1,4 @@
-import { FIRST_POST } from '../../time.js';
+import { FIRST_POST } from '../../base/time.js';
 
 // How often generated posts are retweets, quotes, replies and edits, and how often they have what: percentages.
 

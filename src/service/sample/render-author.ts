@@ -1,4 +1,4 @@
-import { DAY } from '../../time.js';
+import { DAY } from '../../base/time.js';
 import { getOrMake } from '../get-or-make.js';
 import { type SampleAuthor, yearsOf } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';

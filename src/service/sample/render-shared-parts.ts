@@ -1,4 +1,4 @@
-import { MINUTE } from '../../time.js';
+import { MINUTE } from '../../base/time.js';
 import type { SortKey } from '../archive/archive.js';
 import { EDITS } from './frequencies.js';
 import { languageAt } from './languages.js';

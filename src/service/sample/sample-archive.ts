@@ -1,5 +1,4 @@
-import type { Activity, Author, Format } from '../../activity/activity.js';
-import { checkOptions } from '../../check.js';
+import { checkOptions } from '../../base/check.js';
 import {
   DAY,
   FIRST_POST,
@@ -9,7 +8,8 @@ import {
   SECOND,
   SEGMENT,
   type Window,
-} from '../../time.js';
+} from '../../base/time.js';
+import type { Activity, Author, Format } from '../../post/activity.js';
 import type { Archive } from '../archive/archive.js';
 import type { Block, BlockStore } from '../archive/block.js';
 import { BlockArchive, firstWhere } from '../archive/block-archive.js';

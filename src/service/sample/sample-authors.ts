@@ -1,4 +1,4 @@
-import { DAY, FIRST_POST } from '../../time.js';
+import { DAY, FIRST_POST } from '../../base/time.js';
 import { getOrMake } from '../get-or-make.js';
 import { LANGUAGES, languageAt, type SampleLanguage } from './languages.js';
 import { Random, type Seed } from './random.js';

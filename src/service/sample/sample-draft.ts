@@ -1,4 +1,4 @@
-import { FIRST_POST, HOUR, MINUTE } from '../../time.js';
+import { FIRST_POST, HOUR, MINUTE } from '../../base/time.js';
 import { EDITS, kindOf, PERCENT, type SampleKind } from './frequencies.js';
 import { languageAt, type SampleLanguage, TOPICS } from './languages.js';
 import { mix, Random, type Seed } from './random.js';

@@ -1,5 +1,5 @@
-import type { Format } from '../../activity/activity.js';
-import { type OptionTable, oneOf, special } from '../../check.js';
+import { type OptionTable, oneOf, special } from '../../base/check.js';
+import type { Format } from '../../post/activity.js';
 
 /** The seed, format and density of generated posts. */
 export interface SampleOptions {

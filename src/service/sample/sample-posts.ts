@@ -1,6 +1,6 @@
-import { Activity, type Format } from '../../activity/activity.js';
-import { checkOptions, checkValue, special } from '../../check.js';
-import { FIRST_POST, floorTo, MINUTE } from '../../time.js';
+import { checkOptions, checkValue, special } from '../../base/check.js';
+import { FIRST_POST, floorTo, MINUTE } from '../../base/time.js';
+import { Activity, type Format } from '../../post/activity.js';
 import { seedOf } from './random.js';
 import { renderActivityStreams } from './render-activity-streams.js';
 import { renderOriginal } from './render-original.js';

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
+import { DAY, floorTo, formatTimestamp, MINUTE, type Window } from '../../base/time.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
-import { DAY, floorTo, formatTimestamp, MINUTE, type Window } from '../../time.js';
 import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { isSameSecret } from '../http/check-access.js';

@@ -1,5 +1,5 @@
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../base/time.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
-import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../time.js';
 import type { ArchiveQuery, CountedBucket, CountsResult } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { type HttpResponse, jsonResponse, type RequestContext } from '../http/router.js';

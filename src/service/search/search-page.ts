@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { MatchingRule } from '../../activity/activity.js';
+import { formatTimestamp } from '../../base/time.js';
+import type { MatchingRule } from '../../post/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
-import { formatTimestamp } from '../../time.js';
 import type { ArchivedPost, SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import type { HttpResponse, RequestContext } from '../http/router.js';

@@ -1,4 +1,4 @@
-import { DAY, floorTo, type Window } from '../../time.js';
+import { DAY, floorTo, type Window } from '../../base/time.js';
 import type { Clock } from '../clock.js';
 import { getOrMake } from '../get-or-make.js';
 import type { Settings } from '../service-options.js';

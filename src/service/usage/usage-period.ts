@@ -1,4 +1,4 @@
-import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../time.js';
+import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../base/time.js';
 import { HttpProblem } from '../http/http-problem.js';
 
 export type UsageBucket = 'month' | 'day';

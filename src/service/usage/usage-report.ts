@@ -1,4 +1,4 @@
-import { DAY, type Dates, datesOf, floorTo, type Window } from '../../time.js';
+import { DAY, type Dates, datesOf, floorTo, type Window } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
 import {
   bucketsOf,

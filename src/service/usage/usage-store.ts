@@ -2,10 +2,10 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
+import { DAY, type Window } from '../../base/time.js';
 import { LmdbDatabase } from '../../storage/lmdb-database.js';
 import { withAnyStorageError } from '../../storage/storage-error.js';
 import { absolutePath } from '../../storage/working-folder.js';
-import { DAY, type Window } from '../../time.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /**

@@ -1,5 +1,5 @@
-import { type Checked, type OptionTable, secret, special, text } from '../../check.js';
-import { isLoopback } from '../../is-loopback.js';
+import { type Checked, type OptionTable, secret, special, text } from '../../base/check.js';
+import { isLoopback } from '../../base/is-loopback.js';
 
 /** The applications and users that the service knows. */
 export interface OAuthOptions {

@@ -1,4 +1,4 @@
-import { MINUTE } from '../../time.js';
+import { MINUTE } from '../../base/time.js';
 import type { ArchivedPost } from '../archive/archive.js';
 import { findPost } from '../archive/find-posts.js';
 import type { ServiceContext } from '../context.js';

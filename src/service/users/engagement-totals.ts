@@ -1,7 +1,7 @@
-import type { Activity } from '../../activity/activity.js';
-import { fieldsOf } from '../../activity/fields-of.js';
+import { DAY, type Window } from '../../base/time.js';
+import type { Activity } from '../../post/activity.js';
+import { fieldsOf } from '../../post/fields-of.js';
 import type { RuleNode } from '../../rules/tree.js';
-import { DAY, type Window } from '../../time.js';
 import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
 import { getOrMake } from '../get-or-make.js';
 import type { EngagementRequest, EngagementType, Group } from './read-engagement-request.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../is-record.js';
+import { isRecord } from '../../base/is-record.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { parseJsonObject } from '../http/request-body.js';
 import type { Limits } from '../http/service-limits.js';

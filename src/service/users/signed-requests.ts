@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { SECOND } from '../../time.js';
+import { SECOND } from '../../base/time.js';
 import type { Clock } from '../clock.js';
 import { isSameSecret, originOf } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';

@@ -11,7 +11,7 @@ import type { KeptFiles } from './kept-files.js';
 /** Tokens of users. */
 export async function keptTokens(library: URL): Promise<KeptFiles> {
   const { prepareTokenFile, readToken, writeToken } = await loadModule(library, 'users/sign-in');
-  const { Secret } = await loadModule(library, 'secret');
+  const { Secret } = await loadModule(library, 'base/secret');
   const file = `${MOUNT}/deep/tokens/user.json`;
   const owner = { consumerKey: 'key', oauthUrl: new URL('https://api.example.com/') };
   const signIn = (name: string) => async () => {
@@ -112,9 +112,9 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
 
 /** Stored files from which posts are removed. */
 export async function keptRewrites(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
-  const { applyCompliance } = await loadModule(library, 'archive/apply-compliance');
+  const { applyCompliance } = await loadModule(library, 'compliance/apply-compliance');
   const { openTombstones } = await loadModule(library, 'compliance/tombstones');
-  const { parseComplianceEvent } = await loadModule(library, 'activity/compliance-event');
+  const { parseComplianceEvent } = await loadModule(library, 'post/compliance-event');
   // LMDB maps real files.
   const real = await mkdtemp(path.join(os.tmpdir(), 'millrace-disks-'));
   const tombstones = await openTombstones(path.join(real, 'tombstones'));

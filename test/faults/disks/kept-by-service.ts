@@ -93,7 +93,7 @@ export async function keptNonces(library: URL): Promise<KeptFiles> {
 export async function keptJobs(library: URL): Promise<KeptFiles> {
   const { JobStore } = await loadModule(library, 'service/jobs/job-store');
   const { generateFiles } = await loadModule(library, 'service/jobs/generate-files');
-  const { Activity } = await loadModule(library, 'activity/activity');
+  const { Activity } = await loadModule(library, 'post/activity');
   const SEGMENT = 600_000;
   const segments = [0, 1, 2].map(index => START + index * SEGMENT);
   const job = (status: Job['status']): Job => ({

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { Checkpoint } from '../../../src/sinks/output/checkpoint.js';
+import type { Checkpoint } from '../../../src/sinks/commit/checkpoint.js';
 import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
 import type { Random } from '../random.js';
@@ -15,7 +15,7 @@ export const keptFiles: ParserKind = {
   async open(library) {
     const { readCheckpoint, writeCheckpoint } = await loadModule(
       library,
-      'sinks/output/checkpoint',
+      'sinks/commit/checkpoint',
     );
     const { nodeFileSystem } = await loadModule(library, 'storage/file-system');
     const { readToken } = await loadModule(library, 'users/sign-in');

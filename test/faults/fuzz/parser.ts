@@ -40,7 +40,7 @@ export interface Outcomes {
 
 /** Tells typed errors of the library, which are an answer, from others, which are bugs. */
 export async function outcomes(library: URL): Promise<Outcomes> {
-  const { MillraceError } = await loadModule(library, 'errors');
+  const { MillraceError } = await loadModule(library, 'base/errors');
   const typed = (error: unknown): { readonly error: string } => {
     if (error instanceof MillraceError) return { error: error.message };
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -46,7 +46,7 @@ const FIELDS = [
 export const members: ParserKind = {
   holds: 'each property is that of the same post, parsed and printed again',
   async open(library) {
-    const { Activity } = await loadModule(library, 'activity/activity');
+    const { Activity } = await loadModule(library, 'post/activity');
     const errors = await outcomes(library);
     return {
       tokens: KEYS,
@@ -84,8 +84,8 @@ export const members: ParserKind = {
 export const messages: ParserKind = {
   holds: 'a message, an event or none',
   async open(library) {
-    const { parseInStreamMessage } = await loadModule(library, 'activity/in-stream-message');
-    const { parseComplianceEvent } = await loadModule(library, 'activity/compliance-event');
+    const { parseInStreamMessage } = await loadModule(library, 'post/in-stream-message');
+    const { parseComplianceEvent } = await loadModule(library, 'post/compliance-event');
     const errors = await outcomes(library);
     const at = '2018-01-06T20:00:00.000Z';
     const seeds: readonly unknown[] = [

@@ -81,7 +81,7 @@ function kind(holds: string, seeds: readonly string[]): ParserKind {
     holds,
     async open(library) {
       const rules = await loadModule(library, 'rules/rules');
-      const { Activity } = await loadModule(library, 'activity/activity');
+      const { Activity } = await loadModule(library, 'post/activity');
       const errors = await outcomes(library);
       return {
         tokens: TOKENS,

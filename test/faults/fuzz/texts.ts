@@ -153,7 +153,7 @@ export const forms: ParserKind = {
 export const names: ParserKind = {
   holds: 'one segment of a path for any text, other ones for other texts',
   async open(library) {
-    const { safeName } = await loadModule(library, 'sinks/output/safe-name');
+    const { safeName } = await loadModule(library, 'sinks/write/safe-name');
     const seen = new Map<string, string>();
     return {
       tokens: [
@@ -212,8 +212,8 @@ export const times: ParserKind = {
   holds: 'a time within bounds, or none',
   async open(library) {
     const { parseRetryAfter } = await loadModule(library, 'http/response-error');
-    const { parseTimestamp, formatTimestamp } = await loadModule(library, 'time');
-    const { parseCreatedAt, parseIsoTime } = await loadModule(library, 'activity/posted-at');
+    const { parseTimestamp, formatTimestamp } = await loadModule(library, 'base/time');
+    const { parseCreatedAt, parseIsoTime } = await loadModule(library, 'post/posted-at');
     const errors = await outcomes(library);
     return {
       tokens: ['-', ':', 'T', 'Z', '+0000', 'Feb 30', '0000', '99999999', 'GMT', ' ', '.000'],

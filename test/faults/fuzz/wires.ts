@@ -200,7 +200,7 @@ export const responses: ParserKind = {
       },
       {},
     );
-    const { Secret } = await loadModule(library, 'secret');
+    const { Secret } = await loadModule(library, 'base/secret');
     const requestToken = { token: 'SECRETWORD-1', secret: new Secret('SECRETWORD-2') };
     /** Each with what its responses have, so that most inputs reach the parser that they are made for. */
     const calls: readonly (readonly [string, () => Promise<unknown>])[] = [

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { Activity } from '../../../src/activity/activity.js';
+import { Activity } from '../../../src/post/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import { samplePosts } from '../../../src/service/index.js';
 import { MemoryArchive } from '../../service/memory-archive.js';

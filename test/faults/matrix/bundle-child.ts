@@ -56,7 +56,7 @@ export async function bundleChild(
     },
   });
   await copyFile(
-    new URL('engine/engine-worker.cjs', library),
+    new URL('files/engine-worker.cjs', library),
     path.join(folder, 'engine-worker.cjs'),
   );
   return {

@@ -5,7 +5,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'checkpoint before output',
     mistake: 'writes the checkpoint with the new cursor before the outputs are on disk',
-    file: 'sinks/output/committer',
+    file: 'sinks/commit/committer',
     from: 'const changed = await settleAndSync(…);',
     to: 'await this.#write(state); const changed = await settleAndSync(…);',
     cells: ['disks files/kill', 'matrix search/kill-9-at-a-disk-call'],
@@ -13,7 +13,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'checkpoint ignored',
     mistake: 'begins again at the start, and writes all files again',
-    file: 'sinks/output/write-together',
+    file: 'sinks/commit/write-together',
     from: 'let before = await store.read();',
     to: 'let before = await store.read().then(() => undefined);',
     cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-a-disk-call'],
@@ -21,7 +21,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'checkpoint removed first',
     mistake: 'removes the checkpoint that it goes on from, and writes it again at the next commit',
-    file: 'sinks/output/write-together',
+    file: 'sinks/commit/write-together',
     from: 'if (locked !== undefined) {',
     to: 'if (locked !== undefined) { if (before?.state === "running") await fs.unlink(locked.store.name);',
     cells: ['matrix search/kill-9-at-a-disk-call', 'matrix search/kill-9-at-random'],
@@ -29,7 +29,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'commit at the end only',
     mistake: 'writes no checkpoint before all items are written',
-    file: 'sinks/output/file-sink',
+    file: 'sinks/commit/file-sink',
     from: 'if (await committer?.due()) await committer?.commit(…);',
     to: '…;',
     cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-random'],
@@ -37,7 +37,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'no truncation',
     mistake: 'goes on from a checkpoint without cutting off what was written after it',
-    file: 'sinks/output/restore-files',
+    file: 'sinks/commit/restore-files',
     from: 'await cutBack(…)',
     to: 'await undefined',
     cells: ['calls files/other-order'],
@@ -45,7 +45,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cursor ahead of items',
     mistake: 'commits the cursor of a batch before its items are written',
-    file: 'sinks/output/file-writer',
+    file: 'sinks/write/file-writer',
     from: 'const isWritten = rows !== undefined && …;',
     to: 'if (cursor !== undefined) await reached(cursor); const isWritten = rows !== undefined && …;',
     cells: ['disks files/kill', 'matrix search/kill-9-at-a-disk-call'],
@@ -53,7 +53,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'outputs not synced',
     mistake: 'does not sync the outputs before the checkpoint',
-    file: 'sinks/output/part-files',
+    file: 'sinks/write/part-files',
     from: 'open.datasync()',
     to: 'Promise.resolve()',
     cells: ['disks files/power'],
@@ -117,7 +117,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'swallowed disk error',
     mistake: 'ignores the errors of syncing and renaming outputs',
-    file: 'sinks/output/part-files',
+    file: 'sinks/write/part-files',
     from: 'await this.#limit(…).catch(error => failures.push(error))',
     to: 'await this.#limit(…).catch(() => {})',
     cells: ['disks files/EIO', 'matrix search/failing-disk'],
@@ -141,7 +141,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'first branch only',
     mistake: 'commits the files of the first branch of tee only, with the cursor of all',
-    file: 'sinks/output/committer',
+    file: 'sinks/commit/committer',
     from: 'const changed = await settleAndSync(…)',
     to: 'const changed = await settleAndSync(….slice(0, 1))',
     cells: [
@@ -153,7 +153,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'last row group lost',
     mistake: 'ends a Parquet file without the rows that wait for their row group',
-    file: 'sinks/parquet-encoder',
+    file: 'tables/parquet/parquet-encoder',
     from: 'return this.#encoded(pieces => [...pieces, this.#file.footer()])',
     to: 'this.#takeGroup(); return this.#encoded(pieces => [...pieces, this.#file.footer()])',
     cells: ['matrix parquet/reset'],
@@ -161,7 +161,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'last post of a range lost',
     mistake: 'lets a worker thread leave out the last post of each range that it writes',
-    file: 'sinks/output/row-writer',
+    file: 'sinks/write/row-writer',
     from: 'to: ends[index]!',
     to: 'to: Math.max(ends[index - 1] ?? 0, ends[index]! - 1)',
     cells: ['matrix job-files-threads/reset'],
@@ -169,7 +169,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'freed before written',
     mistake: 'lets a worker thread free a file whose posts are still to be written',
-    file: 'sinks/output/row-writer',
+    file: 'sinks/write/row-writer',
     from: 'this.#writeRanges(…).then(() => posts.file.release())',
     to: '(posts.file.release(), this.#writeRanges(…))',
     cells: ['matrix stored-files-threads/starved-of-CPU'],

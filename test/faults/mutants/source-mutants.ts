@@ -160,7 +160,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'stored file skipped',
     mistake: 'goes on behind the stored file that comes after the last finished one',
-    file: 'archive/local-files',
+    file: 'sources/local-files',
     from: 'return Number(resume.files)',
     to: 'return Number(resume.files) + 1',
     cells: ['matrix stored-files/malformed-record', 'matrix stored-files/kill-9-at-random'],
@@ -168,7 +168,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'deleted posts kept',
     mistake: 'keeps the deleted posts of stored files',
-    file: 'archive/rewrite-file',
+    file: 'compliance/rewrite-file',
     from: 'return activity?.raw;',
     to: 'return activity?.raw ?? record;',
     cells: ['matrix applyCompliance/gzip-flip'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
+import { Activity } from '../../../src/post/activity.js';
 import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.js';
 import { anchorsNow, IS_REVIEWED, REVIEW_AFTER } from '../../../src/rules/index/shared-anchors.js';
 import { SharedMatcher, type SharedRules } from '../../../src/rules/index/shared-rules.js';

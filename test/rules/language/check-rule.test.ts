@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { OptionError } from '../../../src/errors.js';
+import { OptionError } from '../../../src/base/errors.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import { serviceMessage } from '../../../src/rules/language/problem.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { Activity } from '../../../src/activity/activity.js';
+import { Activity } from '../../../src/post/activity.js';
 
 /** Few words, so that their rules often match; with punctuation and scripts that need special handling. */
 export const WORDS = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
+import { Activity } from '../../../src/post/activity.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';

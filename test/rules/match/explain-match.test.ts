@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
-import { OptionError } from '../../../src/errors.js';
+import { OptionError } from '../../../src/base/errors.js';
+import { Activity } from '../../../src/post/activity.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import {
   type Explanation,

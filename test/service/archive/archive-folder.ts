@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Activity } from '../../../src/activity/activity.js';
+import { floorTo, SECOND, type Window } from '../../../src/base/time.js';
+import type { Activity } from '../../../src/post/activity.js';
 import type { Archive, ArchivedPost } from '../../../src/service/archive/archive.js';
 import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
-import { floorTo, SECOND, type Window } from '../../../src/time.js';
 import { afterTests } from '../../after-tests.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { DAY, HOUR, MINUTE, type Window } from '../../../src/base/time.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
@@ -7,7 +8,6 @@ import type { Archive, ArchiveQuery, SortKey } from '../../../src/service/archiv
 import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { DAY, HOUR, MINUTE, type Window } from '../../../src/time.js';
 import { acceptedRule } from '../../rules/arbitrary-rule.js';
 import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
+import { Activity } from '../../../src/post/activity.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { MemoryArchive } from '../memory-archive.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { parseExact } from '../../../src/json/exact-json.js';
 import type { Service } from '../../../src/service/index.js';
-import { HOUR, MINUTE, SECOND } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
 import { type Event, manyPosts, settings } from './deleted-posts.js';

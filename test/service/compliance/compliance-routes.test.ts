@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { SECOND } from '../../../src/time.js';
+import { SECOND } from '../../../src/base/time.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
 import { deletion } from './deleted-posts.js';

@@ -1,6 +1,6 @@
+import { DAY, MINUTE } from '../../../src/base/time.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import type { ServiceOptions } from '../../../src/service/index.js';
-import { DAY, MINUTE } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { idOf } from '../replay/local-streams.js';

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../../../src/base/time.js';
 import type { Archive } from '../../../src/service/archive/archive.js';
 import {
   type GeneratedEvent,
@@ -7,7 +8,6 @@ import {
   printEvent,
 } from '../../../src/service/compliance/generated-events.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
-import { HOUR, MINUTE } from '../../../src/time.js';
 
 const NOW = Date.UTC(2024, 4, 3);
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HOUR, MINUTE } from '../../../src/time.js';
+import { HOUR, MINUTE } from '../../../src/base/time.js';
 import { COMPLIANCE_PATH, localStreams, START } from '../replay/local-streams.js';
 import { deletion } from './deleted-posts.js';
 

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { type Account, account, users } from 'millrace';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { formatTimestamp, HOUR, MINUTE } from '../../../src/base/time.js';
 import {
   type Addresses,
   createService,
   type Service,
   type ServiceOptions,
 } from '../../../src/service/index.js';
-import { formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
 import { isSlowSuite } from '../../slow-suite.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';

@@ -2,10 +2,10 @@ import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as millrace from 'millrace';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { floorTo, HOUR, MINUTE } from '../../../src/base/time.js';
 import { listedEndpoints } from '../../../src/service/console/endpoint-list.js';
 import { environmentOf, exportLines } from '../../../src/service/environment.js';
 import { type Addresses, createService, type Service } from '../../../src/service/index.js';
-import { floorTo, HOUR, MINUTE } from '../../../src/time.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
 const run = promisify(execFile);

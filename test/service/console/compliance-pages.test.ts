@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { DAY, MINUTE, SECOND } from '../../../src/time.js';
+import { DAY, MINUTE, SECOND } from '../../../src/base/time.js';
 import { NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { HOSTILE, readable, signedIn } from './browse.js';

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { formatTimestamp, HOUR, MINUTE } from '../../../src/base/time.js';
 import { createService, type Service } from '../../../src/service/index.js';
-import { formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
 import { isSlowSuite } from '../../slow-suite.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MINUTE } from '../../../src/time.js';
+import { MINUTE } from '../../../src/base/time.js';
 import { NOW } from '../local-service.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 

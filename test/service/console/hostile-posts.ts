@@ -1,6 +1,6 @@
-import { Activity } from '../../../src/activity/activity.js';
+import { floorTo, MINUTE, SECOND } from '../../../src/base/time.js';
+import { Activity } from '../../../src/post/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
-import { floorTo, MINUTE, SECOND } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
 
 export const EVIL_NAME = `</p><script>alert("name")</script>"'><img src=x onerror=alert(1)>\u202E`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DAY, HOUR, SECOND } from '../../../src/time.js';
+import { DAY, HOUR, SECOND } from '../../../src/base/time.js';
 import { DWELL, localJobs } from '../jobs/local-jobs.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';

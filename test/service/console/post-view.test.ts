@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
+import { Activity } from '../../../src/post/activity.js';
 import { matchedTerms } from '../../../src/rules/match/matched-terms.js';
 import { indented, postView } from '../../../src/service/console/post-view.js';
 import { createService, type NewPost } from '../../../src/service/index.js';

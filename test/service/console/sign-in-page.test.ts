@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { MINUTE } from '../../../src/base/time.js';
 import { checkFailures, failedSignIns } from '../../../src/service/console/sign-in-page.js';
-import { MINUTE } from '../../../src/time.js';
 import { local } from '../local-service.js';
 import { browse, HOSTILE, readable } from './browse.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DAY } from '../../../src/time.js';
+import { DAY } from '../../../src/base/time.js';
 import { local, NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { browse, HOSTILE, readable, signedIn } from './browse.js';

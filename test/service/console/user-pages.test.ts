@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MINUTE } from '../../../src/time.js';
+import { MINUTE } from '../../../src/base/time.js';
 import { type AccessToken, CALLBACK, localOAuth } from '../users/local-oauth.js';
 import { browse, readable } from './browse.js';
 import { EVIL_NAME, hostilePosts } from './hostile-posts.js';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DAY, HOUR, SECOND } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { admit, checkRate, RateWindow } from '../../../src/service/http/quotas.js';
-import { DAY, HOUR, SECOND } from '../../../src/time.js';
 
 function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
   const clock = new Clock();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { MINUTE, SECOND } from '../../../src/time.js';
+import { MINUTE, SECOND } from '../../../src/base/time.js';
 import { AUTHORIZATION, COUNTS_PATH, local, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../../../src/base/time.js';
 import { MinuteTotals } from '../../../src/service/http/request-log.js';
-import { HOUR, MINUTE } from '../../../src/time.js';
 
 describe('the totals of the last hour', () => {
   const totalsAt = (start: number) => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { DAY } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { Quotas } from '../../../src/service/http/quotas.js';
 import { RequestLog, shownAddress } from '../../../src/service/http/request-log.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
-import { DAY } from '../../../src/time.js';
 import { browse, readable } from '../console/browse.js';
 import { local, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { hourOfPosts, localStreams } from '../replay/local-streams.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { FIRST_POST } from '../../../src/base/time.js';
 import { account } from '../../../src/http/account.js';
 import { clientLimits, limitsOf } from '../../../src/service/http/service-limits.js';
-import { FIRST_POST } from '../../../src/time.js';
 
 describe('the table of limits', () => {
   it('has the limits of search', () => {

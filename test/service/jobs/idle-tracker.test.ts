@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { DAY } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { IdleTracker } from '../../../src/service/jobs/idle-tracker.js';
-import { DAY } from '../../../src/time.js';
 
 describe('the idle tracker', () => {
   it('is settled when all tasks wait, and busy as soon as one is woken', async () => {

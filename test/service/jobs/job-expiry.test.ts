@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DAY } from '../../../src/time.js';
+import { DAY } from '../../../src/base/time.js';
 import { localJobs } from './local-jobs.js';
 
 describe('expiry', () => {

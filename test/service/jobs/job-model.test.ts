@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { DAY } from '../../../src/time.js';
+import { DAY } from '../../../src/base/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';

@@ -1,5 +1,5 @@
+import { DAY, floorTo, SECOND } from '../../../src/base/time.js';
 import type { JobStatus } from '../../../src/service/jobs/job-record.js';
-import { DAY, floorTo, SECOND } from '../../../src/time.js';
 
 export interface ModelDwell {
   readonly opened: number;

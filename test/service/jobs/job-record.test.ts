@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MINUTE, parseTimestamp } from '../../../src/base/time.js';
 import { jobDays } from '../../../src/service/jobs/job-record.js';
-import { MINUTE, parseTimestamp } from '../../../src/time.js';
 
 const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/time.js';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { localJobs, SMALL } from './local-jobs.js';

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { DAY } from '../../../src/time.js';
+import { DAY } from '../../../src/base/time.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { DWELL, type LocalJobs, localJobs, POSTS } from './local-jobs.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DAY, HOUR } from '../../../src/time.js';
+import { DAY, HOUR } from '../../../src/base/time.js';
 import { NOW } from '../local-service.js';
 import { DWELL, localJobs, SMALL } from './local-jobs.js';
 

@@ -1,5 +1,5 @@
+import { parseTimestamp } from '../../../src/base/time.js';
 import type { Job } from '../../../src/service/jobs/job-record.js';
-import { parseTimestamp } from '../../../src/time.js';
 
 export const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 

@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { type Activity, collect, counts, pipeline, search } from '../../../src/index.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
 import type { Archive } from '../../../src/service/archive/archive.js';
 import { type GivenPost, samplePosts } from '../../../src/service/index.js';
 import { joinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
-import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { unchecked } from '../../unchecked.js';
 import { added, NOW, serve } from './serve-posts.js';

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../../src/base/time.js';
 import {
   type Activity,
   activities,
@@ -15,7 +16,6 @@ import {
 } from '../../../src/index.js';
 import { partitionOf } from '../../../src/service/compliance/generated-events.js';
 import { createService, samplePosts } from '../../../src/service/index.js';
-import { DAY, HOUR, MINUTE } from '../../../src/time.js';
 import { COMPLIANCE_PATH, connect } from '../replay/local-streams.js';
 import { localOAuth } from '../users/local-oauth.js';
 import { added, FORMATS, NOW, serve, textsOf } from './serve-posts.js';

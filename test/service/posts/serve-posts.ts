@@ -1,7 +1,7 @@
+import { DAY, MINUTE } from '../../../src/base/time.js';
 import { type Activity, account, collect, pipeline, replay, search } from '../../../src/index.js';
 import { createService, type GivenPost, type ServiceOptions } from '../../../src/service/index.js';
 import type { Posts } from '../../../src/service/posts/posts.js';
-import { DAY, MINUTE } from '../../../src/time.js';
 import { afterTests } from '../../after-tests.js';
 
 export const NOW = Date.UTC(2024, 4, 15, 12, 34, 56, 789);

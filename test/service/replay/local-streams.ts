@@ -1,5 +1,6 @@
 import http from 'node:http';
 import { constants, gunzipSync } from 'node:zlib';
+import { formatTimestamp, MINUTE } from '../../../src/base/time.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import {
   type Addresses,
@@ -7,7 +8,6 @@ import {
   type Service,
   type ServiceOptions,
 } from '../../../src/service/index.js';
-import { formatTimestamp, MINUTE } from '../../../src/time.js';
 import { afterTests } from '../../after-tests.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { MINUTE } from '../../../src/time.js';
+import { MINUTE } from '../../../src/base/time.js';
 import { unchecked } from '../../unchecked.js';
 import { originalPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, range, START } from './local-streams.js';

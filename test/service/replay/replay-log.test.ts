@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseInStreamMessage } from '../../../src/activity/in-stream-message.js';
-import { MINUTE } from '../../../src/time.js';
+import { MINUTE } from '../../../src/base/time.js';
+import { parseInStreamMessage } from '../../../src/post/in-stream-message.js';
 import { hourOfPosts, idsIn, localStreams, range, START } from './local-streams.js';
 
 const SENT = '"sent":"2024-05-15T12:34:56+00:00"';

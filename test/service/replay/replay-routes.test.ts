@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DAY, MINUTE, SECOND } from '../../../src/time.js';
+import { DAY, MINUTE, SECOND } from '../../../src/base/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { localStreams } from './local-streams.js';
 

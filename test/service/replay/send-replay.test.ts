@@ -1,10 +1,10 @@
 import { createCipheriv } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { MINUTE, SECOND } from '../../../src/base/time.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
-import { MINUTE, SECOND } from '../../../src/time.js';
 import { NOW } from '../local-service.js';
 import { originalPost, streamsPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Activity } from '../../../src/activity/activity.js';
+import type { Activity } from '../../../src/post/activity.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { bySuite } from '../../slow-suite.js';
 import { minute, options, streams } from './sample-posts-of.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { OriginalEntities } from '../../../src/activity/original-post.js';
+import { MINUTE } from '../../../src/base/time.js';
+import type { OriginalEntities } from '../../../src/post/original-post.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { MINUTE } from '../../../src/time.js';
 import { original, streams } from './sample-posts-of.js';
 
 function checkEntities(text: string, entities: OriginalEntities): void {

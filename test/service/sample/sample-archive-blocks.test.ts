@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsOf } from '../../../src/activity/fields-of.js';
+import { HOUR, MINUTE } from '../../../src/base/time.js';
+import { fieldsOf } from '../../../src/post/fields-of.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { samplePosts } from '../../../src/service/index.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
-import { HOUR, MINUTE } from '../../../src/time.js';
 
 const START = Date.UTC(2024, 2, 5);
 const WINDOW = { from: START, to: START + 3 * HOUR };

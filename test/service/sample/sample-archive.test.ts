@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { SEGMENT } from '../../../src/base/time.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
-import { SEGMENT } from '../../../src/time.js';
 
 it('other requests are served between the posts of one segment that a replay reads', async () => {
   const from = Date.UTC(2024, 4, 1);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { MINUTE } from '../../../src/time.js';
 
 describe('the ids of sample posts', () => {
   test('are time-based since such ids were introduced, and small before', () => {

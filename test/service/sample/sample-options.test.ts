@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { OptionError } from '../../../src/errors.js';
+import { OptionError } from '../../../src/base/errors.js';
+import { FIRST_POST } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { FIRST_POST } from '../../../src/time.js';
 
 describe('the options of sample posts', () => {
   test('refuse what is impossible', () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { Activity } from '../../../src/activity/activity.js';
-import type { ActivityStreamsPost } from '../../../src/activity/activity-streams-post.js';
-import type { OriginalPost } from '../../../src/activity/original-post.js';
-import { FIRST_POST, MINUTE } from '../../../src/time.js';
+import { FIRST_POST, MINUTE } from '../../../src/base/time.js';
+import type { Activity } from '../../../src/post/activity.js';
+import type { ActivityStreamsPost } from '../../../src/post/activity-streams-post.js';
+import type { OriginalPost } from '../../../src/post/original-post.js';
 
 export const original = (post: Activity) => post.post as OriginalPost;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { MINUTE } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { minute, options } from './sample-posts-of.js';
 

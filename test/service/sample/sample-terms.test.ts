@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { MINUTE } from '../../../src/base/time.js';
 import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { seedOf } from '../../../src/service/sample/random.js';
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { renderActivity } from '../../../src/service/sample/sample-posts.js';
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
-import { MINUTE } from '../../../src/time.js';
 
 test('terms derived from a draft are those of the post, in either format', () => {
   const drafts = new SampleDrafts(seedOf('millrace'), 60);

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import {
+  DAY,
+  formatTimestamp,
+  HOUR,
+  MINUTE,
+  parseTimestamp,
+  SECOND,
+} from '../../../src/base/time.js';
 import type { Archive } from '../../../src/service/index.js';
-import { DAY, formatTimestamp, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { COUNTS_PATH, local, NOW, type Page, teaPosts } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import type { Archive } from '../../../src/service/index.js';
-import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { idsOf, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { MemoryArchive, originalPost, streamsPost } from '../memory-archive.js';

@@ -1,7 +1,7 @@
+import { DAY } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
-import { DAY } from '../../../src/time.js';
 
 export const START = Date.UTC(2024, 0, 1);
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../../../src/base/time.js';
 import {
   bucketsOf,
   monthsLater,
   startOfMonth,
   usagePeriod,
 } from '../../../src/service/usage/usage-period.js';
-import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../../../src/time.js';
 
 const ms = (text: string) => parseTimestamp(text) as number;
 const day = fc

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { DAY, formatTimestamp, HOUR, MINUTE } from '../../../src/base/time.js';
 import type { ServiceOptions } from '../../../src/service/index.js';
-import { DAY, formatTimestamp, HOUR, MINUTE } from '../../../src/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { localJobs, SMALL } from '../jobs/local-jobs.js';
 import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';

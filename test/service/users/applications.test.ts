@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OptionError } from '../../../src/errors.js';
+import { OptionError } from '../../../src/base/errors.js';
 import { createService } from '../../../src/service/index.js';
 import { isRegistered, withQuery } from '../../../src/service/users/applications.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MINUTE } from '../../../src/time.js';
+import { MINUTE } from '../../../src/base/time.js';
 import { BOTH, idOf, MINE, PATH, post, signedIn } from './engagement-posts.js';
 import { type Ask, localOAuth } from './local-oauth.js';
 

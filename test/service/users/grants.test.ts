@@ -1,7 +1,7 @@
 import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { SECOND } from '../../../src/time.js';
+import { SECOND } from '../../../src/base/time.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { ANN, CALLBACK, type LocalOAuth, localOAuth, POSTS } from './local-oauth.js';

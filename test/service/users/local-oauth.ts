@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { MINUTE } from '../../../src/base/time.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import {
   type Addresses,
@@ -11,7 +12,6 @@ import {
   percentEncode,
   signatureOf,
 } from '../../../src/service/users/signed-requests.js';
-import { MINUTE } from '../../../src/time.js';
 import { afterTests } from '../../after-tests.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';

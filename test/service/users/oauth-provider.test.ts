@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MINUTE } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { Quotas } from '../../../src/service/http/quotas.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
 import { settingsOf } from '../../../src/service/service-options.js';
 import type { Application } from '../../../src/service/users/applications.js';
 import { OAuthProvider } from '../../../src/service/users/oauth-provider.js';
-import { MINUTE } from '../../../src/time.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { CALLBACK, verifierOf } from './local-oauth.js';
 

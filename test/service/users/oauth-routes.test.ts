@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { MINUTE, SECOND } from '../../../src/base/time.js';
 import { createService, type Service, samplePosts } from '../../../src/service/index.js';
-import { MINUTE, SECOND } from '../../../src/time.js';
 import { unchecked } from '../../unchecked.js';
 import { NOW } from '../local-service.js';
 import { ANN, CALLBACK, type LocalOAuth, localOAuth, POSTS, verifierOf } from './local-oauth.js';

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Activity } from '../../../src/activity/activity.js';
-import type { ActivityStreamsPost } from '../../../src/activity/activity-streams-post.js';
-import type { OriginalPost } from '../../../src/activity/original-post.js';
+import { Activity } from '../../../src/post/activity.js';
+import type { ActivityStreamsPost } from '../../../src/post/activity-streams-post.js';
+import type { OriginalPost } from '../../../src/post/original-post.js';
 import { findPost } from '../../../src/service/archive/find-posts.js';
 import { engagementsOf } from '../../../src/service/users/engagement-totals.js';
 import { archivedPost, archiveFolders } from '../archive/archive-folder.js';

@@ -6,12 +6,12 @@ import path from 'node:path';
 import fc from 'fast-check';
 import OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
+import { MINUTE, SECOND } from '../../../src/base/time.js';
 import {
   type Parameter,
   percentEncode,
   signatureOf,
 } from '../../../src/service/users/signed-requests.js';
-import { MINUTE, SECOND } from '../../../src/time.js';
 import { bySuite } from '../../slow-suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { Activity } from '../../../activity/activity.js';
-import { isNodeError, StorageError } from '../../../errors.js';
+import { isNodeError, StorageError } from '../../../base/errors.js';
+import { SECOND } from '../../../base/time.js';
+import { Activity } from '../../../post/activity.js';
 import { storageError } from '../../../storage/storage-error.js';
-import { SECOND } from '../../../time.js';
 import type { Block, BlockDetails, Occurrence, PostLocation } from '../block.js';
 import { DocumentSet } from '../document-set.js';
 import {

@@ -1,5 +1,5 @@
+import { SECOND } from '../../../base/time.js';
 import { HASH_START, hashText } from '../../../rules/post/tokeniser.js';
-import { SECOND } from '../../../time.js';
 import { getOrMake } from '../../get-or-make.js';
 import { newestFirst } from '../archive.js';
 import { indexOf, type Occurrence, TEXT_STRIDE, textOf } from '../block.js';

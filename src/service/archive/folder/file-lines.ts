@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { DataError, MillraceError } from '../../../errors.js';
+import { DataError, MillraceError } from '../../../base/errors.js';
 import { compressionOf } from '../../../gzip/compression.js';
 import { SniffingDecoder } from '../../../gzip/sniffing-decoder.js';
 import { CarryOver } from '../../../json/framer.js';

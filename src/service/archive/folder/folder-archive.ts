@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Format } from '../../../activity/activity.js';
-import { OptionError } from '../../../errors.js';
+import { OptionError } from '../../../base/errors.js';
+import type { Format } from '../../../post/activity.js';
 import type { Archive } from '../archive.js';
 import type { BlockStore } from '../block.js';
 import { BlockArchive } from '../block-archive.js';

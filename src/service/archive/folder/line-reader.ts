@@ -2,7 +2,7 @@ import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import pLimit from 'p-limit';
-import { DataError, MillraceError, StorageError } from '../../../errors.js';
+import { DataError, MillraceError, StorageError } from '../../../base/errors.js';
 import { inflateWhole } from '../../../gzip/inflate-whole.js';
 import { nodeZstd } from '../../../gzip/node-zstd.js';
 import { lacksZstd } from '../../../gzip/zstd-decoder.js';

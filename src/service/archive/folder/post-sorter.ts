@@ -1,5 +1,5 @@
+import { floorTo, MINUTE } from '../../../base/time.js';
 import { SpoolFile } from '../../../storage/spool-file.js';
-import { floorTo, MINUTE } from '../../../time.js';
 import { firstWhere } from '../block-archive.js';
 import type { IndexedPost } from './read-post.js';
 

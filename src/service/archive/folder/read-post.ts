@@ -1,11 +1,11 @@
-import { Activity, type Format } from '../../../activity/activity.js';
-import { parseInStreamMessage } from '../../../activity/in-stream-message.js';
-import type { PostFields } from '../../../activity/post-fields.js';
-import { DataError } from '../../../errors.js';
+import { DataError } from '../../../base/errors.js';
+import { floorTo, SECOND } from '../../../base/time.js';
+import { Activity, type Format } from '../../../post/activity.js';
+import { parseInStreamMessage } from '../../../post/in-stream-message.js';
+import type { PostFields } from '../../../post/post-fields.js';
 import { indexedOperators, postTerms } from '../../../rules/operators/post-terms.js';
 import { type RulePost, rulePost } from '../../../rules/post/rule-post.js';
 import type { Tokens } from '../../../rules/post/tokeniser.js';
-import { floorTo, SECOND } from '../../../time.js';
 import { getOrMake } from '../../get-or-make.js';
 import type { SortKey } from '../archive.js';
 import {

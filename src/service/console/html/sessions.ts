@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { HOUR, MINUTE } from '../../../time.js';
+import { HOUR, MINUTE } from '../../../base/time.js';
 import { isSameSecret } from '../../http/check-access.js';
 import { HttpProblem } from '../../http/http-problem.js';
 import { readBody } from '../../http/request-body.js';

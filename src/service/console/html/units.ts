@@ -1,4 +1,4 @@
-import { DAY, floorTo, HOUR, MINUTE, SECOND, type Window } from '../../../time.js';
+import { DAY, floorTo, HOUR, MINUTE, SECOND, type Window } from '../../../base/time.js';
 import { type Html, html } from './html.js';
 
 /** An instant, to the second. */

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Activity } from '../../../../src/activity/activity.js';
+import { HOUR, MINUTE, SEGMENT } from '../../../../src/base/time.js';
+import { Activity } from '../../../../src/post/activity.js';
 import { compileRule } from '../../../../src/rules/match/compile-rule.js';
 import { openFolderArchive } from '../../../../src/service/archive/folder/folder-archive.js';
-import { HOUR, MINUTE, SEGMENT } from '../../../../src/time.js';
-import { arbitraryPost } from '../../../activity/arbitrary-post.js';
+import { arbitraryPost } from '../../../post/arbitrary-post.js';
 import { acceptedRule } from '../../../rules/arbitrary-rule.js';
 import {
   arbitraryDraft,

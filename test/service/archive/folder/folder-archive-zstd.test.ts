@@ -2,11 +2,11 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Activity } from '../../../../src/activity/activity.js';
-import { DataError } from '../../../../src/errors.js';
+import { DataError } from '../../../../src/base/errors.js';
+import { MINUTE } from '../../../../src/base/time.js';
+import { Activity } from '../../../../src/post/activity.js';
 import { samplePosts } from '../../../../src/service/sample/sample-posts.js';
 import { files } from '../../../../src/sinks/files.js';
-import { MINUTE } from '../../../../src/time.js';
 import { archiveFolders, infoLine, jobFile, print, scanAll } from '../archive-folder.js';
 
 vi.mock('node:zlib', async original => {

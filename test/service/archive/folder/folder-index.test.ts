@@ -3,12 +3,12 @@ import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { StorageError } from '../../../../src/errors.js';
+import { StorageError } from '../../../../src/base/errors.js';
+import { DAY, floorTo, MINUTE, SEGMENT } from '../../../../src/base/time.js';
 import { parseRule } from '../../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../../src/rules/match/compile-rule.js';
 import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
 import { listFiles } from '../../../../src/service/archive/folder/list-files.js';
-import { DAY, floorTo, MINUTE, SEGMENT } from '../../../../src/time.js';
 import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js';
 import { ALWAYS, addFiles, jobFile, scanAll } from '../archive-folder.js';
 import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';

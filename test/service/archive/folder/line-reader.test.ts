@@ -2,7 +2,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { StorageError } from '../../../../src/errors.js';
+import { StorageError } from '../../../../src/base/errors.js';
 import { compressBlock } from '../../../../src/gzip/compress-block.js';
 import { nodeZstd } from '../../../../src/gzip/node-zstd.js';
 import {

@@ -1,7 +1,7 @@
 import { readdir, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { StorageError } from '../../../../src/errors.js';
+import { StorageError } from '../../../../src/base/errors.js';
 import { files } from '../../../../src/sinks/files.js';
 import { addFiles } from '../archive-folder.js';
 import { folders, NOON, posts, prints, served } from './noon-posts.js';

@@ -1,6 +1,6 @@
-import type { Activity } from '../../../../src/activity/activity.js';
+import { MINUTE } from '../../../../src/base/time.js';
+import type { Activity } from '../../../../src/post/activity.js';
 import { samplePosts } from '../../../../src/service/sample/sample-posts.js';
-import { MINUTE } from '../../../../src/time.js';
 import { archiveFolders, print, scanAll } from '../archive-folder.js';
 
 export const folders = archiveFolders();

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { floorTo, MINUTE } from '../../../../src/base/time.js';
 import { PostSorter } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost, IndexedTerm } from '../../../../src/service/archive/folder/read-post.js';
-import { floorTo, MINUTE } from '../../../../src/time.js';
 import { bySuite } from '../../../slow-suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 

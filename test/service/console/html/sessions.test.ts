@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { HOUR, MINUTE } from '../../../../src/base/time.js';
 import { Sessions } from '../../../../src/service/console/html/sessions.js';
-import { HOUR, MINUTE } from '../../../../src/time.js';
 import { unchecked } from '../../../unchecked.js';
 
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>

@@ -1,0 +1,195 @@
+import { createInterface } from 'node:readline/promises';
+import { parseArgs } from 'node:util';
+import { didYouMean } from '../../base/closest.js';
+import { MillraceError, OptionError } from '../../base/errors.js';
+import { isLoopback } from '../../base/is-loopback.js';
+import { type Account, account } from '../../http/account.js';
+import { SETTINGS, type UrlSettingName } from '../../http/settings.js';
+import { CHECK_FAMILIES, type CheckFamily, ENDPOINTS } from './check-table.js';
+import { type CheckPlan, type CheckResult, planChecks, runChecks } from './run-checks.js';
+
+const FLAGS = {
+  only: {
+    type: 'string',
+    placeholder: 'LIST',
+    meaning: `families to check, of ${CHECK_FAMILIES.join(', ')} (default: those with settings)`,
+  },
+  query: {
+    type: 'string',
+    placeholder: 'QUERY',
+    meaning: 'a query that finds posts in the last 30 days (default: coffee)',
+  },
+  rates: {
+    type: 'boolean',
+    placeholder: '',
+    meaning: 'exceed the rate of search, too, by 25 more requests at once',
+  },
+  'env-file': {
+    type: 'string',
+    placeholder: 'FILE',
+    meaning: 'a file of variables, such as MILLRACE_URL',
+  },
+  json: { type: 'boolean', placeholder: '', meaning: 'print one JSON object, in place of a table' },
+  yes: {
+    type: 'boolean',
+    placeholder: '',
+    meaning: 'send the requests to an account that is not on this machine, without a question',
+  },
+  help: { type: 'boolean', placeholder: '', meaning: 'print this' },
+} as const;
+
+/** How the command ends. */
+const EXIT = { same: 0, differs: 1, unreachable: 3 };
+
+/**
+ * `millrace-service check`: compares what the account of the environment answers with the documentation of the service.
+ *
+ * @param calledAs How it was called, for the help.
+ * @returns The exit code: 1 if something differs, 3 if the service cannot be reached.
+ * @throws OptionError for a wrong call or login.
+ */
+export async function checkConformance(args: readonly string[], calledAs: string): Promise<number> {
+  const given = readArguments(args);
+  if (given.help === true) {
+    process.stdout.write(help(calledAs));
+    return EXIT.same;
+  }
+  if (given['env-file'] !== undefined) loadVariables(given['env-file']);
+  await using acme = account({ retry: { attempts: 1 } });
+  const families = familiesOf(given.only);
+  const plan = planChecks(acme, families, { withRates: given.rates === true });
+  if (plan.requests === 0) throw nothingToCheck(acme, plan);
+  // Standard output has the report alone.
+  process.stderr.write(`${announcement(acme, plan)}\n`);
+  if (given.yes !== true && !isOnThisMachine(acme, plan)) await confirm();
+  const results: CheckResult[] = [];
+  try {
+    for await (const result of runChecks(acme, plan.checks, { query: given.query ?? 'coffee' })) {
+      results.push(result);
+      if (given.json !== true) process.stdout.write(lineOf(result));
+    }
+  } catch (error) {
+    if (!(error instanceof MillraceError) || error instanceof OptionError) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return EXIT.unreachable;
+  }
+  const differing = results.filter(({ result }) => result === 'differs').length;
+  const { requests, searches, posts, skipped } = plan;
+  process.stdout.write(
+    given.json === true
+      ? `${JSON.stringify({ requests, searches, posts, differing, skipped, checks: results })}\n`
+      : `\n${summaryOf(results, differing)}\n`,
+  );
+  return differing === 0 ? EXIT.same : EXIT.differs;
+}
+
+function readArguments(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: FLAGS, allowPositionals: false }).values;
+  } catch (error) {
+    const { message } = error as Error;
+    const [, unknown] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
+    const hint = unknown && didYouMean(unknown, Object.keys(FLAGS), meant => `--${meant}`);
+    throw new OptionError('arguments', hint ? `${message.split('.')[0]}; ${hint}` : message, {
+      cause: error,
+    });
+  }
+}
+
+function familiesOf(only: string | undefined): readonly CheckFamily[] {
+  if (only === undefined) return CHECK_FAMILIES;
+  return only.split(',').map(text => {
+    const family = CHECK_FAMILIES.find(name => name === text.trim());
+    if (family !== undefined) return family;
+    const hint =
+      didYouMean(text, CHECK_FAMILIES, meant => meant) ?? `known are ${CHECK_FAMILIES.join(', ')}`;
+    throw new OptionError('only', `--only: there is no family ${JSON.stringify(text)}; ${hint}`);
+  });
+}
+
+function loadVariables(file: string): void {
+  try {
+    process.loadEnvFile(file);
+  } catch (cause) {
+    const problem = `Could not read ${file}: ${(cause as Error).message}`;
+    throw new OptionError('env-file', problem, { cause });
+  }
+}
+
+/** The origins to which the checks of a plan send requests. */
+function originsOf(account: Account, { checks }: CheckPlan): readonly URL[] {
+  const names = new Set<UrlSettingName>(checks.map(({ endpoint }) => ENDPOINTS[endpoint].base));
+  return [...names].flatMap(name => account.settings[name] ?? []);
+}
+
+function isOnThisMachine(account: Account, plan: CheckPlan): boolean {
+  return originsOf(account, plan).every(({ hostname }) => isLoopback(hostname));
+}
+
+function nothingToCheck(account: Account, { skipped }: CheckPlan): OptionError {
+  const names = skipped.flatMap(({ settings }) => settings);
+  const variables = new Set(
+    names.map(name => SETTINGS[name as keyof typeof SETTINGS].env as string),
+  );
+  const of =
+    account.settings.account === undefined
+      ? 'an account'
+      : `the account ${account.settings.account}`;
+  return new OptionError(
+    'settings',
+    `There is nothing to check, since settings of ${of} are missing: ${[...variables].join(', ')}`,
+  );
+}
+
+function announcement(account: Account, plan: CheckPlan): string {
+  const origins = new Set(originsOf(account, plan).map(({ origin }) => origin));
+  const { requests, searches, posts, skipped } = plan;
+  const left = skipped
+    .map(({ family, settings }) => `\nWithout ${family}: no ${settings.join(', ')}.`)
+    .join('');
+  return `${requests} requests to ${[...origins].join(', ')}, which change nothing: ${searches} of search and counts that are answered, and may count against a cap, with ${posts} posts at most.${left}`;
+}
+
+/** @throws OptionError without a terminal, or for another answer than yes. */
+async function confirm(): Promise<void> {
+  const hint = 'confirm the requests with --yes';
+  if (!process.stdin.isTTY)
+    throw new OptionError('yes', `The account is not on this machine: ${hint}`);
+  const asking = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await asking.question('Go on? (y/N) ');
+  asking.close();
+  if (!/^y(es)?$/i.test(answer.trim()))
+    throw new OptionError('yes', 'Not confirmed: nothing was sent');
+}
+
+/** A row of the table, and below it what differs. */
+function lineOf({ name, family, result, differences }: CheckResult): string {
+  const rows = differences.map(
+    ({ what, expected, got, rule }) =>
+      `    ${what}\n      expected  ${expected}\n      got       ${got}\n      rule      ${rule}\n`,
+  );
+  return `${result.padEnd(9)} ${family.padEnd(12)} ${name}\n${rows.join('')}`;
+}
+
+function summaryOf(results: readonly CheckResult[], differing: number): string {
+  const done = results.filter(({ result }) => result !== 'left out').length;
+  const left = results.length - done;
+  const rest = left === 0 ? '' : `; ${left} left out, since there were no posts for them`;
+  return differing === 0
+    ? `${done} checks, all as documented${rest}.`
+    : `${differing} of ${done} checks differ${rest}.`;
+}
+
+function help(calledAs: string): string {
+  const lines = Object.entries(FLAGS).map(
+    ([name, { placeholder, meaning }]) =>
+      `  ${`--${name} ${placeholder}`.trimEnd().padEnd(20)} ${meaning}\n`,
+  );
+  return `Usage: ${calledAs} check [options]
+
+Compares what an account answers with the documentation of the service, by some fifty requests that change nothing:
+statuses, error bodies, headers, defaults, the order of checks and the edges of windows. The account's settings are
+variables such as MILLRACE_URL. It ends with 1 if something differs, and with 3 if the service cannot be reached.
+
+${lines.join('')}`;
+}

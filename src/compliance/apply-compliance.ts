@@ -1,0 +1,170 @@
+import { lstat, readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import pLimit from 'p-limit';
+import {
+  checkOptions,
+  checkValue,
+  func,
+  type OptionTable,
+  required,
+  signal,
+  text,
+} from '../base/check.js';
+import { compressionOf } from '../gzip/compression.js';
+import { nodeZstd } from '../gzip/node-zstd.js';
+import { lacksZstd } from '../gzip/zstd-decoder.js';
+import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { syncFolder } from '../storage/folder.js';
+import { firstBytes } from '../storage/regular-file.js';
+import { withAnyStorageError, withStorageError } from '../storage/storage-error.js';
+import { isCheckpointFile, STORED_POSTS } from '../storage/stored-files.js';
+import type { HiddenReason, RedactOptions } from './redact.js';
+import { rewriteFile } from './rewrite-file.js';
+import type { Tombstones } from './tombstones.js';
+import { checkTombstones, REDACT_OPTIONS } from './without-deleted.js';
+
+/** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
+export interface ApplyComplianceOptions extends RedactOptions {
+  /**
+   * Selects files of the folder by their path below it, with `/` as the separator.
+   * @default files that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz` or `.zst`
+   */
+  readonly match?: ((name: string) => boolean) | undefined;
+  /** Ends the call, which rejects with the signal's reason. Each file stays complete. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A rewritten file, and the numbers of posts that were hidden or changed in it. */
+export interface RewrittenFile {
+  readonly path: string;
+  /** Posts that were removed or masked. */
+  readonly removed: number;
+  /** Posts that lost their geo data or a quoted post. */
+  readonly changed: number;
+}
+
+/** What `applyCompliance` has read and changed in an archive. */
+export interface AppliedCompliance {
+  /** The number of files read. */
+  readonly files: number;
+  readonly posts: number;
+  /** Posts that were removed or masked, by reason. */
+  readonly removed: Readonly<Partial<Record<HiddenReason, number>>>;
+  /** Posts that lost their geo data or a quoted post. */
+  readonly changed: number;
+  /** The rewritten files; all others are unchanged. */
+  readonly rewritten: readonly RewrittenFile[];
+}
+
+/** Files that are rewritten at the same time: the thread pool has four threads. */
+const MAX_AT_ONCE = 4;
+
+const FOLDER = required(text('the folder of the stored posts'));
+const OPTIONS = {
+  ...REDACT_OPTIONS,
+  match: func<(name: string) => boolean>('which files of the folder'),
+  signal: signal(),
+} satisfies OptionTable<ApplyComplianceOptions>;
+
+/**
+ * Removes from stored files the posts, or parts of posts, that `withoutDeleted` removes from a flow.
+ * Only files with such posts are rewritten, up to four at a time, each atomically: after a crash every
+ * file is either unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
+ * in the `info` line at the end of a job file is updated. A rewritten file stays gzip, zstd or plain.
+ * Checkpoints of `files` are not changed.
+ *
+ * @throws OptionError, StorageError; DataError for a damaged file, and before any file changes where one
+ * of them is zstd and this Node cannot read it (before 22.15).
+ * @example
+ * const { removed, rewritten } = await applyCompliance('downloads', await openTombstones('tombstones'));
+ * console.log(removed, `in ${rewritten.length} files`);
+ */
+export async function applyCompliance(
+  archiveFolder: string,
+  tombstones: Tombstones,
+  options: ApplyComplianceOptions = {},
+): Promise<AppliedCompliance> {
+  checkValue('applyCompliance', 'archiveFolder', FOLDER, archiveFolder);
+  checkTombstones('applyCompliance', tombstones);
+  const checked = checkOptions('applyCompliance', OPTIONS, options);
+  const { match = (name: string) => STORED_POSTS.test(name), signal, ...redacting } = checked;
+  const names: string[] = [];
+  for (const name of (await filesIn(archiveFolder)).filter(match)) {
+    const file = path.join(archiveFolder, name);
+    if (!(await reading(file, isCheckpointFile(file)))) names.push(name);
+  }
+  if (nodeZstd === undefined)
+    for (const name of names) {
+      signal?.throwIfAborted();
+      await refuseZstd(path.join(archiveFolder, name));
+    }
+  const removed: Partial<Record<HiddenReason, number>> = {};
+  const rewritten: RewrittenFile[] = [];
+  let [posts, changed] = [0, 0];
+  const outcomes = await eachInPool(names, name => {
+    signal?.throwIfAborted();
+    return rewriteFile(path.join(archiveFolder, name), tombstones, redacting, signal);
+  });
+  for (const [index, outcome] of outcomes.entries()) {
+    posts += outcome.posts;
+    changed += outcome.changed;
+    let gone = 0;
+    for (const [reason, count] of outcome.removed) {
+      removed[reason] = (removed[reason] ?? 0) + count;
+      gone += count;
+    }
+    const file = path.join(archiveFolder, names[index]!);
+    if (gone + outcome.changed > 0)
+      rewritten.push({ path: file, removed: gone, changed: outcome.changed });
+  }
+  // A killed run may have rewritten files without syncing their names: this run takes them as done.
+  for (const folder of new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))))
+    await withStorageError('sync the folder', folder, () => syncFolder(folder));
+  return { files: names.length, posts, removed, changed, rewritten };
+}
+
+/**
+ * Does the same for each item, some at a time, as the thread pool inflates and compresses. After a failure none is begun;
+ * those that were begun end first.
+ */
+async function eachInPool<Item, Result>(
+  items: readonly Item[],
+  action: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const limit = pLimit(Math.min(availableParallelism(), MAX_AT_ONCE));
+  const failure = new AbortController();
+  const one = async (item: Item) => {
+    failure.signal.throwIfAborted();
+    try {
+      return await action(item);
+    } catch (error) {
+      failure.abort(error);
+      throw error;
+    }
+  };
+  const ended = await Promise.allSettled(items.map(item => limit(() => one(item))));
+  failure.signal.throwIfAborted();
+  return ended.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
+}
+
+async function refuseZstd(file: string): Promise<void> {
+  if (compressionOf(await reading(file, firstBytes(file, MAGIC_BYTES))) === 'zstd')
+    throw lacksZstd(file, '. No file was changed');
+}
+
+function reading<T>(file: string, action: Promise<T>): Promise<T> {
+  return withAnyStorageError('read', file, () => action);
+}
+
+/** Regular files only: a link may point anywhere. */
+function filesIn(folder: string): Promise<string[]> {
+  return withAnyStorageError('read', folder, async () => {
+    if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    return entries
+      .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
+      .map(entry => path.relative(folder, path.join(entry.parentPath, entry.name)))
+      .sort();
+  });
+}

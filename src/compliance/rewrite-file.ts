@@ -1,0 +1,225 @@
+import { type FileHandle, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { PassThrough, Readable, type Transform } from 'node:stream';
+// A named import would make the bundler rename Millrace's own `pipeline`.
+import streams from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { MillraceError, StorageError } from '../base/errors.js';
+import {
+  type HiddenReason,
+  hidingCountries,
+  isSuspect,
+  type RedactOptions,
+  redact,
+} from '../compliance/redact.js';
+import type { Tombstones } from '../compliance/tombstones.js';
+import { type Batches, batchesOf, type Cursor, OwnFlow } from '../flow/flow.js';
+import { withOrigin } from '../flow/with-origin.js';
+import { WITH_CHECKSUM } from '../gzip/compress-block.js';
+import { compressionOf } from '../gzip/compression.js';
+import { nodeZstd } from '../gzip/node-zstd.js';
+import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { JsonObject } from '../json/json-object.js';
+import { gunzip } from '../operators/gunzip.js';
+import { jsonLines } from '../operators/json-lines.js';
+import { Activity } from '../post/activity.js';
+import { ShownIds } from '../post/bytes/shown-ids.js';
+import { parseInStreamMessage } from '../post/in-stream-message.js';
+import { nodeFileSystem, statusOf, unlinkIfThere } from '../storage/file-system.js';
+import { type Lock, takeLock } from '../storage/lock.js';
+import { firstBytes, openToRead } from '../storage/regular-file.js';
+import { replaceFile } from '../storage/replace-file.js';
+
+/** The outcome for the posts of one file. */
+export interface Outcome {
+  readonly posts: number;
+  readonly changed: number;
+  readonly removed: ReadonlyMap<HiddenReason, number>;
+}
+
+const LINE_FEED = Buffer.from('\n');
+const READ = 256 * 1024;
+/** Files up to this size are read as a whole, which then inflate in the thread pool. */
+const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
+/** Ends the batch of a whole file. */
+const WHOLE: Cursor = { source: 'file' };
+
+/** One for all files: it is read from before the next post. */
+const ids = new ShownIds();
+
+/** Rewrites a file of posts without those that tombstones forbid; a file without any stays as it is. */
+export async function rewriteFile(
+  file: string,
+  tombstones: Tombstones,
+  options: RedactOptions,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  try {
+    const review = new Review(tombstones, options);
+    for await (const { items } of linesOf(file, signal)) review.lines(items, file);
+    if (review.untouched) {
+      await removeLeft(file);
+      return review;
+    }
+    // Tombstones may have been added meanwhile: the result reports what was written.
+    const rewrite = new Review(tombstones, options);
+    await write(file, rewrite, signal);
+    return rewrite;
+  } catch (cause) {
+    if (cause instanceof MillraceError || signal?.aborted) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StorageError(`Could not rewrite ${file}: ${reason}. It is unchanged`, {
+      path: file,
+      cause,
+    });
+  }
+}
+
+/** The remaining lines of a file, and counts of the removed ones. */
+class Review implements Outcome {
+  posts = 0;
+  changed = 0;
+  readonly removed = new Map<HiddenReason, number>();
+  readonly #tombstones: Tombstones;
+  readonly #options: RedactOptions;
+  readonly #countries: ReadonlySet<number>;
+  #gone = 0;
+
+  constructor(tombstones: Tombstones, options: RedactOptions) {
+    this.#tombstones = tombstones;
+    this.#options = options;
+    this.#countries = hidingCountries(options);
+  }
+
+  get untouched(): boolean {
+    return this.changed === 0 && this.removed.size === 0;
+  }
+
+  lines(records: readonly Buffer[], origin: string): Buffer[] {
+    return withOrigin(origin, () =>
+      records.map(record => this.#line(record)).filter(line => line !== undefined),
+    );
+  }
+
+  #line(record: Buffer): Buffer | undefined {
+    const message = parseInStreamMessage(record);
+    if (message !== undefined)
+      return message.kind === 'info' ? withCount(record, this.#gone) : record;
+    this.posts++;
+    if (!this.#isSuspect(record)) return record;
+    const post = new Activity(record);
+    const { activity, hidden, changed } = redact(this.#tombstones, post, this.#options);
+    if (activity === undefined) this.#gone++;
+    if (changed && hidden !== undefined)
+      this.removed.set(hidden, (this.removed.get(hidden) ?? 0) + 1);
+    else if (changed) this.changed++;
+    return activity?.raw;
+  }
+
+  #isSuspect(record: Buffer): boolean {
+    try {
+      ids.read(record, 0, record.length);
+    } catch {
+      // It is an error only where the post is not hidden.
+      return true;
+    }
+    return isSuspect(this.#tombstones, ids, this.#countries);
+  }
+}
+
+/** The `info` line of a job file, which counts the posts of the file. */
+function withCount(info: Buffer, fewer: number): Buffer {
+  if (fewer === 0) return info;
+  const outer = JsonObject.of(info)?.object('info');
+  const span = outer?.span('activity_count');
+  const count = Number(outer?.integer('activity_count'));
+  if (span === undefined || !Number.isSafeInteger(count)) return info;
+  return Buffer.concat([
+    info.subarray(0, span[0]),
+    Buffer.from(String(Math.max(0, count - fewer))),
+    info.subarray(span[1]),
+  ]);
+}
+
+function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer> {
+  const bytes = new OwnFlow<Uint8Array>(async function* () {
+    const stored = await openToRead(file);
+    try {
+      if ((await stored.stat()).size <= MAX_WHOLE_BYTES)
+        yield { items: [await stored.readFile()], cursor: WHOLE, origin: file };
+      else
+        for await (const block of stored.createReadStream({ highWaterMark: READ }))
+          yield { items: [block], origin: file };
+    } finally {
+      await stored.close();
+    }
+  });
+  return batchesOf(jsonLines()(gunzip({ plain: 'pass' })(bytes)), { signal });
+}
+
+/** Fixed names, so that the next run finds what a killed one has left: a lock, or a copy of forbidden posts. */
+function namesFor(file: string): { readonly lock: string; readonly aside: string } {
+  const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);
+  return { lock: `${hidden}.lock`, aside: `${hidden}.tmp` };
+}
+
+/** Removes what a killed run has left beside a file that needs no rewriting. */
+async function removeLeft(file: string): Promise<void> {
+  const names = namesFor(file);
+  if ((await statusOf(nodeFileSystem, names.lock)) === undefined) return;
+  let lock: Lock;
+  try {
+    lock = await takeLock(names.lock);
+  } catch (error) {
+    // Another run rewrites the file now, and removes what is its own.
+    if (error instanceof StorageError && error.retryable) return;
+    throw error;
+  }
+  try {
+    await unlinkIfThere(nodeFileSystem, names.aside);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Replaces the file atomically. */
+async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
+  const { aside, lock: lockPath } = namesFor(file);
+  const lock = await takeLock(lockPath, { refusal: `Another run rewrites ${file}` });
+  try {
+    const { mode } = await stat(file);
+    const compressor = await compressorOf(file);
+    const rewrite = async (aside: FileHandle) => {
+      const lines = Readable.from(kept(file, review, signal));
+      const target = async (blocks: AsyncIterable<Buffer>) => {
+        for await (const block of blocks) await aside.writeFile(block);
+      };
+      await streams.pipeline(lines, compressor(), target);
+    };
+    await replaceFile(file, rewrite, { mode: mode & 0o7777, aside });
+  } finally {
+    await lock.release();
+  }
+}
+
+async function* kept(
+  file: string,
+  review: Review,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer> {
+  for await (const { items } of linesOf(file, signal)) {
+    const lines = review.lines(items, file);
+    if (lines.length > 0) yield Buffer.concat(lines.flatMap(line => [line, LINE_FEED]));
+  }
+}
+
+/** What compresses as the file is compressed, whatever its name, or leaves it plain. */
+async function compressorOf(file: string): Promise<() => Transform> {
+  const compression = compressionOf(await firstBytes(file, MAGIC_BYTES));
+  if (compression === 'gzip') return createGzip;
+  return () => {
+    if (compression === 'plain') return new PassThrough();
+    if (nodeZstd === undefined) throw new Error('This Node has no zstd');
+    return nodeZstd.createZstdCompress({ ...WITH_CHECKSUM });
+  };
+}

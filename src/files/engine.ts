@@ -1,0 +1,163 @@
+import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
+import { FlowRun } from '../flow/flow-run.js';
+import type { ColumnChunk, ColumnsToEncode } from '../tables/parquet/column-chunk.js';
+import type { PlanReader } from './choose-threads.js';
+import type { Fields } from './decode-file.js';
+import { FileDecoder } from './file-decoder.js';
+import type { SourceFile } from './file-source.js';
+import { Plan, type PostEngine } from './plan.js';
+import { asItems, type EngineBatch, Rows } from './rows.js';
+import { type Steps, throughSteps } from './step.js';
+
+/** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
+const ITEMS_A_BATCH = 64;
+
+/**
+ * Runs a plan. Whole files are decoded in threads, or on the main thread where the input is small or threads
+ * are not available; then the steps of the plan decide on the main thread, in the order of the files, which posts pass. A
+ * file that cannot be decoded as a whole, such as a damaged one, goes through the stages of the plan, which give
+ * the exact error.
+ */
+export class Engine implements PostEngine {
+  readonly #readers: PlanReader[] = [];
+  #steps: Steps = [];
+  /** Of the plan that it runs. */
+  #decoder: FileDecoder | undefined;
+
+  /** Adds a reader, before `run`. Returns its number. */
+  add(reader: PlanReader): number {
+    return this.#readers.push(reader) - 1;
+  }
+
+  readsFor(steps: Steps): boolean {
+    return (
+      steps.every(({ fields }) => fields === undefined) ||
+      steps.every(step => this.#steps.includes(step))
+    );
+  }
+
+  /** Whether the flow has a plan of posts, whose rows this engine can encode. */
+  canRun(input: AsyncIterable<unknown>): boolean {
+    const plan = Plan.of(input);
+    return plan?.isComplete === true && (plan.shared === undefined || plan.shared.engine === this);
+  }
+
+  /** The batches of a flow: rows where it can run the plan of the flow, and items otherwise. */
+  batches(input: AsyncIterable<unknown>, pull: Pull): AsyncIterable<EngineBatch> {
+    const plan = Plan.of(input);
+    return plan !== undefined && this.canRun(input) ? this.run(plan, pull) : batchesOf(input, pull);
+  }
+
+  /**
+   * The posts of a plan. Whoever reads `rows` releases their file.
+   *
+   * @param branches Plans that share them.
+   */
+  run(plan: Plan, pull: Pull, branches: readonly Plan[] = []): AsyncIterable<EngineBatch> {
+    if (plan.shared === undefined) this.#steps = [plan, ...branches].flatMap(({ steps }) => steps);
+    const posts = (run: Run) => this.#posts(plan, run);
+    const open = (run: Run) => throughSteps(plan.steps, run, posts);
+    return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
+  }
+
+  /** Encodes columns of a row group of a file in a thread; `undefined` without threads. */
+  encodeChunks(
+    path: string,
+    columns: ColumnsToEncode,
+  ): Promise<readonly ColumnChunk[]> | undefined {
+    return this.#decoder?.threads?.encodeChunks(path, columns);
+  }
+
+  /** Ends the threads, and with them what they hold. */
+  async close(): Promise<void> {
+    await this.#decoder?.threads?.close();
+  }
+
+  async *#posts(plan: Plan, run: Run): AsyncGenerator<EngineBatch, void, undefined> {
+    const { progress } = run;
+    const { shared, steps } = plan;
+    if (shared !== undefined) {
+      for await (const batch of shared.read(run))
+        yield shared.engine?.readsFor(steps) === true ? batch : await asItems(batch);
+      return;
+    }
+    // The stages themselves report what is damaged.
+    if (run.damaged === undefined) this.#decoder = this.#decoderOf(plan);
+    for await (const file of plan.files(run, this.#decoder)) {
+      const { decoded, cursor, origin } = file;
+      if (decoded === undefined) yield* plan.postsOf(bytesOfFile(file), run) as Batches<unknown>;
+      else {
+        progress?.drop('messages', decoded.messages.length);
+        yield { rows: Rows.of(decoded), cursor, origin };
+      }
+    }
+  }
+
+  #decoderOf({ decoding }: Plan): FileDecoder {
+    const readers = this.#readers;
+    const fields = unitedFields([...this.#steps, ...readers]);
+    const encodings = readers.map(({ encoding }) => encoding);
+    return new FileDecoder({ decoding, fields, encodings }, readers);
+  }
+}
+
+/** The fields that any of them needs. */
+function unitedFields(
+  readers: readonly { readonly fields?: Partial<Fields> | undefined }[],
+): Fields {
+  const all = readers.map(({ fields }) => fields ?? {});
+  return {
+    id: all.some(({ id }) => id),
+    tags: all.some(({ tags }) => tags),
+    shownIds: all.some(({ shownIds }) => shownIds),
+    keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
+    rules: all.find(({ rules }) => rules !== undefined)?.rules,
+  };
+}
+
+/** The items of a plan, for a reader that is not a sink of this package. */
+export async function* planItems(plan: Plan, run: Run): Batches<never> {
+  const engine = new Engine();
+  // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
+  engine.add({ isHere: true });
+  try {
+    for await (const batch of engine.run(plan, run)) yield* inSmallBatches(batch);
+  } finally {
+    await engine.close();
+  }
+}
+
+async function* inSmallBatches(batch: EngineBatch): Batches<never> {
+  if (batch.rows === undefined) {
+    yield batch as Batch<never>;
+    return;
+  }
+  const { rows, cursor, origin } = batch;
+  const end = rows.count;
+  let from = 0;
+  try {
+    do {
+      const to = Math.min(from + ITEMS_A_BATCH, end);
+      const items = (await rows.slice(from, to).items()) as never[];
+      yield { items, cursor: to === end ? cursor : undefined, origin };
+      from = to;
+    } while (from < end);
+  } finally {
+    // Also where the reader ends early: other readers of the file go on.
+    rows.file.leave();
+  }
+}
+
+/** The bytes of a file as batches, the last one with the cursor. */
+export async function* bytesOfFile({
+  blocks,
+  cursor,
+  origin,
+}: SourceFile): AsyncGenerator<Batch<Uint8Array>, void, undefined> {
+  let last: Uint8Array | undefined;
+  for await (const block of blocks ?? []) {
+    if (last !== undefined) yield { items: [last], origin };
+    last = block;
+  }
+  yield { items: last === undefined ? [] : [last], cursor, origin };
+}

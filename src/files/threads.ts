@@ -1,0 +1,196 @@
+import { existsSync } from 'node:fs';
+import { DataError } from '../base/errors.js';
+import { releaseMemory } from '../gzip/release-memory.js';
+import type { ColumnChunk, ColumnsToEncode } from '../tables/parquet/column-chunk.js';
+import { DecodedFile } from './decoded-file.js';
+import type { StoredFile } from './file-source.js';
+import { RowFields } from './row-fields.js';
+import { answerOfThread, EngineThread } from './thread.js';
+import type { WorkerStart } from './worker.js';
+
+/** How many files a thread decodes or holds, so that the next one is ready when one is written. */
+const FILES_A_THREAD = 2;
+/** The memory of fields, rows and ranges that the main thread has for each post of a file that a thread holds. */
+const BYTES_A_POST = 64;
+/** Content of files that all threads may hold, and what belongs to its posts. A single file may be larger. */
+const MAX_HELD_BYTES = 96 * 1024 * 1024;
+
+interface Waiting {
+  readonly input: StoredFile;
+  resolve(file: DecodedFile | undefined | Promise<DecodedFile | undefined>): void;
+}
+
+/**
+ * Worker threads that decode whole files, and hold what they have decoded until it is written or taken. They start
+ * with `start` or the first file.
+ */
+export class Threads {
+  readonly #script: URL;
+  readonly #size: number;
+  readonly #workerStart: WorkerStart;
+  readonly #threads: EngineThread[] = [];
+  /**
+   * In the order of the files. A later file never takes the place of an earlier one: the reader waits for the earlier
+   * one before it frees others.
+   */
+  readonly #waiting: Waiting[] = [];
+  #files = 0;
+  /** How many files there will be, where that is known: no thread is needed after the last. */
+  #expectedFiles: number | undefined;
+  #heldBytes = 0;
+  readonly #ending: Promise<void>[] = [];
+  #closed = false;
+
+  /** @param size Maximum number of threads. */
+  constructor(script: URL, size: number, start: WorkerStart) {
+    this.#script = script;
+    this.#size = size;
+    this.#workerStart = start;
+  }
+
+  /** Files to begin before the first of them is read. */
+  get ahead(): number {
+    return FILES_A_THREAD * this.#size;
+  }
+
+  /**
+   * Starts the threads before the first file, which otherwise waits for its thread. `files` is how many will come:
+   * once the last has begun, a thread ends when it is idle, while the sink completes its outputs.
+   */
+  start(files: number): void {
+    if (this.#closed) return;
+    this.#expectedFiles = (this.#expectedFiles ?? this.#files) + files;
+    const wanted = Math.min(this.#size, files);
+    while (this.#threads.length < wanted) if (this.#start() === undefined) return;
+  }
+
+  /** Decodes a file. Resolves to `undefined` where it must be read in another way. See `Decoder`. */
+  decode(input: StoredFile): Promise<DecodedFile | undefined> {
+    return new Promise(resolve => {
+      this.#waiting.push({ input, resolve });
+      this.#dispatch();
+    });
+  }
+
+  /**
+   * Encodes columns of a row group in the thread that has the least to do; `undefined` where there is none.
+   *
+   * @param path The file that they are for.
+   * @throws DataError where there is not enough memory; StorageError when the thread has ended.
+   */
+  encodeChunks(
+    path: string,
+    columns: ColumnsToEncode,
+  ): Promise<readonly ColumnChunk[]> | undefined {
+    const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
+    if (thread === undefined) return undefined;
+    const encoding = thread.ask('encodeChunks', [columns], columns.parts);
+    return answerOfThread(encoding, 'encoded rows of', path).then(result => {
+      if ('problem' in result) throw new DataError(result.problem);
+      return result.chunks;
+    });
+  }
+
+  /** Ends the threads; what they hold is lost. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#dispatch();
+    for (const thread of this.#threads.splice(0)) this.#ending.push(thread.end());
+    await Promise.all(this.#ending);
+  }
+
+  #dispatch(): void {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const thread = this.#free();
+      if (thread === undefined && this.#alive().length > 0 && !this.#closed) return;
+      this.#waiting.shift();
+      if (thread === undefined) next.resolve(undefined);
+      else next.resolve(this.#decodeIn(thread, next.input));
+    }
+  }
+
+  async #decodeIn(
+    thread: EngineThread,
+    { file: input, origin }: StoredFile,
+  ): Promise<DecodedFile | undefined> {
+    const file = this.#files++;
+    thread.files++;
+    let heldBytes = 0;
+    const onFree = () => {
+      thread.files--;
+      this.#heldBytes -= heldBytes;
+      this.#dispatch();
+      // Row groups are encoded after the last file, too.
+      const isLast = this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY);
+      if (isLast && this.#workerStart.encodings.every(one => one?.kind !== 'parquet'))
+        this.#endIdle();
+    };
+    try {
+      const { input: back, decoded } = await ('path' in input
+        ? thread.ask('decode', [file, input.path, input.size])
+        : thread.ask('decode', [file, input.bytes, 0], [input.bytes]));
+      if ('bytes' in input && back !== undefined)
+        input.bytes = Buffer.from(back.buffer, back.byteOffset, back.byteLength);
+      if (decoded !== undefined) {
+        const { bytes, data, messages } = decoded;
+        heldBytes = bytes + data.count * BYTES_A_POST;
+        this.#heldBytes += heldBytes;
+        const fields = new RowFields(data);
+        return new DecodedFile(origin, { fields, messages }, { thread, file, bytes, onFree });
+      }
+    } catch {
+      // The thread has ended: the stages of the main thread take the file.
+    }
+    onFree();
+    return undefined;
+  }
+
+  #alive(): EngineThread[] {
+    return this.#threads.filter(({ failed }) => !failed);
+  }
+
+  /** A thread that can take a file now. */
+  #free(): EngineThread | undefined {
+    if (this.#closed) return undefined;
+    const [best] = this.#alive().sort((a, b) => a.files - b.files);
+    if (best?.files === 0) return best;
+    if (best !== undefined && this.#heldBytes > MAX_HELD_BYTES) return undefined;
+    if (this.#threads.length < this.#size) return this.#start() ?? best;
+    return best !== undefined && best.files < FILES_A_THREAD ? best : undefined;
+  }
+
+  #endIdle(): void {
+    for (const thread of this.#threads.filter(({ files }) => files === 0)) {
+      this.#threads.splice(this.#threads.indexOf(thread), 1);
+      this.#ending.push(thread.end());
+    }
+  }
+
+  #start(): EngineThread | undefined {
+    try {
+      // As in the threads: before code that reads columns is optimised.
+      if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
+      const thread = new EngineThread(this.#script, this.#workerStart);
+      this.#threads.push(thread);
+      return thread;
+    } catch {
+      // Node's permission model may forbid threads.
+      return undefined;
+    }
+  }
+}
+
+/**
+ * The script that the build makes, next to the compiled file, or in `dist` where the sources are run directly; none
+ * in a user's bundle.
+ */
+export function scriptOfThreads(): URL | undefined {
+  for (const place of ['./engine-worker.cjs', '../../dist/engine-worker.cjs'])
+    try {
+      const script = new URL(place, import.meta.url);
+      if (existsSync(script)) return script;
+    } catch {
+      // A bundle may have no URL.
+    }
+  return undefined;
+}

@@ -1,0 +1,155 @@
+import { DataError } from '../base/errors.js';
+import { isStrayPromise } from '../base/is-thenable.js';
+import { bufferOf } from '../json/json-bytes.js';
+import { Activity } from '../post/activity.js';
+import { isComplianceEvent } from '../post/compliance-event.js';
+
+/** What stages read, as messages call it. */
+export type Reads = 'activities' | 'posts' | 'bytes' | keyof typeof ADVICE;
+
+/** A stage that got an item that it does not read. */
+export interface Needed {
+  /** The start of the message, as in "dedupe() reads activities". */
+  readonly need: string;
+  readonly reads: Reads;
+  /** What else helps, as in "give `key`". */
+  readonly or?: string | undefined;
+  readonly origin?: string | undefined;
+}
+
+/**
+ * The error for an item that is not what a stage reads. It says what came, and which operator to put before
+ * the stage.
+ */
+export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): DataError {
+  const advice = adviceFor(item, reads);
+  return wrongStage(
+    new DataError(`${need}, but got ${itemName(item)}`, {
+      position: { origin },
+      advice: or === undefined ? advice : `${advice}, or ${or}`,
+    }),
+  );
+}
+
+const wrongStages = new WeakSet<object>();
+
+/** Marks an error as one of the stages that were put together: every item would give it. */
+export function wrongStage(error: DataError): DataError {
+  wrongStages.add(error);
+  return error;
+}
+
+/** Whether an error is about the stages, not about one item. */
+export function isWrongStage(error: unknown): boolean {
+  return error instanceof DataError && wrongStages.has(error);
+}
+
+/** @throws DataError for the first item that is not an activity. */
+export function checkActivities(
+  call: string,
+  { items, origin }: { readonly items: readonly unknown[]; readonly origin?: string | undefined },
+  or?: string,
+): void {
+  for (const item of items)
+    if (!(item instanceof Activity))
+      throw wrongItem(item, {
+        need: `${call}() reads activities`,
+        reads: 'activities',
+        or,
+        origin,
+      });
+}
+
+/** A refused value in a few words, for messages: without its contents, which may be secret. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === 'string') return 'a string';
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  if (Array.isArray(value)) return 'an array';
+  if (value instanceof Uint8Array) return 'bytes';
+  if (value instanceof Activity) return 'an activity';
+  return isStrayPromise(value) ? 'a promise' : 'an object';
+}
+
+/** As `kindOf`, with more about objects: who reads it looks for the stage that made them. */
+function itemName(item: unknown): string {
+  if (Array.isArray(item) && item[0] instanceof Activity) return 'an array of activities';
+  if (kindOf(item) !== 'an object') return kindOf(item);
+  const carrier = carrierOf(item);
+  if (carrier !== undefined) return CARRIERS[carrier];
+  if (isComplianceEvent(item)) return 'a compliance event';
+  const { id, timePeriod } = item as { readonly id?: unknown; readonly timePeriod?: unknown };
+  if (typeof timePeriod === 'string') return 'a bucket of counts';
+  return id === undefined ? 'an object without an id' : 'an object';
+}
+
+const CARRIERS = {
+  routeByTag: 'an activity with a tag',
+  engagement: 'an activity with totals',
+  map: 'an object with an activity',
+} as const;
+
+/** The operator that makes items like this one, which have an activity as a member. */
+function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
+  const { activity, tag, errors } = item as Readonly<Record<string, unknown>>;
+  if (!(activity instanceof Activity)) return undefined;
+  if (typeof tag === 'string') return 'routeByTag';
+  return Array.isArray(errors) ? 'engagement' : 'map';
+}
+
+function adviceFor(item: unknown, reads: Reads): string {
+  const kind = kindOf(item);
+  if (kind === 'a promise') return 'Put mapAsync() in the place of the map() that makes promises';
+  switch (reads) {
+    case 'bytes':
+      return kind === 'a string'
+        ? 'A stream with an encoding gives text: do not set an encoding'
+        : 'It takes the bytes of files or lines: put it before the stages that parse them, or leave it out';
+    case 'activities':
+    case 'posts':
+      return `Put ${operatorsFor(item, kind)}`;
+    default:
+      return ADVICE[reads];
+  }
+}
+
+/** What to do for items that are not activities or bytes. */
+const ADVICE = {
+  'compliance events':
+    'Read them from compliance(), or put map(parseComplianceEvent) before it, on bytes',
+  'buckets of counts': 'Read them from counts()',
+  'usage rows': 'Read them from usage.rows()',
+  'engagement totals': 'Put engagement() before it',
+} as const;
+
+/** The operators that make activities of an item. */
+function operatorsFor(item: unknown, kind: string): string {
+  if (kind === 'a string')
+    return 'jsonLines(), activities() before it, and read bytes in place of text';
+  if (item instanceof Uint8Array) return `${decodersOf(item)} before it`;
+  if (kind === 'an array') return 'it before chunk(), or before what else makes arrays';
+  const carrier = kind === 'an object' ? carrierOf(item) : undefined;
+  if (carrier === 'map') return 'map(({ activity }) => activity) before it';
+  if (carrier !== undefined)
+    return `${carrier}() after all stages that read activities, or map(({ activity }) => activity) before this one`;
+  return 'activities() before it, which makes them of bytes';
+}
+
+/** What the bytes look like decides: a compressed file, lines, or one record. */
+function decodersOf(bytes: Uint8Array): string {
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return 'gunzip(), jsonLines(), activities()';
+  const text = Buffer.from(bytes).toString('latin1').trim();
+  const isRecord = text.startsWith('{') && text.endsWith('}') && !/\}\s*\n\s*\{/.test(text);
+  return isRecord ? 'activities()' : 'jsonLines(), activities()';
+}
+
+/**
+ * An item of a flow of bytes, as a view of the same memory.
+ *
+ * @throws DataError for any other item, which the compiler cannot always see: a Node stream with an encoding
+ * gives text.
+ */
+export function bytesOf(call: string, item: Uint8Array, origin: string | undefined): Buffer {
+  if (item instanceof Uint8Array) return bufferOf(item);
+  throw wrongItem(item, { need: `${call}() reads bytes`, reads: 'bytes', origin });
+}

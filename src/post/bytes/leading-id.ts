@@ -1,0 +1,97 @@
+import {
+  afterDigits,
+  BACKSLASH,
+  isDigit,
+  isTextAt,
+  LF,
+  QUOTE,
+  SPACE,
+} from '../../json/json-bytes.js';
+
+/** Length of `Wed Oct 10 20:19:24 +0000 2018`. */
+const TIME_LENGTH = 30;
+
+// In the start of a post, what differs from one to the other.
+const OPTIONAL_SPACE = 0;
+const TIME = 1;
+const DIGITS = 2;
+
+const FIRST_KEY = bytesOf('{"created_at"');
+const NUMBER_KEY = bytesOf(',"id":');
+const ID_KEY = bytesOf(',"id_str":"');
+const LAST = bytesOf('"}');
+/** The start of a post of the original format. */
+const START = bytesOf(
+  ...['{"created_at":', OPTIONAL_SPACE, '"', TIME, '",', OPTIONAL_SPACE],
+  ...['"id":', OPTIONAL_SPACE, DIGITS, ',', OPTIONAL_SPACE],
+  ...['"id_str":', OPTIONAL_SPACE, '"', DIGITS, '"'],
+);
+
+function bytesOf(...pieces: readonly (string | number)[]): Uint8Array {
+  return Uint8Array.from(
+    pieces.flatMap(piece => (typeof piece === 'string' ? [...Buffer.from(piece)] : [piece])),
+  );
+}
+
+/**
+ * The id of a post whose first members are `created_at`, a number `id` and `id_str`, which is how the service
+ * prints the original format. One space may follow each colon and comma, as many JSON libraries print it.
+ * `undefined` for any other document.
+ */
+export function leadingId(json: Buffer): string | undefined {
+  const start = leadingIdStart(json);
+  return start === -1 ? undefined : json.toString('latin1', start, afterDigits(json, start));
+}
+
+/**
+ * The position of the digits of `leadingId` in a document that starts here, or -1. A quote follows them. It
+ * reads no further than the line. One loop over all bytes: V8 takes a third of the time to compile it that
+ * it takes for a function for each piece.
+ */
+export function leadingIdStart(json: Buffer, start = 0): number {
+  let at = start;
+  let digits = -1;
+  for (let index = 0; index < START.length; index++) {
+    const expected = START[index];
+    if (expected === OPTIONAL_SPACE) {
+      if (json[at] === SPACE) at++;
+    } else if (expected === TIME) {
+      for (const end = at + TIME_LENGTH; at < end; at++) {
+        const byte = json[at];
+        if (byte === QUOTE || byte === BACKSLASH || byte === LF) return -1;
+      }
+    } else if (expected === DIGITS) {
+      digits = at;
+      at = afterDigits(json, at);
+      if (at === digits) return -1;
+    } else if (json[at++] !== expected) return -1;
+  }
+  return digits;
+}
+
+/**
+ * The id of a post of the original format whose last members are a number `id` and `id_str`, where some libraries
+ * move them. `undefined` for any other document.
+ */
+export function trailingId(json: Buffer): string | undefined {
+  if (!isTextAt(json, FIRST_KEY, 0)) return undefined;
+  // Read backwards, these bytes of a JSON document can be nothing else: the last quote closes a string, so the quote
+  // before the digits opens it, and so on, up to the comma before `"id"`, which separates two members.
+  const end = json.length - LAST.length;
+  const start = beforeDigits(json, end);
+  const afterNumber = start - ID_KEY.length;
+  const number = beforeDigits(json, afterNumber);
+  const isLast =
+    isTextAt(json, LAST, end) &&
+    end > start &&
+    isTextAt(json, ID_KEY, afterNumber) &&
+    afterNumber > number &&
+    isTextAt(json, NUMBER_KEY, number - NUMBER_KEY.length);
+  return isLast ? json.toString('latin1', start, end) : undefined;
+}
+
+function beforeDigits(json: Buffer, end: number): number {
+  let at = end;
+  while (isDigit(json[at - 1])) at--;
+  return at;
+}

@@ -1,0 +1,91 @@
+import { CLOSE_ARRAY, COMMA, OPEN_OBJECT } from '../../json/json-bytes.js';
+import type { Elements, MemberSpans, WantedMembers } from '../../json/member-spans.js';
+import { exactId } from '../parse-post.js';
+import { memberValue } from './member-value.js';
+
+/** Gives the value of a wanted member of an element, by its place among these, depth first. */
+type ReadMember = (place: number) => unknown;
+
+/** A list of posts, whose elements are objects: the members that columns and rules read, and an element from their values. */
+interface ListOfObjects {
+  readonly key: string;
+  readonly wanted: WantedMembers;
+  element(read: ReadMember, isObject: (place: number) => boolean): object;
+}
+
+const tag = { wanted: { text: true }, element: (read: ReadMember) => ({ text: read(0) }) } as const;
+
+/** The lists of entities, by the key that each has in posts of both formats. */
+export const LISTS: readonly ListOfObjects[] = [
+  { key: 'hashtags', ...tag },
+  { key: 'symbols', ...tag },
+  {
+    key: 'user_mentions',
+    wanted: { id: true, id_str: true, screen_name: true },
+    element(read) {
+      const idString = read(1);
+      return { id: exactId(read(0), idString), id_str: idString, screen_name: read(2) };
+    },
+  },
+  {
+    key: 'media',
+    wanted: { type: true, media_url: true, media_url_https: true },
+    element: read => ({ type: read(0), media_url: read(1), media_url_https: read(2) }),
+  },
+  {
+    key: 'urls',
+    wanted: {
+      url: true,
+      expanded_url: true,
+      display_url: true,
+      unwound: { url: true, title: true, description: true },
+      expanded_url_title: true,
+      expanded_url_description: true,
+    },
+    element: (read, isObject) => ({
+      url: read(0),
+      expanded_url: read(1),
+      display_url: read(2),
+      unwound: isObject(3) ? { url: read(4), title: read(5), description: read(6) } : read(3),
+      expanded_url_title: read(7),
+      expanded_url_description: read(8),
+    }),
+  },
+];
+
+/** Reads the elements of a list from their bytes: parsing a list takes several times as long. */
+export class SpannedList {
+  readonly #bytes: Buffer;
+  readonly #elements: Elements;
+  readonly #list: ListOfObjects;
+
+  constructor(spans: MemberSpans, list: ListOfObjects) {
+    this.#bytes = spans.bytes;
+    this.#elements = spans.elements(list.wanted);
+    this.#list = list;
+  }
+
+  /**
+   * The elements of the list between two positions, with the members that are wanted; `undefined` where it has to be parsed.
+   *
+   * @throws Error For a value that only the parser reads.
+   */
+  read(start: number, end: number): readonly object[] | undefined {
+    const list: object[] = [];
+    let at = start;
+    do {
+      at = this.#elements.read(at + 1);
+      if (at === 0) return undefined;
+      list.push(this.#list.element(this.#member, this.#isObject));
+    } while (this.#bytes[at] === COMMA);
+    return at === end - 1 && this.#bytes[at] === CLOSE_ARRAY ? list : undefined;
+  }
+
+  readonly #isObject = (place: number): boolean =>
+    this.#bytes[this.#elements.positions[2 * place]!] === OPEN_OBJECT;
+
+  readonly #member = (place: number): unknown => {
+    const { positions } = this.#elements;
+    return memberValue(this.#bytes, positions[2 * place]!, positions[2 * place + 1]!);
+  };
+}

@@ -1,0 +1,267 @@
+import { IdNumber } from './bytes/id-number.js';
+
+const CHUNK = 1024;
+const HALF = 2 ** 32;
+const MAX_ID = 2n ** 64n - 1n;
+const DIGITS = /^\d{1,20}$/;
+/** A safe integer in base 36. */
+const DIFFERENCE = /^[+-][\da-z]{1,11}$/;
+
+/** Receives ids as halves of 64-bit integers, or as strings if they are anything else. */
+interface IdReader {
+  number(high: number, low: number): void;
+  other(id: string): void;
+}
+
+/**
+ * Up to 1,024 ids in order of arrival. Added ids never change, so a position in a
+ * chunk stays valid.
+ */
+class IdChunk {
+  length = 0;
+  next: IdChunk | undefined;
+  /** Pairs of halves; zero if the id is in `#others`. */
+  readonly #halves = new Uint32Array(2 * CHUNK);
+  readonly #others = new Map<number, string>();
+  #text: string | undefined;
+
+  push(high: number, low: number): void {
+    this.#halves[2 * this.length] = high;
+    this.#halves[2 * this.length + 1] = low;
+    this.length++;
+  }
+
+  pushOther(id: string): void {
+    this.#others.set(this.length++, id);
+  }
+
+  read(index: number, reader: IdReader): void {
+    const other = this.#others.size === 0 ? undefined : this.#others.get(index);
+    if (other !== undefined) reader.other(other);
+    else reader.number(this.#halves[2 * index]!, this.#halves[2 * index + 1]!);
+  }
+
+  /**
+   * Ids as text for a checkpoint, separated by spaces: digits, or the difference to the previous
+   * number, signed and in base 36, or a JSON string.
+   */
+  text(from: number, to: number): string {
+    if (from > 0 || to < CHUNK) return this.#encode(from, to);
+    this.#text ??= this.#encode(from, to);
+    return this.#text;
+  }
+
+  #encode(from: number, to: number): string {
+    const tokens: string[] = [];
+    let last: readonly [number, number] | undefined;
+    const encoder: IdReader = {
+      number(high, low) {
+        const [lastHigh, lastLow] = last ?? [Number.POSITIVE_INFINITY, 0];
+        const delta = (high - lastHigh) * HALF + (low - lastLow);
+        if (!Number.isSafeInteger(delta)) tokens.push(digits(high, low));
+        else tokens.push(delta < 0 ? delta.toString(36) : `+${delta.toString(36)}`);
+        last = [high, low];
+      },
+      other(id) {
+        tokens.push(JSON.stringify(id).replaceAll(' ', '\\u0020'));
+      },
+    };
+    for (let index = from; index < to; index++) this.read(index, encoder);
+    return tokens.join(' ');
+  }
+}
+
+/** Reads the text of `IdChunk.text`. Throws a SyntaxError for anything else. */
+function readText(text: string, reader: IdReader): void {
+  let last: bigint | undefined;
+  for (const token of text.split(' ')) {
+    if (token.startsWith('"')) {
+      reader.other(String(JSON.parse(token)));
+      continue;
+    }
+    const id = numberOf(token, last);
+    if (id === undefined || id < 0n || id > MAX_ID) throw new SyntaxError(`Not an id: ${token}`);
+    reader.number(Number(id >> 32n), Number(id & 0xffffffffn));
+    last = id;
+  }
+}
+
+/** Of digits, or of the difference to the previous number. */
+function numberOf(token: string, last: bigint | undefined): bigint | undefined {
+  if (DIGITS.test(token)) return BigInt(token);
+  if (last === undefined || !DIFFERENCE.test(token)) return undefined;
+  return last + BigInt(Number.parseInt(token, 36));
+}
+
+function digits(high: number, low: number): string {
+  return ((BigInt(high) << 32n) | BigInt(low)).toString();
+}
+
+/** Slots of the first table. A table doubles when half of it is used; that of a window of up to 100,000 ids never has to. */
+const MIN_TABLE = 1024;
+const MAX_FIRST_TABLE = 2 ** 18;
+
+/**
+ * The last `size` ids that were added, as a set. 64-bit integers are packed in typed
+ * arrays; other strings are in a `Set`. Measured with 1,000,000 ids against a `Set` with a ring: 25
+ * bytes instead of 92 for each id, and 0.5 µs instead of 0.9 µs to add one.
+ */
+export class IdWindow {
+  readonly #size: number;
+  #count = 0;
+  /** The ids in order of arrival: from `#offset` in `#first` to the end of `#last`. */
+  #last = new IdChunk();
+  #first = this.#last;
+  #offset = 0;
+  /** An open-addressing hash table of pairs of halves, with linear probing. Zero marks a free slot. */
+  #table: Uint32Array;
+  #mask: number;
+  #numbers = 0;
+  readonly #others = new Set<string>();
+  readonly #number = new IdNumber();
+
+  constructor(size: number) {
+    this.#size = size;
+    let slots = MIN_TABLE;
+    // A window without a limit mostly has few ids: a replay has one for each minute.
+    if (Number.isFinite(size)) while (slots <= 2 * size + 2 && slots < MAX_FIRST_TABLE) slots *= 2;
+    this.#table = new Uint32Array(2 * slots);
+    this.#mask = slots - 1;
+  }
+
+  /** Adds an id, and removes the oldest when full. Returns `false` if the id is present already. */
+  add(id: string): boolean {
+    const number = this.#number;
+    return number.parse(id) ? this.addNumber(number.high, number.low) : this.#addOther(id);
+  }
+
+  /** A snapshot of the ids, which is turned into text only when it is saved. */
+  state(): { toJSON(): string[] } {
+    const first = this.#first;
+    const offset = this.#offset;
+    const count = this.#count;
+    return { toJSON: () => textsOf(first, offset, count) };
+  }
+
+  /** Adds the ids of a saved `state`. Throws for anything else. */
+  restore(texts: readonly unknown[]): void {
+    const reader: IdReader = {
+      number: (high, low) => this.addNumber(high, low),
+      other: id => this.#addOther(id),
+    };
+    for (const text of texts) readText(String(text), reader);
+  }
+
+  /** Adds an id as `IdNumber` reads it. */
+  addNumber(high: number, low: number): boolean {
+    const at = 2 * this.#find(high, low);
+    const table = this.#table;
+    // Always reads both halves: with `||`, V8 discards the optimised code at the first id that needs the second one.
+    if ((table[at]! | table[at + 1]!) !== 0) return false;
+    table[at] = high;
+    table[at + 1] = low;
+    this.#numbers++;
+    this.#last.push(high, low);
+    this.#added();
+    return true;
+  }
+
+  #addOther(id: string): boolean {
+    if (this.#others.has(id)) return false;
+    this.#others.add(id);
+    this.#last.pushOther(id);
+    this.#added();
+    return true;
+  }
+
+  /** Makes room for the next id. */
+  #added(): void {
+    if (this.#last.length === CHUNK) {
+      this.#last.next = new IdChunk();
+      this.#last = this.#last.next;
+    }
+    if (++this.#count > this.#size) this.#forget();
+    if (2 * this.#numbers >= this.#mask) this.#grow();
+  }
+
+  #forget(): void {
+    if (this.#offset === CHUNK) {
+      this.#first = this.#first.next!;
+      this.#offset = 0;
+    }
+    this.#first.read(this.#offset++, this.#forgotten);
+    this.#count--;
+  }
+
+  readonly #forgotten: IdReader = {
+    number: (high, low) => this.#remove(high, low),
+    other: id => this.#others.delete(id),
+  };
+
+  /** The slot of the number, or the free slot for it. */
+  #find(high: number, low: number): number {
+    const table = this.#table;
+    const mask = this.#mask;
+    let slot = hash(high, low) & mask;
+    for (; ; slot = (slot + 1) & mask) {
+      const otherHigh = table[2 * slot]!;
+      const otherLow = table[2 * slot + 1]!;
+      if (((otherHigh ^ high) | (otherLow ^ low)) === 0) return slot;
+      if ((otherHigh | otherLow) === 0) return slot;
+    }
+  }
+
+  /** Frees the slot of a number, and moves back the numbers that it displaced. */
+  #remove(high: number, low: number): void {
+    const table = this.#table;
+    const mask = this.#mask;
+    let free = this.#find(high, low);
+    for (let slot = (free + 1) & mask; ; slot = (slot + 1) & mask) {
+      const otherHigh = table[2 * slot]!;
+      const otherLow = table[2 * slot + 1]!;
+      if (otherHigh === 0 && otherLow === 0) break;
+      const away = (slot - hash(otherHigh, otherLow)) & mask;
+      if (away < ((slot - free) & mask)) continue;
+      table[2 * free] = otherHigh;
+      table[2 * free + 1] = otherLow;
+      free = slot;
+    }
+    table[2 * free] = 0;
+    table[2 * free + 1] = 0;
+    this.#numbers--;
+  }
+
+  #grow(): void {
+    const old = this.#table;
+    this.#table = new Uint32Array(2 * old.length);
+    this.#mask = old.length - 1;
+    for (let from = 0; from < old.length; from += 2) {
+      const high = old[from]!;
+      const low = old[from + 1]!;
+      if (high === 0 && low === 0) continue;
+      const at = 2 * this.#find(high, low);
+      this.#table[at] = high;
+      this.#table[at + 1] = low;
+    }
+  }
+}
+
+/** Ids of the same time differ in few bits, so every bit must affect the low bits of the hash. */
+function hash(high: number, low: number): number {
+  let mixed = Math.imul(low ^ Math.imul(high, 0x9e3779b1), 0x85ebca6b);
+  mixed ^= mixed >>> 15;
+  return Math.imul(mixed, 0xc2b2ae35) >>> 7;
+}
+
+function textsOf(first: IdChunk, offset: number, count: number): string[] {
+  const texts: string[] = [];
+  let chunk: IdChunk | undefined = first;
+  let from = offset;
+  for (let left = count; left > 0 && chunk !== undefined; chunk = chunk.next) {
+    const to = Math.min(CHUNK, from + left);
+    if (to > from) texts.push(chunk.text(from, to));
+    left -= to - from;
+    from = 0;
+  }
+  return texts;
+}

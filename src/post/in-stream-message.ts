@@ -1,0 +1,109 @@
+import { DataError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import type { Window } from '../base/time.js';
+import { parseExact } from '../json/exact-json.js';
+import { excerpt } from '../json/excerpt.js';
+import { bufferOf, isTextAt } from '../json/json-bytes.js';
+import { JsonObject } from '../json/json-object.js';
+import { parseIsoTime } from './posted-at.js';
+
+/**
+ * A message between or after the activities of a stream or a job file: its end, an error or a
+ * warning.
+ */
+export type InStreamMessage = InfoMessage | NoticeMessage;
+
+/** The end of a replay, and the last line of every job file. */
+export interface InfoMessage {
+  readonly kind: 'info';
+  readonly message: string;
+  /** The result of the replay, from `message`; `undefined` in a job file and for other messages. */
+  readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
+  readonly sent: Date | undefined;
+  /** The number of activities sent. */
+  readonly activityCount: number | undefined;
+  /** Starts of the minutes to request again, in epoch milliseconds. */
+  readonly minutesFailed: readonly number[];
+  /** The range of which nothing was sent. */
+  readonly unprocessedRange: Window | undefined;
+}
+
+/** An error of the stream, after which the service disconnects, or a warning. */
+export interface NoticeMessage {
+  readonly kind: 'error' | 'warn';
+  readonly message: string;
+  readonly sent: Date | undefined;
+}
+
+const OUTCOMES: ReadonlyMap<string, NonNullable<InfoMessage['outcome']>> = new Map([
+  ['Replay Request Completed', 'completed'],
+  ['Replay Request Completed with Errors', 'completed_with_errors'],
+  ['Replay Request Failed to Complete', 'failed'],
+]);
+
+const MESSAGE_KEYS = ['info', 'error', 'warn'] as const;
+
+/** Top-level keys of posts. A document whose first known key is one of these is a post. */
+const POST_KEYS = [
+  ...['created_at', 'id', 'id_str', 'text', 'retweet_count', 'favorite_count', 'user', 'entities'],
+  ...['objectType', 'verb', 'postedTime', 'object', 'body', 'actor', 'gnip'],
+];
+
+const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
+
+/** How posts of the service start, in either format. */
+const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
+
+/**
+ * Parses a message of a stream or a job file. Returns `undefined` for a post and any other document: a
+ * message has a top-level key `info`, `error` or `warn`. Fast for posts, of which it reads only the
+ * first keys.
+ *
+ * @throws DataError If the document is not JSON up to that key, or a time in an `info` message is
+ * invalid.
+ * @example
+ * parseInStreamMessage(line)?.kind // 'info' for the last line of a job file
+ */
+export function parseInStreamMessage(document: Uint8Array): InStreamMessage | undefined {
+  const bytes = bufferOf(document);
+  if (POST_STARTS.some(start => isTextAt(bytes, start, 0))) return undefined;
+  const fields = JsonObject.of(bytes);
+  const first = fields?.firstOf(KEYS);
+  const kind = MESSAGE_KEYS.find(key => key === first);
+  const span = kind === undefined ? undefined : fields?.span(kind);
+  if (kind === undefined || span === undefined) return undefined;
+  return messageOf(kind, parseExact(bytes.subarray(...span)), bytes);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function messageOf(
+  kind: (typeof MESSAGE_KEYS)[number],
+  value: unknown,
+  document: Buffer,
+): InStreamMessage {
+  const fields: Fields = isRecord(value) ? value : { message: value };
+  const message =
+    typeof fields.message === 'string' ? fields.message : JSON.stringify(fields.message ?? value);
+  const sent = typeof fields.sent === 'string' ? parseIsoTime(fields.sent) : Number.NaN;
+  const notice = { message, sent: Number.isNaN(sent) ? undefined : new Date(sent) };
+  if (kind !== 'info') return { kind, ...notice };
+
+  const instant = (time: unknown): number => {
+    const ms = typeof time === 'string' ? parseIsoTime(time) : Number.NaN;
+    if (Number.isNaN(ms))
+      throw new DataError(`Not a time in an info message: ${excerpt(document)}`);
+    return ms;
+  };
+  const { activity_count: count, minutes_failed: failed, unprocessed_range: range } = fields;
+  return {
+    kind,
+    ...notice,
+    outcome: OUTCOMES.get(message),
+    activityCount: typeof count === 'number' ? count : undefined,
+    minutesFailed: Array.isArray(failed) ? failed.map(instant) : [],
+    unprocessedRange: isRecord(range)
+      ? { from: instant(range.fromDate), to: instant(range.toDate) }
+      : undefined,
+  };
+}

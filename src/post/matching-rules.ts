@@ -1,0 +1,101 @@
+import { OptionError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import { BytesMap } from '../json/bytes-map.js';
+import { parseExact } from '../json/exact-json.js';
+import { keyNearEnd, spanNearEnd } from '../json/json-object.js';
+
+/** A rule that a post matched, as the service lists it in the post. */
+export interface MatchingRule {
+  readonly tag: string | null;
+  /** Digits. Old posts have none, from before rules had ids. */
+  readonly id: string | undefined;
+  /** The text of the rule. Only old posts have it, from before rules had ids. */
+  readonly value?: string | undefined;
+}
+
+/** The matching rules of a post, and their distinct tags in order. */
+export interface Matches {
+  readonly rules: readonly MatchingRule[];
+  readonly tags: readonly string[];
+}
+
+export const NO_MATCHES: Matches = { rules: [], tags: [] };
+
+const MEMBER = 'matching_rules';
+
+/**
+ * Rules by their text, or by all that a post ends with after their key: most posts match one of few combinations.
+ */
+const known = new BytesMap<Matches>();
+
+/** Parses the value of a `matching_rules` member at a position of a document. */
+export function parseMatches(document: Buffer, start: number, end: number): Matches {
+  let matches = known.get(document, start, end);
+  if (matches === undefined) {
+    matches = matchesOf(parseExact(document.subarray(start, end)));
+    known.set(document, start, end, matches);
+  }
+  return matches;
+}
+
+/**
+ * The rules of a document, where they are close to its end; `undefined` where they may be elsewhere.
+ *
+ * @param start Where the document starts in the bytes, and where it ends.
+ */
+export function matchesAtEnd(
+  bytes: Buffer,
+  start = 0,
+  end: number = bytes.length,
+): Matches | undefined {
+  const key = keyNearEnd(bytes, MEMBER, start, end);
+  if (key === -1) return undefined;
+  // What follows decides whether this is a member of the document itself.
+  const rest = key + MEMBER.length + 2;
+  let matches = known.get(bytes, rest, end);
+  if (matches !== undefined) return matches;
+  const document = bytes.subarray(start, end);
+  const span = spanNearEnd(document, MEMBER);
+  if (span === undefined) return undefined;
+  matches = parseMatches(document, ...span);
+  // Other members after the rules, such as the id, differ from post to post.
+  if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
+  return matches;
+}
+
+/**
+ * The value of a `matching_rules` member.
+ *
+ * @throws OptionError If the id of a rule is not an integer.
+ */
+export function printMatchingRules(rules: readonly MatchingRule[]): string {
+  return `[${rules.map(printMatchingRule).join(',')}]`;
+}
+
+/** One rule of that value. */
+export function printMatchingRule({ value, tag, id }: MatchingRule): string {
+  if (id !== undefined && !/^\d+$/.test(id))
+    throw new OptionError(
+      'rules',
+      `Expected the id of a rule to be digits, got ${JSON.stringify(id)}`,
+    );
+  const text = value === undefined ? '' : `"value":${JSON.stringify(value)},`;
+  const ids = id === undefined ? '' : `,"id":${id},"id_str":"${id}"`;
+  return `{${text}"tag":${JSON.stringify(tag)}${ids}}`;
+}
+
+function matchesOf(value: unknown): Matches {
+  if (!Array.isArray(value)) return NO_MATCHES;
+  const rules = value.filter(isRecord).map(ruleOf);
+  const tags = new Set(rules.map(rule => rule.tag).filter(tag => tag !== null));
+  return Object.freeze({ rules: Object.freeze(rules), tags: Object.freeze([...tags]) });
+}
+
+function ruleOf({ tag, id, id_str: twin, value }: Record<string, unknown>): MatchingRule {
+  const exact = twin ?? id;
+  return Object.freeze({
+    tag: typeof tag === 'string' ? tag : null,
+    id: typeof exact === 'string' ? exact : undefined,
+    ...(typeof value === 'string' ? { value } : {}),
+  });
+}

@@ -1,0 +1,36 @@
+import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../base/time.js';
+import type { Activity } from './activity.js';
+
+/** What posts can be grouped by. */
+export type PostKey =
+  | 'author'
+  | 'day'
+  | 'format'
+  | 'hour'
+  | 'id'
+  | 'lang'
+  | 'minute'
+  | 'month'
+  | 'segment';
+
+/**
+ * The key of a post, cheap to compute and compare: of a time, the start of the unit in epoch milliseconds
+ * (UTC); of a month, the months since year 0.
+ *
+ * @throws DataError where the post lacks the field.
+ */
+export const POST_KEYS: Readonly<Record<PostKey, (activity: Activity) => string | number>> = {
+  author: activity => activity.author.handle,
+  day: startOf(DAY),
+  format: activity => activity.format,
+  hour: startOf(HOUR),
+  id: activity => activity.id,
+  lang: activity => activity.lang ?? 'und',
+  minute: startOf(MINUTE),
+  month: ({ postedAt }) => postedAt.getUTCFullYear() * 12 + postedAt.getUTCMonth(),
+  segment: startOf(SEGMENT),
+};
+
+function startOf(unit: number): (activity: Activity) => number {
+  return ({ postedAt }) => floorTo(unit, postedAt.getTime());
+}

@@ -1,0 +1,169 @@
+import { abortable } from '../../base/abortable.js';
+import type { Cursor } from '../../flow/flow.js';
+import type { Committer } from './committer.js';
+import type { Feed, InputCursorOf } from './feed.js';
+
+/** Recorded in a checkpoint for a branch that has ended before its input. */
+export const ENDED = 'ended';
+
+/** How long a branch waits for others that make no progress. */
+const STUCK_MS = 200;
+/** The time from an abandoned commit to the next try. */
+const PAUSE_MS = 10 * STUCK_MS;
+
+interface BranchState {
+  /** The last cursor that its sink has reached. */
+  reached: Cursor | undefined;
+  /** While it waits: its cursor, and the function that lets it go on. */
+  waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
+  ended: boolean;
+  /** Where it has ended: after all items, early, or after the last cursor. */
+  end?: Cursor | typeof ENDED | undefined;
+}
+
+/**
+ * Commits several branches together, where all have taken exactly the items up to one cursor of their input.
+ * When a commit is due, the branch that is ahead waits at its cursor for the others. A branch that passes
+ * it, because an operator holds items back or drops cursors, makes its next cursor the one to wait at.
+ */
+export class BranchCommits {
+  readonly #committer: Committer;
+  readonly #feed: Feed;
+  readonly #signal: AbortSignal;
+  readonly #branches: readonly BranchState[];
+  /** The cursor that all are to reach. */
+  #target: InputCursorOf | undefined;
+  #stuck: NodeJS.Timeout | undefined;
+  #notBefore = 0;
+
+  constructor(
+    committer: Committer,
+    feed: Feed,
+    { signal, ended }: { readonly signal: AbortSignal; readonly ended: readonly boolean[] },
+  ) {
+    this.#committer = committer;
+    this.#feed = feed;
+    this.#signal = signal;
+    this.#branches = ended.map(ended => ({
+      reached: undefined,
+      waiting: undefined,
+      ended,
+      end: ended ? ENDED : undefined,
+    }));
+  }
+
+  /** Called with each cursor that the sink of a branch has reached; the branch goes on when it resolves. */
+  async reached(index: number, cursor: Cursor): Promise<void> {
+    const branch = this.#branches[index] as BranchState;
+    branch.reached = cursor;
+    // The others make progress, so the branch that waits may wait for longer.
+    this.#stuck?.refresh();
+    if (this.#target === undefined) {
+      if (performance.now() < this.#notBefore || !(await this.#committer.due())) return;
+    }
+    const input = this.#feed.inputCursorIn(cursor);
+    if (input === undefined) return;
+    if (this.#target === undefined) {
+      if (this.#active.some(other => this.#numberOf(other) > input.number)) return;
+      this.#target = input;
+    }
+    if (input.number < this.#target.number) return;
+    if (input.number > this.#target.number) {
+      this.#release();
+      this.#target = input;
+    }
+    const waits = new Promise<void>(go => {
+      branch.waiting = { cursor, go };
+    });
+    await this.#commitIfAll();
+    this.#feed.check();
+    await abortable(waits, this.#signal);
+  }
+
+  /**
+   * Called when a branch has written all of its items.
+   *
+   * @param end The cursor after them, if there is one.
+   */
+  async ended(index: number, end: Cursor | undefined): Promise<void> {
+    const branch = this.#branches[index] as BranchState;
+    branch.ended = true;
+    branch.end = this.#feed.tookAll(index) ? end : ENDED;
+    await this.#commitIfAll();
+  }
+
+  /** Called while a branch needs more input than can be read before the slowest goes on. */
+  full(): void {
+    const isWaited = this.#branches.some(
+      ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
+    );
+    if (!isWaited) return;
+    // Items that the operators of the branch still hold may come.
+    this.#stuck ??= setTimeout(() => {
+      this.#target = undefined;
+      this.#notBefore = performance.now() + PAUSE_MS;
+      this.#release();
+    }, STUCK_MS);
+  }
+
+  /**
+   * The cursor after all items, once all branches have ended; `undefined` where they do not stand at one cursor of
+   * their input.
+   *
+   * @param before The cursor that the run began at.
+   */
+  end(before: Cursor | undefined): Cursor | undefined {
+    const ends = this.#branches.map(({ end }) => end);
+    const inputs = ends.map(end => (end === ENDED ? ENDED : this.#feed.inputCursorIn(end)));
+    const reading = inputs.filter(input => input !== ENDED);
+    const [first] = reading;
+    // Without a cursor of the input, nothing came: the branches stand where they began.
+    if (this.#branches.every(({ reached, end }) => reached === undefined && end !== undefined))
+      return before;
+    if (reading.some(input => input === undefined || input.number !== first?.number))
+      return undefined;
+    // As `commitIfAll` prints it.
+    return { tee: ends as readonly Cursor[], inner: first?.cursor ?? null };
+  }
+
+  close(): void {
+    clearTimeout(this.#stuck);
+    this.#stuck = undefined;
+  }
+
+  get #active(): readonly BranchState[] {
+    return this.#branches.filter(({ ended }) => !ended);
+  }
+
+  #numberOf({ reached }: BranchState): number {
+    return this.#feed.inputCursorIn(reached)?.number ?? 0;
+  }
+
+  async #commitIfAll(): Promise<void> {
+    const target = this.#target;
+    const active = this.#active;
+    if (target === undefined || active.length === 0) return;
+    if (active.some(({ waiting }) => waiting === undefined)) return;
+    // A branch whose files had no items when the others asked may have begun some since.
+    const due = await this.#committer.due();
+    if (this.#target !== target) return;
+    if (!due) {
+      this.#target = undefined;
+      this.#release();
+      return;
+    }
+    const cursors = this.#branches.map(({ waiting }) => waiting?.cursor ?? ENDED);
+    this.#target = undefined;
+    await this.#committer.commit({ tee: cursors, inner: target.cursor });
+    this.#release();
+  }
+
+  /** Lets all branches go on. */
+  #release(): void {
+    this.close();
+    for (const branch of this.#branches) {
+      branch.waiting?.go();
+      branch.waiting = undefined;
+    }
+  }
+}

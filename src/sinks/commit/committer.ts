@@ -1,0 +1,248 @@
+import { publish } from '../../base/diagnostics.js';
+import { StorageError } from '../../base/errors.js';
+import type { Cursor } from '../../flow/flow.js';
+import { DAMAGED, type FileCounts } from '../write/output-file.js';
+import type { Outputs } from '../write/outputs.js';
+import type { Checkpoint, CheckpointState, CommittedFile } from './checkpoint.js';
+import type { CheckpointStore } from './checkpoint-store.js';
+import type { DamagedLog } from './damaged-log.js';
+import type { HandOn } from './hand-on.js';
+
+/** The outputs of one sink, which commits alone or together with others. */
+export interface Member {
+  readonly outputs: Outputs<never>;
+  /** The minimum time between two commits; absent where only full files make one due. */
+  readonly everyMs: number | undefined;
+  /** Its number in the checkpoint, where several sinks commit together. */
+  readonly branch: CommittedFile['branch'];
+  readonly handOn?: HandOn | undefined;
+}
+
+export interface CommitterOptions {
+  readonly store: CheckpointStore;
+  readonly members: readonly Member[];
+  /** Committed with the others, but never the reason for it. */
+  readonly damaged?: DamagedLog | undefined;
+  readonly before: Checkpoint | undefined;
+  /** Ends calls of `onFile`. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the error of a commit, which ends the run. */
+  fail(error: unknown): void;
+}
+
+/**
+ * Commits outputs and cursor together: sync the outputs, then replace the checkpoint. One commit runs at a
+ * time, while new items are still being written.
+ */
+export class Committer {
+  readonly #options: CommitterOptions;
+  readonly #committed: Map<string, CommittedFile>;
+  #cursor = 'null';
+  /** The last write of the checkpoint that recorded files that were handed on. */
+  #recording: Promise<void> | undefined;
+  /** Files that this run has tried to hand on. */
+  readonly #tried = new WeakSet<CommittedFile>();
+  #pending: Promise<void> | undefined;
+  /** Whether there is a checkpoint to resume from. */
+  #written: boolean;
+  #last = performance.now();
+  #notBefore = this.#last;
+
+  constructor(options: CommitterOptions) {
+    const { before } = options;
+    this.#options = options;
+    this.#written = before !== undefined;
+    this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
+  }
+
+  /**
+   * Whether all members and the store are due, or the store is full. Where one is to commit at every cursor, and where
+   * the store is full, this waits for the commit before.
+   */
+  async due(): Promise<boolean> {
+    if (this.#atEach || this.#isFull) await this.#pending;
+    if (this.#pending !== undefined) return false;
+    if (this.#isFull) return true;
+    const { members, store } = this.#options;
+    const now = performance.now();
+    const sinceMs = now - this.#last;
+    return (
+      now >= this.#notBefore &&
+      sinceMs >= (store.everyMs ?? 0) &&
+      members.every(member => isDue(member, sinceMs))
+    );
+  }
+
+  /** Begins to commit all items so far and the cursor after them. */
+  async commit(cursor: Cursor): Promise<void> {
+    // `toJSON` of a cursor is called for the few that are committed.
+    this.#cursor = JSON.stringify(cursor);
+    this.#options.damaged?.reached(cursor);
+    this.#pending = this.#commit('running').finally(() => {
+      this.#pending = undefined;
+    });
+    // The failure ends the run through the outputs; it must not become an unhandled rejection.
+    this.#pending.catch(error => this.#options.fail(error));
+    if (this.#atEach) await this.#pending;
+  }
+
+  /** Commits all items so far, due or not, and waits until it has. */
+  async commitLast(cursor: Cursor): Promise<void> {
+    await this.#pending;
+    await this.commit(cursor);
+    await this.#pending;
+  }
+
+  /** Waits for a running commit. Its failure is reported elsewhere. */
+  async idle(): Promise<void> {
+    await this.#pending?.catch(() => {});
+  }
+
+  /** Records where a run begins that adds to the files of earlier ones. */
+  async begin(cursor: Cursor | undefined): Promise<void> {
+    this.#cursor = JSON.stringify(cursor ?? null);
+    await this.#write('running');
+  }
+
+  /**
+   * Commits the rest, gives the files their final names, and marks the checkpoint complete.
+   *
+   * @param cursor After all items, as JSON, where another run goes on there.
+   */
+  async finish(cursor: string | undefined): Promise<CommittedFile[]> {
+    await this.#pending;
+    if (cursor !== undefined) this.#cursor = cursor;
+    this.#options.damaged?.reached();
+    await this.#commit('finishing');
+    const members = this.#all;
+    for (const { outputs } of members) await outputs.nameFiles();
+    await this.#handOn('finishing');
+    // A run that finds the checkpoint complete touches no output, and would leave the lock of a killed one.
+    for (const { outputs } of members) await outputs.unlock();
+    await this.#write('complete');
+    return [...this.#committed.values()];
+  }
+
+  /** What is committed: the members, which say when, and the damaged records. */
+  get #all(): readonly Member[] {
+    const { members, damaged } = this.#options;
+    return damaged === undefined ? members : [...members, damaged];
+  }
+
+  /** Where a commit ends files, it waits until these have their size. */
+  get #isFull(): boolean {
+    const { members, store } = this.#options;
+    return store.isFull && !members.some(({ outputs }) => outputs.endsFiles);
+  }
+
+  get #atEach(): boolean {
+    return this.#options.members.some(({ everyMs }) => everyMs === 0);
+  }
+
+  async #commit(state: CheckpointState): Promise<void> {
+    const started = performance.now();
+    const { store, damaged } = this.#options;
+    store.begin();
+    const settled = damaged?.settled;
+    const changed = await settleAndSync(this.#all);
+    for (const file of changed) this.#committed.set(file.path, file);
+    for (const { settled: _, ...file } of this.#committed.values())
+      if (file.branch === DAMAGED)
+        this.#committed.set(file.path, { ...file, settled: settled?.get(file.path) });
+    await this.#write(state);
+    const durationMs = performance.now() - started;
+    publish('commit', () => ({ checkpoint: store.name, files: changed.length, durationMs }));
+    for (const { outputs } of this.#options.members)
+      if (outputs.endsFiles) await outputs.nameFiles();
+    // On a slow disk or with a large state, commits take a fifth of the time at most.
+    const now = performance.now();
+    this.#last = started;
+    this.#notBefore = this.#atEach ? now : started + 4 * (now - started);
+    if (state === 'running') await this.#handOn(state);
+  }
+
+  /** Hands on the files that have their names, and records each. */
+  async #handOn(state: CheckpointState): Promise<void> {
+    let writing: Promise<void> | undefined;
+    // One write of the checkpoint records all calls that have ended before it begins.
+    const write = () => {
+      writing ??= (this.#recording ?? Promise.resolve()).then(() => {
+        writing = undefined;
+        this.#recording = this.#write(state);
+        return this.#recording;
+      });
+      return writing;
+    };
+    for (const { outputs, branch, handOn } of this.#options.members) {
+      if (handOn === undefined) continue;
+      const files = [...this.#committed.values()].filter(
+        file =>
+          file.branch === branch &&
+          file.handedOn === undefined &&
+          !this.#tried.has(file) &&
+          outputs.isNamed(file.path),
+      );
+      for (const file of files) this.#tried.add(file);
+      await handOn(files, this.#options.signal, (file, handedOn) => {
+        const entry = this.#committed.get(file) as CommittedFile;
+        this.#committed.set(file, { ...entry, handedOn });
+        return write();
+      });
+    }
+  }
+
+  async #write(state: CheckpointState): Promise<void> {
+    await this.#options.store.replace(
+      {
+        state,
+        cursor: this.#cursor,
+        files: [...this.#committed.values()],
+        completed: state === 'complete' ? new Date() : undefined,
+      },
+      this.afterFailure(),
+    );
+    this.#written = true;
+  }
+
+  /** Advice for the message of a failure: what running again does. */
+  afterFailure(): string {
+    return this.#written ? `${AGAIN}: it goes on from the checkpoint` : AGAIN;
+  }
+}
+
+/** Between two commits while no file is open: these cost nothing. */
+const IDLE_MS = 1_000;
+
+function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs: number): boolean {
+  if (sinceMs >= everyMs || outputs.filled) return true;
+  return outputs.endsFiles && !outputs.hasChanges && sinceMs >= IDLE_MS;
+}
+
+/** Puts all items up to now on disk, and returns the files that have changed. */
+export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
+  // All begin before the first ends: items that come meanwhile belong to the next commit.
+  const settling = members.map(({ outputs }) => outputs.settle());
+  await Promise.allSettled(settling);
+  const files: CommittedFile[] = [];
+  for (const [index, { outputs, branch }] of members.entries()) {
+    const counts = await (settling[index] as Promise<FileCounts[]>);
+    await outputs.sync(counts);
+    for (const one of counts) files.push({ ...one, branch });
+  }
+  return files;
+}
+
+export const AGAIN = ', then run the same again';
+
+/**
+ * The error of a run whose last items have no cursor after them: a further run could not resume after them.
+ *
+ * @param path The checkpoint.
+ * @param shown The same, as the message has it.
+ */
+export function withoutCursor(path: string, shown = path): StorageError {
+  return new StorageError(
+    `The flow has ended with items that no cursor follows, so the next run could not go on after them: ${shown} stays as it was. Use operators that forward cursors`,
+    { path },
+  );
+}

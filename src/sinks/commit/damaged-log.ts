@@ -1,0 +1,251 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { optionError } from '../../base/check.js';
+import { DataError, MillraceError } from '../../base/errors.js';
+import { redact } from '../../base/secret.js';
+import type { Cursor, DamagedRecords, DamagedStage } from '../../flow/flow.js';
+import { isWrongStage } from '../../flow/wrong-item.js';
+import type { DamagedRecord } from '../../json/damaged-record.js';
+import { Activity } from '../../post/activity.js';
+import { isComplianceEvent } from '../../post/compliance-event.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { storageError } from '../../storage/storage-error.js';
+import { isTagged, LINE_FEED, lineOf } from '../line.js';
+import { linesFormat } from '../write/lines.js';
+import { DAMAGED, PART } from '../write/output-file.js';
+import { Outputs, type SharedOptions } from '../write/outputs.js';
+import type { CommittedFile } from './checkpoint.js';
+
+/** Where a record is in the log. */
+interface Place {
+  readonly path: string;
+  readonly byte: number;
+}
+
+const FLUSH_AFTER_MS = 1_000;
+
+/**
+ * The records of a run that could not be used, one a line, in a file that is committed with the output.
+ *
+ * A stage that is read ahead may report records that lie after the cursor of a commit. They are in the log then, and a
+ * run that goes on there reports them again: the checkpoint says from which byte of the log on that may be (`settled`),
+ * and the log leaves them out.
+ */
+export class DamagedLog implements DamagedRecords {
+  readonly outputs: Outputs<Uint8Array>;
+  readonly branch = DAMAGED;
+  /** It never makes a commit due. */
+  readonly everyMs = undefined;
+  readonly #fs: FileSystem;
+  readonly #path: string;
+  readonly #stages: Stage[] = [];
+  /** The records that each stage had reported before it delivered a cursor. */
+  readonly #counts = new WeakMap<object, (readonly [stage: Stage, count: number])[]>();
+  /** What an earlier run has kept and may be reported again, by the key of the record. */
+  readonly #kept = new Map<string, Place[]>();
+  #flushing: NodeJS.Timeout | undefined;
+  /** As the last commit began: the byte from which on records may be reported again, in each file that has such. */
+  settled: ReadonlyMap<string, number> = new Map();
+
+  constructor(fs: FileSystem, path: string, shared: SharedOptions) {
+    this.#fs = fs;
+    this.#path = path;
+    const files = { compression: undefined, maxOpen: 1, maxOutputs: Number.POSITIVE_INFINITY };
+    this.outputs = new Outputs<Uint8Array>(
+      fs,
+      // What is kept does not count as written.
+      { ...shared, ...files, maxBytes: undefined, only: path, progress: undefined },
+      linesFormat({ encode: line => line }),
+    );
+  }
+
+  /** Goes on with the files of an earlier run; all but those in `named` are parts. */
+  async resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void> {
+    this.outputs.resume(files, named);
+    for (const file of files) {
+      const { path, bytes, settled = bytes } = file;
+      if (settled === bytes || named.has(file)) continue;
+      const part = path + PART;
+      const content = await this.#fs.readFile(part, 'utf8').catch(error => {
+        throw storageError('read', part, error);
+      });
+      let byte = settled;
+      for (const line of linesOf(Buffer.from(content).subarray(settled, bytes))) {
+        const key = keyOf(JSON.parse(line.toString()));
+        this.#kept.set(key, [...(this.#kept.get(key) ?? []), { path, byte }]);
+        byte += line.length + 1;
+      }
+    }
+  }
+
+  stage(): DamagedStage {
+    const stage = new Stage();
+    this.#stages.push(stage);
+    return {
+      keep: async (record, error) => {
+        const line = damagedLine(record, error);
+        const key = keyOf(line);
+        const again = this.#kept.get(key)?.shift();
+        stage.add(again ?? this.#append(line));
+        if (again === undefined) await this.#relieve();
+      },
+      reached: cursor => {
+        if (stage.count === 0) return;
+        const counts = this.#counts.get(cursor);
+        if (counts === undefined) this.#counts.set(cursor, [[stage, stage.count]]);
+        else counts.push([stage, stage.count]);
+      },
+    };
+  }
+
+  /**
+   * Keeps an item that a sink cannot write.
+   *
+   * @throws The error itself, where it is not about the item.
+   */
+  async keepItem(item: unknown, error: unknown, origin: string | undefined): Promise<void> {
+    const isOfRun = error instanceof MillraceError && !(error instanceof DataError);
+    if (isOfRun || isWrongStage(error)) throw error;
+    let raw: Uint8Array;
+    try {
+      raw = bytesOfItem(item, origin);
+    } catch {
+      // It has no bytes that could be kept.
+      throw error;
+    }
+    this.#append(damagedLine({ raw: Buffer.from(raw), origin }, error));
+    await this.#relieve();
+  }
+
+  /**
+   * Called as a commit begins.
+   *
+   * @param cursor What it commits; absent where all items were read.
+   */
+  reached(cursor?: Cursor): void {
+    const settled = new Map<string, number>();
+    if (cursor === undefined) for (const stage of this.#stages) stage.settle(stage.count);
+    const isSettled = () => this.#stages.every(({ first }) => first === undefined);
+    if (!isSettled())
+      for (const object of objectsIn(cursor))
+        for (const [stage, count] of this.#counts.get(object) ?? []) stage.settle(count);
+    // What was not reported again so far may still be.
+    const rest = cursor === undefined ? [] : [...this.#kept.values()].map(([place]) => place);
+    for (const place of [...rest, ...this.#stages.map(({ first }) => first)])
+      if (place !== undefined && place.byte < (settled.get(place.path) ?? Number.POSITIVE_INFINITY))
+        settled.set(place.path, place.byte);
+    this.settled = settled;
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#flushing);
+    await this.outputs.close();
+  }
+
+  #append(line: DamagedLine): Place {
+    this.outputs.throwFailure();
+    const output = this.outputs.open(this.#path);
+    const { path, size: byte } = output.fileFor(0);
+    output.add(Buffer.from(JSON.stringify(line)), undefined);
+    this.#flushing ??= setTimeout(() => {
+      this.#flushing = undefined;
+      this.outputs.flush();
+    }, FLUSH_AFTER_MS).unref();
+    return { path, byte };
+  }
+
+  async #relieve(): Promise<void> {
+    await this.outputs.begin();
+    if (this.outputs.full) await this.outputs.relieve();
+  }
+}
+
+/** @throws OptionError If the option `damaged` has a name that the file cannot have. */
+export function checkDamaged(call: string, damaged: string): void {
+  const refused = (reason: string) =>
+    optionError(call, 'damaged', `${reason}, got ${JSON.stringify(damaged)}`);
+  if (damaged.toLowerCase().endsWith(PART)) throw refused('must not end in .part');
+  if (/\.(gz|zst)$/i.test(damaged))
+    throw refused('must not end in .gz or .zst: the file is not compressed');
+}
+
+/** What one stage has reported. */
+class Stage {
+  count = 0;
+  #settled = 0;
+  /** Of the records after the cursor of the last commit, the oldest first. */
+  #places: Place[] = [];
+
+  add(place: Place): void {
+    this.count++;
+    this.#places.push(place);
+  }
+
+  /** The first of this number of records are before the cursor. */
+  settle(count: number): void {
+    if (count <= this.#settled) return;
+    this.#places = this.#places.slice(count - this.#settled);
+    this.#settled = count;
+  }
+
+  get first(): Place | undefined {
+    return this.#places[0];
+  }
+}
+
+/** A line of the log. */
+interface DamagedLine extends Omit<DamagedRecord, 'raw'> {
+  readonly error: { readonly name: string; readonly code?: string; readonly message: string };
+  /** The bytes of the record, where they are valid UTF-8. */
+  readonly text?: string;
+  /** Otherwise. */
+  readonly base64?: string;
+}
+
+function damagedLine({ raw, origin, ...place }: DamagedRecord, error: unknown): DamagedLine {
+  const { name, message } = error instanceof Error ? error : new Error(String(error));
+  return {
+    ...(origin !== undefined && { origin: redact(origin) }),
+    ...place,
+    error: {
+      name,
+      ...(error instanceof MillraceError && { code: error.code }),
+      message: redact(message),
+    },
+    // Text that is parsed again has the same bytes: ids in it are never numbers.
+    ...(isUtf8(raw) ? { text: raw.toString() } : { base64: raw.toString('base64') }),
+  };
+}
+
+/** Identifies a record: by its place, if it has one that a later run finds, and its bytes. */
+function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLine): string {
+  const hasPlace = byteOffset !== undefined || record !== undefined;
+  // The token of a page may differ from run to run.
+  const page = request && { ...request, next: undefined };
+  const place = hasPlace ? [origin, byteOffset, record, page] : null;
+  return createHash('sha256')
+    .update(JSON.stringify([place, text ?? null, base64 ?? null]))
+    .digest('base64');
+}
+
+function bytesOfItem(item: unknown, origin: string | undefined): Uint8Array {
+  const post = isTagged(item) ? item.activity : item;
+  if (post instanceof Activity || isComplianceEvent(post)) return post.raw;
+  return lineOf(post, undefined, origin);
+}
+
+/** The cursor and all that it wraps. */
+function* objectsIn(value: unknown): Generator<object, void, undefined> {
+  if (typeof value !== 'object' || value === null) return;
+  yield value;
+  if ('toJSON' in value) return;
+  for (const inner of Object.values(value)) yield* objectsIn(inner);
+}
+
+function* linesOf(bytes: Buffer): Generator<Buffer, void, undefined> {
+  let start = 0;
+  for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, start)) {
+    yield bytes.subarray(start, end);
+    start = end + 1;
+  }
+}

@@ -1,0 +1,214 @@
+import { abortable } from '../../base/abortable.js';
+import { OptionError } from '../../base/errors.js';
+import { WakeUp } from '../../base/wait.js';
+import { countOf, type EngineBatch } from '../../files/rows.js';
+import type { Cursor, Run } from '../../flow/flow.js';
+
+/**
+ * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back
+ * needs some to come to the cursor that the others wait at.
+ */
+export const MAX_LEAD = 16;
+
+/** What a branch gets in place of a cursor of the input. Operators wrap it like other cursors. */
+export interface InputCursor extends Cursor {
+  readonly tee: 'input';
+}
+
+/** A cursor of the input, and its number: later ones have higher numbers. */
+export interface InputCursorOf {
+  readonly number: number;
+  readonly cursor: Cursor;
+}
+
+interface Reader {
+  /** The number of the batch that it takes next. */
+  position: number;
+  isWaiting: boolean;
+  readonly wakeUp: WakeUp;
+}
+
+/**
+ * One input read by several branches, at the pace of the slowest. Each branch reads it once. A file that rows are of
+ * is released once all have.
+ */
+export class Feed {
+  readonly #iterator: AsyncIterator<EngineBatch>;
+  readonly #onFull: () => void;
+  readonly #cursors = new WeakMap<object, InputCursorOf>();
+  readonly #readers = new Map<number, Reader>();
+  /** The batches that a branch has yet to take; the first has the number `#first`. */
+  #batches: EngineBatch[] = [];
+  #first = 0;
+  readonly #opened = new Set<number>();
+  #number = 0;
+  readonly #atEnd = new Set<number>();
+  #started = false;
+  #reading = false;
+  #ended = false;
+  /** The error that the input ended with. */
+  failure: { readonly error: unknown } | undefined;
+
+  /**
+   * @param branches The numbers of the branches that read.
+   * @param onFull Called while a branch waits for a batch that cannot be read before the slowest goes on.
+   */
+  constructor(input: AsyncIterable<EngineBatch>, branches: readonly number[], onFull: () => void) {
+    this.#iterator = input[Symbol.asyncIterator]();
+    this.#onFull = onFull;
+    for (const branch of branches)
+      this.#readers.set(branch, { position: 0, isWaiting: false, wakeUp: new WakeUp() });
+  }
+
+  /** The input of one branch. @param resumes Whether its operators go on from a cursor. */
+  read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
+    if (this.#opened.has(branch))
+      throw new Error('The input of a branch of tee() can be read only once');
+    this.#opened.add(branch);
+    if ((run.resume !== undefined) !== resumes) throw cannotResume();
+    return this.#read(branch, run);
+  }
+
+  /** The cursor of the input that a cursor of a branch wraps; of the branch's last batch if there are several. */
+  inputCursorIn(cursor: unknown): InputCursorOf | undefined {
+    if (typeof cursor !== 'object' || cursor === null || 'toJSON' in cursor) return undefined;
+    const known = this.#cursors.get(cursor);
+    if (known !== undefined) return known;
+    for (const inner of Object.values(cursor)) {
+      const found = this.inputCursorIn(inner);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Ends the reading of a branch; the others go on. Without branches, the input is closed. */
+  leave(branch: number): void {
+    const reader = this.#readers.get(branch);
+    if (reader === undefined) return;
+    this.#readers.delete(branch);
+    reader.wakeUp.wake();
+    this.check();
+  }
+
+  /** Closes the input. */
+  async close(): Promise<void> {
+    this.#readers.clear();
+    this.#batches = [];
+    if (this.#ended) return;
+    this.#ended = true;
+    await this.#iterator.return?.();
+  }
+
+  /** Whether a branch has read the input to its end. */
+  tookAll(branch: number): boolean {
+    return this.#atEnd.has(branch);
+  }
+
+  /** Whether this is the branch that the others wait for. */
+  isSlowest(branch: number): boolean {
+    return this.#readers.get(branch)?.position === this.#slowest;
+  }
+
+  /** Lets the branches read. */
+  start(): void {
+    this.#started = true;
+    this.check();
+  }
+
+  /** Reads the next batch where a branch waits for it and the slowest is near enough. */
+  check(): void {
+    this.#drop();
+    if (this.#readers.size === 0) void this.close().catch(() => {});
+    if (!this.#started || this.#reading || this.#ended) return;
+    const head = this.#first + this.#batches.length;
+    const wanted = [...this.#readers.values()].some(
+      ({ position, isWaiting }) => isWaiting && position === head,
+    );
+    if (!wanted) return;
+    if (head - this.#slowest < MAX_LEAD) void this.#readNext();
+    else this.#onFull();
+  }
+
+  async *#read(
+    branch: number,
+    { signal, progress }: Run,
+  ): AsyncGenerator<EngineBatch, void, undefined> {
+    try {
+      while (true) {
+        const batch = await this.#next(branch, signal);
+        if (batch === undefined) return;
+        if (progress !== undefined) progress.received += countOf(batch);
+        yield batch;
+      }
+    } finally {
+      this.leave(branch);
+    }
+  }
+
+  async #next(branch: number, signal: AbortSignal): Promise<EngineBatch | undefined> {
+    while (true) {
+      signal.throwIfAborted();
+      const reader = this.#readers.get(branch);
+      if (reader === undefined) return undefined;
+      const next = this.#batches[reader.position - this.#first];
+      if (next !== undefined) {
+        reader.position++;
+        next.rows?.file.share();
+        this.check();
+        return next;
+      }
+      if (this.failure !== undefined) throw this.failure.error;
+      if (this.#ended) {
+        this.#atEnd.add(branch);
+        return undefined;
+      }
+      const woken = reader.wakeUp.next();
+      reader.isWaiting = true;
+      this.check();
+      await abortable(woken, signal);
+      reader.isWaiting = false;
+    }
+  }
+
+  async #readNext(): Promise<void> {
+    this.#reading = true;
+    try {
+      const { done, value } = await this.#iterator.next();
+      if (done === true) this.#ended = true;
+      else if (!this.#ended)
+        this.#batches.push({ ...value, cursor: value.cursor && this.#inputCursor(value.cursor) });
+    } catch (error) {
+      if (!this.#ended) this.failure = { error };
+      this.#ended = true;
+    }
+    this.#reading = false;
+    for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
+  }
+
+  /** A cursor that is known to come from this input. */
+  #inputCursor(cursor: Cursor): InputCursor {
+    const input: InputCursor = { tee: 'input' };
+    this.#cursors.set(input, { number: ++this.#number, cursor });
+    return input;
+  }
+
+  get #slowest(): number {
+    return Math.min(...[...this.#readers.values()].map(({ position }) => position));
+  }
+
+  /** Drops the batches that all branches have taken. */
+  #drop(): void {
+    const taken = Math.min(this.#slowest - this.#first, this.#batches.length);
+    if (taken <= 0) return;
+    for (const { rows } of this.#batches.slice(0, taken)) rows?.file.release();
+    this.#batches = this.#batches.slice(taken);
+    this.#first += taken;
+  }
+}
+
+function cannotResume(): OptionError {
+  return new OptionError(
+    'resume',
+    'A branch of tee() cannot go on from a cursor by itself: its sink must not have a checkpoint. Give tee() one, `tee(...branches, { checkpoint })`',
+  );
+}

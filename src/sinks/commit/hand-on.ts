@@ -1,0 +1,90 @@
+import pLimit from 'p-limit';
+import { answerOf } from '../../base/abortable.js';
+import { func, type OptionTable, oneOf, optionError, whole } from '../../base/check.js';
+import type { Json } from '../../json/json.js';
+import type { WrittenFile } from '../write/written.js';
+
+/** What happens to each file that is finished. */
+export interface HandOnOptions {
+  /**
+   * Called with each file that has its final name and is durable, such as to upload it. Awaited: the run ends after
+   * the last call. What it resolves to, any JSON, is kept in the checkpoint as `handedOn`, so that a run after a
+   * crash calls it only for files whose call was not recorded; a call that was under way is made again.
+   * Files get their names at the end of the run, those of `parquet` with a checkpoint at each commit.
+   *
+   * @param at Its signal fires when the run is to end.
+   */
+  readonly onFile?:
+    | ((file: WrittenFile, at: { readonly signal: AbortSignal | undefined }) => unknown)
+    | undefined;
+  /** The maximum number of calls of `onFile` at a time. @default 4 */
+  readonly onFileConcurrency?: number | undefined;
+  /**
+   * What an error of `onFile` does: `'end'` ends the run with it, and the next run calls it again; `'keep'` leaves the
+   * file without `handedOn` in the result and the checkpoint, and the next run calls it again.
+   * @default 'end'
+   */
+  readonly onFileError?: 'end' | 'keep' | undefined;
+}
+
+export const HAND_ON_OPTIONS = {
+  onFile: func('what is called with each finished file'),
+  onFileConcurrency: whole('calls of `onFile` at a time', { min: 1, default: 4 }),
+  onFileError: oneOf('what an error of `onFile` does', ['end', 'keep'], 'end'),
+} satisfies OptionTable<HandOnOptions>;
+
+/**
+ * Hands finished files on: calls `record` with the result of each as JSON. After the first error, no other call begins;
+ * it is thrown when those under way have ended.
+ */
+export type HandOn = (
+  files: readonly WrittenFile[],
+  signal: AbortSignal | undefined,
+  record: (file: string, handedOn: Json) => Promise<void>,
+) => Promise<void>;
+
+/** @param call The name of the sink. */
+export function handOnOf(
+  call: string,
+  {
+    onFile,
+    onFileConcurrency,
+    onFileError,
+  }: { readonly [Name in keyof HandOnOptions]-?: NonNullable<HandOnOptions[Name]> },
+): HandOn {
+  return async (files, signal, record) => {
+    const limit = pLimit(onFileConcurrency);
+    let failure: { readonly error: unknown } | undefined;
+    const handOn = async ({ path, posts, bytes }: WrittenFile) => {
+      if (failure !== undefined) return;
+      let answer: unknown;
+      try {
+        signal?.throwIfAborted();
+        answer = await answerOf(onFile({ path, posts, bytes }, { signal }), signal);
+      } catch (error) {
+        if (onFileError === 'end' || signal?.aborted === true) failure ??= { error };
+        return;
+      }
+      try {
+        await record(path, jsonOf(call, answer));
+      } catch (error) {
+        failure ??= { error };
+      }
+    };
+    await Promise.all(files.map(file => limit(() => handOn(file))));
+    if (failure !== undefined) throw failure.error;
+  };
+}
+
+function jsonOf(call: string, answer: unknown): Json {
+  try {
+    return JSON.parse(JSON.stringify(answer) ?? 'null') as Json;
+  } catch (cause) {
+    throw optionError(
+      call,
+      'onFile',
+      'must resolve to what JSON can hold: the checkpoint keeps it. Return nothing, or a string',
+      { cause },
+    );
+  }
+}

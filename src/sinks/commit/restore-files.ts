@@ -1,0 +1,138 @@
+import path from 'node:path';
+import { StorageError } from '../../base/errors.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { syncFolder } from '../../storage/folder.js';
+import { openExisting, regularStatus } from '../../storage/regular-file.js';
+import { storageError } from '../../storage/storage-error.js';
+import { DAMAGED, type FileCounts, PART } from '../write/output-file.js';
+import type { Checkpoint, CommittedFile } from './checkpoint.js';
+import type { Member } from './committer.js';
+
+/**
+ * Checks that all files of a complete checkpoint exist. Their contents may have changed: `applyCompliance`
+ * removes posts from them.
+ *
+ * @throws StorageError
+ */
+export async function checkOutputs(
+  fs: FileSystem,
+  file: string,
+  { files }: Checkpoint,
+): Promise<void> {
+  const missing: string[] = [];
+  // Who has handed a file on may move or delete it, and who has seen to damaged records, too.
+  for (const { path: output, handedOn, branch } of files)
+    if (
+      handedOn === undefined &&
+      branch !== DAMAGED &&
+      (await regularStatus(fs, output)) === undefined
+    )
+      missing.push(output);
+  const [first] = missing;
+  if (first !== undefined)
+    throw new StorageError(
+      `${first}${missing.length === 1 ? ' is' : ` and ${missing.length - 1} more files are`} missing, and the checkpoint ${file} says that all is written. Restore the missing files, or delete the checkpoint to write everything again.`,
+      { path: first },
+    );
+}
+
+/**
+ * The checkpoint that a run begins with which adds to the files of complete ones: files that none has added to
+ * since may have been changed, as by `applyCompliance`, or moved elsewhere.
+ */
+export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise<Checkpoint> {
+  const { cursor } = before;
+  const files: CommittedFile[] = [];
+  for (const file of before.files) {
+    const { finished, handedOn, ...open } = file;
+    const isOpen = before.state !== 'complete' && finished !== true;
+    const size = isOpen ? undefined : (await regularStatus(fs, file.path))?.size;
+    // The run before had made it a part again.
+    const isPart = size === undefined && (await regularStatus(fs, file.path + PART)) !== undefined;
+    if (isOpen || isPart) {
+      files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });
+      continue;
+    }
+    // Who has seen to the damaged records has removed their file: it begins again.
+    if (file.branch === DAMAGED && size === undefined) continue;
+    const bytes = size ?? file.bytes;
+    const isCompressed = file.lineBytes !== file.bytes;
+    const lineBytes = isCompressed ? file.lineBytes : bytes;
+    files.push({ ...file, bytes, lineBytes, finished: true });
+  }
+  return { state: 'running', cursor, files };
+}
+
+/**
+ * Truncates the parts to the bytes that the checkpoint counts, and returns the files that have their final
+ * names. Throws where a file is shorter or missing, unless an earlier run has finished it.
+ *
+ * @param memberOf the member whose file it is.
+ */
+export async function restore(
+  fs: FileSystem,
+  file: string,
+  { state, files }: Checkpoint,
+  memberOf: (file: CommittedFile) => Member | undefined,
+): Promise<Set<CommittedFile>> {
+  const named = new Set<CommittedFile>();
+  const folders = new Set<string>();
+  for (const counts of files) {
+    const part = counts.path + PART;
+    try {
+      if (counts.finished === true || counts.handedOn !== undefined) {
+        named.add(counts);
+        continue;
+      }
+      const size = (await regularStatus(fs, part))?.size;
+      const { outputs, handOn } = memberOf(counts) ?? {};
+      const isNamed =
+        outputs?.endsFiles === true
+          ? size !== counts.bytes
+          : size === undefined && state === 'finishing';
+      if (isNamed) {
+        // A crash came after this file got its final name; the name may not be on disk yet.
+        const size = await finishedSize(fs, file, counts, handOn !== undefined);
+        if (size !== undefined) folders.add(path.dirname(counts.path));
+        named.add(counts);
+        continue;
+      }
+      if (size === undefined || size < counts.bytes) throw lost(file, part, size, counts.bytes);
+      if (size > counts.bytes) await cutBack(fs, part, counts.bytes);
+    } catch (error) {
+      throw storageError('go on with', part, error);
+    }
+  }
+  for (const folder of folders) await syncFolder(folder, fs);
+  return named;
+}
+
+async function finishedSize(
+  fs: FileSystem,
+  file: string,
+  counts: FileCounts,
+  isHandedOn: boolean,
+): Promise<number | undefined> {
+  const size = (await regularStatus(fs, counts.path))?.size;
+  // The call of `onFile` that was under way may have moved or deleted it: the next call finds out.
+  const mayLack = size === undefined && isHandedOn;
+  if (size !== counts.bytes && !mayLack) throw lost(file, counts.path, size, counts.bytes);
+  return size;
+}
+
+async function cutBack(fs: FileSystem, part: string, bytes: number): Promise<void> {
+  const handle = await openExisting(fs, part);
+  try {
+    await handle.truncate(bytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+function lost(file: string, part: string, size: number | undefined, bytes: number): StorageError {
+  const found = size === undefined ? 'is missing' : `has only ${size} bytes`;
+  return new StorageError(
+    `${part} ${found}, but ${bytes} of its bytes are counted in the checkpoint ${file}. Put the file back, or delete the checkpoint to start again.`,
+    { path: part },
+  );
+}

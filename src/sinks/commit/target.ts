@@ -1,0 +1,384 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { optionError } from '../../base/check.js';
+import { MillraceError, StorageError } from '../../base/errors.js';
+import { backoffMs, type OnWait } from '../../base/wait.js';
+import { BatchQueue } from '../../flow/batch-queue.js';
+import type { CheckpointOwner, CheckpointPlace } from './checkpoint-text.js';
+import { partsOf } from './held-rows.js';
+import { parseSaved, printSaved, type Saved } from './saved-text.js';
+
+/** Identifies what one call of `write` gets. */
+export interface WriteRange {
+  /**
+   * The same whenever these rows are written again, and never that of others: a name for them where the target
+   * drops what it has under a name already.
+   */
+  readonly token: string;
+  /**
+   * Whether these rows were passed to `write` before and may be in the target, all or some of them. Only
+   * without `transaction`: otherwise what failed was undone.
+   */
+  readonly again: boolean;
+}
+
+/** What the caller does for a target. */
+export interface TargetCalls<T, Tx> {
+  readonly load: (tx: Tx) => unknown;
+  readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
+  readonly save: (text: string, tx: Tx) => unknown;
+  readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
+  readonly isRetryable?: ((error: unknown) => boolean) | undefined;
+}
+
+export interface TargetOptions<T, Tx> extends TargetCalls<T, Tx> {
+  /** The target, for messages. */
+  readonly name: string;
+  /** The maximum number of rows that `write` gets. */
+  readonly rows: number;
+  readonly retries: number;
+  readonly retryWaitMs: number;
+}
+
+/** What the run gives a target. */
+export interface TargetRun {
+  readonly owner: CheckpointOwner;
+  /** Fires when the run is to end. */
+  readonly signal: AbortSignal;
+  readonly onWait: OnWait | undefined;
+}
+
+/** What a commit ends with. */
+export interface CommitEnd {
+  /** Whether all items are written then. */
+  readonly state: Saved['state'];
+  /** The cursor after the rows, as JSON; absent where they go on without one. */
+  readonly cursor: string | undefined;
+  /** The files of the records that could not be used, on disk. */
+  readonly damaged?: Saved['damaged'];
+  /** The files of the other branches of `tee`, on disk. */
+  readonly files?: Saved['files'];
+}
+
+/** Rows that go into a transaction which is open. */
+export interface OpenParts<T> {
+  /** Takes the rows. */
+  readonly queue: BatchQueue<readonly T[]>;
+  /** Settles when they are committed, or cannot be. */
+  readonly committing: Promise<void>;
+  /** Commits them. */
+  end(end: CommitEnd): Promise<void>;
+}
+
+const MAX_WAIT_MS = 30_000;
+
+/**
+ * Commits rows and text together, through functions of the caller. Where a commit fails, its outcome is unknown: the
+ * next try reads the saved text before it writes, in the same transaction.
+ */
+export class Target<T, Tx> {
+  readonly #options: TargetOptions<T, Tx>;
+  readonly #run: TargetRun;
+  readonly #place: CheckpointPlace;
+  /** What is committed. */
+  saved: Saved = { state: 'running', id: randomUUID(), commits: 0, rows: 0, cursor: 'null' };
+  /** What `save` got last. */
+  #text: string;
+  /** What it gets in the commit that is under way, once that is known. */
+  #nextText: string | undefined;
+
+  constructor(options: TargetOptions<T, Tx>, run: TargetRun) {
+    this.#options = options;
+    this.#run = run;
+    this.#place = { path: options.name, subject: `The checkpoint of ${options.name}` };
+    this.#text = printSaved(this.saved, run.owner);
+  }
+
+  /** Whether rows of a transaction that fails are gone. */
+  get hasTransactions(): boolean {
+    return this.#options.transaction !== undefined;
+  }
+
+  /** Reads what the runs before have saved; saves that there was none, so that a later commit has a text to replace. */
+  async open(): Promise<void> {
+    let found: string | undefined;
+    try {
+      await this.#inTransaction(async tx => {
+        found = await this.#load(tx);
+        if (found === undefined) await this.#options.save(this.#text, tx);
+      });
+    } catch (error) {
+      throw this.#failure('read the checkpoint of', error);
+    }
+    if (found === undefined) return;
+    this.saved = parseSaved(found, this.#place, this.#run.owner);
+    this.#text = found;
+  }
+
+  /** Commits rows and the cursor after them. */
+  async commit(rows: readonly T[], end: CommitEnd): Promise<void> {
+    const next = this.#after(rows.length, end);
+    const text = printSaved(next, this.#run.owner);
+    this.#nextText = text;
+    const tokens = `${next.id}-${next.commits}`;
+    const parts = () => partsOf(rows, this.#options.rows);
+    for (let failures = 0; ; ) {
+      try {
+        if (this.hasTransactions) await this.#writeInTransaction(parts, tokens, () => text);
+        else await this.#writePending(parts, { tokens, next, text });
+        break;
+      } catch (error) {
+        failures++;
+        if (failures > this.#options.retries || !this.#isRetryable(error))
+          throw this.#failure('commit to', error);
+        await this.#pause(failures, error);
+      }
+    }
+    this.saved = next;
+    this.#text = text;
+  }
+
+  /** Begins to commit rows that come in parts, more of them than are kept in memory: they cannot be tried again. */
+  openParts(): OpenParts<T> {
+    const queue = new BatchQueue<readonly T[]>(1);
+    const { rows } = this.#options;
+    async function* read() {
+      for await (const { items } of queue.read())
+        for (const item of items) yield* partsOf(item, rows);
+    }
+    let last: CommitEnd | undefined;
+    const committing = this.#commitParts(read(), () => last as CommitEnd);
+    // After a failure, nobody takes the rows: who adds some must not wait for that.
+    committing.catch(() => queue.end());
+    const end = async (end: CommitEnd) => {
+      last = end;
+      queue.end();
+      await committing;
+    };
+    return { queue, committing, end };
+  }
+
+  /**
+   * @param parts Ends after the last part.
+   * @param end Called then.
+   */
+  async #commitParts(parts: AsyncIterable<readonly T[]>, end: () => CommitEnd): Promise<void> {
+    const { id, commits } = this.saved;
+    let next: Saved | undefined;
+    let text: string | undefined;
+    let rows = 0;
+    let isTaken = false;
+    const calledAgain = () => this.#calledAgain();
+    async function* once() {
+      // What the call before took from the queue is gone.
+      if (isTaken) throw calledAgain();
+      isTaken = true;
+      for await (const part of parts) {
+        rows += part.length;
+        yield part;
+      }
+    }
+    this.#nextText = undefined;
+    try {
+      await this.#writeInTransaction(once, `${id}-${commits + 1}`, () => {
+        next = this.#after(rows, end());
+        text = printSaved(next, this.#run.owner);
+        this.#nextText = text;
+        return text;
+      });
+    } catch (error) {
+      // The outcome is unknown where it was about to be committed.
+      if (text === undefined || !this.#isRetryable(error) || (await this.#loaded(error)) !== text)
+        throw this.#failure('commit to', error);
+    }
+    this.saved = next as Saved;
+    this.#text = text as string;
+  }
+
+  #after(rows: number, { state, cursor, damaged, files }: CommitEnd): Saved {
+    const { id, commits, rows: before, cursor: last } = this.saved;
+    return {
+      state,
+      id,
+      commits: commits + 1,
+      rows: before + rows,
+      cursor: cursor ?? last,
+      completed: state === 'complete' ? new Date() : undefined,
+      damaged,
+      files,
+    };
+  }
+
+  async #writeInTransaction(
+    parts: () => Iterable<readonly T[]> | AsyncIterable<readonly T[]>,
+    tokens: string,
+    textAfter: () => string,
+  ): Promise<void> {
+    await this.#inTransaction(async tx => {
+      const found = await this.#load(tx);
+      if (found !== this.#text) {
+        // An earlier try of this commit succeeded, though its answer was lost.
+        if (found !== undefined && found === this.#nextText) return;
+        throw this.#anotherRun();
+      }
+      let number = 0;
+      for await (const rows of parts()) {
+        this.#run.signal.throwIfAborted();
+        await this.#options.write(rows, tx, { token: `${tokens}.${++number}`, again: false });
+      }
+      await this.#options.save(textAfter(), tx);
+    });
+  }
+
+  /** Without transactions: first it is saved which rows are about to be written, then that they are. */
+  async #writePending(
+    parts: () => Iterable<readonly T[]>,
+    commit: { readonly tokens: string; readonly next: Saved; readonly text: string },
+  ): Promise<void> {
+    const { next, text, tokens } = commit;
+    const { write, save } = this.#options;
+    const none = undefined as Tx;
+    const rows = next.rows - this.saved.rows;
+    const pending = { rows, cursor: next.cursor, isLast: next.state === 'complete' };
+    const pendingText = printSaved({ ...this.saved, pending }, this.#run.owner);
+    const found = await this.#load(none);
+    if (found === text) return;
+    const isPending = this.saved.pending !== undefined && found === this.#text;
+    const again = isPending || found === pendingText;
+    if (!again && found !== this.#text) throw this.#anotherRun();
+    if (!again && rows > 0) await save(pendingText, none);
+    let number = 0;
+    for (const part of parts()) {
+      this.#run.signal.throwIfAborted();
+      await write(part, none, { token: `${tokens}.${++number}`, again });
+    }
+    await save(text, none);
+  }
+
+  async #inTransaction(work: (tx: Tx) => Promise<void>): Promise<void> {
+    const { transaction } = this.#options;
+    if (transaction === undefined) return await work(undefined as Tx);
+    let running: Promise<void> | undefined;
+    let ended = false;
+    await transaction(tx => {
+      ended = false;
+      running = work(tx).finally(() => {
+        ended = true;
+      });
+      return running;
+    });
+    if (running !== undefined && ended) return await running;
+    running?.catch(() => {});
+    throw optionError(
+      'committed',
+      'transaction',
+      'must call the function that it gets, and wait for it before it commits: `async work => { begin(); await work(); commit(); }`',
+    );
+  }
+
+  async #load(tx: Tx): Promise<string | undefined> {
+    const found = await this.#options.load(tx);
+    if (found === undefined || found === null) return undefined;
+    if (typeof found === 'string') return found;
+    throw optionError(
+      'committed',
+      'load',
+      `must return the text that \`save\` got, or nothing where there is none yet, got ${typeof found === 'object' ? 'an object' : typeof found}. Save it as a text: other types, such as json, change it`,
+    );
+  }
+
+  /** What is saved, after an error. */
+  async #loaded(error: unknown): Promise<string | undefined> {
+    for (let failures = 1; ; failures++) {
+      await this.#pause(failures, error);
+      try {
+        let found: string | undefined;
+        await this.#inTransaction(async tx => {
+          found = await this.#load(tx);
+        });
+        return found;
+      } catch {
+        if (failures >= this.#options.retries) return undefined;
+      }
+    }
+  }
+
+  #isRetryable(error: unknown): boolean {
+    if (this.#run.signal.aborted) return false;
+    if (error instanceof MillraceError) return error.retryable;
+    return this.#options.isRetryable?.(error) ?? mayBePassing(error);
+  }
+
+  async #pause(failures: number, error: unknown): Promise<void> {
+    const { signal, onWait } = this.#run;
+    const waitMs = backoffMs(failures, {
+      firstMs: this.#options.retryWaitMs,
+      maxMs: MAX_WAIT_MS,
+      random: Math.random(),
+    });
+    const failure = this.#failure('commit to', error);
+    const end = onWait?.({
+      reason: 'retry',
+      waitMs,
+      retry: failures,
+      until: new Date(Date.now() + waitMs),
+      error: failure instanceof MillraceError ? failure : undefined,
+    });
+    try {
+      await delay(waitMs, undefined, { signal });
+    } catch {
+      signal.throwIfAborted();
+    } finally {
+      end?.();
+    }
+  }
+
+  /** An error of the caller's functions, with what to do. Those of Millrace, aborts and mistakes in code stay as they are. */
+  #failure(doing: string, error: unknown): unknown {
+    const { signal } = this.#run;
+    if (signal.aborted) return signal.reason;
+    if (error instanceof MillraceError || isMistake(error)) return error;
+    const { name } = this.#options;
+    const reason = error instanceof Error ? error.message : String(error);
+    return new StorageError(
+      `Could not ${doing} ${name}: ${reason}. See the cause, then run the same again: it goes on after the last commit`,
+      { path: name, cause: error, retryable: true },
+    );
+  }
+
+  #calledAgain(): StorageError {
+    const { name } = this.#options;
+    return new StorageError(
+      `Nothing of the last rows was committed to ${name}: \`transaction\` called its function again, and they came in parts, which cannot be written twice. Run the same again: it goes on after the last commit. A larger \`rows\` keeps more of them for another call`,
+      { path: name, retryable: true },
+    );
+  }
+
+  #anotherRun(): StorageError {
+    const { name } = this.#options;
+    return new StorageError(
+      `Another run has committed to ${name} since this one began, or its checkpoint was changed. Let one run at a time write there, then run the same again`,
+      { path: name },
+    );
+  }
+}
+
+/** Whether an error is one of code. `fetch` throws a `TypeError` with a cause where a connection fails. */
+function isMistake(error: unknown): boolean {
+  return (
+    (error instanceof TypeError ||
+      error instanceof ReferenceError ||
+      error instanceof RangeError ||
+      error instanceof SyntaxError) &&
+    error.cause === undefined
+  );
+}
+
+/** Classes of SQLSTATE that the same statement gives again: data, constraints, syntax and access. */
+const LASTING = /^(22|23|42)[0-9A-Z]{3}$/;
+
+function mayBePassing(error: unknown): boolean {
+  if (isMistake(error)) return false;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code !== 'string' || !LASTING.test(code);
+}

@@ -1,0 +1,288 @@
+import { LinkedAbort } from '../../base/abortable.js';
+import type { Engine } from '../../files/engine.js';
+import { Plan } from '../../files/plan.js';
+import { sharedFlow } from '../../files/planned.js';
+import type { EngineBatch } from '../../files/rows.js';
+import { drain } from '../../flow/drain.js';
+import {
+  type Batches,
+  batchesOf,
+  boundFlow,
+  type Cursor,
+  type Flow,
+  identityOf,
+  OwnFlow,
+  type Pull,
+  type Run,
+  type SinkRun,
+} from '../../flow/flow.js';
+import { isIncremental } from '../../flow/flow-difference.js';
+import { applyStage } from '../../flow/pipeline-arguments.js';
+import type { Progress } from '../../flow/progress.js';
+import type { Committed } from '../committed.js';
+import type { FileWriter } from '../write/file-writer.js';
+import { BranchCommits, ENDED } from './branch-commits.js';
+import type { BranchPlan, BranchPlans, CommittedBranchPlan, FileBranch } from './branch-plans.js';
+import type { CheckpointOwner } from './checkpoint-text.js';
+import { type BranchRun, CommittedBranch } from './committed-branch.js';
+import { changedFilesOf, type RunResult } from './completed-run.js';
+import { Feed } from './feed.js';
+import type { OpenStore, Session, TogetherOptions } from './write-together.js';
+
+export interface TeePlan extends BranchPlans {
+  readonly checkpoint: string | undefined;
+  readonly damaged: string | undefined;
+}
+
+/** A branch in a run. */
+interface OpenBranch {
+  /** Its number in `Feed`, and of a branch that commits in the checkpoint. */
+  readonly number: number;
+  readonly plan: BranchPlan;
+  readonly progress: Progress | undefined;
+  /** What its operators make of the input. */
+  readonly output: AsyncIterable<unknown>;
+}
+
+/** One run of `tee`. */
+export class TeeRun {
+  readonly results: unknown[] = [];
+  readonly #plan: TeePlan;
+  readonly #input: AsyncIterable<unknown>;
+  readonly #run: SinkRun;
+  readonly #files: readonly OpenBranch[];
+  /** The branch to `committed`. */
+  readonly #rows: OpenBranch | undefined;
+  readonly #others: readonly OpenBranch[];
+  #target: CommittedBranch<unknown, unknown> | undefined;
+  #started = false;
+  /** The engine that the input is read by, where a branch takes rows. */
+  #engine: Engine | undefined;
+  #readFeed: (number: number, run: Run) => AsyncIterable<EngineBatch> = async function* () {};
+
+  constructor(plan: TeePlan, input: AsyncIterable<unknown>, run: SinkRun) {
+    this.#plan = plan;
+    this.#input = input;
+    this.#run = run;
+    const { files, committed, others } = plan;
+    const plans = [...files, ...(committed === undefined ? [] : [committed]), ...others];
+    const progress = plans.map(() => run.progress?.branch());
+    const branches = plans.map((branch, number) => ({
+      number,
+      plan: branch,
+      progress: progress[branch.position - 1],
+      output: branch.stages.reduce<AsyncIterable<unknown>>(applyStage, this.#flowOf(number)),
+    }));
+    this.#files = branches.slice(0, files.length);
+    this.#rows = committed && branches[files.length];
+    this.#others = branches.slice(this.#committing.length);
+  }
+
+  /** The branches that commit together. */
+  get #committing(): readonly OpenBranch[] {
+    return this.#rows === undefined ? this.#files : [...this.#files, this.#rows];
+  }
+
+  /** How the branches that commit run. */
+  together(): TogetherOptions<unknown> {
+    const { files, damaged, checkpoint } = this.#plan;
+    const owner = this.#owner();
+    return {
+      sinks: this.#files.map(({ number, progress }) => ({
+        plan: (files[number] as FileBranch).file.plan,
+        branch: number,
+        progress,
+      })),
+      checkpoint: this.#rows === undefined ? checkpoint : this.#openTarget(this.#rows, owner),
+      damaged,
+      progress: this.#run.progress,
+      owner,
+      signal: this.#run.signal,
+      read: session => this.read(session),
+    };
+  }
+
+  #owner(): CheckpointOwner {
+    const { files } = this.#plan;
+    // The steps of each branch and the settings of its sink, with the number of the branch.
+    const branches = this.#committing.flatMap(({ output, number }) => {
+      const settings = files[number]?.file.plan.settings ?? { step: 'committed' };
+      return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));
+    });
+    return {
+      sink: { step: 'tee', branches: this.#committing.length },
+      flow: [...identityOf(this.#input), ...branches],
+    };
+  }
+
+  #openTarget({ progress }: OpenBranch, owner: CheckpointOwner): OpenStore {
+    const { committed, files } = this.#plan;
+    return async (fs, folder) => {
+      const { options } = (committed as CommittedBranchPlan).committed;
+      const target = new CommittedBranch(options, owner, { signal: this.#run.signal, progress });
+      const paths = files.map(({ file }) => String(file.plan.settings.path));
+      try {
+        await target.lock(fs, folder, paths);
+      } catch (error) {
+        await target.close();
+        throw error;
+      }
+      this.#target = target;
+      return target;
+    };
+  }
+
+  /** Takes what the branches have written, in this run and before. */
+  async end({ written, damaged, completeSince }: RunResult): Promise<void> {
+    if (!this.#started) await this.#readNothing();
+    for (const { number, plan } of this.#files) this.results[plan.position - 1] = written[number];
+    if (this.#rows === undefined || this.#target === undefined) return;
+    const result: Committed = {
+      rows: this.#target.rows,
+      ...(damaged !== undefined && { damaged }),
+      ...(completeSince !== undefined && { completeSince }),
+      ...(isIncremental(identityOf(this.#input)) && {
+        added: this.#target.added,
+        ...changedFilesOf(this.#run.progress),
+      }),
+    };
+    this.results[this.#rows.plan.position - 1] = result;
+  }
+
+  /** Reads the input to its end, or until all branches have ended. */
+  async read(opened: Opened): Promise<Cursor | undefined> {
+    const { writers, signal, before, committer, damaged } = opened;
+    this.#started = true;
+    const { resume, cursors } = cursorsOf(before?.cursor, this.#committing.length);
+    const ended = cursors.map(cursor => cursor === ENDED);
+    const stop = new LinkedAbort(signal);
+    const { progress } = this.#run;
+    const feed = new Feed(
+      this.#batches({ signal: stop.signal, resume, progress, damaged }, opened),
+      [...this.#committing, ...this.#others]
+        .map(({ number }) => number)
+        .filter(number => ended[number] !== true),
+      () => commits?.full(),
+    );
+    const commits = committer && new BranchCommits(committer, feed, { signal: stop.signal, ended });
+    this.#readFeed = (number, run) =>
+      feed.read(number, run, { resumes: cursors[number] !== undefined });
+
+    let failure: { readonly error: unknown } | undefined;
+    const fail = (error: unknown) => {
+      failure ??= { error };
+      stop.abort(error);
+    };
+    const running: Promise<void>[] = [];
+    const guard = ({ number }: OpenBranch, end: PromiseLike<void>) =>
+      running.push(
+        Promise.resolve(end)
+          .catch(fail)
+          .finally(() => feed.leave(number)),
+      );
+    try {
+      for (const branch of this.#others) guard(branch, this.#drain(branch, stop.signal));
+      for (const branch of this.#committing) {
+        const { number } = branch;
+        if (ended[number] === true) continue;
+        const write = this.#write(branch, writers[number], {
+          signal: stop.signal,
+          resume: cursors[number] as Cursor | undefined,
+          damaged,
+          reached: async cursor => commits?.reached(number, cursor),
+          idle: async () => committer?.idle(),
+          fail,
+        });
+        guard(
+          branch,
+          write.then(end => commits?.ended(number, end)),
+        );
+      }
+      // All sinks are called, so all arguments are what they should be.
+      feed.start();
+    } catch (error) {
+      fail(error);
+    }
+    await Promise.all(running);
+    commits?.close();
+    stop.unlink();
+    await feed.close();
+    failure ??= feed.failure;
+    if (failure !== undefined) throw failure.error;
+    return commits?.end(before?.cursor);
+  }
+
+  /** Runs the other branches without items, where a checkpoint says that all is written. */
+  async #readNothing(): Promise<void> {
+    const { signal = new AbortController().signal } = this.#run;
+    for (const branch of this.#others) await this.#drain(branch, signal);
+  }
+
+  #write(
+    { output, progress }: OpenBranch,
+    writer: FileWriter<unknown> | undefined,
+    run: BranchRun,
+  ): Promise<Cursor | undefined> {
+    const { signal, resume, damaged, reached } = run;
+    const bound = boundFlow(output, { signal, progress });
+    if (writer !== undefined)
+      return writer.write(bound, { signal, resume, progress, damaged }, reached);
+    return (this.#target as CommittedBranch<unknown, unknown>).write(bound, { ...run, progress });
+  }
+
+  /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
+  #drain({ output, progress, plan }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
+    const run = { signal, progress };
+    return drain(boundFlow(output, run), plan.sink, run).then(result => {
+      this.results[plan.position - 1] = result;
+    });
+  }
+
+  /** The input: rows, where a branch can take them, and items otherwise. */
+  #batches(pull: Pull, { writers, engine }: Opened): AsyncIterable<EngineBatch> {
+    const plan = Plan.of(this.#input);
+    const takesRows = this.#files.some(
+      ({ output, number }) =>
+        writers[number]?.takesRows === true && Plan.of(output)?.isComplete === true,
+    );
+    if (plan === undefined || !takesRows || engine?.canRun(this.#input) !== true)
+      return batchesOf(this.#input, pull);
+    this.#engine = engine;
+    const branches = [...this.#committing, ...this.#others].flatMap(
+      ({ output }) => Plan.of(output) ?? [],
+    );
+    return engine.run(plan, pull, branches);
+  }
+
+  /** The input of a branch, which is known when it is opened. */
+  #flowOf(number: number): Flow<unknown> {
+    const read = (run: Run) => this.#readFeed(number, run);
+    const plan = Plan.of(this.#input);
+    // Without a plan, all batches are items.
+    if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
+    const engine = () => this.#engine;
+    return sharedFlow(plan, {
+      read,
+      get engine() {
+        return engine();
+      },
+    });
+  }
+}
+
+type Opened = Pick<Session<unknown>, 'writers'> &
+  Partial<Pick<Session<unknown>, 'before' | 'committer' | 'damaged' | 'engine'>> & {
+    readonly signal: AbortSignal | undefined;
+  };
+
+/** The cursor of the input, and of each branch that commits. */
+function cursorsOf(cursor: Cursor | undefined, branches: number) {
+  const { tee = [], inner } = (cursor ?? {}) as {
+    readonly tee?: readonly (Cursor | typeof ENDED)[];
+    readonly inner?: Cursor;
+  };
+  return {
+    resume: inner ?? undefined,
+    cursors: Array.from({ length: branches }, (_, index) => tee[index]),
+  };
+}

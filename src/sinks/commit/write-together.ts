@@ -1,0 +1,247 @@
+import { LinkedAbort } from '../../base/abortable.js';
+import { optionError } from '../../base/check.js';
+import { Engine } from '../../files/engine.js';
+import type { Cursor } from '../../flow/flow.js';
+import { isIncremental } from '../../flow/flow-difference.js';
+import type { Progress } from '../../flow/progress.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { fileSystemIn, workingFolder } from '../../storage/working-folder.js';
+import { type FileSinkPlan, FileWriter } from '../write/file-writer.js';
+import type { Format } from '../write/format.js';
+import { DAMAGED } from '../write/output-file.js';
+import type { Checkpoint, CommittedFile } from './checkpoint.js';
+import { CheckpointFile, type CheckpointStore } from './checkpoint-store.js';
+import type { CheckpointOwner } from './checkpoint-text.js';
+import { AGAIN, Committer, type Member, settleAndSync, withoutCursor } from './committer.js';
+import {
+  completedRun,
+  hasToHandOn,
+  type RunOfSinks,
+  type RunResult,
+  type SinkOfRun,
+  withAdded,
+  writtenOf,
+} from './completed-run.js';
+import { DamagedLog } from './damaged-log.js';
+import { adoptFinished, restore } from './restore-files.js';
+
+interface FileSinkOfRun<T> extends SinkOfRun {
+  readonly plan: FileSinkPlan<T>;
+  readonly progress: Progress | undefined;
+}
+
+/** File sinks that run together and commit together. */
+export interface TogetherOptions<T> extends RunOfSinks {
+  readonly sinks: readonly FileSinkOfRun<T>[];
+  /** A file, or what opens another store. */
+  readonly checkpoint: string | OpenStore | undefined;
+  readonly owner: CheckpointOwner;
+  readonly signal: AbortSignal | undefined;
+  /**
+   * Reads the input to its end. Not called where a checkpoint says that all items are written.
+   *
+   * @returns The cursor after all items; `undefined` where some came after the last cursor.
+   */
+  read(session: Session<T>): Promise<Cursor | undefined>;
+}
+
+/** Opens a store. @param folder The working folder. */
+export type OpenStore = (fs: FileSystem, folder: string) => Promise<CheckpointStore>;
+
+export interface Session<T> {
+  /** One for each sink. */
+  readonly writers: readonly FileWriter<T>[];
+  /** What runs the plan of the input, for all sinks together. */
+  readonly engine: Engine;
+  /** Fires also when a file cannot be written. */
+  readonly signal: AbortSignal;
+  /** The checkpoint to go on from. */
+  readonly before: Checkpoint | undefined;
+  /** Absent without a checkpoint. */
+  readonly committer: Committer | undefined;
+  /** Where what cannot be used goes. */
+  readonly damaged: DamagedLog | undefined;
+}
+
+/**
+ * Runs file sinks: takes the locks, restores the files of the checkpoint, lets `read` write, and gives the
+ * files their final names. Resolves to what was written.
+ */
+export async function writeTogether<T>(
+  fs: FileSystem,
+  options: TogetherOptions<T>,
+): Promise<RunResult> {
+  // Resolved once: the working folder may change or be deleted during the run.
+  const folder = workingFolder();
+  const here = fileSystemIn(folder, fs);
+  const { checkpoint } = options;
+  const goesOn = isIncremental(options.owner.flow);
+  if (goesOn && checkpoint === undefined)
+    throw optionError(
+      options.owner.sink.step,
+      'checkpoint',
+      'is missing: the source is `incremental`, and a checkpoint says where the last run ended',
+    );
+  if (checkpoint === undefined) return writtenOf(options, await run(here, folder, options));
+  const store =
+    typeof checkpoint === 'function'
+      ? await checkpoint(here, folder)
+      : await CheckpointFile.open(here, { file: checkpoint, folder, owner: options.owner });
+  try {
+    let before = await store.read();
+    if (before?.state === 'complete' && !goesOn) {
+      if (!hasToHandOn(options, before)) return await completedRun(here, store, options, before);
+      before = { ...(await adoptFinished(here, before)), state: 'finishing' };
+    }
+    const runFrom = (from: Checkpoint | undefined) =>
+      run(here, folder, options, { store, before: from, goesOn });
+    if (before?.state === 'finishing' && goesOn) {
+      await runFrom(before);
+      before = await store.read();
+    }
+    if (before !== undefined && goesOn) before = await adoptFinished(here, before);
+    const written = writtenOf(options, await runFrom(before));
+    return goesOn ? withAdded(options, written, { store, before: before?.files ?? [] }) : written;
+  } finally {
+    await store.close();
+  }
+}
+
+interface Locked {
+  readonly store: CheckpointStore;
+  readonly before: Checkpoint | undefined;
+  /** Whether the next run goes on where this one ends. */
+  readonly goesOn: boolean;
+}
+
+async function run<T>(
+  fs: FileSystem,
+  folder: string,
+  { sinks, signal, read, damaged: damagedFile }: TogetherOptions<T>,
+  locked?: Locked,
+): Promise<readonly CommittedFile[]> {
+  const formats = await Promise.all(sinks.map(({ plan }) => plan.format()));
+  // A full disk ends the source immediately, also during a long wait.
+  const broken = new LinkedAbort(signal);
+  let committer: Committer | undefined;
+  const fail = (error: unknown) => {
+    for (const { outputs } of writers) outputs.fail(error);
+    damaged?.outputs.fail(error);
+    broken.abort(error);
+  };
+  const reserved = locked?.store.paths ?? [];
+  const shared = {
+    folder,
+    commits: locked !== undefined,
+    claims: new Map<string, unknown>(),
+    afterFailure: () => committer?.afterFailure() ?? AGAIN,
+    onFailure: fail,
+  };
+  const kept = locked?.before?.files.filter(({ branch }) => branch === DAMAGED) ?? [];
+  // Without the option, the file of an earlier run is finished, and nothing is added.
+  const log = damagedFile ?? kept[0]?.path;
+  const damaged = log === undefined ? undefined : new DamagedLog(fs, log, { ...shared, reserved });
+  const logs = [...kept.map(({ path }) => path), ...(log === undefined ? [] : [log])];
+  const engine = new Engine();
+  const takesDamaged = damagedFile === undefined ? undefined : damaged;
+  const writers = sinks.map(
+    ({ plan, progress }, index) =>
+      new FileWriter(fs, plan, formats[index] as Format<T>, {
+        ...shared,
+        reserved: [...reserved, ...logs],
+        progress,
+        damaged: takesDamaged,
+        engine,
+      }),
+  );
+  const members = sinks.map((sink, index) => memberOf(sink, writers[index] as FileWriter<T>));
+  try {
+    const before = locked?.before;
+    if (locked !== undefined) {
+      const { signal } = broken;
+      committer = new Committer({ ...locked, members, damaged, fail, signal });
+      if (before !== undefined)
+        await resume(fs, locked.store.shownName, before, { members, damaged });
+    }
+    const isWritten = before?.state === 'finishing';
+    if (before !== undefined && locked?.goesOn === true && !isWritten)
+      await committer?.begin(before.cursor);
+    const end = isWritten
+      ? before.cursor
+      : await read({
+          writers,
+          engine,
+          signal: broken.signal,
+          before,
+          committer,
+          damaged: takesDamaged,
+        });
+    if (committer === undefined)
+      return await finish(damaged === undefined ? members : [...members, damaged], broken.signal);
+    if (locked?.goesOn !== true) return await committer.finish(undefined);
+    if (end === undefined && !isWritten)
+      throw withoutCursor(locked.store.name, `the checkpoint ${locked.store.shownName}`);
+    return await committer.finish(JSON.stringify(end ?? null));
+  } catch (error) {
+    throw writers[0]?.outputs.failure ?? error;
+  } finally {
+    broken.unlink();
+    await committer?.idle();
+    await closeAll([...writers, damaged]);
+  }
+}
+
+function memberOf<T>({ plan, branch }: FileSinkOfRun<T>, { outputs }: FileWriter<T>): Member {
+  return {
+    branch,
+    everyMs: plan.commitIntervalMs,
+    handOn: plan.handOn,
+    outputs,
+  };
+}
+
+/** Each holds a lock, which the next run needs, whatever becomes of the others. */
+async function closeAll(all: readonly ({ close(): Promise<void> } | undefined)[]): Promise<void> {
+  const closing = all.map(one => one?.close());
+  await Promise.allSettled(closing);
+  await Promise.all(closing);
+}
+
+async function resume(
+  fs: FileSystem,
+  file: string,
+  before: Checkpoint,
+  {
+    members,
+    damaged,
+  }: { readonly members: readonly Member[]; readonly damaged: DamagedLog | undefined },
+): Promise<void> {
+  const all = damaged === undefined ? members : [...members, damaged];
+  for (const { outputs } of all) await outputs.lock();
+  const ofBranch = new Map(all.map(member => [member.branch, member]));
+  const named = await restore(fs, file, before, of => ofBranch.get(of.branch));
+  await damaged?.resume(
+    before.files.filter(({ branch }) => branch === DAMAGED),
+    named,
+  );
+  for (const { outputs, branch } of members) {
+    outputs.resume(
+      before.files.filter(of => of.branch === branch),
+      named,
+    );
+    if (outputs.endsFiles) await outputs.nameFiles();
+  }
+}
+
+/** Ends a run without a checkpoint. */
+async function finish(members: readonly Member[], signal: AbortSignal): Promise<CommittedFile[]> {
+  const files = new Map((await settleAndSync(members)).map(file => [file.path, file]));
+  for (const { outputs } of members) await outputs.nameFiles();
+  for (const { branch, handOn } of members) {
+    const own = [...files.values()].filter(file => file.branch === branch);
+    await handOn?.(own, signal, async (file, handedOn) => {
+      files.set(file, { ...(files.get(file) as CommittedFile), handedOn });
+    });
+  }
+  return [...files.values()];
+}

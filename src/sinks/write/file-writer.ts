@@ -1,0 +1,216 @@
+import { isBudgetSpent } from '../../base/errors.js';
+import type { PlanReader } from '../../files/choose-threads.js';
+import type { RowEncoding } from '../../files/encode-rows.js';
+import type { Engine } from '../../files/engine.js';
+import type { EngineBatch } from '../../files/rows.js';
+import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
+import { batchesOf } from '../../flow/flow.js';
+import type { Progress } from '../../flow/progress.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import type { DamagedLog } from '../commit/damaged-log.js';
+import type { HandOn } from '../commit/hand-on.js';
+import type { Format } from './format.js';
+import { type Output, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
+import type { PathField, PathTemplate } from './path-template.js';
+import { type Route, routeByFunction, routeByTemplate } from './routes.js';
+import { RowWriter } from './row-writer.js';
+
+/** A sink that writes files: its options, checked, and its format. */
+export interface FileSinkPlan<T>
+  extends Pick<OutputsOptions, 'compression' | 'maxBytes' | 'maxOpen' | 'maxOutputs'> {
+  /** The name of the sink, and the options that the contents of the files depend on. */
+  readonly settings: FlowStep;
+  /** Called as a run begins: a format may load the library that it needs. */
+  readonly format: () => Format<T> | Promise<Format<T>>;
+  readonly path: PathTemplate | ((item: T) => string);
+  /** Appended to the names that a function returns, where they lack it: `.gz`. */
+  readonly suffix: string;
+  readonly checkpoint: string | undefined;
+  /** The minimum time between two commits. Absent where files are committed only when they are full. */
+  readonly commitIntervalMs: number | undefined;
+  /** Whether a function of the caller sees the items: it may keep them, so their memory is not released. */
+  readonly keepsItems: boolean;
+  /** The maximum number of threads that decode stored files. */
+  readonly workers?: number | undefined;
+  /** What happens to finished files. */
+  readonly handOn?: HandOn | undefined;
+  /** The file of the records that cannot be used; those before the sink are reported through its pull. */
+  readonly damaged: string | undefined;
+}
+
+/** What a run gives its writers. */
+interface WriterRun extends SharedOptions {
+  readonly progress: Progress | undefined;
+  /** Whether there is a checkpoint. */
+  readonly commits: boolean;
+  /** Where items go that cannot be written; without it, the first ends the run. */
+  readonly damaged: DamagedLog | undefined;
+  /** What runs the plan of the input. */
+  readonly engine: Engine;
+}
+
+/** The single output path, where it does not depend on the items. */
+export function onlyOutput<T>({ path: target }: FileSinkPlan<T>): string | undefined {
+  return typeof target !== 'function' && target.constant ? target.fill([]) : undefined;
+}
+
+const FLUSH_EVERY_MS = 1_000;
+
+/** One run of a file sink. The committer decides when it is committed. */
+export class FileWriter<T> {
+  readonly outputs: Outputs<T>;
+  readonly #plan: FileSinkPlan<T>;
+  readonly #engine: Engine;
+  readonly #rows: RowWriter<T> | undefined;
+  readonly #run: Pick<WriterRun, 'damaged' | 'progress'>;
+
+  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, run: WriterRun) {
+    const { engine, commits } = run;
+    const { path, maxOpen } = plan;
+    const limit = commits ? format.wholeFiles?.committedBytes : undefined;
+    const maxBytes = plan.maxBytes ?? limit;
+    this.#plan = plan;
+    this.#run = run;
+    this.#engine = engine;
+    this.outputs = new Outputs(
+      fs,
+      {
+        ...plan,
+        ...run,
+        maxBytes,
+        only: onlyOutput(plan),
+        encodeInThread: file => columns => engine.encodeChunks(file, columns),
+      },
+      format,
+    );
+    const encoding = rowEncodingOf(plan, format, maxBytes);
+    const encodingNumber = engine.add(readerOf(plan, format, encoding));
+    if (encoding !== undefined && typeof path !== 'function')
+      this.#rows = new RowWriter(this.outputs, { path, maxOpen, format, encoding, encodingNumber });
+  }
+
+  /** Whether it writes rows of decoded files in another way than their items. */
+  get takesRows(): boolean {
+    return !this.#plan.keepsItems && this.#rows !== undefined;
+  }
+
+  /**
+   * Writes the items of a flow.
+   *
+   * @param reached Called with each cursor, once the items before it are collected. The next items come
+   * when it has ended.
+   * @param spent Called with the last cursor where the budget of the source is spent.
+   * @returns The cursor after the last item; `undefined` where items came after the last cursor.
+   */
+  async write(
+    input: AsyncIterable<T>,
+    pull: Pull,
+    reached: (cursor: Cursor) => Promise<void>,
+    spent?: (cursor: Cursor) => Promise<void>,
+  ): Promise<Cursor | undefined> {
+    const { compression } = this.#plan;
+    const { outputs } = this;
+    const route = this.#route();
+    let end = pull.resume;
+    // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
+    const watched =
+      compression === undefined && !outputs.endsFiles
+        ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
+        : undefined;
+    try {
+      for await (const batch of this.#batches(input, pull)) {
+        const { cursor, origin, rows } = batch;
+        const isWritten = rows !== undefined && (await this.#rows?.write(rows, origin)) === true;
+        if (!isWritten) {
+          const items = rows === undefined ? batch.items : await rows.items();
+          for (const item of items as readonly T[]) {
+            try {
+              route(item, origin).add(item, origin);
+            } catch (error) {
+              await this.#leaveOut(item, error, origin);
+            }
+            if (outputs.full) await outputs.relieve();
+          }
+          rows?.file.release();
+        }
+        await outputs.begin();
+        const isEmpty = rows === undefined && batch.items.length === 0;
+        if (cursor !== undefined || !isEmpty) end = cursor;
+        if (cursor !== undefined) await reached(cursor);
+        outputs.throwFailure();
+      }
+      return end;
+    } catch (error) {
+      if (isBudgetSpent(error) && end !== undefined) await spent?.(end);
+      throw error;
+    } finally {
+      clearInterval(watched);
+    }
+  }
+
+  /** Ends all writing and closes all files. */
+  async close(): Promise<void> {
+    await this.#engine.close();
+    await this.outputs.close();
+  }
+
+  /** @throws The error, where the item ends the run. */
+  async #leaveOut(item: T, error: unknown, origin: string | undefined): Promise<void> {
+    const { damaged, progress } = this.#run;
+    if (damaged === undefined) throw error;
+    await damaged.keepItem(item, error, origin);
+    progress?.drop('damaged', 1);
+  }
+
+  #batches(input: AsyncIterable<T>, pull: Pull): AsyncIterable<EngineBatch> {
+    return this.#plan.keepsItems ? batchesOf(input, pull) : this.#engine.batches(input, pull);
+  }
+
+  #route(): Route<T, Output<T>> {
+    const { path: target, suffix } = this.#plan;
+    const open = (file: string) => this.outputs.open(file);
+    if (typeof target !== 'function') return routeByTemplate(target, open);
+    return routeByFunction(target, file => withSuffix(file, suffix), open);
+  }
+}
+
+/** Fields whose value differs from post to post: with these, most outputs get one line from each stored file. */
+const RARE: readonly PathField[] = ['author', 'id'];
+
+/** For smaller files, the size of an encoded block matters: it is known late. */
+const LARGE_FILE_BYTES = 16 << 20;
+
+/** How threads encode posts, where the path of each can be told by numbers, and each output gets many lines of a file. */
+function rowEncodingOf<T>(
+  { path, compression }: FileSinkPlan<T>,
+  { rows, wholeFiles }: Format<T>,
+  maxBytes = Number.POSITIVE_INFINITY,
+): RowEncoding | undefined {
+  if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
+    return undefined;
+  // A file that has an end ends once it has its size, and may have some more.
+  const least = wholeFiles === undefined ? Number.POSITIVE_INFINITY : LARGE_FILE_BYTES;
+  return rows !== undefined && (maxBytes >= least || rows.kind === 'lines')
+    ? { ...rows, compression }
+    : undefined;
+}
+
+function readerOf<T>(
+  { path, workers }: FileSinkPlan<T>,
+  { wholeFiles }: Format<T>,
+  encoding: RowEncoding | undefined,
+): PlanReader {
+  const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
+  return {
+    workers,
+    // Posts that are encoded here come to the main thread anyway.
+    isHere: encoding === undefined && wholeFiles !== undefined,
+    encoding,
+    fields: { keys: encoding === undefined ? [] : keys },
+  };
+}
+
+/** `x.jsonl`, `.gz` → `x.jsonl.gz` */
+export function withSuffix(file: string, suffix: string): string {
+  return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
+}

@@ -1,0 +1,73 @@
+import path from 'node:path';
+import { StorageError } from '../../base/errors.js';
+import { PART } from './output-file.js';
+
+export interface OutputNamesOptions {
+  /** The folder that relative paths start from. */
+  readonly folder: string;
+  /** Paths that no output may have. */
+  readonly reserved: readonly string[];
+  /** The owner of each output, by absolute path, of all sinks that run together. */
+  readonly claims: Map<string, unknown>;
+}
+
+const MIN_DIGITS = 4;
+const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.(?:gz|zst))?)$/s;
+/** In the name of an output whose own name is reserved; `safeName` never produces it. */
+const RESERVED_MARK = '%=';
+
+/** The names of outputs: none is reserved, and two sinks never write one file. */
+export class OutputNames {
+  readonly #folder: string;
+  readonly #reserved: ReadonlySet<string>;
+  readonly #claims: Map<string, unknown>;
+
+  constructor({ folder, reserved, claims }: OutputNamesOptions) {
+    this.#folder = folder;
+    this.#reserved = new Set(reserved.map(file => this.absolute(file)));
+    this.#claims = claims;
+  }
+
+  /** The same for all spellings of a path. */
+  absolute(file: string): string {
+    const absolute = path.resolve(this.#folder, file);
+    // The caller's string where they are equal, so that the copy can be freed: there may be many thousands of outputs.
+    return absolute === file ? file : absolute;
+  }
+
+  /** The path itself, or another where the checkpoint, a lock or a part has that name. */
+  unreserved(file: string): string {
+    if (isPart(file) || this.#reserved.has(this.absolute(file))) return markedName(file);
+    return file;
+  }
+
+  /** Makes `owner` the only one that writes the file, and returns its absolute path. */
+  claim(file: string, owner: unknown): string {
+    const key = this.absolute(file);
+    const claimed = this.#claims.get(key);
+    if (claimed !== undefined && claimed !== owner)
+      throw new StorageError(
+        `Two branches of tee() write ${file}. Choose a \`path\` for each that the other cannot have`,
+        { path: file },
+      );
+    this.#claims.set(key, owner);
+    return key;
+  }
+}
+
+/** `out/snow.jsonl.gz`, 2 → `out/snow.0002.jsonl.gz`. */
+export function numberedName(file: string, number: number): string {
+  const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
+  return `${stem}.${String(number).padStart(MIN_DIGITS, '0')}${extension}`;
+}
+
+/** `out/run.json` → `out/run%=.json` */
+function markedName(file: string): string {
+  if (isPart(file)) return file + RESERVED_MARK;
+  const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
+  return stem + RESERVED_MARK + extension;
+}
+
+function isPart(file: string): boolean {
+  return file.toLowerCase().endsWith(PART);
+}

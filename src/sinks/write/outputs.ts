@@ -1,0 +1,372 @@
+import path from 'node:path';
+import { StorageError } from '../../base/errors.js';
+import type { EncodedBlock } from '../../files/encode-rows.js';
+import type { Progress } from '../../flow/progress.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { Buffers } from './buffers.js';
+import type { EncodeInThread, Encoder, FileEntry, Format } from './format.js';
+import { type FileCounts, OutputFile, type Writer } from './output-file.js';
+import { numberedName, OutputNames, type OutputNamesOptions } from './output-names.js';
+import {
+  type FileRange,
+  PartFiles,
+  type PartFilesOptions,
+  type WriteRanges,
+} from './part-files.js';
+
+export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
+  readonly maxOutputs: number;
+  /** Of a file, before compression. */
+  readonly maxBytes: number | undefined;
+  readonly progress: Progress | undefined;
+  onFailure(error: unknown): void;
+  /** Encodes columns of a file in another thread. */
+  encodeInThread?(path: string): EncodeInThread;
+}
+
+/** What all outputs of a run have in common. */
+export type SharedOptions = Pick<
+  OutputsOptions,
+  'afterFailure' | 'claims' | 'folder' | 'onFailure' | 'reserved'
+>;
+
+/** A file that got none of the last items, this part of a commit's, is over. */
+const RECENT = 5;
+
+/** All output files of a run. They share memory, the limit of open files, and the first failure. */
+export class Outputs<T> implements Writer {
+  readonly buffers: Buffers;
+  /** Whether each commit ends all files. */
+  readonly endsFiles: boolean;
+  readonly #format: Format<T>;
+  readonly #parts: PartFiles;
+  readonly #options: OutputsOptions;
+  readonly #names: OutputNames;
+  /** By absolute path, in the order of their creation. */
+  readonly #files = new Map<string, OutputFile>();
+  /** Where files are numbered, only one output of a path may decide which is the last. */
+  readonly #byPath = new Map<string, Output<T>>();
+  #changed = new Set<OutputFile>();
+  /** One file of each folder that may have to be made, by folder. */
+  #begun = new Map<string, OutputFile>();
+  /** All blocks that encoders wait for: whether they were made is known in their order. */
+  #expected: Promise<void> = Promise.resolve();
+  #filled = false;
+  /** Items since the last commit, and from which number on it is looked again whether one is due. */
+  #items = 0;
+  #lookAt = 0;
+  /** Aborted by the first failure, which is its reason. */
+  readonly #ended = new AbortController();
+
+  constructor(fs: FileSystem, options: OutputsOptions, format: Format<T>) {
+    const { wholeFiles } = format;
+    this.#options = options;
+    this.#format = format;
+    this.endsFiles = wholeFiles !== undefined;
+    this.#names = new OutputNames(options);
+    this.buffers = new Buffers(wholeFiles?.maxHeldBytes);
+    this.#parts = new PartFiles(fs, this.#names, options, this.#ended.signal);
+  }
+
+  /** The output of a path. */
+  open(path: string): Output<T> {
+    const { maxBytes } = this.#options;
+    if (maxBytes === undefined) return new Output(this, path, this.#format, maxBytes);
+    let output = this.#byPath.get(path);
+    if (output === undefined) {
+      output = new Output(this, path, this.#format, maxBytes);
+      this.#byPath.set(path, output);
+    }
+    return output;
+  }
+
+  /** Resumes the files of an earlier run; all but those in `named` are parts as long as `counts` says. */
+  resume(counts: readonly FileCounts[], named: ReadonlySet<FileCounts>): void {
+    for (const before of counts) this.#add(before.path, before).named = named.has(before);
+  }
+
+  /** The file of a path, which may get another name where its own is reserved. */
+  fileAt(wanted: string): OutputFile {
+    const file = this.#names.unreserved(wanted);
+    const found = this.#files.get(this.#names.absolute(file));
+    if (found !== undefined) return found;
+    const { maxOutputs } = this.#options;
+    if (this.#files.size >= maxOutputs)
+      throw new StorageError(
+        `Cannot begin ${file}: the run has ${maxOutputs} files, and memory grows with each. Choose a \`path\` with fewer files, or raise \`maxOutputs\` (and the heap's limit, node --max-old-space-size)`,
+        { path: file },
+      );
+    return this.#add(file);
+  }
+
+  /** Whether the path has a file. */
+  has(file: string): boolean {
+    return this.#files.has(this.#names.absolute(this.#names.unreserved(file)));
+  }
+
+  /** Whether a file has its final name. */
+  isNamed(file: string): boolean {
+    return this.#files.get(this.#names.absolute(file))?.named === true;
+  }
+
+  /** Waits until the folders of new files are there. */
+  async begin(): Promise<void> {
+    if (this.#begun.size === 0) return;
+    const begun = this.#begun;
+    this.#begun = new Map();
+    for (const file of begun.values()) await this.#parts.begin(file);
+  }
+
+  /** Whether items were added since the last `settle`. */
+  get hasChanges(): boolean {
+    return this.#changed.size > 0;
+  }
+
+  /** A file has ended as it was full. */
+  filledOne(): void {
+    this.#filled = true;
+  }
+
+  /** Whether files that a commit ends have their size, as one has ended since the last `settle`, or most have enough items. */
+  get filled(): boolean {
+    const { wholeFiles } = this.#format;
+    if (wholeFiles === undefined) return false;
+    return this.#filled || this.#haveItems(wholeFiles.committedItems);
+  }
+
+  /** Whether the files that still get items, and would be cut, have enough of them. The others are over: ending them costs nothing. */
+  #haveItems(committedItems: number): boolean {
+    if (this.#items < committedItems || this.#items < this.#lookAt) return false;
+    const since = this.#items - committedItems / RECENT;
+    this.#lookAt = this.#items + committedItems / RECENT;
+    let growing = 0;
+    for (const file of this.#changed) if (file.lastItem > since) growing++;
+    return this.#items >= committedItems * growing;
+  }
+
+  /** Queues all collected items for writing. */
+  flush(): void {
+    for (const file of this.#changed) file.flush();
+  }
+
+  get full(): boolean {
+    return this.buffers.full;
+  }
+
+  /** Writes collected items and waits until memory is free again. */
+  async relieve(): Promise<void> {
+    this.#flushLargest();
+    await this.buffers.relief();
+    this.throwFailure();
+  }
+
+  /** Queues what frees half of the memory, the largest first: a block of few items is larger on disk and slower to read. */
+  #flushLargest(): void {
+    const files = Array.from(this.#changed).filter(({ heldBytes }) => heldBytes > 0);
+    files.sort((a, b) => b.heldBytes - a.heldBytes);
+    let rest = files.reduce((sum, file) => sum + file.heldBytes, 0);
+    for (const file of files) {
+      if (rest <= this.buffers.half) break;
+      rest -= file.heldBytes;
+      file.flush();
+    }
+  }
+
+  /** The counts of the files that changed since the last call, once all items up to now are on disk. */
+  async settle(): Promise<FileCounts[]> {
+    this.#filled = false;
+    this.#items = 0;
+    this.#lookAt = 0;
+    const settling = Array.from(this.#changed, file => file.settle());
+    this.#changed = new Set();
+    const counts: FileCounts[] = [];
+    for (const one of settling) counts.push(await one);
+    this.throwFailure();
+    return counts;
+  }
+
+  /** Syncs these files and all new names to disk. */
+  async sync(counts: readonly FileCounts[]): Promise<void> {
+    await this.#parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
+  }
+
+  /** Renames the files to their final names, but for those with items that are not yet on disk, or without any. */
+  async nameFiles(): Promise<void> {
+    const files = [...this.#files.values()];
+    await this.#parts.rename(
+      files.filter(file => !file.named && !file.fresh && !this.#changed.has(file)),
+    );
+  }
+
+  /** Locks the single output against other runs. Where there are many, each part is checked instead. */
+  async lock(): Promise<void> {
+    await this.#parts.lock();
+  }
+
+  /** Removes that lock, also after a power cut. Nothing is written afterwards. */
+  async unlock(): Promise<void> {
+    await this.#parts.unlock();
+  }
+
+  /** Ends all writing and closes all files. Items that are not written yet are discarded. */
+  async close(): Promise<void> {
+    this.#end(new Error('The outputs are closed'));
+    for (const file of this.#files.values()) await file.idle();
+    await this.#parts.close();
+  }
+
+  /**
+   * Lets another thread write lines in allocated ranges, of at most `maxOpen` different files. Resolves
+   * when they are written, or the run has failed.
+   */
+  async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
+    const written = this.#parts.writeRanges(ranges, write).then(
+      () => {
+        for (const { posts, bytes } of ranges) this.#countWritten(posts, bytes);
+        return true;
+      },
+      error => {
+        this.fail(error);
+        return false;
+      },
+    );
+    for (const { file, posts, bytes } of ranges) file.countWhenWritten(posts, bytes, written);
+    await written;
+  }
+
+  encoderOf({ path, lineBytes }: OutputFile): Encoder<FileEntry> {
+    const { buffers } = this;
+    const inThread = this.#options.encodeInThread?.(path);
+    return this.#format.encoder({ isNew: lineBytes === 0, buffers, inThread });
+  }
+
+  changed(file: OutputFile): void {
+    this.#changed.add(file);
+  }
+
+  counted(items: number): number {
+    this.#items += items;
+    return this.#items;
+  }
+
+  /** Ends the run where a thread could not make a block, without a wait for the end of its row group. */
+  expect(block: Promise<EncodedBlock>): void {
+    this.#expected = this.#expected
+      .then(() => block)
+      .then(
+        () => {},
+        error => this.fail(error),
+      );
+    block.then(
+      () => {
+        if (this.buffers.full || this.buffers.awaited) this.#flushLargest();
+      },
+      () => {},
+    );
+  }
+
+  async append(
+    file: OutputFile,
+    block: Uint8Array,
+    posts: number,
+    isEncoded: boolean,
+  ): Promise<number> {
+    const bytes = await this.#parts.write(file, block, isEncoded);
+    this.#countWritten(posts, bytes);
+    return bytes;
+  }
+
+  #countWritten(posts: number, bytes: number): void {
+    const { progress } = this.#options;
+    if (progress === undefined) return;
+    progress.written += posts;
+    progress.writtenBytes += bytes;
+  }
+
+  fail(error: unknown): void {
+    if (this.#end(error)) this.#options.onFailure(error);
+  }
+
+  /** The failure of a file that ended the run. */
+  get failure(): unknown {
+    return this.#ended.signal.reason;
+  }
+
+  throwFailure(): void {
+    this.#ended.signal.throwIfAborted();
+  }
+
+  /** Returns whether this is the first call. */
+  #end(reason: unknown): boolean {
+    if (this.#ended.signal.aborted) return false;
+    this.#ended.abort(reason);
+    this.buffers.release();
+    return true;
+  }
+
+  #add(name: string, before?: FileCounts): OutputFile {
+    const file = new OutputFile(name, this, before);
+    this.#files.set(this.#names.claim(name, this), file);
+    if (before === undefined) this.#begun.set(path.dirname(name), file);
+    return file;
+  }
+}
+
+/** The files of one path: one, or several with numbers where their size is limited. */
+export class Output<T> {
+  readonly #outputs: Outputs<T>;
+  readonly #path: string;
+  readonly #format: Format<T>;
+  readonly #maxBytes: number | undefined;
+  #number = 0;
+  #file: OutputFile | undefined;
+
+  constructor(outputs: Outputs<T>, path: string, format: Format<T>, maxBytes: number | undefined) {
+    this.#outputs = outputs;
+    this.#path = path;
+    this.#format = format;
+    this.#maxBytes = maxBytes;
+    // Those of an earlier run: the last one is continued, unless it is finished.
+    if (maxBytes !== undefined)
+      while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
+  }
+
+  add(item: T, origin: string | undefined): void {
+    const entry = this.#format.encode(item, origin);
+    const file = this.fileFor(entry.byteLength);
+    file.add(entry);
+    // A commit waits for files that are full: their end must not wait for the next item.
+    if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
+  }
+
+  /** The file that an entry of this size goes to. */
+  fileFor(byteLength: number): OutputFile {
+    let file = this.#file;
+    if (this.#maxBytes === undefined) {
+      file ??= this.#outputs.fileAt(this.#path);
+    } else if (file === undefined) {
+      this.#number = Math.max(1, this.#number);
+      file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
+    }
+    // The next file may be full already: an output whose path is spelled differently adds to it, too.
+    while (this.#isFull(file, byteLength)) {
+      this.#end(file);
+      file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));
+    }
+    this.#file = file;
+    return file;
+  }
+
+  #isFull(file: OutputFile, byteLength: number): boolean {
+    if (this.#maxBytes === undefined) return false;
+    if (file.ended) return true;
+    const { size } = file;
+    return size > 0 && size + byteLength + 1 > this.#maxBytes;
+  }
+
+  #end(file: OutputFile): void {
+    if (file.ended) return;
+    file.end();
+    this.#outputs.filledOne();
+  }
+}

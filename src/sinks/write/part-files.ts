@@ -1,0 +1,302 @@
+import path from 'node:path';
+import pLimit from 'p-limit';
+import { publish } from '../../base/diagnostics.js';
+import { isNodeError, StorageError } from '../../base/errors.js';
+import { type Compression, compressBlock } from '../../gzip/compress-block.js';
+import { type FileSystem, statusOf, writeAll } from '../../storage/file-system.js';
+import { makeFolder, syncFolder } from '../../storage/folder.js';
+import { regularStatus } from '../../storage/regular-file.js';
+import { storageError } from '../../storage/storage-error.js';
+import { OpenFiles } from './open-files.js';
+import { checkUnchanged, OtherRuns } from './other-runs.js';
+import type { OutputFile } from './output-file.js';
+import type { OutputNames } from './output-names.js';
+
+export interface PartFilesOptions {
+  /** How blocks of lines are compressed, each by itself. */
+  readonly compression: Compression | undefined;
+  readonly maxOpen: number;
+  /** The single path of all items, if there is one: it is locked against other runs. */
+  readonly only: string | undefined;
+  /** Advice for the message of a failure. */
+  afterFailure(): string;
+}
+
+/** A range of a file whose lines another thread writes. */
+export interface FileRange {
+  readonly file: OutputFile;
+  readonly position: number;
+  readonly bytes: number;
+  readonly posts: number;
+}
+
+/** Writes to open files by their descriptors, and resolves to the first that failed. */
+export type WriteRanges = (
+  fds: readonly number[],
+) => Promise<{ readonly index: number; readonly error: Error } | undefined>;
+
+/** More writes than this at a time do not make a disk faster. */
+const CONCURRENT_WRITES = 8;
+
+/** The parts on disk: what is written until a file is finished and gets its final name. */
+export class PartFiles {
+  readonly #fs: FileSystem;
+  readonly #options: PartFilesOptions;
+  readonly #names: OutputNames;
+  readonly #signal: AbortSignal;
+  readonly #openFiles: OpenFiles;
+  readonly #folders: OutputFolders;
+  readonly #limit;
+  readonly #otherRuns: OtherRuns;
+  /** Finished files that become parts again. */
+  readonly #reopened = new Map<OutputFile, Promise<void>>();
+
+  /** @param signal Ends all writing. */
+  constructor(fs: FileSystem, names: OutputNames, options: PartFilesOptions, signal: AbortSignal) {
+    const { maxOpen } = options;
+    this.#fs = fs;
+    this.#options = options;
+    this.#names = names;
+    this.#signal = signal;
+    this.#openFiles = new OpenFiles(fs, maxOpen, (part, work) => this.#guard('write', part, work));
+    this.#folders = new OutputFolders(fs);
+    this.#otherRuns = new OtherRuns(fs);
+    this.#limit = pLimit(Math.min(maxOpen, CONCURRENT_WRITES));
+  }
+
+  /** Locks the single output against other runs. */
+  async lock(): Promise<void> {
+    const { only } = this.#options;
+    if (only === undefined) return;
+    await this.#otherRuns.lock(only, () => this.#makeFolderOf(only));
+  }
+
+  /** Makes the folder of a file, so that one that is removed later is missed by every run, however little it writes. */
+  async begin(file: OutputFile): Promise<void> {
+    await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
+  }
+
+  /**
+   * Writes a block at the end of a file, and returns its size on disk. It is compressed where the options say so,
+   * unless it is encoded already.
+   */
+  write(file: OutputFile, block: Uint8Array, isEncoded: boolean): Promise<number> {
+    return this.#limit(async () => {
+      this.#signal.throwIfAborted();
+      const { compression } = this.#options;
+      const { bytes: position } = file;
+      // Each block is a gzip member or a zstd frame: truncated to any committed length, the file is whole.
+      const bytes =
+        isEncoded || compression === undefined ? block : await compressBlock(block, compression);
+      await this.#guard('write', file.part, async () => {
+        await this.#prepare(file);
+        await this.#openFiles.use(file, open => {
+          this.#created(file);
+          return writeAll(open, bytes, position);
+        });
+        if (file.ino === 0) await this.#check(file, position + bytes.length);
+      });
+      return bytes.length;
+    });
+  }
+
+  /** Lets another thread write ranges of at most `maxOpen` different files. */
+  async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
+    this.#signal.throwIfAborted();
+    const files = ranges.map(({ file }) => file);
+    for (const file of files)
+      if (file.fresh || file.named)
+        await this.#guard('write', file.part, () => this.#prepare(file));
+    await this.#openFiles.useAll(files, async open => {
+      this.#signal.throwIfAborted();
+      for (const file of files) this.#created(file);
+      const failed = await write(open.map(({ fd }) => fd as number));
+      if (failed === undefined) return;
+      const { part } = files[failed.index] as OutputFile;
+      await this.#guard('write', part, () => Promise.reject(failed.error));
+    });
+    for (const { file, position, bytes } of ranges)
+      if (file.ino === 0)
+        await this.#guard('write', file.part, () => this.#check(file, position + bytes));
+  }
+
+  /** Syncs these files and all new names to disk. */
+  async sync(files: readonly OutputFile[]): Promise<void> {
+    await this.#each(files, file =>
+      this.#guard('write', file.part, async () => {
+        await this.#openFiles.use({ part: file.part, fresh: false }, open => open.datasync());
+        await this.#check(file);
+      }),
+    );
+    await this.#syncFolders();
+  }
+
+  /** Renames the files to their final names. */
+  async rename(files: readonly OutputFile[]): Promise<void> {
+    await this.#each(files, file =>
+      this.#guard('write', file.part, async () => {
+        await this.#openFiles.close(file.part);
+        await this.#check(file);
+      }),
+    );
+    await this.#each(files, async file => {
+      await this.#guard('finish', file.path, async () => {
+        await this.#check(file);
+        await regularStatus(this.#fs, file.path);
+        await this.#fs.rename(file.part, file.path);
+        file.named = true;
+      });
+      this.#folders.changed(path.dirname(file.path));
+    });
+    await this.#syncFolders();
+    for (const { path, posts, bytes } of files) publish('file', () => ({ path, posts, bytes }));
+  }
+
+  /** Removes the lock, also after a power cut. Nothing is written afterwards. */
+  async unlock(): Promise<void> {
+    const { only } = this.#options;
+    if (only === undefined || !(await this.#otherRuns.unlock())) return;
+    this.#folders.changed(path.dirname(only));
+    await this.#syncFolders();
+  }
+
+  /** Closes all files, to which nothing more is written, and ignores errors. */
+  async close(): Promise<void> {
+    await this.#openFiles.abandon();
+    await this.#otherRuns.close();
+  }
+
+  async #prepare(file: OutputFile): Promise<void> {
+    await this.lock();
+    if (file.named) await this.#reopen(file);
+    if (!file.fresh) return;
+    await this.#makeFolderOf(file.path);
+    await regularStatus(this.#fs, file.path);
+  }
+
+  /** Makes a finished file a part again, so that more can be added. */
+  #reopen(file: OutputFile): Promise<void> {
+    let reopened = this.#reopened.get(file);
+    if (reopened === undefined) {
+      reopened = this.#takeBack(file).finally(() => this.#reopened.delete(file));
+      this.#reopened.set(file, reopened);
+    }
+    return reopened;
+  }
+
+  async #takeBack(file: OutputFile): Promise<void> {
+    const size = (await regularStatus(this.#fs, file.path))?.size;
+    if (size === undefined)
+      throw new StorageError(
+        `Cannot add to ${file.path}, which an earlier run has finished: it was moved or removed. Put it back, or choose a \`path\` whose files are over when they are moved, such as one with {hour}`,
+        { path: file.path },
+      );
+    if (size !== file.bytes)
+      throw new StorageError(
+        `Cannot add to ${file.path}, which an earlier run has finished: another process has changed it during this run. Run again once nothing writes to it`,
+        { path: file.path, retryable: true },
+      );
+    await this.#fs.rename(file.path, file.part);
+    // Before anything is added: after a power cut, the old name must not stand for more than was finished.
+    await syncFolder(this.#names.absolute(path.dirname(file.path)), this.#fs);
+    file.named = false;
+  }
+
+  #created(file: OutputFile): void {
+    if (file.fresh) this.#folders.changed(path.dirname(file.path));
+    file.fresh = false;
+  }
+
+  /** @param bytes The default is taken before the `lstat`: a write may end while it runs. */
+  async #check(file: OutputFile, bytes = file.bytes): Promise<void> {
+    const status = await regularStatus(this.#fs, file.part);
+    if (status === undefined) await this.#mustHaveFolderOf(file.part);
+    checkUnchanged(file, status, bytes);
+  }
+
+  #makeFolderOf(file: string): Promise<void> {
+    return this.#folders.make(this.#names.absolute(path.dirname(file)));
+  }
+
+  async #syncFolders(): Promise<void> {
+    await this.#each(this.#folders.takeChanged(), folder =>
+      this.#guard('write', folder, () => syncFolder(folder, this.#fs)),
+    );
+  }
+
+  async #each<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>): Promise<void> {
+    // Keeping a promise for each of many thousands of files would take more memory than the files.
+    const rest = items[Symbol.iterator]();
+    const failures: unknown[] = [];
+    const worker = async () => {
+      for (let next = rest.next(); next.done !== true; next = rest.next()) {
+        if (failures.length > 0) return;
+        const { value } = next;
+        await this.#limit(() => work(value)).catch(error => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENT_WRITES }, worker));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #guard<T>(doing: string, file: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const cause = error instanceof StorageError ? error.cause : error;
+      if (isNodeError(cause, 'ENOENT')) await this.#mustHaveFolderOf(file, cause);
+      throw storageError(doing, file, error, this.#options.afterFailure());
+    }
+  }
+
+  /** Throws where this run has made, or found, the folder of a file, and it is there no more. */
+  async #mustHaveFolderOf(file: string, cause?: unknown): Promise<void> {
+    const folder = this.#names.absolute(path.dirname(file));
+    if (!this.#folders.has(folder) || (await statusOf(this.#fs, folder)) !== undefined) return;
+    throw new StorageError(
+      `Could not go on with ${file}: the folder ${folder} was removed during the run. Leave it there until the run has ended${this.#options.afterFailure()}`,
+      { path: file, cause },
+    );
+  }
+}
+
+/** The folders of outputs: each is made once, and those with new names are synced at a commit. */
+class OutputFolders {
+  readonly #fs: FileSystem;
+  /** By path. */
+  readonly #made = new Map<string, Promise<void>>();
+  #changed = new Set<string>();
+
+  constructor(fs: FileSystem) {
+    this.#fs = fs;
+  }
+
+  /** Whether the folder is made, or being made. */
+  has(folder: string): boolean {
+    return this.#made.has(folder);
+  }
+
+  /** Makes a folder and those above it. */
+  make(folder: string): Promise<void> {
+    let made = this.#made.get(folder);
+    if (made === undefined) {
+      made = makeFolder(folder, { fs: this.#fs }).then(above => {
+        for (const parent of above) this.changed(parent);
+      });
+      this.#made.set(folder, made);
+    }
+    return made;
+  }
+
+  /** A file in the folder was created or renamed. */
+  changed(folder: string): void {
+    this.#changed.add(folder);
+  }
+
+  /** The folders that changed since the last call. */
+  takeChanged(): ReadonlySet<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+}

@@ -1,0 +1,138 @@
+import path from 'node:path';
+import { optionError } from '../../base/check.js';
+import type { Activity } from '../../post/activity.js';
+import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
+import { MIN_NAME_BYTES, safeName } from './safe-name.js';
+
+/** Where a post goes: the names of the fields that a path template may hold, each in `{}`. */
+export type PathField = PostKey | 'tag';
+
+export interface PathTemplate {
+  /** Whether the path depends on the item at all. */
+  readonly constant: boolean;
+  /** Whether it needs the tag that only `routeByTag` gives. */
+  readonly needsTag: boolean;
+  readonly fields: readonly PathField[];
+  /** What the path depends on, cheap to compare; as many keys as fields. */
+  readonly keys: readonly ((activity: Activity, tag: string) => string | number)[];
+  /** The path for these keys. It never leaves the folder that the template begins with. */
+  fill(keys: readonly (string | number)[]): string;
+}
+
+interface Field {
+  key(activity: Activity, tag: string): string | number;
+  text(key: string | number): string;
+}
+
+/** The longest name that common file systems take, less room for `.0001`, `.gz` and `.part`. */
+const LONGEST_NAME = 255 - 20;
+
+const FIELDS: Readonly<Record<PathField, Field>> = {
+  author: { key: POST_KEYS.author, text: String },
+  day: { key: POST_KEYS.day, text: timeText(10) },
+  format: { key: POST_KEYS.format, text: String },
+  hour: { key: POST_KEYS.hour, text: timeText(13) },
+  id: { key: POST_KEYS.id, text: String },
+  lang: { key: POST_KEYS.lang, text: String },
+  minute: { key: POST_KEYS.minute, text: timeText(16) },
+  month: {
+    key: POST_KEYS.month,
+    text: key =>
+      `${Math.floor(Number(key) / 12)}-${String((Number(key) % 12) + 1).padStart(2, '0')}`,
+  },
+  segment: { key: POST_KEYS.segment, text: timeText(16) },
+  tag: { key: (_, tag) => tag, text: String },
+};
+
+/**
+ * Reads a template such as `out/{tag}/{day}.jsonl`, or throws an `OptionError`.
+ *
+ * @param writesZstd Whether what is written is zstd.
+ */
+export function parsePathTemplate(
+  call: string,
+  template: string,
+  writesZstd = false,
+): PathTemplate {
+  const parts = path.normalize(template).split(/\{([^{}]*)\}/);
+  const names = parts.filter((_, index) => index % 2 === 1).map(name => fieldName(call, name));
+  const literals = parts.filter((_, index) => index % 2 === 0);
+  checkLiterals(call, template, literals, writesZstd);
+  const limits = nameLimits(call, template, literals);
+  const fields = names.map(name => FIELDS[name]);
+  return {
+    constant: fields.length === 0,
+    needsTag: names.includes('tag'),
+    fields: names,
+    keys: fields.map(field => field.key),
+    fill: keys =>
+      literals.reduce((filled, literal, index) => {
+        const field = fields[index - 1] as Field;
+        const text = field.text(keys[index - 1] as string | number);
+        const limit = limits[index - 1] as number;
+        const name = filled.endsWith('=') ? partitionName(text, limit) : safeName(text, limit);
+        return filled + name + literal;
+      }),
+  };
+}
+
+/** A value of a partition, such as `tag=snow`: readers of datasets look for one `=` in each name. */
+function partitionName(text: string, limit: number): string {
+  const equals = text.split('=').length - 1;
+  return safeName(text, Math.max(MIN_NAME_BYTES, limit - 2 * equals)).replaceAll('=', '%3D');
+}
+
+/** The start of a unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */
+function timeText(length: number): (key: string | number) => string {
+  return key => new Date(key).toISOString().slice(0, length).replace(':', '-');
+}
+
+function fieldName(call: string, name: string): PathField {
+  if (Object.hasOwn(FIELDS, name)) return name as PathField;
+  const known = Object.keys(FIELDS).join(', ');
+  throw optionError(call, 'path', `must use the fields ${known}, got {${name}}`);
+}
+
+/** Why no name may end in `.zst`: plain contents under such a name would mislead every reader. */
+export const NO_ZSTD = 'files are written plain or as gzip, so use .gz';
+
+export function isZstd(name: string): boolean {
+  return /\.zstd?$/i.test(name);
+}
+
+function checkLiterals(
+  call: string,
+  template: string,
+  literals: readonly string[],
+  writesZstd: boolean,
+): void {
+  const must = ruleBrokenBy(literals, writesZstd);
+  if (must !== undefined)
+    throw optionError(call, 'path', `must ${must}, got ${JSON.stringify(template)}`);
+}
+
+/** What the template must do, and does not. */
+function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string | undefined {
+  const last = literals.at(-1) as string;
+  const isFixed = literals.length === 1;
+  if (isFixed && /[/\\]$|^\.{1,2}$/.test(last)) return 'name a file';
+  if (/[/\\]$/.test(last)) return 'name a file, not a folder';
+  if (literals.some(literal => /[{}]/.test(literal))) return 'close every { with a }';
+  if (literals.some(literal => literal.includes('\0'))) return 'hold no NUL';
+  if (/\.part$/i.test(last)) return 'not end in .part, which files that are being written end in';
+  if (isZstd(last) && !writesZstd) return `not end in .zst: ${NO_ZSTD}`;
+  return undefined;
+}
+
+/** The maximum bytes of each field, so that every name in the path fits the file system. */
+function nameLimits(call: string, template: string, literals: readonly string[]): number[] {
+  const marked = literals.join('\0').split(path.sep);
+  return marked.flatMap(name => {
+    const parts = name.split('\0');
+    const free = LONGEST_NAME - Buffer.byteLength(parts.join(''));
+    const each = Math.floor(free / Math.max(1, parts.length - 1));
+    if (parts.length === 1 ? free < 0 : each < MIN_NAME_BYTES)
+      throw optionError(call, 'path', `must have shorter names, got ${JSON.stringify(template)}`);
+    return parts.slice(1).map(() => each);
+  });
+}

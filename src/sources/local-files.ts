@@ -1,0 +1,438 @@
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { abortable } from '../base/abortable.js';
+import {
+  checkOptions,
+  cursorError,
+  flag,
+  type OptionTable,
+  optionError,
+  special,
+} from '../base/check.js';
+import { StorageError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
+import {
+  hasFile,
+  SHARE_OPTION,
+  type Share,
+  shareMember,
+  shareName,
+  shareOf,
+} from '../base/share.js';
+import type { DecodedFile } from '../files/decoded-file.js';
+import type { Decoder, SourceFile } from '../files/file-source.js';
+import { fileFlow } from '../files/planned.js';
+import type { Cursor, Flow, Run } from '../flow/flow.js';
+import type { Progress } from '../flow/progress.js';
+import { workAhead } from '../flow/work-ahead.js';
+import { isCount } from '../json/json.js';
+import { openToRead } from '../storage/regular-file.js';
+import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
+import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
+
+/** Larger files are read in blocks. */
+const WHOLE = 8 * 1024 * 1024;
+const BLOCK = 1024 * 1024;
+/**
+ * The number of files that are read ahead while the consumer processes an earlier one, limited in
+ * bytes.
+ */
+const AHEAD = 4;
+const AHEAD_BYTES = 8 * 1024 * 1024;
+
+/** Which files of a folder `localFiles` reads. */
+export interface LocalFilesOptions {
+  /**
+   * Selects files of a folder by their path below it, with `/` as the separator. Files that are listed
+   * themselves are always read.
+   * @default files that end in `.gz`, `.zst`, `.json`, `.jsonl` or `.ndjson`, without checkpoints of `files`
+   */
+  readonly match?: RegExp | ((path: string) => boolean) | undefined;
+  /**
+   * The part of the files that this process takes. The last two parts of a path decide, so that all
+   * processes need the same names below their folders.
+   * @default `MILLRACE_SHARE`, such as 2/8, or all
+   */
+  readonly share?: Share | undefined;
+  /**
+   * For runs that follow each other, as by cron: each reads the files that no complete or resumed run has read, wherever
+   * they are among the others, and may find none. The checkpoint keeps the name, size and time of each file that was read.
+   * A file that has grown since is an error. A file that was replaced or rewritten, with the same size or a smaller one, is not
+   * read again: `changedFiles` of the result and the note of progress say so.
+   * @default false
+   */
+  readonly incremental?: boolean | undefined;
+}
+
+const OPTIONS = {
+  match: special<RegExp | ((path: string) => boolean), RegExp>(
+    'which files of a folder to read',
+    'a regular expression or a function of a path',
+    value => value instanceof RegExp || typeof value === 'function',
+    STORED_FILES,
+  ),
+  share: SHARE_OPTION,
+  incremental: flag('whether only files that are new are read'),
+} satisfies OptionTable<LocalFilesOptions>;
+
+/**
+ * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders,
+ * sorted by path, without hidden files and folders; a list is read in the given order.
+ *
+ * A resumed run continues with the file after the last finished one. Files that were added behind it
+ * are read; if the files before it changed, by name or size, the cursor is refused, unless it is `incremental`.
+ *
+ * @param paths A folder, a file, or a list of them.
+ * @throws OptionError Immediately, for invalid arguments.
+ * @throws StorageError From the flow, for a file or folder that is missing or cannot be read, or a folder
+ * in which no file matches.
+ * @example
+ * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
+ */
+export function localFiles(
+  paths: string | readonly string[],
+  options: LocalFilesOptions = {},
+): Flow<Uint8Array> {
+  const roots = typeof paths === 'string' ? [paths] : Array.isArray(paths) ? [...paths] : [];
+  if (roots.length === 0 || roots.some(path => typeof path !== 'string' || path === ''))
+    throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
+  const {
+    match,
+    share = shareOf('localFiles'),
+    incremental = false,
+  } = checkOptions('localFiles', OPTIONS, options);
+  const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
+  const selection = { matches, checkpoints: match !== STORED_FILES, share, incremental };
+  return fileFlow(
+    (run, decoder) => read(roots, selection, run, decoder),
+    [
+      {
+        step: 'localFiles',
+        paths: roots,
+        match: match instanceof RegExp ? `${match}` : '(a function)',
+        ...shareMember(share),
+        ...(incremental && { incremental }),
+      },
+    ],
+  );
+}
+
+/** Files whose size is asked for at the same time: a million would take gigabytes. */
+const LOOKED_AT = 256;
+
+interface LocalFile {
+  readonly path: string;
+  /** The path as listed or below its folder, with `/` as the separator. */
+  readonly name: string;
+  readonly size: number;
+  readonly modifiedMs: number;
+}
+
+/** Identifies a file in cursors: two folders of a list may have the same names. */
+type KeyOf = (file: LocalFile) => string;
+
+/** Which files are read. */
+interface Selection {
+  readonly matches: (name: string) => boolean;
+  /** Whether checkpoints that match are read, too. */
+  readonly checkpoints: boolean;
+  readonly share: Share | undefined;
+  readonly incremental: boolean;
+}
+
+async function* read(
+  roots: readonly string[],
+  selection: Selection,
+  { resume, progress, signal }: Run,
+  decoder: Decoder | undefined,
+): AsyncGenerator<SourceFile, void, undefined> {
+  const { share, incremental } = selection;
+  const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
+  const keyOf: KeyOf = ({ name, path }) => (roots.length === 1 ? name : path);
+  const own = found.filter(file => share === undefined || hasFile(share, file.path));
+  const before = incremental ? filesRead(resume, roots) : undefined;
+  const files = before === undefined ? own : newFiles(before, own, keyOf, progress);
+  const total = bytesOf(files);
+  const expect = (coming: readonly LocalFile[]) =>
+    decoder?.expect({
+      count: coming.filter(({ size }) => size <= WHOLE).length,
+      bytes: bytesOf(coming),
+    });
+  // Threads start while the cursors are made, unless the cursor may say that few files are left.
+  const isKnown = resume === undefined || before !== undefined;
+  if (isKnown) expect(files);
+  const cursors =
+    before === undefined
+      ? cursorsOf(files, share, keyOf)
+      : files.map((_, index) => incrementalCursor(before, files, keyOf, index + 1));
+  const first = isKnown ? 0 : placeOf(resume, cursors, roots);
+  const rest = files.slice(first);
+  if (!isKnown) expect(rest);
+  let done = bytesOf(files.slice(0, first));
+
+  const begin = (file: LocalFile) => {
+    if (file.size > WHOLE) return undefined;
+    return decoder === undefined ? readFile(file) : decodeOrRead(decoder, file, signal);
+  };
+  const ahead =
+    decoder === undefined
+      ? workAhead(rest, begin, AHEAD, ({ size }) => Math.max(1, size / (AHEAD_BYTES / AHEAD)))
+      : workAhead(rest, begin, decoder.ahead);
+  let next = first;
+  if (before !== undefined && files.length === 0)
+    yield {
+      origin: roots[0]!,
+      cursor: incrementalCursor(before, files, keyOf),
+      blocks: givenBlocks(),
+    };
+  for await (const { item: file, result } of ahead) {
+    const { path: origin } = file;
+    const cursor = cursors[next++]!;
+    if (result === undefined) yield { origin, cursor, blocks: blocksOf(file, count) };
+    else if (result instanceof Uint8Array) {
+      count(result.length);
+      yield { origin, cursor, blocks: givenBlocks(result) };
+    } else {
+      count(file.size);
+      yield { origin, cursor, decoded: result };
+    }
+  }
+
+  function count(bytes: number): void {
+    if (progress === undefined) return;
+    done += bytes;
+    progress.received++;
+    progress.receivedBytes += bytes;
+    if (total > 0) progress.fraction = Math.min(1, done / total);
+  }
+}
+
+async function decodeOrRead(
+  decoder: Decoder,
+  file: LocalFile,
+  signal: AbortSignal,
+): Promise<DecodedFile | Buffer> {
+  const { path, size } = file;
+  const read = () => readFile(file);
+  const decoded = decoder.decode({ file: { path, size, read }, origin: path });
+  return (await abortable(decoded, signal)) ?? readFile(file);
+}
+
+async function* givenBlocks(...blocks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* blocks;
+}
+
+/** A file as it was read: its size and when it was modified; the size alone in checkpoints of earlier versions. */
+type ReadFile = number | readonly [size: number, modifiedMs: number];
+
+/** By key. */
+type FilesRead = Map<string, ReadFile>;
+
+/** The files that earlier incremental runs have read. @throws OptionError where the cursor is not one of theirs. */
+function filesRead(resume: Cursor | undefined, roots: readonly string[]): FilesRead {
+  if (resume === undefined) return new Map();
+  const { source, read } = JSON.parse(JSON.stringify(resume));
+  if (source !== 'local-files' || !isRecord(read) || !Object.values(read).every(isReadFile))
+    throw cursorError('is not one of localFiles() with `incremental`, or is damaged');
+  const isBelow = (key: string) => roots.some(root => !relative(root, key).startsWith('..'));
+  if (roots.length > 1 && !Object.keys(read).every(isBelow))
+    throw cursorError(
+      'has names of files without their folders, as earlier versions of localFiles() wrote them: it does not say which of several folders was read. Delete the checkpoint to start again',
+    );
+  return new Map(Object.entries(read as Record<string, ReadFile>));
+}
+
+function isReadFile(value: unknown): value is ReadFile {
+  return isCount(value) || (Array.isArray(value) && value.length === 2 && value.every(isCount));
+}
+
+/**
+ * The files that no run has read, each once. Files that were replaced since are told to progress, once.
+ *
+ * @throws StorageError where one has grown since.
+ */
+function newFiles(
+  before: FilesRead,
+  files: readonly LocalFile[],
+  keyOf: KeyOf,
+  progress: Progress | undefined,
+): LocalFile[] {
+  const found = new Map<string, LocalFile>();
+  const changed: string[] = [];
+  for (const file of files) {
+    const key = keyOf(file);
+    const then = before.get(key);
+    if (then === undefined) found.set(key, file);
+    else if (hasChanged(then, file)) {
+      changed.push(file.path);
+      before.set(key, asRead(file));
+    }
+  }
+  if (changed.length > 0 && progress !== undefined) {
+    const others = changed.length === 1 ? '' : ` and ${changed.length - 1} more`;
+    progress.changedFiles += changed.length;
+    progress.tell(
+      `${changed[0]}${others} changed after an earlier run read ${others === '' ? 'it' : 'them'}: not read again`,
+    );
+  }
+  return [...found.values()];
+}
+
+/** @throws StorageError where the file has grown. */
+function hasChanged(then: ReadFile, { path, size, modifiedMs }: LocalFile): boolean {
+  const [sizeThen, modifiedThen = modifiedMs] = typeof then === 'number' ? [then] : then;
+  if (size > sizeThen)
+    throw new StorageError(
+      `${path} has grown since it was read, from ${sizeThen} to ${size} bytes: what was added would be missed. Read files once nothing is added to them, such as those of days that are over, see the option \`match\``,
+      { path },
+    );
+  return size < sizeThen || modifiedMs !== modifiedThen;
+}
+
+function asRead({ size, modifiedMs }: LocalFile): ReadFile {
+  return [size, modifiedMs];
+}
+
+/** The cursor of an incremental run after the first files of those that it reads. */
+function incrementalCursor(
+  before: FilesRead,
+  files: readonly LocalFile[],
+  keyOf: KeyOf,
+  count = 0,
+): Cursor {
+  const read = () => {
+    const added = files.slice(0, count).map(file => [keyOf(file), asRead(file)] as const);
+    return Object.fromEntries([...before, ...added]);
+  };
+  return { source: 'local-files', read: { toJSON: read } };
+}
+
+/** The cursor after each file. It names that file and covers all files up to it. */
+function cursorsOf(files: readonly LocalFile[], share: Share | undefined, keyOf: KeyOf): Cursor[] {
+  let done = share === undefined ? '' : shareName(share);
+  return files.map((file, index) => {
+    const last = keyOf(file);
+    done = createHash('sha256').update(`${done}\n${file.size} ${last}`).digest('hex').slice(0, 16);
+    return { source: 'local-files', files: index + 1, last, done };
+  });
+}
+
+/** How many files are done. */
+function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
+  const cursor = cursors[Number(resume.files) - 1];
+  if (resume.source !== 'local-files' || cursor === undefined || cursor.done !== resume.done)
+    throw new StorageError(
+      `The cursor does not belong to ${roots.join(', ')}: the files up to ${String(resume.last)} are not the ones that were read. Delete the checkpoint to start again`,
+      { path: roots[0]! },
+    );
+  return Number(resume.files);
+}
+
+async function filesAt(
+  root: string,
+  { matches, checkpoints, incremental }: Selection,
+): Promise<LocalFile[]> {
+  const stats = await failing(root, stat(root));
+  if (stats.isFile()) return [{ path: root, name: root, ...listed(stats) }];
+  if (!stats.isDirectory())
+    throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
+  const names = (await namesIn(root, '')).filter(matches);
+  const regular: LocalFile[] = [];
+  for (let first = 0; first < names.length; first += LOOKED_AT) {
+    const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name, checkpoints));
+    for (const file of await Promise.all(some)) if (file !== undefined) regular.push(file);
+  }
+  if (regular.length === 0 && !incremental)
+    throw new StorageError(`No file in ${root} matches; see the option \`match\``, { path: root });
+  return regular.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function namesIn(root: string, folder: string): Promise<string[]> {
+  const path = join(root, folder);
+  const entries = await failing(path, readdir(path, { withFileTypes: true }));
+  const names = entries
+    .filter(entry => !entry.name.startsWith('.'))
+    .map(entry => {
+      const name = `${folder}${entry.name}`;
+      return entry.isDirectory() ? namesIn(root, `${name}/`) : [name];
+    });
+  return (await Promise.all(names)).flat();
+}
+
+/** Links to files are followed; links to folders are not, as they could form a loop. */
+async function fileIn(
+  root: string,
+  name: string,
+  checkpoints: boolean,
+): Promise<LocalFile | undefined> {
+  const path = join(root, name);
+  const stats = await failing(path, stat(path));
+  if (!stats.isFile()) return undefined;
+  // What cannot be opened ends the flow in its turn, after the files before it.
+  const isLeftOut = !checkpoints && (await isCheckpointFile(path).catch(() => false));
+  return isLeftOut ? undefined : { path, name, ...listed(stats) };
+}
+
+function listed({ size, mtimeMs }: Stats): Pick<LocalFile, 'size' | 'modifiedMs'> {
+  return { size, modifiedMs: Math.max(0, Math.trunc(mtimeMs)) };
+}
+
+function readFile({ path, size }: LocalFile): Promise<Buffer> {
+  return failing(path, readAll(path, size));
+}
+
+/** `readFile` of node:fs asks for the size again and reads in small blocks: twice as many calls. */
+async function readAll(path: string, size: number): Promise<Buffer> {
+  const file = await openToRead(path);
+  try {
+    // One byte more than expected, so that a single read finds the end.
+    let bytes = Buffer.allocUnsafeSlow(size + 1);
+    let end = 0;
+    while (true) {
+      const { bytesRead } = await file.read(bytes, end, bytes.length - end, end);
+      end += bytesRead;
+      if (bytesRead === 0) checkSize(path, end, size);
+      if (bytesRead === 0 || end === size) return bytes.subarray(0, end);
+      if (end === bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(bytes.length)]);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function* blocksOf(
+  { path, size }: LocalFile,
+  count: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  const file = await failing(path, openToRead(path));
+  let bytes = 0;
+  try {
+    for await (const block of file.createReadStream({ highWaterMark: BLOCK })) {
+      bytes += block.length;
+      count(block.length);
+      yield block;
+    }
+    checkSize(path, bytes, size);
+  } catch (error) {
+    throw anyStorageError('read', path, error);
+  }
+}
+
+function failing<T>(path: string, action: Promise<T>): Promise<T> {
+  return withAnyStorageError('read', path, () => action);
+}
+
+/** A file that another process cuts at the end of a line looks complete. */
+function checkSize(path: string, bytes: number, listed: number): void {
+  if (bytes < listed)
+    throw new StorageError(
+      `${path} has ${bytes} of the ${listed} bytes that it had when it was listed: another process has cut or replaced it. Run again once nothing writes to it`,
+      { path, retryable: true },
+    );
+}
+
+function bytesOf(files: readonly LocalFile[]): number {
+  return files.reduce((bytes, { size }) => bytes + size, 0);
+}

@@ -1,0 +1,207 @@
+import { DAY } from '../../base/time.js';
+import { CLOSE_ARRAY, COLON, COMMA, CR, LF, OPEN_ARRAY, QUOTE } from '../../json/json-bytes.js';
+import { DECODED, FREE, FREE_END, type MemberSpans } from '../../json/member-spans.js';
+import type { RowValue } from '../column.js';
+import type { Cells } from '../from-bytes/cells.js';
+import { csvField, csvRow, printTime } from './csv-row.js';
+
+/** Rows are copied from the memory of the spans at this size; a row has the rest of it. */
+const BLOCK_BYTES = 128 * 1024;
+/** A character of JSON has at most this number of bytes in CSV. */
+const MAX_GROWTH = 3;
+const [DASH, DOT, LETTER_T, LETTER_Z] = [0x2d, 0x2e, 0x54, 0x5a];
+/** Later years are printed with more digits. */
+const YEAR_10000 = Date.UTC(10_000);
+
+/** Of what is around a text. */
+const MARGIN = 64;
+
+/** Rows of CSV as `csvRow` makes them, with their line feeds. */
+export class CsvCells implements Cells {
+  readonly #memory: Buffer;
+  readonly #decodeText: MemberSpans['decodeText'];
+  readonly #escapesFormulas: boolean;
+  /** Fields of lists that come again and again, by list. */
+  readonly #lists = new WeakMap<object, string>();
+  #blocks: Buffer[] = [];
+  #at = FREE;
+  /** Where the row and the cell begin. */
+  #row = FREE;
+  #cell = FREE;
+  #column = -1;
+  #elements = 0;
+
+  constructor({ bytes, decodeText }: MemberSpans, escapesFormulas: boolean) {
+    this.#memory = bytes;
+    this.#decodeText = decodeText;
+    this.#escapesFormulas = escapesFormulas;
+  }
+
+  begin(column: number): void {
+    this.#elements = 0;
+    if (column === this.#column) {
+      this.#at = this.#cell;
+      return;
+    }
+    if (column > 0) this.#memory[this.#at++] = COMMA;
+    this.#column = column;
+    this.#cell = this.#at;
+  }
+
+  none(): void {}
+
+  value(value: RowValue): void {
+    if (value === null) return;
+    if (typeof value === 'object' && Object.isFrozen(value)) {
+      let field = this.#lists.get(value);
+      if (field === undefined) {
+        field = csvField(value, this.#escapesFormulas);
+        this.#lists.set(value, field);
+      }
+      this.#write(field);
+    } else this.#write(csvField(value, this.#escapesFormulas));
+  }
+
+  /** @param value Not negative. */
+  int32(value: number): void {
+    let end = this.#at + 1;
+    for (let rest = value; rest >= 10; rest = (rest / 10) | 0) end++;
+    this.#at = end;
+    for (let rest = value; ; rest = (rest / 10) | 0) {
+      this.#memory[--end] = 0x30 + (rest % 10);
+      if (rest < 10) return;
+    }
+  }
+
+  boolean(value: boolean): void {
+    this.#write(value ? 'true' : 'false');
+  }
+
+  time(ms: number): void {
+    if (ms < 0 || ms >= YEAR_10000) {
+      this.#write(printTime(ms));
+      return;
+    }
+    const days = Math.floor(ms / DAY);
+    const ofDay = ms - days * DAY;
+    // The date of a day, in years that begin on the first of March, so that a leap day is the last.
+    const shifted = days + 719_468;
+    const era = (shifted / 146_097) | 0;
+    const ofEra = shifted - era * 146_097;
+    const years =
+      ((ofEra - ((ofEra / 1_460) | 0) + ((ofEra / 36_524) | 0) - ((ofEra / 146_096) | 0)) / 365) |
+      0;
+    const ofYear = ofEra - (365 * years + ((years / 4) | 0) - ((years / 100) | 0));
+    const month = ((5 * ofYear + 2) / 153) | 0;
+    this.#digits(years + era * 400 + (month > 9 ? 1 : 0), 4, DASH);
+    this.#digits(month > 9 ? month - 9 : month + 3, 2, DASH);
+    this.#digits(ofYear - (((153 * month + 2) / 5) | 0) + 1, 2, LETTER_T);
+    const seconds = (ofDay / 1000) | 0;
+    this.#digits((seconds / 3600) | 0, 2, COLON);
+    this.#digits(((seconds / 60) | 0) % 60, 2, COLON);
+    this.#digits(seconds % 60, 2, DOT);
+    this.#digits(ofDay % 1000, 3, LETTER_Z);
+  }
+
+  /** A number with zeros before it, and a character. */
+  #digits(value: number, count: number, character: number): void {
+    const end = this.#at + count;
+    for (let at = end - 1, rest = value; at >= this.#at; at--, rest = (rest / 10) | 0)
+      this.#memory[at] = 0x30 + (rest % 10);
+    this.#memory[end] = character;
+    this.#at = end + 1;
+  }
+
+  text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
+    // What may begin a formula is read in another way.
+    if (this.#escapesFormulas || !this.#fits(to - from + prefixEnd - prefix)) return false;
+    const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
+    const end = this.#decodeText(from, to, this.#at, mode, prefix, prefixEnd);
+    if (end === 0) return false;
+    this.#at = end;
+    return true;
+  }
+
+  element(from: number, to: number): boolean {
+    if (!this.#fits(to - from)) return false;
+    this.#memory[this.#at++] = this.#elements === 0 ? QUOTE : COMMA;
+    if (this.#elements++ === 0) this.#memory[this.#at++] = OPEN_ARRAY;
+    const end = this.#decodeText(from, to, this.#at, DECODED.element, 0, 0);
+    if (end === 0) return false;
+    this.#at = end;
+    return true;
+  }
+
+  list(): void {
+    if (this.#elements === 0) this.#memory[this.#at++] = OPEN_ARRAY;
+    this.#memory[this.#at++] = CLOSE_ARRAY;
+    if (this.#elements > 0) this.#memory[this.#at++] = QUOTE;
+  }
+
+  endRow(): void {
+    this.#memory[this.#at++] = CR;
+    this.#memory[this.#at++] = LF;
+    this.#row = this.#at;
+    this.#column = -1;
+    if (this.#at > FREE + BLOCK_BYTES) this.#endBlock();
+  }
+
+  undoRow(): void {
+    this.#at = this.#row;
+    this.#column = -1;
+  }
+
+  row(values: readonly RowValue[]): void {
+    this.#endBlock();
+    this.#blocks.push(Buffer.from(`${csvRow(values, this.#escapesFormulas)}\n`));
+  }
+
+  /** The rows since the last call. */
+  take(): Buffer {
+    this.#endBlock();
+    const rows = this.#blocks.length === 1 ? this.#blocks[0]! : Buffer.concat(this.#blocks);
+    this.#blocks = [];
+    return rows;
+  }
+
+  /** The same, as text. */
+  takeText(): string {
+    if (this.#blocks.length > 0) return this.take().toString();
+    const text = this.#memory.toString('utf8', FREE, this.#row);
+    this.clear();
+    return text;
+  }
+
+  /** Forgets rows. */
+  clear(): void {
+    this.#blocks = [];
+    this.#row = FREE;
+    this.undoRow();
+  }
+
+  #endBlock(): void {
+    if (this.#row > FREE) this.#blocks.push(Buffer.from(this.#memory.subarray(FREE, this.#row)));
+    this.#row = FREE;
+    this.undoRow();
+  }
+
+  /** @throws RangeError where it has no space. */
+  #write(field: string): void {
+    if (!this.#fits(field.length)) throw new RangeError('The row is too long');
+    const { length } = field;
+    let at = this.#at;
+    for (let char = 0; char < length; char++) {
+      const code = field.charCodeAt(char);
+      if (code >= 0x80) {
+        this.#at += this.#memory.write(field, this.#at, 'utf8');
+        return;
+      }
+      this.#memory[at++] = code;
+    }
+    this.#at = at;
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#at + MAX_GROWTH * bytes + MARGIN < FREE_END;
+  }
+}

@@ -1,0 +1,147 @@
+import type { MemberSpans } from '../../json/member-spans.js';
+import { Activity } from '../../post/activity.js';
+import { type SpannedPost, sharedPost } from '../../post/bytes/spanned-post.js';
+import type { RowValue } from '../column.js';
+import { type CheckedColumns, listColumns, postColumnNames } from '../columns.js';
+import { converterOf } from '../convert-value.js';
+import {
+  activityOf,
+  POST_COLUMNS,
+  type PostColumnName,
+  type PostItem,
+  PostView,
+  tagOf,
+} from '../post-columns.js';
+import { type InvalidValues, rowReader } from '../row-reader.js';
+import type { Cells } from './cells.js';
+import { originalCells, type PostCells } from './cells-from-bytes.js';
+
+/** Makes something of the post between two positions of a file's content. `tag` is what it is routed by. */
+export type OfPost<T> = (
+  content: Buffer,
+  start: number,
+  end: number,
+  tag?: string,
+  origin?: string,
+) => T;
+
+/**
+ * Parses posts in their bytes, and makes rows of them.
+ *
+ * @param call Whose columns they are, for messages.
+ * @throws From what it returns: DataError, for a value that does not fit its column.
+ */
+export function postRowReader(
+  call: string,
+  columns: readonly PostColumnName[],
+  invalid: InvalidValues,
+): OfPost<RowValue[]> {
+  const read = rowReader(call, listColumns(columns), invalid);
+  return (content, start, end, tag, origin) => {
+    const activity = new Activity(content.subarray(start, end));
+    return read(tag === undefined ? activity : { tag, activity }, origin);
+  };
+}
+
+function readerOf(name: PostColumnName): (view: PostView) => RowValue {
+  const { type, value } = POST_COLUMNS[name];
+  const convert = converterOf(type);
+  return view => {
+    const given = value(view) ?? null;
+    const held = given === null ? null : convert(given);
+    if (held === undefined) throw new RangeError(`Does not fit its column: ${name}`);
+    return held;
+  };
+}
+
+const madeCells = new WeakMap<SpannedPost, PostCells>();
+
+/** The cells of a post, made once: they take of its memory, which has an end. */
+function cellsOf(post: SpannedPost): PostCells {
+  const cells = madeCells.get(post) ?? originalCells(post);
+  madeCells.set(post, cells);
+  return cells;
+}
+
+/**
+ * Writes rows of posts: those of `postRowReader`, and its errors, but it does not check the members that no column reads.
+ *
+ * Most cells are written from the bytes of their members, without a value in between; the others are read from the
+ * members that columns need. Where that does not succeed, for whatever reason, the post is parsed.
+ *
+ * @throws From what it returns: DataError, for a value that does not fit its column.
+ */
+export function postRowWriter(
+  call: string,
+  columns: readonly PostColumnName[],
+  invalid: InvalidValues,
+  { post, out }: { readonly post: SpannedPost; readonly out: Cells },
+): OfPost<void> {
+  const parseRow = postRowReader(call, columns, invalid);
+  const original = cellsOf(post);
+  const cells = columns.map(name => ({ write: original.cells[name], read: readerOf(name) }));
+  const write = (tag: string | undefined) => {
+    const isOriginal = original.read();
+    // A row needs an id, also where no column reads it.
+    if (!isOriginal) void post.id;
+    let view: PostView | undefined;
+    for (let column = 0; column < cells.length; column++) {
+      const cell = cells[column]!;
+      out.begin(column);
+      if (isOriginal && cell.write?.(out) === true) continue;
+      view ??= new PostView(post, tag);
+      const value = cell.read(view);
+      out.begin(column);
+      out.value(value);
+    }
+    out.endRow();
+  };
+  return (content, start, end, tag, origin) => {
+    if (post.read(content, start, end))
+      try {
+        write(tag);
+        return;
+      } catch {
+        // The parser gives the exact error, if there is one.
+        out.undoRow();
+      }
+    out.row(parseRow(content, start, end, tag, origin));
+  };
+}
+
+/** Writes the rows of items to `out`. */
+export interface ItemWriter<C extends Cells> {
+  readonly out: C;
+  /**
+   * Returns `false`, and has written nothing, for anything but a post.
+   *
+   * @throws DataError for a value that does not fit its column.
+   */
+  write(item: unknown, origin?: string): boolean;
+}
+
+/**
+ * Writes rows of items as `postRowWriter` those of posts in a file. Absent where columns are not all of posts, or
+ * WebAssembly gets no memory.
+ */
+export function itemWriter<C extends Cells>(
+  call: string,
+  columns: CheckedColumns,
+  invalid: InvalidValues,
+  cells: (spans: MemberSpans) => C,
+): ItemWriter<C> | undefined {
+  const names = postColumnNames(columns);
+  const post = names && sharedPost();
+  if (names === undefined || post === undefined) return undefined;
+  const out = cells(post.spans);
+  const writePost = postRowWriter(call, names, invalid, { post, out });
+  return {
+    out,
+    write(item, origin) {
+      const raw = activityOf(item)?.raw;
+      if (raw === undefined) return false;
+      writePost(raw, 0, raw.length, tagOf(item as PostItem), origin);
+      return true;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import zlib from 'node:zlib';
+import { nodeZstd } from '../../gzip/node-zstd.js';
+import type { ValueEncoder } from './value-encoder.js';
+
+/** How the pages of a Parquet file are compressed. */
+export type ParquetCompression = 'snappy' | 'gzip' | 'zstd' | 'none';
+
+const zstd = nodeZstd;
+const compressZstd = zstd && ((page: Uint8Array) => zstd.zstdCompressSync(page));
+
+interface PageCodec {
+  /** Of the format's `CompressionCodec`. */
+  readonly number: number;
+  /** Compresses a page in the memory of its encoder; absent for files that are not compressed. */
+  readonly compress: ((page: Uint8Array, encoder: ValueEncoder) => Uint8Array) | undefined;
+}
+
+export const PAGE_CODECS: Readonly<Record<ParquetCompression, PageCodec>> = {
+  none: { number: 0, compress: undefined },
+  snappy: { number: 1, compress: (page, encoder) => encoder.snappy(page) },
+  gzip: { number: 2, compress: page => zlib.gzipSync(page) },
+  zstd: { number: 6, compress: compressZstd },
+};
+
+/** Whether this version of Node can compress so. */
+export function canCompress(compression: ParquetCompression): boolean {
+  return compression === 'none' || PAGE_CODECS[compression].compress !== undefined;
+}

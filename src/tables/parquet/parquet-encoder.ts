@@ -1,0 +1,186 @@
+import { releaseMemory } from '../../gzip/release-memory.js';
+import type { EncodeInThread, Encoder, FileEntry } from '../../sinks/write/format.js';
+import type { CheckedColumns } from '../columns.js';
+import { itemWriter } from '../from-bytes/post-rows.js';
+import { type InvalidValues, rowReader } from '../row-reader.js';
+import { type ColumnChunk, type ColumnsToEncode, encodeChunks } from './column-chunk.js';
+import type { ParquetCompression } from './page-codec.js';
+import { ParquetFile } from './parquet-file.js';
+import { BlockCells, columnsOfPart, PARTS, type RowBlock, RowBlockBuilder } from './row-block.js';
+
+/** What all files of a run have in common. */
+export interface ParquetFormat {
+  readonly columns: CheckedColumns;
+  readonly addRow: RowAdder;
+  readonly compression: ParquetCompression;
+  /** Rows of a row group. */
+  readonly rowGroup: number;
+}
+
+/** Adds the row of an item. */
+type RowAdder = (rows: RowBlockBuilder, item: unknown, origin: string | undefined) => void;
+
+/** An item whose cells the encoder reads: how many bytes they take is not known before. */
+export interface ItemToAdd extends FileEntry {
+  readonly item: unknown;
+  readonly origin: string | undefined;
+}
+
+export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd {
+  return { item, origin, byteLength: 0 };
+}
+
+/** @throws From what it returns: DataError, as `rowReader`. */
+export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
+  const read = rowReader('parquet', columns, invalid);
+  const none = new RowBlockBuilder(columns.map(({ type }) => type));
+  const posts = itemWriter('parquet', columns, invalid, spans => new BlockCells(none, spans));
+  return (rows, item, origin) => {
+    if (posts !== undefined) posts.out.rows = rows;
+    if (posts?.write(item, origin) !== true) rows.add(read(item, origin));
+  };
+}
+
+interface RowGroup {
+  readonly rows: number;
+  readonly blocks: readonly (RowBlock | Promise<RowBlock>)[];
+}
+
+/** Rows of a row group: large enough that readers may skip most of a file, small enough to be held until it is encoded. */
+export const ROW_GROUP_ROWS = 100_000;
+
+/**
+ * Builds a Parquet file: rows are held until their row group is complete, then encoded column by column, in other
+ * threads where there are some.
+ */
+export class ParquetEncoder implements Encoder<ItemToAdd> {
+  readonly #format: ParquetFormat;
+  readonly #inThread: EncodeInThread | undefined;
+  readonly #file: ParquetFile;
+  /** The last rows, which were added one by one. */
+  readonly #rows: RowBlockBuilder;
+  /** The rows of the row group before them. */
+  #blocks: (RowBlock | Promise<RowBlock>)[] = [];
+  #blockRows = 0;
+  #builtBytes = 0;
+  /** The last row group, where one is encoded in other threads. */
+  #last: Promise<unknown> | undefined;
+
+  constructor(format: ParquetFormat, inThread: EncodeInThread | undefined) {
+    const { columns, compression } = format;
+    this.#format = format;
+    this.#inThread = inThread;
+    this.#file = new ParquetFile(columns, compression);
+    this.#rows = new RowBlockBuilder(columns.map(({ type }) => type));
+  }
+
+  get heldBytes(): number {
+    return this.#builtBytes + this.#rows.bytes;
+  }
+
+  add({ item, origin }: ItemToAdd): void {
+    this.#format.addRow(this.#rows, item, origin);
+  }
+
+  addBlock(rows: number, block: Promise<RowBlock>): void {
+    this.#endBlock();
+    // What waits for the row group fails, too.
+    block.catch(() => {});
+    this.#blocks.push(block);
+    this.#blockRows += rows;
+  }
+
+  get room(): number {
+    return this.maxRoom - this.#blockRows - this.#rows.rows;
+  }
+
+  get maxRoom(): number {
+    return this.#format.rowGroup;
+  }
+
+  get full(): boolean {
+    return this.room <= 0;
+  }
+
+  flush(): Uint8Array | Promise<Uint8Array> {
+    return this.#encoded(pieces => pieces);
+  }
+
+  end(): Uint8Array | Promise<Uint8Array> {
+    return this.#encoded(pieces => [...pieces, this.#file.footer()]);
+  }
+
+  #encoded(
+    finish: (pieces: readonly Uint8Array[]) => readonly Uint8Array[],
+  ): Uint8Array | Promise<Uint8Array> {
+    const group = this.#takeGroup();
+    const { rows, blocks } = group;
+    const write = (chunks: readonly ColumnChunk[]) => {
+      const bytes = Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
+      // The main thread makes too little garbage for it to be collected soon.
+      for (const { pieces } of chunks) for (const piece of pieces) releaseMemory(piece);
+      return bytes;
+    };
+    if (this.#last === undefined && blocks.every(block => 'parts' in block))
+      return write(this.#encodeHere(blocks as readonly RowBlock[]));
+    const chunks = this.#encode(group);
+    // Row groups are written in their order, in whatever order they are encoded.
+    const bytes = Promise.all([chunks, this.#last]).then(([made]) => write(made));
+    this.#last = bytes;
+    return bytes;
+  }
+
+  async #encode({ blocks }: RowGroup): Promise<readonly ColumnChunk[]> {
+    const made = await Promise.all(blocks);
+    const chunks = await Promise.all(
+      this.#columnsOf(made).map(columns => this.#inThread?.(columns) ?? encodeChunks(columns)),
+    );
+    return dealtBack(this.#types, chunks);
+  }
+
+  #encodeHere(blocks: readonly RowBlock[]): readonly ColumnChunk[] {
+    return dealtBack(this.#types, this.#columnsOf(blocks).map(encodeChunks));
+  }
+
+  /** What is to be encoded for each part of the columns; nothing without rows. */
+  #columnsOf(blocks: readonly RowBlock[]): readonly ColumnsToEncode[] {
+    if (blocks.length === 0) return [];
+    const types = this.#types;
+    const { compression } = this.#format;
+    return Array.from({ length: Math.min(PARTS, types.length) }, (_, part) => ({
+      types: columnsOfPart(types, part),
+      parts: blocks.map(({ parts }) => parts[part]!),
+      compression,
+    }));
+  }
+
+  get #types() {
+    return this.#format.columns.map(({ type }) => type);
+  }
+
+  #takeGroup(): RowGroup {
+    this.#endBlock();
+    const group = { rows: this.#blockRows, blocks: this.#blocks };
+    this.#blocks = [];
+    this.#blockRows = 0;
+    this.#builtBytes = 0;
+    return group;
+  }
+
+  #endBlock(): void {
+    const { rows } = this.#rows;
+    if (rows === 0) return;
+    this.#builtBytes += this.#rows.bytes;
+    this.#blocks.push(this.#rows.take());
+    this.#blockRows += rows;
+  }
+}
+
+/** The columns of all parts in their order. */
+function dealtBack(
+  types: readonly unknown[],
+  parts: readonly (readonly ColumnChunk[])[],
+): readonly ColumnChunk[] {
+  if (parts.length === 0) return [];
+  return types.map((_, index) => parts[index % PARTS]![Math.floor(index / PARTS)]!);
+}

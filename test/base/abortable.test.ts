@@ -1,0 +1,32 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { abortable, LinkedAbort } from '../../src/base/abortable.js';
+
+describe('a signal', () => {
+  it('is listened to while a call is under way', async () => {
+    const controller = new AbortController();
+    let resolve = () => {};
+    const work = new Promise<void>(done => {
+      resolve = done;
+    });
+    const wait = abortable(work, controller.signal);
+    expect(getEventListeners(controller.signal, 'abort').length).toBe(1);
+    resolve();
+    await wait;
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  });
+
+  it('ends what is linked to it, until it is unlinked', () => {
+    const { signal: other } = new AbortController();
+    for (const isLinked of [true, false]) {
+      const controller = new AbortController();
+      const linked = new LinkedAbort(undefined, controller.signal, other);
+      if (!isLinked) linked.unlink();
+      controller.abort('reason');
+      expect(linked.signal.reason).toBe(isLinked ? 'reason' : undefined);
+      linked.unlink();
+      expect(new LinkedAbort(controller.signal).signal.reason).toBe('reason');
+    }
+    expect(getEventListeners(other, 'abort')).toEqual([]);
+  });
+});

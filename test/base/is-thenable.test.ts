@@ -1,0 +1,45 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { OptionError } from '../../src/base/errors.js';
+import { isStrayPromise, isThenable, refusePromise } from '../../src/base/is-thenable.js';
+
+// biome-ignore lint/suspicious/noThenProperty: what it is about.
+const thenable = { then: () => {} };
+
+it.each([
+  ['a promise', Promise.resolve(1), true],
+  ['an object with `then`', thenable, true],
+  ['a value of another type', 7, false],
+  ['null', null, false],
+  // biome-ignore lint/suspicious/noThenProperty: what it is about.
+  ['an object whose `then` is no function', { then: 1 }, false],
+])('%s is a promise or not', (_, value, is) => {
+  expect(isThenable(value)).toBe(is);
+  expect(isStrayPromise(value)).toBe(is);
+});
+
+it('a promise that is refused and rejects does not end the process', async () => {
+  const unhandled: unknown[] = [];
+  const listen = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', listen);
+  try {
+    expect(() =>
+      refusePromise('map', 'fn', Promise.reject(new Error('no answer')), 'must not be one'),
+    ).toThrow(OptionError);
+    await nextTurn();
+    await nextTurn();
+  } finally {
+    process.off('unhandledRejection', listen);
+  }
+  expect(unhandled).toEqual([]);
+});
+
+it('the error about a promise names the call and the option', () => {
+  expect(() => refusePromise('map', 'fn', Promise.resolve(), 'must return a value')).toThrow(
+    'map: `fn` must return a value',
+  );
+});
+
+it('what is no promise is not refused', () => {
+  expect(() => refusePromise('map', 'fn', { value: 1 }, 'must return a value')).not.toThrow();
+});

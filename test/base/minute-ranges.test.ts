@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  mergeRanges,
+  overlap,
+  shownRange,
+  subtractRanges,
+  wholeMinutes,
+} from '../../src/base/minute-ranges.js';
+import type { Window } from '../../src/base/time.js';
+
+const range = fc
+  .tuple(fc.nat(30), fc.integer({ min: 1, max: 10 }))
+  .map(([from, length]): Window => ({ from, to: from + length }));
+
+/** The points that ranges cover. */
+function pointsOf(ranges: readonly Window[]): Set<number> {
+  const points = new Set<number>();
+  for (const { from, to } of ranges) for (let at = from; at < to; at++) points.add(at);
+  return points;
+}
+
+/** Whether each range ends before the next begins. */
+function isOrdered(ranges: readonly Window[]): boolean {
+  return ranges.every(({ from, to }, at) => from < to && (ranges[at + 1]?.from ?? to) >= to);
+}
+
+describe('the parts of a window that others leave', () => {
+  it('are its points without theirs, in order', () => {
+    fc.assert(
+      fc.property(range, fc.array(range), (window, others) => {
+        const parts = subtractRanges(window, others);
+        expect(isOrdered(parts)).toBe(true);
+        const taken = pointsOf(others);
+        expect([...pointsOf(parts)]).toEqual(
+          [...pointsOf([window])].filter(point => !taken.has(point)),
+        );
+      }),
+    );
+  });
+
+  it('are as few as there are gaps', () => {
+    expect(
+      subtractRanges({ from: 0, to: 20 }, [
+        { from: 9, to: 12 },
+        { from: 3, to: 6 },
+        { from: 6, to: 7 },
+      ]),
+    ).toEqual([
+      { from: 0, to: 3 },
+      { from: 7, to: 9 },
+      { from: 12, to: 20 },
+    ]);
+  });
+});
+
+it('the common part of two windows has the points that both have, and is none where there are none', () => {
+  fc.assert(
+    fc.property(range, range, (a, b) => {
+      const both = overlap(a, b);
+      const inA = pointsOf([a]);
+      const points = [...pointsOf([b])].filter(point => inA.has(point));
+      expect([...pointsOf(both === undefined ? [] : [both])]).toEqual(points);
+      expect(both === undefined).toBe(points.length === 0);
+    }),
+  );
+});
+
+it.each([
+  [0, 60_000, 0, 60_000],
+  [1, 60_000, 0, 60_000],
+  [59_999, 60_001, 0, 120_000],
+  [60_000, 119_999, 60_000, 120_000],
+])('the whole minutes around %i to %i are %i to %i', (from, to, start, end) => {
+  expect(wholeMinutes({ from, to })).toEqual({ from: start, to: end });
+});
+
+describe('merged ranges', () => {
+  const marked = fc
+    .tuple(range, fc.constantFrom('a', 'b'))
+    .map(([{ from, to }, mark]) => ({ from, to, mark }));
+  const merged = (ranges: readonly (Window & { readonly mark: string })[]) =>
+    mergeRanges(ranges, (a, b) => a.mark === b.mark);
+
+  it('have the points of each mark that they had before', () => {
+    fc.assert(
+      fc.property(fc.array(marked), ranges => {
+        for (const mark of ['a', 'b'])
+          expect(pointsOf(merged(ranges).filter(one => one.mark === mark))).toEqual(
+            pointsOf(ranges.filter(one => one.mark === mark)),
+          );
+      }),
+    );
+  });
+
+  it('of one mark neither touch nor overlap', () => {
+    fc.assert(
+      fc.property(fc.array(range), ranges => {
+        const result = mergeRanges(ranges, () => true);
+        expect(result.every(({ to }, at) => (result[at + 1]?.from ?? to + 1) > to)).toBe(true);
+      }),
+    );
+  });
+});
+
+it('a range is shown as the service writes its times', () => {
+  const from = Date.UTC(2022, 9, 3, 12);
+  expect(shownRange({ from, to: from + 60_000 })).toBe('202210031200 to 202210031201');
+});

@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CHECK_FAMILIES } from '../../../src/command/conformance/check-table.js';
+import { environmentOf } from '../../../src/service/environment.js';
+import { createService, type Service } from '../../../src/service/index.js';
+import { type Ended, outputOf, spawn } from '../../child-processes.js';
+import { compiled } from '../../compiled.js';
+import { namesIn, pageNamed, tableOf } from '../../pages.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+
+const CLI = compiled(path.resolve(import.meta.dirname, '../../../src/service/cli.ts'));
+
+let service: Service;
+let differing: Service;
+let env: NodeJS.ProcessEnv;
+let envOfDiffering: NodeJS.ProcessEnv;
+
+beforeAll(async () => {
+  const options = { limits: 'relaxed', postsPerMinute: 0.05 } as const;
+  service = createService(options);
+  env = environmentOf(await service.start());
+  differing = createService({ ...options, countsOrder: 'descending' });
+  envOfDiffering = environmentOf(await differing.start());
+});
+afterAll(async () => {
+  await service.stop();
+  await differing.stop();
+});
+
+function check(variables: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [CLI, 'check', ...args], {
+    env: { PATH: process.env.PATH, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return outputOf(child);
+}
+
+describe('the command', () => {
+  it.concurrent('says what it sends before it starts, and ends with 0 where all is as documented', async () => {
+    const { code, stdout, stderr } = await check(env);
+    expect(stderr).toBe(
+      `43 requests to ${env.MILLRACE_URL}, which change nothing: 8 of search and counts that are answered, and may count against a cap, with 20 posts at most.\n`,
+    );
+    const lines = stdout.trim().split('\n');
+    expect(lines.filter(line => line.startsWith('ok '))).toHaveLength(43);
+    expect(lines.at(-1)).toBe('43 checks, all as documented.');
+    expect(code).toBe(0);
+  });
+
+  it.concurrent('ends with 1 where something differs, and explains it', async () => {
+    const { code, stdout } = await check(envOfDiffering, '--only', 'search, fullarchive');
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      'differs   search       counts by minute\n    body results[1]\n      expected  a whole count of 20',
+    );
+    expect(stdout).toMatch(/ {6}rule {6}Counts are .* for each minute, in ascending order\.\n/);
+    expect(stdout).toMatch(/\n2 of 28 checks differ\.\n$/);
+  });
+
+  it.concurrent('goes on where the reader of its output closes the pipe, and ends with its exit code', async () => {
+    const child = spawn(process.execPath, [CLI, 'check'], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout?.destroy();
+    const ended = once(child, 'close');
+    expect(await text(child.stderr as Readable)).toMatch(/^43 requests .*\n$/);
+    expect(await ended).toEqual([0, null]);
+  });
+
+  it.concurrent('prints one JSON object for a script', async () => {
+    const { code, stdout } = await check(envOfDiffering, '--json', '--only=search');
+    expect(code).toBe(1);
+    const report = JSON.parse(stdout);
+    expect(report).toMatchObject({
+      requests: 25,
+      searches: 6,
+      posts: 20,
+      differing: 1,
+      skipped: [],
+    });
+    expect(report.checks).toHaveLength(25);
+    const [wrong] = report.checks.filter(({ result }: { result: string }) => result === 'differs');
+    expect(wrong).toMatchObject({
+      name: 'counts by minute',
+      family: 'search',
+      differences: [{ what: 'body results[1]' }],
+    });
+  });
+
+  it.concurrent('sends nothing to another machine without a yes', async () => {
+    const other = { ...env, MILLRACE_URL: 'https://service.invalid' };
+    const unasked = await check(other);
+    expect(unasked).toMatchObject({ code: 2, stdout: '' });
+    expect(unasked.stderr).toContain('43 requests to https://service.invalid,');
+    expect(unasked.stderr).toContain(
+      'The account is not on this machine: confirm the requests with --yes',
+    );
+    // One address is enough to ask.
+    const partly = await check({ ...env, MILLRACE_RULES_URL: 'https://service.invalid' });
+    expect(partly).toMatchObject({ code: 2, stdout: '' });
+    const confirmed = await check(other, '--yes');
+    expect(confirmed).toMatchObject({ code: 3, stdout: '' });
+    expect(confirmed.stderr).toContain('service.invalid');
+  });
+
+  it.concurrent('ends with 3 where nothing listens', async () => {
+    const { code, stdout, stderr } = await check({ ...env, MILLRACE_URL: 'http://127.0.0.1:1' });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toMatch(/127\.0\.0\.1:1/);
+    expect(stderr).not.toContain('    at ');
+  });
+
+  it.concurrent('ends with 2 for a wrong password, which it does not show', async () => {
+    const { code, stderr } = await check({ ...env, MILLRACE_PASSWORD: 'mis-typed-word' });
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      'Check MILLRACE_EMAIL and MILLRACE_PASSWORD; nothing else was checked',
+    );
+    expect(stderr).not.toContain('mis-typed-word');
+  });
+
+  it.concurrent.each([
+    [['--only', 'serch'], /no family "serch"; did you mean search\?/],
+    [['--onyl', 'search'], /did you mean --only\?/],
+    [['now'], /Unexpected argument 'now'/],
+  ] as const)('refuses a wrong call: %j', async (args, problem) => {
+    const { code, stderr } = await check(env, ...args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(problem);
+  });
+
+  it.concurrent('names the variables that are missing, and the families that it leaves out', async () => {
+    const nothing = await check({});
+    expect(nothing.code).toBe(2);
+    expect(nothing.stderr).toContain('MILLRACE_ACCOUNT');
+    const { MILLRACE_PUBLISHER: _, ...some } = env;
+    const { code, stderr } = await check(some, '--only', 'usage,jobs');
+    expect(stderr).toContain('Without jobs: no publisher.');
+    expect(stderr).toMatch(/^2 requests to /);
+    expect(code).toBe(0);
+  });
+
+  it.concurrent('reads a file of variables', async () => {
+    const file = path.join(await temporaryFolder(), 'acme.env');
+    const lines = Object.entries(env).map(([name, value]) => `${name}='${value}'\n`);
+    await writeFile(file, lines.join(''));
+    expect(await check({}, '--env-file', file, '--only=usage')).toMatchObject({ code: 0 });
+  });
+
+  it.concurrent('refuses a file that is not there', async () => {
+    const { code, stdout, stderr } = await check(env, '--env-file', 'nowhere.env');
+    // Node 20 reads the flag itself, wherever it is, and ends with 9.
+    expect([2, 9]).toContain(code);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('nowhere.env');
+  });
+
+  const rowsOfFlags = () => {
+    const heading = 'Comparing an account with the documentation';
+    return tableOf(pageNamed('src/service/README.md'), heading, 'Flag');
+  };
+
+  it.concurrent('has the flags of its help on the page', async () => {
+    const { code, stdout } = await check({}, '--help');
+    expect(code).toBe(0);
+    const flags = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag]) => flag);
+    expect(rowsOfFlags().flatMap(([flag]) => namesIn(flag))).toEqual(flags);
+  });
+
+  it('has its families on the page', () => {
+    expect(namesIn(rowsOfFlags()[0]?.[1])).toEqual([...CHECK_FAMILIES]);
+  });
+});

@@ -1,0 +1,10 @@
+import { onTestFinished, vi } from 'vitest';
+import { EngineThread } from '../../src/files/thread.js';
+import type { ThreadCalls } from '../../src/files/worker.js';
+
+/** Watches what threads are asked until the end of the test. Returns how often they were asked for something. */
+export function askedOfThreads(): (name: keyof ThreadCalls) => number {
+  const ask = vi.spyOn(EngineThread.prototype, 'ask');
+  onTestFinished(() => ask.mockRestore());
+  return name => ask.mock.calls.filter(([asked]) => asked === name).length;
+}

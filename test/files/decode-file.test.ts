@@ -1,0 +1,247 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeFile } from '../../src/files/decode-file.js';
+import type { RowFields } from '../../src/files/row-fields.js';
+import { Flow } from '../../src/flow/flow.js';
+import { compressBlockSync } from '../../src/gzip/compress-block.js';
+import { inflateWhole, inflateWholeHere } from '../../src/gzip/inflate-whole.js';
+import { nodeZstd } from '../../src/gzip/node-zstd.js';
+import { activities } from '../../src/operators/activities.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import type { Activity } from '../../src/post/activity.js';
+import { bySuite } from '../slow-suite.js';
+
+const FIELDS = { id: true, tags: true, keys: ['day'] as const };
+const LIMITS = { maxBytes: 16 * 1024 * 1024, maxDepth: 3_000 };
+const GUNZIP = { plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY } as const;
+
+interface Seen {
+  readonly id: string;
+  readonly tags: readonly string[];
+  readonly day: number;
+  readonly raw: string;
+}
+
+/** What the stages themselves read of a file, or their error. */
+async function read(
+  file: Buffer,
+  plain: 'refuse' | 'pass',
+  limits: { maxBytes: number; maxDepth: number },
+): Promise<Seen[] | undefined> {
+  const source = new Flow<Uint8Array>(async function* () {
+    yield { items: [file], cursor: { end: 1 } };
+  });
+  const seen: Seen[] = [];
+  try {
+    for await (const post of activities()(jsonLines(limits)(gunzip({ plain })(source))))
+      seen.push(fieldsOf(post));
+    return seen;
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldsOf(post: Activity): Seen {
+  const day = Math.floor(post.postedAt.getTime() / 86_400_000) * 86_400_000;
+  return { id: post.id, tags: [...post.tags], day, raw: post.raw.toString('latin1') };
+}
+
+function tagsIn({ tags, tagNames, tagSets, tagStarts }: RowFields, row: number): string[] {
+  const set = tags[row]!;
+  return Array.from(tagSets.subarray(tagStarts[set], tagStarts[set + 1]), tag => tagNames[tag]!);
+}
+
+/** What the engine reads of it, or `undefined` where it refuses the file. */
+async function decode(
+  file: Buffer,
+  plain: 'refuse' | 'pass',
+  limits = LIMITS,
+): Promise<Seen[] | undefined> {
+  const decoding = { gunzip: { ...GUNZIP, plain }, limits };
+  const decoded = await decodeFile(file, decoding, FIELDS, inflateWholeHere);
+  const inPool = await decodeFile(file, decoding, FIELDS, inflateWhole);
+  expect(inPool?.bytes).toEqual(decoded?.bytes);
+  if (decoded === undefined) return undefined;
+  const { bytes, fields: c } = decoded;
+  return Array.from({ length: c.count }, (_, row) => ({
+    id: c.otherIds.get(row) ?? `${(BigInt(c.highs[row]!) << 32n) | BigInt(c.lows[row]!)}`,
+    tags: tagsIn(c, row),
+    day: Number(c.keySets[c.keys[row]!]![0]),
+    raw: bytes.toString('latin1', c.starts[row], c.starts[row]! + c.lengths[row]!),
+  }));
+}
+
+const id = fc.oneof(
+  fc.bigInt({ min: 0n, max: 2n ** 64n + 5n }).map(String),
+  fc.constantFrom(
+    '0',
+    '1',
+    '007',
+    '18446744073709551615',
+    '18446744073709551616',
+    '99999999999999999999999',
+  ),
+);
+const tag = fc.constantFrom(
+  'null',
+  '"rain"',
+  '"quote\\"d"',
+  '"\\u00fcber"',
+  '"天気 🌧"',
+  '7',
+  '"rain"',
+);
+const rules = fc
+  .array(fc.tuple(tag, fc.bigInt({ min: 0n, max: 2n ** 64n })), { maxLength: 4 })
+  .map(all => `[${all.map(([t, i]) => `{"tag":${t},"id":${i},"id_str":"${i}"}`).join(',')}]`);
+const TIME = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
+
+/** Posts as the service prints them, and with spaces between members. */
+const post = fc
+  .tuple(id, rules, fc.string({ unit: 'grapheme' }), fc.constantFrom('', '', ' '))
+  .map(
+    ([i, r, text, s]) =>
+      `{${TIME},${s}"id":${s}${i},${s}"id_str":${s}"${i}",${s}"text":${JSON.stringify(text)}${s},${s}"matching_rules"${s}:${s}${r}${s}}`,
+  );
+
+/** Other lines that may occur, good and bad. */
+const oddLine = fc.oneof(
+  fc
+    .tuple(id, rules)
+    .map(
+      ([i, r]) =>
+        `{"retweeted_status":{${TIME},"id":1,"id_str":"1","matching_rules":[]},"matching_rules":${r} , "id_str":"${i}",${TIME}}`,
+    ),
+  fc
+    .tuple(id, rules)
+    .map(
+      ([i, r]) =>
+        `{"id":"tag:search.twitter.com,2005:${i}","objectType":"activity","postedTime":"2018-10-10T20:19:24.000Z","gnip":{"matching_rules":${r}}}`,
+    ),
+  fc.constantFrom(
+    '',
+    '  ',
+    '\t \r',
+    '\uFEFF',
+    '{"info":{"message":"Replay Request Completed","sent":"2018-10-10T20:19:24+00:00","activity_count":3}}',
+    '{"error":{"message":"x"}}',
+    '{}',
+    '{"text":"no id"}',
+    `{${TIME},"id":5,"id_str":"5","matching_rules":7}`,
+    `{${TIME},"id":5,"id_str":"5","matching_rules":[{"tag":"a","id":1}`,
+    `{${TIME},"id":5,"id_str":"5","text":"\\"matching_rules\\":[{}]"}`,
+    `  {${TIME},"id":12,"id_str":"12"}  `,
+    `{${TIME},"id":"x","id_str":"x y"}`,
+    `{"created_at":"not a time","id":5,"id_str":"5"}`,
+    '[1]',
+    'cut short {',
+    `{${TIME},"id":5,"id_str":"5","deep":${'['.repeat(40)}${']'.repeat(40)}}`,
+    '\u001f\u008b',
+  ),
+);
+const ends = fc.constantFrom('\n', '\n', '\r\n', '\n\n', ' \n');
+
+const text = fc
+  .tuple(
+    fc.array(fc.tuple(fc.oneof({ weight: 6, arbitrary: post }, oddLine), ends), { maxLength: 12 }),
+    fc.constantFrom('', '', '', '\uFEFF', '\n'),
+    fc.constantFrom('', '', `{${TIME},"id":9,"id_str":"9"}`, `{${TIME},"id":9`),
+  )
+  .map(([lines, start, last]) => `${start}${lines.flat().join('')}${last}`);
+
+const zstd = (content: Buffer) => Buffer.from(compressBlockSync(content, { kind: 'zstd' }));
+
+/** Ways to store and damage a file. */
+const stored = fc
+  .tuple(text, fc.nat(nodeZstd ? 14 : 12), fc.nat(), fc.nat(2_000))
+  .map(([content, way, at, cut]) => {
+    const bytes = Buffer.from(content);
+    const gz = gzipSync(bytes);
+    const middle = at % (bytes.length + 1);
+    switch (way) {
+      case 0:
+        return Buffer.concat([
+          gzipSync(bytes.subarray(0, middle)),
+          gzipSync(bytes.subarray(middle)),
+        ]);
+      case 1:
+        return Buffer.concat([gz, Buffer.alloc(1 + (cut % 20))]);
+      case 2:
+        return Buffer.concat([gz, Buffer.from('junk')]);
+      case 3:
+        return gz.subarray(0, cut % gz.length);
+      case 4: {
+        const flipped = Buffer.from(gz);
+        flipped[at % gz.length]! ^= 1 << (cut % 8);
+        return flipped;
+      }
+      case 5:
+        return bytes;
+      case 13:
+        return Buffer.concat([zstd(bytes.subarray(0, middle)), zstd(bytes.subarray(middle))]);
+      case 14:
+        return zstd(bytes).subarray(0, cut);
+      default:
+        return gz;
+    }
+  });
+
+describe('decoding a file', () => {
+  it('finds what the stages find, or refuses the file', async () => {
+    let decoded = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        stored,
+        fc.constantFrom('refuse' as const, 'pass' as const),
+        fc.constantFrom(LIMITS, { maxBytes: 300, maxDepth: 20 }),
+        async (file, plain, limits) => {
+          const found = await decode(file, plain, limits);
+          if (found === undefined) return;
+          decoded++;
+          expect(found).toEqual(await read(file, plain, limits));
+        },
+      ),
+      { numRuns: bySuite(1_000, 20_000) },
+    );
+    // Or it would hold where all files are refused.
+    expect(decoded).toBeGreaterThan(100);
+  });
+
+  it('takes each file of good posts, whatever its line ends', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(post, ends)), async lines => {
+        const file = gzipSync(lines.flat().join(''));
+        const found = await decode(file, 'refuse');
+        expect(found).toEqual(await read(file, 'refuse', LIMITS));
+        expect(found?.length).toBe(lines.length);
+      }),
+    );
+  });
+});
+
+it('a file of very many tiny records is left to the main thread, which has them in small batches', async () => {
+  const decoded = (records: number) =>
+    decodeFile(
+      gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
+      { gunzip: GUNZIP, limits: LIMITS },
+      { id: true, tags: false, keys: [] },
+      inflateWholeHere,
+    );
+  expect((await decoded(100_000))?.fields.count).toBe(100_000);
+  expect(await decoded(300_000)).toBeUndefined();
+});
+
+it('a file with bytes behind its gzip is left to the stages, which name them', async () => {
+  const file = gzipSync('{"id":1,"id_str":"1"}\n');
+  const decoded = (bytes: Buffer) =>
+    decodeFile(
+      bytes,
+      { gunzip: GUNZIP, limits: LIMITS },
+      { id: true, tags: false, keys: [] },
+      inflateWholeHere,
+    );
+  expect((await decoded(file))?.fields.count).toBe(1);
+  expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
+});

@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import { throughSteps } from '../../src/files/step.js';
+import type { Cursor, Run } from '../../src/flow/flow.js';
+import { unchecked } from '../unchecked.js';
+
+/** Passes `count` numbers, and adds its name to cursors. */
+function taking(name: string, count: number, log: string[]) {
+  return {
+    start: ({ resume }: Run) => {
+      log.push(`${name} from ${JSON.stringify(resume)}`);
+      const state = resume as { readonly [name: string]: unknown } | undefined;
+      let taken = Number(state?.[name] ?? 0);
+      return {
+        resume: state?.inner as Cursor | undefined,
+        get isDone() {
+          return taken >= count;
+        },
+        items: (items: readonly number[]) => {
+          const some = items.slice(0, count - taken);
+          taken += some.length;
+          return some;
+        },
+        rows: () => {
+          throw new Error('There are no rows');
+        },
+        cursor: (inner: Cursor) => ({ [name]: taken, inner }),
+      };
+    },
+  };
+}
+
+const run = (resume?: Cursor): Run => ({ ...unchecked<Run>({}), resume });
+
+it('steps begin with the last, each at the cursor that the next one wraps', async () => {
+  const log: string[] = [];
+  const steps = unchecked<never>([taking('first', 9, log), taking('last', 9, log)]);
+  const opened: unknown[] = [];
+  const resume = { last: 1, inner: { first: 2, inner: { place: 3 } } };
+  const all = throughSteps(steps, run(resume), async function* (at) {
+    opened.push(at.resume);
+    yield { items: [1, 2], cursor: { place: 4 } };
+  });
+  const batches = [];
+  for await (const batch of all) batches.push(batch);
+  expect(log).toEqual([
+    'last from {"last":1,"inner":{"first":2,"inner":{"place":3}}}',
+    'first from {"first":2,"inner":{"place":3}}',
+  ]);
+  expect(opened).toEqual([{ place: 3 }]);
+  expect(batches).toMatchObject([
+    { items: [1, 2], cursor: { last: 3, inner: { first: 4, inner: { place: 4 } } } },
+  ]);
+});
+
+it('the input is closed before the last items of a step that is done are delivered', async () => {
+  const steps = unchecked<never>([taking('take', 3, [])]);
+  const events: unknown[] = [];
+  const all = throughSteps(steps, run(), async function* () {
+    try {
+      for (let n = 0; ; n += 2) yield { items: [n, n + 1] };
+    } finally {
+      events.push('closed');
+    }
+  });
+  for await (const { items } of all) events.push(items);
+  expect(events).toEqual([[0, 1], 'closed', [2]]);
+});
+
+it('the input is not opened where a step was done before', async () => {
+  const steps = unchecked<never>([taking('take', 3, [])]);
+  const all = throughSteps(steps, run({ take: 3, inner: {} }), () => {
+    throw new Error('It was opened');
+  });
+  for await (const _ of all) throw new Error('It had items');
+});

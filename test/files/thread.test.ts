@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { expect, it } from 'vitest';
+import { EngineThread } from '../../src/files/thread.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+// Compiled by the set-up of all tests.
+const SCRIPT = new URL('../../dist/engine-worker.cjs', import.meta.url);
+const START = {
+  decoding: { limits: { maxBytes: 1e6, maxDepth: 100 } },
+  fields: { id: true, tags: false, keys: [] },
+  encodings: [],
+};
+
+it('a thread ends after the calls before, and answers each', async () => {
+  const file = path.join(await temporaryFolder(), 'posts.jsonl');
+  await writeFile(file, '{"id":1,"id_str":"1"}\n');
+  const thread = new EngineThread(SCRIPT, START);
+  const asked = [
+    thread.ask('decode', [0, file, 0]),
+    thread.ask('decode', [1, file, 0]),
+    thread.ask('take', [0]),
+  ];
+  const answers = Promise.allSettled(asked);
+  await thread.end();
+  expect(await answers).toMatchObject([
+    { value: { decoded: { bytes: 22, data: { count: 1 } } } },
+    { value: { decoded: { bytes: 22 } } },
+    { value: { byteLength: 22 } },
+  ]);
+  await expect(thread.ask('decode', [2, file, 0])).rejects.toThrow('ended with code 0');
+});
+
+it('a thread whose answer cannot be read has failed, and still ends by itself', async () => {
+  const started = once(process, 'worker') as Promise<[Worker]>;
+  const thread = new EngineThread(SCRIPT, START);
+  const [worker] = await started;
+  const exit = once(worker, 'exit');
+  const asked = thread.ask('decode', [0, Buffer.from('{"id":1,"id_str":"1"}\n'), 0]);
+  worker.emit('messageerror', new Error('unreadable'));
+  await expect(asked).rejects.toThrow('unreadable');
+  expect(thread.failed).toBe(true);
+  await thread.end();
+  // `terminate` would give 1.
+  expect(await exit).toEqual([0]);
+});

@@ -1,0 +1,289 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type { Worker } from 'node:worker_threads';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { DataError, StorageError } from '../../src/base/errors.js';
+import type { Decoding } from '../../src/files/decode-file.js';
+import type { RowEncoding } from '../../src/files/encode-rows.js';
+import type { StoredFile } from '../../src/files/file-source.js';
+import { scriptOfThreads, Threads } from '../../src/files/threads.js';
+import { RowBlockBuilder } from '../../src/tables/parquet/row-block.js';
+import { compiled } from '../compiled.js';
+import { root } from '../pages.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+const DECODING = { limits: { maxBytes: 1e6, maxDepth: 100 } };
+const FIELDS = { id: true, tags: false, keys: [] };
+
+function threadsOf(size: number, options: { script?: URL; decoding?: Decoding } = {}): Threads {
+  const script = options.script ?? scriptOfThreads()!;
+  const { decoding = DECODING } = options;
+  return new Threads(script, size, { decoding, fields: FIELDS, encodings: [] });
+}
+
+/** Threads with another script. */
+function threadsWith(code: string, size: number): Threads {
+  const script = `import { parentPort, workerData } from 'node:worker_threads';\n${code}`;
+  const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+  return threadsOf(size, { script: url });
+}
+
+const task = (path: string): StoredFile => ({
+  file: { path, size: 0, read: () => readFile(path) },
+  origin: path,
+});
+
+describe('the threads of the engine', () => {
+  it('refuse all files where they end, and the process goes on', async () => {
+    const threads = threadsWith('process.exit(3)', 2);
+    const files = await Promise.all(
+      Array.from({ length: 9 }, (_, i) => threads.decode(task(`${i}`))),
+    );
+    expect(files).toEqual(Array.from({ length: 9 }, () => undefined));
+    await threads.close();
+  });
+
+  it('refuse all files where they fail to start', async () => {
+    const threads = threadsWith('throw new Error("broken")', 1);
+    expect(await threads.decode(task('a'))).toBeUndefined();
+    await threads.close();
+  });
+
+  it('that end while they hold posts give a typed error', async () => {
+    const threads = threadsWith(
+      `parentPort.on('message', ({ name }) => {
+        if (name !== 'decode') process.exit(1);
+        const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagNames: [], tagSets: new Uint32Array(0), tagStarts: new Uint32Array(1), keySets: [], keyNames: [], shownIds: new Uint32Array(0) };
+        parentPort.postMessage({ decoded: { data, messages: [], bytes: 5 } });
+      })`,
+      1,
+    );
+    const held = await threads.decode(task('a.gz'));
+    const writing = held!.write(new Uint32Array(1), []);
+    await expect(writing).rejects.toThrow(StorageError);
+    await expect(writing).rejects.toThrow(/a\.gz.*ended with code 1.*Run again/);
+    held!.release();
+    await threads.close();
+  });
+
+  it('that end while they encode a row group give a typed error', async () => {
+    const threads = threadsWith(
+      `parentPort.on('message', ({ name }) => {
+        if (name === 'encodeChunks') process.exit(1);
+      })`,
+      1,
+    );
+    threads.start(1);
+    const encode = () =>
+      threads.encodeChunks('out.parquet', {
+        types: ['string'],
+        parts: [new Uint8Array(8)],
+        compression: 'snappy',
+      });
+    const encoding = encode();
+    await expect(encoding).rejects.toThrow(StorageError);
+    await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run again/);
+    // None is left: the rows are encoded on the main thread.
+    expect(encode()).toBeUndefined();
+    await threads.close();
+  });
+
+  it('end after the last file, unless row groups are encoded by then', async () => {
+    const file = path.join(await temporaryFolder(), 'a.jsonl');
+    await writeFile(file, '{"id":1,"id_str":"1"}\n');
+    const columns = {
+      types: ['string'],
+      parts: [],
+      compression: 'snappy',
+    } as const;
+    const lines: RowEncoding = { kind: 'lines' };
+    const parquet: RowEncoding = { kind: 'parquet', columns: ['id'], invalidValues: 'error' };
+    for (const [encodings, isLeft] of [
+      [[], false],
+      [[lines, undefined], false],
+      [[lines, parquet], true],
+    ] as const) {
+      const start = { decoding: DECODING, fields: FIELDS, encodings };
+      const threads = new Threads(scriptOfThreads()!, 1, start);
+      threads.start(1);
+      (await threads.decode(task(file)))!.release();
+      const encoding = threads.encodeChunks('out.parquet', columns);
+      expect(encoding !== undefined).toBe(isLeft);
+      if (encoding !== undefined) expect(await encoding).toHaveLength(1);
+      await threads.close();
+    }
+  });
+
+  it('that have no memory for a row group say so, and go on', async () => {
+    const threads = threadsWith(
+      `const { grow } = WebAssembly.Memory.prototype;
+      let isFirst = true;
+      WebAssembly.Memory.prototype.grow = function (pages) {
+        if (!isFirst) return grow.call(this, pages);
+        isFirst = false;
+        throw new RangeError('Maximum memory size exceeded');
+      };
+      await import(${JSON.stringify(scriptOfThreads()!.href)});`,
+      1,
+    );
+    threads.start(1);
+    const encode = () => {
+      const builder = new RowBlockBuilder(['string']);
+      builder.add(['text']);
+      const parts = builder.take().parts.slice(0, 1);
+      return threads.encodeChunks('a', { types: ['string'], parts, compression: 'snappy' });
+    };
+    const encoding = encode();
+    await expect(encoding).rejects.toThrow(DataError);
+    await expect(encoding).rejects.toThrow(/smaller `rowGroup`$/);
+    expect(await encode()).toMatchObject([{ values: 1 }]);
+    await threads.close();
+  });
+
+  it('give the bytes of a file back unless they end', async () => {
+    const gzip = gzipSync('{"id":1}\n');
+    const damaged = gzip.subarray(0, gzip.length / 2);
+    const threads = threadsOf(1, {
+      decoding: { ...DECODING, gunzip: { plain: 'refuse', maxBytes: 1e6 } },
+    });
+    for (const [content, isDecoded] of [
+      [gzip, true],
+      [damaged, false],
+    ] as const) {
+      const bytes = Buffer.allocUnsafeSlow(content.length);
+      content.copy(bytes);
+      const file = { bytes };
+      const held = await threads.decode({ file, origin: 'a' });
+      expect(held !== undefined).toBe(isDecoded);
+      expect(bytes).toHaveLength(0);
+      expect(file.bytes).toEqual(Buffer.from(content));
+      held?.release();
+    }
+    await threads.close();
+    const ending = threadsWith('process.exit(3)', 1);
+    const file = { bytes: Buffer.allocUnsafeSlow(5) };
+    expect(await ending.decode({ file, origin: 'a' })).toBeUndefined();
+    expect(file.bytes).toHaveLength(0);
+    await ending.close();
+  });
+
+  it('take files in their order, and no more at a time than they may hold', async () => {
+    const folder = await temporaryFolder();
+    const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
+    for (const [index, file] of paths.entries())
+      await writeFile(file, `{"id":${index + 1},"id_str":"${index + 1}"}\n`);
+    const threads = threadsOf(2);
+    const done: number[] = [];
+    const held = paths.map(async (file, index) => {
+      const found = await threads.decode(task(file));
+      done.push(index);
+      return found!;
+    });
+    await Promise.all(held.slice(0, 4));
+    expect(done.toSorted()).toEqual([0, 1, 2, 3]);
+    for (const one of held) {
+      const file = await one;
+      expect(file.fields.count).toBe(1);
+      expect((await file.content()).toString()).toMatch(/^{"id":\d,"id_str":"\d"}\n$/);
+      file.release();
+    }
+    expect(done).toHaveLength(9);
+    await threads.close();
+  });
+
+  it('finish the file that they work on when they are closed, as terminating one can abort the process', async () => {
+    const finished = path.join(await temporaryFolder(), 'finished');
+    const script = `
+      import { writeFileSync } from 'node:fs';
+      parentPort.on('message', ({ name }) => {
+        if (name === 'end') process.exit();
+        for (const end = Date.now() + 300; Date.now() < end; );
+        writeFileSync(${JSON.stringify(finished)}, '');
+      });`;
+    const threads = threadsWith(script, 1);
+    const file = threads.decode(task('a'));
+    await new Promise(resolve => setTimeout(resolve, 50));
+    await threads.close();
+    expect(existsSync(finished)).toBe(true);
+    expect(await file).toBeUndefined();
+  });
+
+  it('are terminated when they are closed and do not end', async () => {
+    const threads = threadsWith("parentPort.on('message', () => { while (true); })", 2);
+    const files = [threads.decode(task('a')), threads.decode(task('b')), threads.decode(task('c'))];
+    await new Promise(resolve => setTimeout(resolve, 50));
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const closed = threads.close();
+    await vi.advanceTimersByTimeAsync(60_000);
+    await closed;
+    expect(await Promise.all(files)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('keep the process alive until they have ended, also where a reply comes while they end', async () => {
+    const folder = await temporaryFolder();
+    const replied = path.join(folder, 'replied');
+    // The reply waits for the main thread when that ends the worker, which cannot end at once.
+    const worker = `
+      import { execFileSync } from 'node:child_process';
+      import { writeFileSync } from 'node:fs';
+      import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ name }) => {
+        if (name === 'end') process.exit();
+        parentPort.postMessage({});
+        writeFileSync(${JSON.stringify(replied)}, '');
+        execFileSync(process.execPath, ['-e', 'setTimeout(() => {}, 300)']);
+      });`;
+    const library = pathToFileURL(compiled(path.join(root, 'src/files/threads.ts'))).href;
+    const main = `
+      import { existsSync } from 'node:fs';
+      import { Threads } from ${JSON.stringify(library)};
+      const script = new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(worker)}`)});
+      const threads = new Threads(script, 1, { decoding: {}, fields: {}, encodings: [] });
+      threads.decode({ file: { path: 'a' }, origin: 'a' });
+      while (!existsSync(${JSON.stringify(replied)}));
+      await threads.close();
+      console.log('closed');`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '-e',
+      main,
+    ]);
+    expect(stdout).toBe('closed\n');
+  });
+
+  it('end after the last of the files that were announced, and start again for others', async () => {
+    const started = { threads: 0, ended: 0 };
+    const count = (worker: Worker) => {
+      started.threads++;
+      worker.on('exit', () => started.ended++);
+    };
+    process.on('worker', count);
+    onTestFinished(() => {
+      process.off('worker', count);
+    });
+    const folder = await temporaryFolder();
+    const threads = threadsOf(2);
+    threads.start(3);
+    const decode = async (name: string) => {
+      const file = path.join(folder, name);
+      await writeFile(file, '{"id":1}\n');
+      (await threads.decode(task(file)))?.release();
+    };
+    await Promise.all(['a', 'b'].map(decode));
+    expect(started).toEqual({ threads: 2, ended: 0 });
+    await decode('c');
+    await expect.poll(() => started).toEqual({ threads: 2, ended: 2 });
+    await decode('d');
+    expect(started.threads).toBe(3);
+    await threads.close();
+    expect(started.ended).toBe(3);
+  });
+});

@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { JsonObject } from '../../../src/json/json-object.js';
+import { Activity } from '../../../src/post/activity.js';
+import { leadingId, trailingId } from '../../../src/post/bytes/leading-id.js';
+import { bySuite } from '../../slow-suite.js';
+import { arbitraryPost, writePost } from '../arbitrary-post.js';
+import { postModel } from '../post-model.js';
+
+/** Mostly the service's own spelling, sometimes another. */
+function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbitrary<string> {
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...usual) },
+    { weight: 1, arbitrary: fc.constantFrom(...others) },
+  );
+}
+
+const TIME = 'Wed Oct 10 20:19:24 +0000 2018';
+const beginning = fc
+  .tuple(
+    mostly(
+      ['{"created_at":"', '{"created_at": "'],
+      '{ "created_at":"',
+      '{"created_at" :"',
+      '{"id":1,"x":"',
+      '{"',
+    ),
+    mostly([TIME], `${TIME.slice(0, -2)}\\"`, 'x","id":1,"id_str":"2","a":"zz', `${TIME}8`),
+    mostly(['","id":', '", "id": '], '" ,"id":', '","id":  ', '","xd":', '"'),
+    mostly(['0', '12', '1050118621198921728'], '', '"12"', '-5', '1.5'),
+    mostly([',"id_str":"', ', "id_str": "'], ',"id_str" :"', ',"id_str":', ',"id_sts":"'),
+    mostly(['7', '1050118621198921728'], '', '\\u0031', 'a7', 'tag:7'),
+    mostly(['"'], '\\"', ''),
+    mostly([''], '}', ',"id_str":"9"}'),
+  )
+  .map(pieces => Buffer.from(pieces.join('')));
+
+describe('leadingId', () => {
+  it("is the id of every post of the original format in the service's style", () => {
+    fc.assert(
+      fc.property(postModel, model => {
+        expect(leadingId(writePost(model, 'original').bytes)).toBe(String(model.id));
+        expect(leadingId(writePost(model, 'activity_streams').bytes)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('is the id of a post that is printed with at most one space after each colon and comma', () => {
+    const printed = (space: string) => {
+      const members = [
+        `"created_at":${space}"${TIME}"`,
+        `"id":${space}12`,
+        `"id_str":${space}"12"`,
+      ];
+      return Buffer.from(`{${members.join(`,${space}`)}}`);
+    };
+    expect(leadingId(printed(''))).toBe('12');
+    expect(leadingId(printed(' '))).toBe('12');
+    expect(leadingId(printed('  '))).toBeUndefined();
+  });
+
+  it('is the parsed id or nothing, for a post in any JSON style', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes, json }) => {
+        const found = leadingId(bytes);
+        if (found !== undefined) expect(found).toBe(JSON.parse(json).id_str);
+      }),
+      { numRuns: bySuite(150, 2_000) },
+    );
+  });
+
+  it('is the id that JsonObject finds or nothing, even in a document that is hardly a post', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(beginning, bytes => {
+        const id = leadingId(bytes);
+        if (id === undefined) return;
+        found++;
+        const object = JsonObject.of(Buffer.concat([bytes, Buffer.from('}')]));
+        expect(object?.lastDigits('id')).toBeUndefined();
+        expect(object?.lastDigits('id_str')).toBe(id);
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(found).toBeGreaterThan(100);
+  });
+
+  it('is never an id that is cut', () => {
+    const text = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":12,"id_str":"12"';
+    expect(leadingId(Buffer.from(text))).toBe('12');
+    for (let end = 0; end < text.length; end++)
+      expect(leadingId(Buffer.from(text.slice(0, end)))).toBeUndefined();
+  });
+});
+
+const ending = fc
+  .tuple(
+    mostly(['{"created_at":"x"'], '{"id":1', '{"created_at":{"a":1}', '{ "created_at":1'),
+    mostly([',"text":"a"', ''], ',"text":"\\"', ',"list":[{"a":1}', ',"object":{"id":2'),
+    mostly([',"id":'], ', "id":', ',"xd":', ',"text":",\\"id\\":', '"id":'),
+    mostly(['0', '12', '1050118621198921728'], '', '"12"', '-5', '1.5'),
+    mostly([',"id_str":"'], ',"id_str": "', ',"id_str":', ',"id_sts":"', ',\\"id_str\\":\\"'),
+    mostly(['7', '1050118621198921728'], '', 'a7', 'tag:7', '7\\'),
+    mostly(['"}'], '"', '"}}', '"}]}', '"} '),
+  )
+  .map(pieces => pieces.join(''));
+
+describe('trailingId', () => {
+  it('is the id that a post has as its last members, and nothing where they are elsewhere', () => {
+    const post = `{"created_at":"${TIME}","text":"a","id":12,"id_str":"12"}`;
+    expect(trailingId(Buffer.from(post))).toBe('12');
+    expect(trailingId(Buffer.from(post.replace('"id":12', '"id": 12')))).toBeUndefined();
+    expect(trailingId(Buffer.from(`{"text":"a","id":12,"id_str":"12"}`))).toBeUndefined();
+    const nested = `{"created_at":"${TIME}","object":{"id":12,"id_str":"12"}}`;
+    expect(trailingId(Buffer.from(nested))).toBeUndefined();
+  });
+
+  it('is the id that JSON.parse finds or nothing, in any document', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(ending, json => {
+        const id = trailingId(Buffer.from(json));
+        const parsed = parsedOf(json);
+        if (id === undefined || parsed === undefined) return;
+        found++;
+        expect(parsed.id_str).toBe(id);
+        expect(typeof parsed.id).toBe('number');
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(found).toBeGreaterThan(100);
+  });
+
+  it('gives an activity the id and the rules that it has without', () => {
+    fc.assert(
+      fc.property(postModel, model => {
+        const { json } = writePost(model, 'original');
+        const { id, id_str, ...rest } = JSON.parse(json);
+        const moved = JSON.stringify({ ...rest, id: 0, id_str: String(model.id) });
+        const activity = new Activity(Buffer.from(moved.replace('"id":0', `"id":${model.id}`)));
+        expect(activity.id).toBe(String(model.id));
+        expect(activity.tags).toEqual(new Activity(Buffer.from(json)).tags);
+      }),
+    );
+  });
+});
+
+function parsedOf(json: string): { readonly id?: unknown; readonly id_str?: unknown } | undefined {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

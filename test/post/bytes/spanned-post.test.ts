@@ -1,0 +1,224 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SecondCorpus } from '../../../bench/second-corpus.js';
+import { Activity } from '../../../src/post/activity.js';
+import { type SpannedPost, sharedPost } from '../../../src/post/bytes/spanned-post.js';
+import { fieldsOf } from '../../../src/post/fields-of.js';
+import type { PlaceOfRules } from '../../../src/post/place-of-rules.js';
+import type { PostFields } from '../../../src/post/post-fields.js';
+import { samplePosts } from '../../../src/service/sample/sample-posts.js';
+import { arbitraryDraft, original, streams } from '../../rules/match/arbitrary-matching-post.js';
+import { bySuite } from '../../slow-suite.js';
+import { jsonValue } from '../arbitrary-json.js';
+import { type ArbitraryPost, arbitraryPost } from '../arbitrary-post.js';
+import { printJson, style, type Value } from '../print-json.js';
+
+const spanned = sharedPost() as SpannedPost;
+
+/** What rules read of a post, and of one that it quotes. */
+function partOf(fields: PostFields): object {
+  const { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo } = fields;
+  return { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo };
+}
+
+function readByRules(fields: PostFields): object {
+  const { id, repliedId, retweeted, quotedId, quotedText, isNullcast, author } = fields;
+  const { lang, place, position, source, quoted } = fields;
+  const { handle, name, bio, location, verified, statuses, followers, friends, listed } = author;
+  return {
+    ...partOf(fields),
+    ...{ id, repliedId, quotedId, quotedText, isNullcast, lang, place, position, source },
+    author: { id: author.id, handle, name, bio, location, verified, homes: author.homes },
+    counts: { statuses, followers, friends, listed },
+    retweeted: retweeted && { id: retweeted.id, author: retweeted.author },
+    quoted: quoted && partOf(quoted),
+  };
+}
+
+function outcomeOf(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Whether the post could be read without parsing it. */
+function expectSame(bytes: Buffer): boolean {
+  const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
+  if (!spanned.read(content, 3, 3 + bytes.length)) return false;
+  let fields: unknown;
+  let place: PlaceOfRules;
+  try {
+    fields = readByRules(fieldsOf(spanned));
+    place = spanned.placeOfRules;
+  } catch {
+    return false;
+  }
+  const activity = new Activity(bytes);
+  expect(fields).toEqual(outcomeOf(() => readByRules(fieldsOf(activity))));
+  const { isRead, ...expected } = activity.placeOfRules;
+  expect(place).toEqual({ ...expected, isRead: place.isRead });
+  if (place.isRead) {
+    const { start, end, before, after } = place;
+    const list = '[{"tag":"of this rule"}]';
+    const changed = Buffer.concat([
+      bytes.subarray(0, start),
+      Buffer.from(before + list + after),
+      bytes.subarray(end),
+    ]);
+    expect(new Activity(changed).tags).toEqual(['of this rule']);
+  }
+  return true;
+}
+
+type Members = Record<string, unknown>;
+
+function objectsIn(value: unknown, found: Members[] = []): Members[] {
+  if (typeof value !== 'object' || value === null) return found;
+  found.push(value as Members);
+  for (const nested of Object.values(value)) objectsIn(nested, found);
+  return found;
+}
+
+/** Both the posts of the service and those that rules are tested with. */
+const somePost = fc.oneof(
+  arbitraryPost.map(({ json }: ArbitraryPost) => json),
+  fc
+    .tuple(arbitraryDraft(), fc.boolean())
+    .map(([draft, isOriginal]) => (isOriginal ? original : streams)(draft).raw.toString()),
+);
+
+/** With its long ids. */
+function exactly(json: string): unknown {
+  return JSON.parse(json, function (this: Members, key, value) {
+    const isId = typeof value === 'number' && (key === 'id' || key.endsWith('_id'));
+    return isId ? BigInt((this[`${key}_str`] as string | undefined) ?? value) : value;
+  });
+}
+
+describe('the fields that rules read from the bytes of a post', () => {
+  it('are those of the parsed post, for any posts of both formats', () => {
+    let read = 0;
+    fc.assert(
+      fc.property(somePost, style, (json, look) => {
+        for (const text of [json, printJson(exactly(json) as Value, look)])
+          if (expectSame(Buffer.from(text))) read++;
+      }),
+      { numRuns: bySuite(150, 5_000) },
+    );
+    expect(read).toBeGreaterThan(60);
+  });
+
+  it('are those of the parsed post, with any values, and any other members, in any places', () => {
+    let read = 0;
+    const change = fc.record({
+      place: fc.nat(),
+      member: fc.nat(),
+      // Of the same post: a whole post, a text or a list in the place of another.
+      value: fc.oneof(jsonValue, fc.nat()),
+      isAdded: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(somePost, fc.array(change, { minLength: 1, maxLength: 4 }), (json, changes) => {
+        const post = exactly(json);
+        const original = exactly(json);
+        for (const { place, member, value, isAdded } of changes) {
+          const places = objectsIn(post);
+          const object = places[place % places.length] as Members;
+          const others = objectsIn(original);
+          const other = others[member % others.length] as Members;
+          const keys = Object.keys(isAdded ? (others[0] as Members) : object);
+          if (keys.length > 0 && !Array.isArray(object))
+            object[keys[member % keys.length] as string] =
+              typeof value === 'number' && value > 10 ? structuredClone(other) : value;
+        }
+        if (expectSame(Buffer.from(printJson(post as Value)))) read++;
+      }),
+      { numRuns: bySuite(200, 10_000) },
+    );
+    expect(read).toBeGreaterThan(60);
+  });
+
+  it.each([
+    '"gnip":null',
+    '"gnip" : { }',
+    '"gnip":{"matching_rules":[]}',
+    '"gnip":{"matching_rules":null , "urls":[] }',
+    '"gnip":{"urls":[] }\t',
+    '"matching_rules":[ ]',
+    '"matching_rules":1,"gnip":{"matching_rules":[{"tag":"x"}]}',
+    '"quoted_status":{"gnip":{"matching_rules":[]},"matching_rules":[{"tag":"of the quoted post"}]}',
+  ])('have the place of the list of rules, with %s', members => {
+    for (const start of [
+      '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7"',
+      '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":"tag:x:7"',
+      '{"id":"tag:search.twitter.com,2005:7","postedTime":"2018-10-10T20:19:24.000Z"',
+      '{"postedTime":"2018-10-10T20:19:24.000Z","id":7,"id_str":"7"',
+    ])
+      for (const text of [`${start},${members}}`, `${start},${members} } \r`])
+        expect(expectSame(Buffer.from(text)), text).toBe(true);
+  });
+
+  it.each([
+    '"user_mentions":[{"id":7,"screen_name":"A"},{"id":1234567890123456789},{"id":7,"id_str":null}]',
+    '"user_mentions":[ { "id_str" : "8" , "id":7} ,{"screen_name":"\\u00c9\\n"},{"screen_name":"é"}\t]',
+    '"user_mentions":[{"id":7,"id":8}]',
+    '"hashtags":[{"text":"a"},{"text":null},{"text":1e2},{"text":true},{"indices":[[1],{"text":"b"}]}]',
+    '"hashtags":[null,{"text":"a"}]',
+    '"symbols":[1],"hashtags":{"text":"a"}',
+    '"urls":[{"expanded_url":"a","unwound":null},{"display_url":"b","unwound":{"url":"c","title":"d"}}]',
+    '"urls":[{"expanded_url":"a","unwound":"c"},{}]',
+    '"media":[{"type":"photo","media_url":"a"},{"type":"video","media_url":"b","media_url_https":"c"}]',
+  ])('have the lists of entities, with %s', lists => {
+    for (const start of [
+      '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7","entities"',
+      '{"postedTime":"2018-10-10T20:19:24.000Z","id":"tag:x:7","twitter_entities"',
+    ])
+      expect(expectSame(Buffer.from(`${start}:{${lists}}}`))).toBe(true);
+  });
+
+  it.each([
+    '[{"text":"a"} {"text":"b"}]',
+    '[{"text":"a"}}',
+    '[{"text":"a"},]',
+    '[{"text":nil}]',
+    '[{"text":nul}]',
+    '[{"text":nullx}]',
+    '[{"text":01}]',
+    '[{"text":[1}]',
+    '[{"text":[]}]',
+  ])('leave the list %s to the parser, or read it as that does', list => {
+    const start = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7"';
+    expectSame(Buffer.from(`${start},"entities":{"hashtags":${list}}}`));
+  });
+
+  it('leave a post with no time, or with those of both formats, to the parser', () => {
+    for (const times of ['', ',"created_at":1,"postedTime":2'])
+      expect(expectSame(Buffer.from(`{"id":7,"id_str":"7"${times}}`))).toBe(false);
+  });
+
+  it('are found in all that the service and other tools print', () => {
+    const corpus = new SecondCorpus(3);
+    const others = Array.from({ length: bySuite(50, 200) }, (_, at) => corpus.line(1.7e12 + at));
+    const made = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].flatMap(at =>
+      (['original', 'activity_streams'] as const).flatMap(format =>
+        samplePosts(Date.parse(at), { postsPerMinute: bySuite(40, 200), format }).map(
+          ({ raw }) => raw,
+        ),
+      ),
+    );
+    for (const bytes of [...others, ...made]) expect(expectSame(bytes)).toBe(true);
+  });
+
+  const folder = process.env.MILLRACE_REAL_DATA ?? '';
+  it.skipIf(folder === '')('are found in real posts (MILLRACE_REAL_DATA)', () => {
+    for (const file of readdirSync(path.join(folder, 'posts')))
+      for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
+        .trim()
+        .split('\n'))
+        expect(expectSame(Buffer.from(line))).toBe(true);
+  });
+});

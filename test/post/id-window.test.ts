@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { IdWindow } from '../../src/post/id-window.js';
+import { bySuite } from '../slow-suite.js';
+
+/** The specification of the window, as a plain list. */
+class Model {
+  ids: string[] = [];
+  readonly size: number;
+  constructor(size: number) {
+    this.size = size;
+  }
+  add(id: string): boolean {
+    if (this.ids.includes(id)) return false;
+    this.ids = [...this.ids, id].slice(-this.size);
+    return true;
+  }
+}
+
+/** Few enough to repeat, and near every boundary of the encoding. */
+const id = fc.oneof(
+  { weight: 5, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map(String) },
+  {
+    weight: 5,
+    arbitrary: fc.bigInt({ min: 0n, max: 30n }).map(n => String(1050118621198921728n + (n << 22n))),
+  },
+  fc.bigInt({ min: 2n ** 32n - 2n, max: 2n ** 32n + 2n }).map(String),
+  fc.bigInt({ min: 2n ** 64n - 3n, max: 2n ** 64n + 3n }).map(String),
+  fc.constantFrom(
+    '',
+    '0',
+    '00',
+    '01',
+    '-1',
+    '1.0',
+    ' 1',
+    '1 ',
+    'a b',
+    '"',
+    '+1',
+    '\ud800',
+    '99999999999999999999',
+    '100000000000000000000',
+    '１',
+  ),
+  fc.string({ maxLength: 2 }),
+);
+
+function restored(window: IdWindow, size: number): IdWindow {
+  const next = new IdWindow(size);
+  next.restore(JSON.parse(JSON.stringify(window.state())));
+  return next;
+}
+
+describe('IdWindow', () => {
+  it('behaves like a list of the last ids, also after it is saved and restored at any time', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 60 }),
+        fc.array(fc.oneof({ weight: 20, arbitrary: id }, fc.constant(undefined)), {
+          maxLength: 300,
+        }),
+        (size, steps) => {
+          const model = new Model(size);
+          let window = new IdWindow(size);
+          for (const step of steps)
+            if (step === undefined) window = restored(window, size);
+            else expect(window.add(step), step).toBe(model.add(step));
+        },
+      ),
+      { numRuns: bySuite(100, 1_200) },
+    );
+  });
+
+  it('behaves like that list while its ring grows and wraps', () => {
+    const size = 5_000;
+    const seen = new Map<string, number>();
+    let window = new IdWindow(size);
+    let kept = 0;
+    let random = 1;
+    for (let step = 0; step < 60_000; step++) {
+      random = (Math.imul(random, 1103515245) + 12345) >>> 0;
+      const number = 1050118621198921728n + (BigInt(random >>> 18) << 22n);
+      const text = step % 50 === 0 ? `x${number}` : String(number);
+      const last = seen.get(text);
+      const isNew = last === undefined || last < kept - size;
+      expect(window.add(text)).toBe(isNew);
+      if (isNew) seen.set(text, kept++);
+      if (step % 20_000 === 19_999) window = restored(window, size);
+    }
+    expect(kept).toBeGreaterThan(20_000);
+  });
+
+  it('gives a state that later ids do not change', () => {
+    fc.assert(
+      fc.property(
+        fc.array(id, { maxLength: 60 }),
+        fc.nat(60),
+        fc.integer({ min: 1, max: 20 }),
+        (ids, at, size) => {
+          const window = new IdWindow(size);
+          for (const one of ids.slice(0, at)) window.add(one);
+          const state = window.state();
+          const then = JSON.stringify(state);
+          for (const one of ids.slice(at)) window.add(one);
+          for (let more = 0; more < 3000; more++) window.add(`later ${more}`);
+          expect(JSON.stringify(state)).toBe(then);
+        },
+      ),
+      { numRuns: bySuite(10, 120) },
+    );
+  });
+
+  it('saves ids of about the same time as short differences', () => {
+    const window = new IdWindow(10_000);
+    for (let n = 0n; n < 10_000n; n++) window.add(String(1050118621198921728n + n * 123_456_789n));
+    const text = JSON.stringify(window.state());
+    expect(text).toMatch(/^\["1050118621198921728 \+21i3v9 \+21i3v9 /);
+    expect(text.length).toBeLessThan(10_000 * 9);
+  });
+
+  it('keeps the last ids when it restores more than it holds', () => {
+    const window = new IdWindow(3000);
+    for (let n = 1; n <= 3000; n++) window.add(String(n));
+    const smaller = restored(window, 2);
+    expect(['2999', '3000', '2998'].map(one => smaller.add(one))).toEqual([false, false, true]);
+  });
+
+  it.each([2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 1n - 2n ** 53n, -(2n ** 53n)])(
+    'restores two ids exactly that differ by %s, as many as a number holds',
+    difference => {
+      for (const first of [2n ** 54n, 2n ** 54n + 1n, 2n ** 54n + 2n, 2n ** 54n + 2n ** 32n - 1n]) {
+        const ids = [String(first), String(first + difference)];
+        const window = new IdWindow(10);
+        for (const one of ids) window.add(one);
+        const again = restored(window, 10);
+        expect(ids.map(one => again.add(one))).toEqual([false, false]);
+      }
+    },
+  );
+
+  const around = ['0', '1', '18446744073709551615', '18446744073709551616', '18446744073709551617'];
+
+  it('tells the ids around 2^64 from 0, 1 and each other', () => {
+    const window = new IdWindow(10);
+    expect(around.map(one => window.add(one))).toEqual([true, true, true, true, true]);
+    expect(around.map(one => window.add(one))).toEqual([false, false, false, false, false]);
+  });
+
+  it('has the ids around 2^64 after it is restored', () => {
+    const window = new IdWindow(10);
+    for (const one of around) window.add(one);
+    const again = restored(window, 10);
+    expect(around.map(one => again.add(one))).toEqual([false, false, false, false, false]);
+  });
+
+  it.each(['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', '', '1 +1.5', '1 +2_'])(
+    'refuses to restore %j',
+    text => {
+      expect(() => new IdWindow(10).restore([text])).toThrow();
+    },
+  );
+});
+
+it('a window without a limit takes little memory for few ids: a replay has one for each minute', () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const windows = Array.from({ length: 500 }, () => new IdWindow(Number.POSITIVE_INFINITY));
+  for (const window of windows) window.add('1050118621198921728');
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100e6);
+});

@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { OptionError } from '../../src/base/errors.js';
+import {
+  matchesAtEnd,
+  parseMatches,
+  printMatchingRule,
+  printMatchingRules,
+} from '../../src/post/matching-rules.js';
+import { minimal } from './minimal-post.js';
+
+/** Rules as a post lists them: the value, tag and id that each may lack. */
+const rules = fc.array(
+  fc
+    .record({
+      tag: fc.option(fc.string({ unit: 'grapheme' })),
+      id: fc.option(fc.bigInt(0n, 2n ** 64n - 1n).map(String), { nil: undefined }),
+      value: fc.option(fc.string(), { nil: undefined }),
+    })
+    .map(({ value, ...rule }) => (value === undefined ? rule : { ...rule, value })),
+  { maxLength: 6 },
+);
+
+describe('the matching rules of a post', () => {
+  it('are read as they were printed', () => {
+    fc.assert(
+      fc.property(rules, fc.string(), (given, before) => {
+        const printed = Buffer.from(printMatchingRules(given));
+        const document = Buffer.concat([Buffer.from(before), printed, Buffer.from(',')]);
+        const start = Buffer.byteLength(before);
+        expect(parseMatches(document, start, start + printed.length).rules).toEqual(given);
+      }),
+    );
+  });
+
+  it('have each of their tags once, in order', () => {
+    fc.assert(
+      fc.property(rules, given => {
+        const printed = Buffer.from(printMatchingRules(given));
+        expect(parseMatches(printed, 0, printed.length).tags).toEqual([
+          ...new Set(given.map(({ tag }) => tag).filter(tag => tag !== null)),
+        ]);
+      }),
+    );
+  });
+
+  it('are found at the end of a document, also of one that is between others', () => {
+    fc.assert(
+      fc.property(rules, fc.constantFrom('', ',"id":1', ',"a":[1]'), (given, rest) => {
+        const document = `{"text":"x","matching_rules":${printMatchingRules(given)}${rest}}`;
+        const bytes = Buffer.from(`${document}\n${document}\n`);
+        const length = Buffer.byteLength(document);
+        expect(matchesAtEnd(bytes, length + 1, 2 * length + 1)?.rules).toEqual(given);
+      }),
+    );
+  });
+
+  it('are not found within a text', () => {
+    const bytes = Buffer.from(JSON.stringify({ id: 1, text: '"matching_rules":[{"tag":"a"}]' }));
+    expect(matchesAtEnd(bytes)).toBeUndefined();
+  });
+
+  it.each(['null', '{}', '"a"', '[]', '[1,null,"a"]'])('are none in %s', value => {
+    expect(parseMatches(Buffer.from(value), 0, value.length)).toEqual({ rules: [], tags: [] });
+  });
+
+  it('are not mixed up, of thousands of posts', () => {
+    for (let round = 0; round < 2; round++)
+      for (let n = 0; n < 1100; n++)
+        expect(minimal({ id: 1, matching_rules: [{ tag: `t${n}`, id: n }] }).tags).toEqual([
+          `t${n}`,
+        ]);
+  });
+
+  it('are refused where the id of one is not an integer', () => {
+    expect(() => minimal({ created_at: '' }).withMatchingRules([{ tag: null, id: 'x' }])).toThrow(
+      OptionError,
+    );
+  });
+});
+
+it.each(['', '-1', '1.0', 'x', ' 1'])('a rule with the id %j is not printed', id => {
+  expect(() => printMatchingRule({ tag: null, id })).toThrow(OptionError);
+});

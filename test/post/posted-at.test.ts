@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createdAtIn, parseCreatedAt, parseIsoTime } from '../../src/post/posted-at.js';
+
+const instant = fc.date({
+  min: new Date('2006-03-21T00:00:00Z'),
+  max: new Date('2099-12-31T23:59:59Z'),
+  noInvalidDate: true,
+});
+
+/** As posts of the original format have it: `Wed Oct 10 20:19:24 +0000 2018`. */
+function createdAt(date: Date): string {
+  // `Wed, 10 Oct 2018 20:19:24 GMT`
+  const [name, day, month, year, clock] = date.toUTCString().replace(',', '').split(' ');
+  return `${name} ${month} ${day} ${clock} +0000 ${year}`;
+}
+
+function wholeSeconds(date: Date): number {
+  return Math.floor(date.getTime() / 1_000) * 1_000;
+}
+
+describe('parseCreatedAt', () => {
+  it('parses the time of a post of the original format', () => {
+    expect(parseCreatedAt('Wed Oct 10 20:19:24 +0000 2018')).toBe(
+      Date.UTC(2018, 9, 10, 20, 19, 24),
+    );
+    fc.assert(
+      fc.property(instant, date => {
+        expect(parseCreatedAt(createdAt(date))).toBe(wholeSeconds(date));
+      }),
+    );
+  });
+
+  it('returns nothing for any other format', () => {
+    for (const text of [
+      '',
+      'Wed Oct 10 2018',
+      '2018-10-10T20:19:24.000Z',
+      'Wed Okt 10 20:19:24 +0000 2018',
+      'Wed anF 10 20:19:24 +0000 2018',
+      'Wed Oct 10 20:19:24 +0200 2018',
+      'Wed Oct 10 20:19:24 +0000 2018 ',
+    ])
+      expect(parseCreatedAt(text)).toBeNaN();
+  });
+});
+
+describe('parseIsoTime', () => {
+  it('parses the times of the activity_streams format and of messages', () => {
+    expect(parseIsoTime('2016-05-27T22:15:50+00:00')).toBe(Date.UTC(2016, 4, 27, 22, 15, 50));
+    fc.assert(
+      fc.property(instant, date => {
+        expect(parseIsoTime(date.toISOString())).toBe(date.getTime());
+      }),
+    );
+  });
+
+  it('returns nothing for any other format', () => {
+    for (const text of [
+      '',
+      '2016',
+      '2016-05-27',
+      '2016-05-27T22:15:50',
+      '2016-13-01T00:00:00Z',
+      '1',
+    ])
+      expect(parseIsoTime(text)).toBeNaN();
+  });
+});
+
+describe('createdAtIn', () => {
+  const bytesOf = (date: Date) => Buffer.from(`"${createdAt(date)}"`);
+
+  it('reads the time of a post of the original format from its bytes', () => {
+    fc.assert(
+      fc.property(instant, date => {
+        expect(createdAtIn(bytesOf(date), 1)).toBe(wholeSeconds(date));
+      }),
+    );
+  });
+
+  it('reads 29 February', () => {
+    const date = new Date('2024-02-29T20:19:24Z');
+    expect(createdAtIn(bytesOf(date), 1)).toBe(date.getTime());
+  });
+
+  it('gives what parseCreatedAt gives, or nothing, for any other bytes', () => {
+    fc.assert(
+      fc.property(instant, fc.nat(29), fc.nat(127), (date, place, byte) => {
+        const bytes = bytesOf(date);
+        bytes[1 + place] = byte;
+        const found = createdAtIn(bytes, 1);
+        if (!Number.isNaN(found))
+          expect(found).toBe(parseCreatedAt(bytes.toString('latin1', 1, 31)));
+      }),
+    );
+  });
+
+  it('returns nothing for a day beyond its month', () => {
+    expect(createdAtIn(Buffer.from('Wed Feb 30 20:19:24 +0000 2018'), 0)).toBeNaN();
+  });
+});

@@ -1,0 +1,78 @@
+import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../../src/base/errors.js';
+import {
+  checkedText,
+  checkOf,
+  completedOf,
+  headOf,
+} from '../../../src/sinks/commit/checkpoint-text.js';
+
+const PLACE = { path: 'out/run.json', subject: 'The checkpoint out/run.json' };
+const OWNER = {
+  sink: { step: 'files', path: 'out/{tag}.jsonl' },
+  flow: [{ step: 'search', query: 'snow "deep" 🍕' }, { step: 'dedupe' }],
+};
+
+function printed(members = '', completed?: Date): string {
+  const body = headOf('running', OWNER, completed) + members;
+  return body + checkOf(crc32(body));
+}
+
+const read = (text: string, owner = OWNER, isValid = (_: object) => true) =>
+  checkedText(text, PLACE, owner, isValid);
+
+describe('the text of a checkpoint', () => {
+  it('is read as it was printed, with the members between', () => {
+    expect(read(printed('  "posts": 7,\n'))).toMatchObject({
+      version: 1,
+      state: 'running',
+      ...OWNER,
+      posts: 7,
+    });
+  });
+
+  it('has when all was written, where it is', () => {
+    const at = new Date(Date.UTC(2024, 2, 5, 14));
+    expect(completedOf(read(printed('', at)))).toEqual(at);
+    expect(completedOf(read(printed()))).toBeUndefined();
+    expect(completedOf({ completed: 'yesterday' })).toBeUndefined();
+  });
+
+  it('is refused with any byte changed, or cut anywhere', () => {
+    const text = printed('  "posts": 7,\n');
+    fc.assert(
+      fc.property(
+        fc.nat(text.length - 1),
+        fc.constantFrom('', '0', '1', ' ', '"', 'x'),
+        (at, by) => {
+          const changed = text.slice(0, at) + by + text.slice(at + 1);
+          if (changed !== text) expect(() => read(changed)).toThrow(StorageError);
+          expect(() => read(text.slice(0, at))).toThrow(StorageError);
+        },
+      ),
+    );
+  });
+
+  it('is refused where a member of its own has another type', () => {
+    expect(() => read(printed(), OWNER, () => false)).toThrow('is damaged or was edited');
+  });
+
+  it('says of another version which it is', () => {
+    expect(() => read(printed().replace('"version": 1', '"version": 2'))).toThrow(
+      'is of version 2, not 1',
+    );
+  });
+
+  it('of another sink says what has changed', () => {
+    expect(() => read(printed(), { ...OWNER, sink: { ...OWNER.sink, path: 'x' } })).toThrow(
+      'belongs to another sink: `path` of files() was "out/{tag}.jsonl" and is now "x"',
+    );
+  });
+
+  it('of another flow says what has changed', () => {
+    const flow = [{ step: 'search', query: 'rain' }, { step: 'dedupe' }];
+    expect(() => read(printed(), { ...OWNER, flow })).toThrow('belongs to another flow: `query`');
+  });
+});

@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest';
+import { Buffers, MAX_BUFFER_BYTES } from '../../../src/sinks/write/buffers.js';
+
+describe('memory of buffers', () => {
+  it('is used again once it is given back; that of others never is', () => {
+    const buffers = new Buffers();
+    const first = buffers.take(MAX_BUFFER_BYTES);
+    buffers.give(first.subarray(0, 10));
+    buffers.give(Buffer.allocUnsafeSlow(MAX_BUFFER_BYTES));
+    expect(buffers.take(MAX_BUFFER_BYTES).buffer).toBe(first.buffer);
+    expect(buffers.take(MAX_BUFFER_BYTES).buffer).not.toBe(first.buffer);
+  });
+});

@@ -1,0 +1,33 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { OpenFiles } from '../../../src/sinks/write/open-files.js';
+import { nodeFileSystem, type OpenFile, writeAll } from '../../../src/storage/file-system.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+
+it('a file that is closed while a use of it waits is opened again, not created again', async () => {
+  const folder = await temporaryFolder();
+  const files = new OpenFiles(nodeFileSystem, 2, (_, work) => work());
+  const fileOf = (name: string) => ({ part: path.join(folder, name), fresh: true });
+  const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map(fileOf) as [File, File, File, File, File];
+  // As the outputs do: a file is fresh until it is open.
+  const write = (used: readonly File[], text: string, position: number) =>
+    files.useAll(used, async open => {
+      for (const file of used) file.fresh = false;
+      await writeAll(open[0] as OpenFile, Buffer.from(text), position);
+    });
+  await Promise.all([
+    write([a], 'first ', 0),
+    write([b], 'b', 0),
+    // These two close the file, before the last one needs it again.
+    write([c, d], 'c', 0),
+    write([a, e], 'second', 6),
+  ]);
+  await files.abandon();
+  expect(await readFile(a.part, 'utf8')).toBe('first second');
+});
+
+interface File {
+  readonly part: string;
+  fresh: boolean;
+}

@@ -1,0 +1,50 @@
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { csvField, csvRow } from '../../../src/tables/csv/csv-row.js';
+
+describe('a row of CSV', () => {
+  it('prints any time as toISOString does', () => {
+    const time = fc.date({ noInvalidDate: true });
+    fc.assert(
+      fc.property(fc.array(time, { minLength: 1 }), times => {
+        for (const one of times) expect(csvRow([one], false)).toBe(`${one.toISOString()}\r`);
+      }),
+    );
+  });
+
+  it('is read back by another implementation, whatever its values', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n', ' ', '=', 'é') });
+    const value = fc.oneof(text, fc.constant(null), fc.bigInt(), fc.boolean(), fc.double());
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 2, maxLength: 6 }), values => {
+        const [read] = parse(`${csvRow(values, false)}\n`, {
+          record_delimiter: '\r\n',
+          cast: (field, { quoting }) => (field === '' && !quoting ? null : field),
+        });
+        expect(read).toEqual(
+          values.map(one => (one === null ? null : Object.is(one, -0) ? '-0' : String(one))),
+        );
+      }),
+    );
+  });
+});
+
+describe('a field that a spreadsheet would run', () => {
+  it.each(['=1', '+1', '-1', '@a', '\ta', '\ra', '\na', '＝1', '＋1', '－1', '＠a'])(
+    'is text behind an apostrophe where that is asked for: %j',
+    text => {
+      expect(parse(csvField(text, true), { record_delimiter: '\0' })).toEqual([[`'${text}`]]);
+      expect(parse(csvField(text, false), { record_delimiter: '\0' })).toEqual([[text]]);
+    },
+  );
+
+  it.each(['a=1', '1-1', '', ' =1'])('is not %j', text => {
+    expect(csvField(text, true)).toBe(csvField(text, false));
+  });
+
+  it('is never a number, which may be negative', () => {
+    expect(csvField(-1, true)).toBe('-1');
+    expect(csvField(-1n, true)).toBe('-1');
+  });
+});

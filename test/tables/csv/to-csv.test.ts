@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SecondCorpus } from '../../../bench/second-corpus.js';
+import { DataError } from '../../../src/base/errors.js';
+import { Activity } from '../../../src/post/activity.js';
+import { samplePosts } from '../../../src/service/sample/sample-posts.js';
+import { listColumns } from '../../../src/tables/columns.js';
+import { csvRow } from '../../../src/tables/csv/csv-row.js';
+import { toCsv } from '../../../src/tables/csv/to-csv.js';
+import { posts } from '../../../src/tables/post-columns.js';
+import { rowReader } from '../../../src/tables/row-reader.js';
+import { arbitraryPost } from '../../post/arbitrary-post.js';
+import { unchecked } from '../../unchecked.js';
+
+type Routed = { readonly tag: string; readonly activity: Activity };
+
+const print = toCsv();
+const read = rowReader('tables.toCsv', listColumns(posts), 'error');
+const corpus = new SecondCorpus(7);
+const line = (n: number) => corpus.line(1.7e12 + n * 1000);
+
+/** The line, or the message of the error. */
+function outcomeOf(make: () => string): string {
+  try {
+    return make();
+  } catch (error) {
+    expect(error).toBeInstanceOf(DataError);
+    return (error as Error).message;
+  }
+}
+
+describe('tables.toCsv', () => {
+  it('prints the row of a parsed post, for any post of both formats', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes }) => {
+        const parsed = outcomeOf(() => `${csvRow(read(new Activity(bytes)), false)}\n`);
+        expect(outcomeOf(() => print(new Activity(bytes)))).toBe(parsed);
+      }),
+    );
+  });
+
+  it('prints each post by itself, whatever was printed before', () => {
+    const bytes = Array.from({ length: 50 }, (_, n) => line(n));
+    const alone = bytes.map(one => toCsv()(new Activity(one)));
+    expect(bytes.map(one => print(new Activity(one)))).toEqual(alone);
+  });
+
+  it('has the tag of a routed post', () => {
+    const [activity] = samplePosts(Date.UTC(2022, 9, 3), { postsPerMinute: 1 });
+    const tagged = toCsv<Routed>(['tag', 'id'])({ tag: 'a "quoted", tag', activity: activity! });
+    expect(tagged).toBe(`"a ""quoted"", tag",${activity!.id}\r\n`);
+  });
+
+  it('can be made any number of times', () => {
+    const made = Array.from({ length: 200 }, () => toCsv());
+    const activity = new Activity(line(0));
+    expect(new Set(made.map(one => one(activity))).size).toBe(1);
+  });
+
+  it('prints a post that is larger than its memory, in full', () => {
+    const text = 'ü'.repeat(800_000);
+    const post = JSON.stringify({
+      created_at: 'Mon Oct 03 12:00:00 +0000 2022',
+      id_str: '12',
+      text,
+      user: { id_str: '7', screen_name: 'ann' },
+    });
+    expect(toCsv(['text', 'id'])(new Activity(Buffer.from(post)))).toBe(`${text},12\r\n`);
+  });
+
+  it('prints columns of the caller beside those of posts', () => {
+    const length = { name: 'length', type: 'int32', value: (post: Activity) => post.text.length };
+    const [activity] = samplePosts(Date.UTC(2022, 9, 3), { postsPerMinute: 1 });
+    const row = toCsv<Activity>(['id', { ...length, type: 'int32' }])(activity!);
+    expect(row).toBe(`${activity!.id},${activity!.text.length}\r\n`);
+  });
+
+  it.each([null, 7, 'text', {}, { activity: {} }, Buffer.from('{}')])(
+    'refuses %j, which is no post',
+    item => {
+      expect(() => print(unchecked(item))).toThrow(DataError);
+    },
+  );
+
+  it('goes on after a post that it has refused', () => {
+    const good = new Activity(line(0));
+    const expected = print(good);
+    expect(() => print(new Activity(Buffer.from('{"id_str":"1","text":')))).toThrow(DataError);
+    expect(print(good)).toBe(expected);
+  });
+});

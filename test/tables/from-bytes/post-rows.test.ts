@@ -1,0 +1,420 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { SecondCorpus } from '../../../bench/second-corpus.js';
+import { DataError } from '../../../src/base/errors.js';
+import type { WantedMembers } from '../../../src/json/member-spans.js';
+import { Activity } from '../../../src/post/activity.js';
+import { POST_MEMBERS } from '../../../src/post/bytes/post-members.js';
+import { type SpannedPost, sharedPost } from '../../../src/post/bytes/spanned-post.js';
+import { samplePosts } from '../../../src/service/sample/sample-posts.js';
+import type { RowValue } from '../../../src/tables/column.js';
+import { listColumns } from '../../../src/tables/columns.js';
+import { CsvCells } from '../../../src/tables/csv/csv-cells.js';
+import { csvRow } from '../../../src/tables/csv/csv-row.js';
+import {
+  itemWriter,
+  postRowReader,
+  postRowWriter,
+} from '../../../src/tables/from-bytes/post-rows.js';
+import { BlockCells, RowBlockBuilder } from '../../../src/tables/parquet/row-block.js';
+import {
+  POST_COLUMNS,
+  type PostColumnName,
+  PostView,
+  posts,
+} from '../../../src/tables/post-columns.js';
+import { rowReader } from '../../../src/tables/row-reader.js';
+import { jsonValue } from '../../post/arbitrary-json.js';
+import { type ArbitraryPost, arbitraryPost } from '../../post/arbitrary-post.js';
+import { printJson, style } from '../../post/print-json.js';
+import { bySuite } from '../../slow-suite.js';
+
+const NAMES = Object.keys(posts) as PostColumnName[];
+const parsed = rowReader('csv', listColumns(NAMES), 'error');
+
+/** The row, or the error. */
+function outcomeOf(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (error) {
+    expect(error).toBeInstanceOf(DataError);
+    return (error as Error).message;
+  }
+}
+
+const post = sharedPost() as SpannedPost;
+const CSV = [false, true].map(escapesFormulas => {
+  const out = new CsvCells(post.spans, escapesFormulas);
+  return { escapesFormulas, out, write: postRowWriter('csv', NAMES, 'error', { post, out }) };
+});
+const types = listColumns(NAMES).map(({ type }) => type);
+const block = new RowBlockBuilder(types);
+const writeToBlock = postRowWriter('csv', NAMES, 'error', {
+  post,
+  out: new BlockCells(block, post.spans),
+});
+
+/** As CSV, of a post within other bytes, as in a file. */
+function rowIn(bytes: Buffer): unknown {
+  const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
+  const [{ out, write }] = CSV as [(typeof CSV)[number]];
+  out.clear();
+  return outcomeOf(() => {
+    write(content, 3, 3 + bytes.length);
+    return out.take().toString();
+  });
+}
+
+function parsedRow(bytes: Buffer): unknown {
+  return outcomeOf(() => `${csvRow(parsed(new Activity(bytes)), false)}\n`);
+}
+
+/** A row before and one behind it, so that what is left of a cell would be seen. */
+const AROUND = new SecondCorpus(11).line(1.7e12);
+
+/** As CSV, of three rows. */
+function csvOf({ out, write }: (typeof CSV)[number], bytes: Buffer): unknown {
+  out.clear();
+  return outcomeOf(() => {
+    for (const row of [AROUND, bytes, AROUND]) write(row, 0, row.length);
+    return out.take().toString();
+  });
+}
+
+function blockOf(write: (row: Buffer) => void, bytes: Buffer): unknown {
+  block.clear();
+  return outcomeOf(() => {
+    for (const row of [AROUND, bytes, AROUND]) write(row);
+    return block.take();
+  });
+}
+
+function expectSame(bytes: Buffer): void {
+  const row = outcomeOf(() => parsed(new Activity(bytes)));
+  expect(rowIn(bytes)).toEqual(parsedRow(bytes));
+  for (const csv of CSV) {
+    const [before, behind] = [AROUND, AROUND].map(line => parsed(new Activity(line)));
+    const lines = [before, row, behind].map(
+      one => `${csvRow(one as RowValue[], csv.escapesFormulas)}\n`,
+    );
+    expect(csvOf(csv, bytes)).toEqual(typeof row === 'string' ? row : lines.join(''));
+  }
+  expect(blockOf(line => writeToBlock(line, 0, line.length), bytes)).toEqual(
+    blockOf(line => block.add(parsed(new Activity(line))), bytes),
+  );
+}
+
+/** Whether the row was read without parsing the post; its arrays are parsed each by itself. */
+function isParsed(bytes: Buffer): boolean {
+  const parse = vi.spyOn(JSON, 'parse');
+  try {
+    rowIn(bytes);
+    return parse.mock.calls.some(
+      ([text]) => text.includes('"created_at"') || text.includes('"postedTime"'),
+    );
+  } finally {
+    parse.mockRestore();
+  }
+}
+
+type Members = Record<string, unknown>;
+const isRecord = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** All objects in a document, and the lists in it. */
+function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members | unknown[])[] {
+  if (typeof value !== 'object' || value === null) return found;
+  found.push(value as Members);
+  for (const nested of Object.values(value)) placesIn(nested, found);
+  return found;
+}
+
+describe('the row of a post in its bytes', () => {
+  it('is that of the parsed post, for any posts of both formats', () => {
+    fc.assert(
+      fc.property(arbitraryPost, ({ bytes }) => expectSame(bytes)),
+      { numRuns: bySuite(50, 3_000) },
+    );
+  });
+
+  it('is that of the parsed post, with any values in the place of any members', () => {
+    const change = fc.record({ place: fc.nat(), member: fc.nat(), value: jsonValue });
+    fc.assert(
+      fc.property(
+        arbitraryPost,
+        fc.array(change, { minLength: 1, maxLength: 4 }),
+        style,
+        ({ json }: ArbitraryPost, changes, look) => {
+          const post = JSON.parse(json, function (this: Members, key, value) {
+            const isId = typeof value === 'number' && (key === 'id' || key.endsWith('_id'));
+            return isId ? BigInt((this[`${key}_str`] as string | undefined) ?? value) : value;
+          });
+          for (const { place, member, value } of changes) {
+            const places = placesIn(post);
+            const object = places[place % places.length] as Members;
+            const keys = Object.keys(object);
+            if (keys.length > 0) object[keys[member % keys.length] as string] = value;
+          }
+          expectSame(Buffer.from(printJson(post, look)));
+        },
+      ),
+      { numRuns: bySuite(130, 6_000) },
+    );
+  });
+
+  it('is that of the parsed post, where members are missing', () => {
+    fc.assert(
+      fc.property(
+        arbitraryPost,
+        fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1 }),
+        (one, cuts) => {
+          const post = JSON.parse(one.json, (_key, value) => value);
+          for (const [place, member] of cuts) {
+            const objects = placesIn(post).filter(isRecord);
+            const object = objects[place % objects.length] as Members;
+            delete object[Object.keys(object)[member % 40] ?? ''];
+          }
+          expectSame(Buffer.from(JSON.stringify(post)));
+        },
+      ),
+      { numRuns: bySuite(70, 3_000) },
+    );
+  });
+
+  it('of changed bytes is that of the parsed post, or an error, or has skipped what is not JSON', () => {
+    fc.assert(
+      fc.property(
+        arbitraryPost,
+        fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 3 }),
+        fc.option(fc.nat()),
+        ({ bytes }, changes, cut) => {
+          const changed = Buffer.from(bytes);
+          for (const [at, byte] of changes) changed[at % changed.length] = byte;
+          const part = cut === null ? changed : changed.subarray(0, cut % changed.length);
+          const row = rowIn(part);
+          if (isJson(part)) {
+            if (!hasTwice(part)) expect(row).toEqual(parsedRow(part));
+          } else if (cut !== null) expect(row).not.toMatch(/\r\n$/);
+        },
+      ),
+      { numRuns: bySuite(200, 6_000) },
+    );
+  });
+
+  it('is read without parsing the post, from what the service and other tools print', () => {
+    const corpus = new SecondCorpus(3);
+    const others = Array.from({ length: bySuite(50, 200) }, (_, index) =>
+      corpus.line(1.7e12 + index),
+    );
+    const from = Date.parse('2022-12-24T18:00Z');
+    const made = (['original', 'activity_streams'] as const).flatMap(format =>
+      samplePosts(from, { postsPerMinute: bySuite(30, 100), format }).map(({ raw }) => raw),
+    );
+    for (const bytes of [...others, ...made]) {
+      expectSame(bytes);
+      expect(isParsed(bytes)).toBe(false);
+    }
+  });
+
+  it('is that of the parsed post where the text of a share has its prefix, or something like it, or escapes', () => {
+    const corpus = new SecondCorpus(5);
+    const texts = [
+      ...[
+        'RT @ann: one',
+        'RT @ann:one',
+        'RT @ann one',
+        'RT @: one',
+        'RT @ann',
+        'RT @',
+        'RT',
+        'R',
+        '',
+      ],
+      ...[
+        'one \\u30eb',
+        'rt @ann: \\u30eb',
+        'RT @ann: \\u30eb',
+        'RT @ann \\u30eb: one',
+        'é RT @ann: ',
+      ],
+      ...['\\u0052T @ann: one', 'R\\u0054 @ann: one', 'RT\\u0020@ann: one', 'RT \\u0040ann: one'],
+      ...['RT @\\u0061nn: one', 'RT @an\\u006e: one', 'RT @ann\\u003a one', 'RT @ann:\\u0020one'],
+    ];
+    const isShare = (bytes: Buffer) => bytes.includes('"retweeted_status":{');
+    const lines = Array.from({ length: 60 }, (_, n) => corpus.line(1.7e12 + n));
+    const share = String(lines.find(isShare));
+    for (const text of texts) {
+      const bytes = Buffer.from(
+        share.replace(/"text":"(?:[^"\\]|\\.)*"/, () => `"text":"${text}"`),
+      );
+      expect(bytes.includes(`"text":"${text}"`)).toBe(true);
+      expectSame(bytes);
+      const extended = Buffer.from(String(bytes).replaceAll('"text":', '"full_text":'));
+      expectSame(extended);
+      if (!text.includes('\\')) expect(isParsed(extended)).toBe(false);
+    }
+  });
+
+  it.each([
+    [
+      'the list of its extended media is empty',
+      { extended_entities: { media: [] }, entities: { media: [{ type: 'photo' }] } },
+      { media_types: ['photo'] },
+    ],
+    [
+      'it mentions a user under two handles',
+      {
+        entities: {
+          user_mentions: [
+            { id: 5, id_str: '5', screen_name: 'ann' },
+            { id: 5, id_str: '5', screen_name: 'bob' },
+            { id: 5, id_str: '5', screen_name: 'ann' },
+          ],
+        },
+      },
+      { mentioned_ids: ['5', '5'], mentioned_handles: ['ann', 'bob'] },
+    ],
+    [
+      'its author has several locations',
+      {
+        user: {
+          derived: {
+            locations: ['US', 'CA', 'MX'].map(country_code => ({ country_code })),
+          },
+        },
+      },
+      { author_country_code: 'US' },
+    ],
+  ])('is that of the parsed post where %s', (_, members, cells) => {
+    const draft = { id: 7, id_str: '7', created_at: 'Wed Oct 10 20:19:24 +0000 2018', user: {} };
+    const bytes = Buffer.from(JSON.stringify({ ...draft, ...members }));
+    expectSame(bytes);
+    const row = parsed(new Activity(bytes));
+    for (const [name, value] of Object.entries(cells))
+      expect(row[NAMES.indexOf(name as PostColumnName)]).toEqual(value);
+  });
+
+  it('is that of the parsed post where keys are escaped, come twice, or the post is large', () => {
+    const post = String(new SecondCorpus(5).line(1.7e12));
+    for (const text of [
+      post.replace('"lang"', '"l\\u0061ng"'),
+      post.replace('"lang"', '"lang":"xx","lang"'),
+      post.replace('"user":{', '"user":{"id":1},"user":{'),
+      post.replace('{', `{"more":"${'x'.repeat(400_000)}",`),
+    ])
+      expectSame(Buffer.from(text));
+  });
+
+  it('reads no member of a post that is not among those that are found', () => {
+    const from = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].map(Date.parse);
+    const made = (['original', 'activity_streams'] as const).flatMap(format =>
+      from.flatMap(at => samplePosts(at, { postsPerMinute: 60, format })),
+    );
+    const read = new Set<string>();
+    for (const { post } of made) {
+      const view = new PostView({ ...NO_MEMBERS, post: recorded(post, '', read) as typeof post });
+      for (const name of NAMES) POST_COLUMNS[name].value(view);
+    }
+    expect(read.size).toBeGreaterThan(100);
+    expect([...read].filter(path => !isFound(path))).toEqual([]);
+  });
+
+  it('has the tag that the post is routed by', () => {
+    const post = new SecondCorpus(5).line(1.7e12);
+    const read = postRowReader('csv', ['id', 'tag'], 'error');
+    expect(read(post, 0, post.length, 'ski')).toEqual([new Activity(post).id, 'ski']);
+    expect(read(post, 0, post.length)).toEqual([new Activity(post).id, null]);
+  });
+
+  it('that is an error says where the item comes from', () => {
+    const writer = itemWriter('csv', listColumns(['id', 'favorite_count']), 'error', spans => {
+      return new CsvCells(spans, false);
+    });
+    const bad = new Activity(
+      Buffer.from('{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}'),
+    );
+    let error: unknown;
+    try {
+      writer?.write(bad, 'posts.json.gz');
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(DataError);
+    expect((error as DataError).position).toEqual({ origin: 'posts.json.gz' });
+    expect(writer?.write({ no: 'post' })).toBe(false);
+  });
+
+  it('that has a value which does not fit its column is an error, or null', () => {
+    const post = Buffer.from(
+      '{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}',
+    );
+    const lenient = postRowReader('csv', ['id', 'favorite_count', 'posted_at'], 'null');
+    expect(lenient(post, 0, post.length)).toEqual(['7', null, null]);
+    const strict = postRowReader('csv', ['favorite_count'], 'error');
+    expect(() => strict(post, 0, post.length)).toThrow(
+      'Column "favorite_count" of post 7: expected a whole number of 32 bits, got 1.5',
+    );
+  });
+
+  const folder = process.env.MILLRACE_REAL_DATA ?? '';
+  it.skipIf(folder === '')(
+    'is that of the parsed post, for real posts (MILLRACE_REAL_DATA)',
+    () => {
+      for (const file of readdirSync(path.join(folder, 'posts')))
+        for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
+          .trim()
+          .split('\n'))
+          expectSame(Buffer.from(line));
+    },
+  );
+});
+
+const NO_MEMBERS = {
+  id: '1',
+  postedAt: new Date(0),
+  matchingRules: [],
+  tags: [],
+  edits: undefined,
+};
+
+/** The object, noting the path of each member that is read, up to arrays. */
+function recorded(object: object, path: string, read: Set<string>): object {
+  return new Proxy(object, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (typeof key === 'symbol') return value;
+      read.add(path + key);
+      return isRecord(value) ? recorded(value, `${path}${key}.`, read) : value;
+    },
+  });
+}
+
+/** What else a quoted post is asked for decides nothing that a column shows: its id and its author. */
+const OF_NO_COLUMN = /quoted_status\.(?:verb|gnip|retweeted_status)\b/;
+
+function isFound(path: string): boolean {
+  if (OF_NO_COLUMN.test(path)) return true;
+  let members: true | WantedMembers | undefined = POST_MEMBERS;
+  for (const key of path.split('.')) {
+    if (members === true || members === undefined) return false;
+    members = members[key];
+  }
+  return members !== undefined;
+}
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a changed key may have become one that was there. */
+function hasTwice(bytes: Buffer): boolean {
+  const text = bytes.toString();
+  return JSON.stringify(JSON.parse(text)).length < text.replaceAll(/\s/g, '').length;
+}

@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { ByteWriter } from '../../../src/tables/parquet/byte-writer.js';
+
+/** An unsigned LEB128 number, as the format of Parquet defines it. */
+function printVarint(value: number): number[] {
+  let rest = BigInt(value);
+  const bytes: number[] = [];
+  do {
+    const low = Number(rest & 0x7fn);
+    rest >>= 7n;
+    bytes.push(rest === 0n ? low : low | 0x80);
+  } while (rest > 0n);
+  return bytes;
+}
+
+it('what is written follows each other, however often the memory has to grow', () => {
+  const piece = fc.oneof(
+    fc.record({ byte: fc.nat(255) }),
+    fc.record({ varint: fc.oneof(fc.nat(300), fc.maxSafeNat()) }),
+    fc.record({ append: fc.uint8Array({ maxLength: 40 }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece), fc.nat(20), (pieces, size) => {
+      const out = new ByteWriter(size);
+      const expected: number[] = [];
+      for (const one of pieces) {
+        if ('byte' in one) out.byte(one.byte);
+        else if ('varint' in one) out.varint(one.varint);
+        else out.append(one.append);
+        if ('byte' in one) expected.push(one.byte);
+        else if ('varint' in one) expected.push(...printVarint(one.varint));
+        else expected.push(...one.append);
+      }
+      expect([...out.bytes]).toEqual(expected);
+    }),
+  );
+});
+
+it('memory that is reserved has room behind what is written', () => {
+  const out = new ByteWriter(2);
+  out.append(Buffer.from('ab'));
+  const memory = out.reserve(1_000);
+  expect(memory.length - out.length).toBeGreaterThanOrEqual(1_000);
+  expect(memory.toString('latin1', 0, 2)).toBe('ab');
+});

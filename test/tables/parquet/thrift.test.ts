@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import {
+  binary,
+  boolean,
+  i32,
+  i64,
+  list,
+  printThrift,
+  struct,
+  type ThriftStruct,
+  type ThriftValue,
+} from '../../../src/tables/parquet/thrift.js';
+
+/** Reads Thrift's compact protocol. */
+class Reader {
+  readonly #bytes: Buffer;
+  at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  struct(): Record<number, unknown> {
+    const fields: Record<number, unknown> = {};
+    for (let id = 0; ; ) {
+      const head = this.#bytes[this.at++]!;
+      if (head === 0) return fields;
+      id += head >> 4;
+      fields[id] = this.#value(head & 15);
+    }
+  }
+
+  #varint(): bigint {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = this.#bytes[this.at++]!;
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  #value(type: number): unknown {
+    switch (type) {
+      case 1:
+      case 2:
+        return type === 1;
+      case 5:
+      case 6: {
+        const value = this.#varint();
+        return Number(value & 1n ? -(value >> 1n) - 1n : value >> 1n);
+      }
+      case 8: {
+        const length = Number(this.#varint());
+        this.at += length;
+        return this.#bytes.toString('hex', this.at - length, this.at);
+      }
+      case 9: {
+        const head = this.#bytes[this.at++]!;
+        const length = head >> 4 === 15 ? Number(this.#varint()) : head >> 4;
+        // The value of a boolean in a list is a byte.
+        return Array.from({ length }, () =>
+          (head & 15) <= 2 ? this.#bytes[this.at++] === 1 : this.#value(head & 15),
+        );
+      }
+      case 12:
+        return this.struct();
+      default:
+        throw new Error(`A type that Parquet does not use: ${type}`);
+    }
+  }
+}
+
+/** A value, and what a reader has of it. */
+interface Printed {
+  readonly value: ThriftValue;
+  readonly read: unknown;
+}
+
+const scalars = {
+  i32: fc.integer().map((value): Printed => ({ value: i32(value), read: value })),
+  i64: fc
+    .integer({ min: -(2 ** 52) + 1, max: 2 ** 52 - 1 })
+    .map((value): Printed => ({ value: i64(value), read: value })),
+  boolean: fc.boolean().map((value): Printed => ({ value: boolean(value), read: value })),
+  binary: fc.uint8Array({ maxLength: 200 }).map(
+    (value): Printed => ({
+      value: binary(value),
+      read: Buffer.from(value).toString('hex'),
+    }),
+  ),
+};
+
+const { root } = fc.letrec<{ root: { fields: ThriftStruct; read: unknown } }>(tie => {
+  const within = tie('root').map(({ fields, read }): Printed => ({ value: struct(fields), read }));
+  const kinds = [...Object.values(scalars), within];
+  const one = fc.oneof({ depthSize: 'small' }, ...kinds);
+  // The elements of a list are of one type.
+  const lists = fc.oneof(
+    { depthSize: 'small' },
+    ...kinds.map(kind => fc.array(kind, { maxLength: 20 })),
+  );
+  const field = fc.oneof(
+    one,
+    lists.map(
+      (elements): Printed => ({
+        value: list(elements.map(({ value }) => value)),
+        read: elements.map(({ read }) => read),
+      }),
+    ),
+  );
+  return {
+    root: fc
+      .array(fc.tuple(fc.integer({ min: 1, max: 15 }), fc.option(field)), { maxLength: 6 })
+      .map(steps => {
+        const fields: Record<number, ThriftValue | undefined> = {};
+        const read: Record<number, unknown> = {};
+        let id = 0;
+        for (const [step, one] of steps) {
+          id += step;
+          // A field that is missing makes the step to the next one larger than the format of one byte has room for.
+          if (one === null) id -= step;
+          else {
+            fields[id] = one.value;
+            read[id] = one.read;
+          }
+        }
+        return { fields, read };
+      }),
+  };
+});
+
+it('a struct is read back as it was printed, with lists and structs within it', () => {
+  fc.assert(
+    fc.property(root, ({ fields, read }) => {
+      const bytes = printThrift(fields);
+      const reader = new Reader(bytes);
+      expect(reader.struct()).toEqual(read);
+      expect(reader.at).toBe(bytes.length);
+    }),
+  );
+});
+
+it('a field that is undefined is left out', () => {
+  expect(printThrift({ 1: i32(1), 2: undefined, 3: i32(2) })).toEqual(
+    printThrift({ 1: i32(1), 3: i32(2) }),
+  );
+});
