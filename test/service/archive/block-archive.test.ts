@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { floorTo, HOUR, MINUTE, SECOND, SEGMENT, type Window } from '../../../src/base/time.js';
 import { Activity } from '../../../src/post/activity.js';
 import type { Block, BlockStore } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
 import { newestPost } from '../../../src/service/archive/find-posts.js';
-import { floorTo, HOUR, MINUTE, SECOND, SEGMENT, type Window } from '../../../src/base/time.js';
 import { bySuite } from '../../slow-suite.js';
 
 const START = Date.UTC(2024, 4, 1);
