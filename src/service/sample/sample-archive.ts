@@ -28,7 +28,7 @@ import {
 } from './sample-draft.js';
 import { SAMPLE_OPTIONS, type SampleOptions } from './sample-options.js';
 import { renderActivity } from './sample-posts.js';
-import { SampleTerms } from './sample-terms.js';
+import { type AtomIndex, SampleTerms } from './sample-terms.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
   /** The current time in epoch milliseconds, after which posts do not exist. */
@@ -37,7 +37,7 @@ export interface SampleArchiveOptions extends SampleOptions {
 
 /**
  * An archive of generated posts for any minute since 21 March 2006. Nothing is stored: posts are
- * generated for each request, and the terms of the last few hundred thousand posts are cached.
+ * generated for each request, and what terms they have is cached for the last few million posts.
  *
  * @throws OptionError For an invalid option.
  */
@@ -74,8 +74,8 @@ class SampleArchive extends BlockArchive {
  * The approximate maximum of posts in a block: small, so that a first page generates few other posts.
  */
 const BLOCK_POSTS = 1024;
-/** The number of posts whose terms are cached, with about 200 bytes each. */
-const MAX_CACHED_POSTS = 400_000;
+/** The number of posts whose atoms are cached, with about 30 bytes each: those of 30 days at 60 a minute. */
+const MAX_CACHED_POSTS = 2_700_000;
 
 /** What all blocks of an archive share. */
 interface Sample {
@@ -110,13 +110,16 @@ function sampleBlocks(drafts: SampleDrafts, format: Format, postsPerMinute: numb
   };
 }
 
+/** Where an index is built: an array that grows for each block would make most of the garbage. */
+const SCRATCH: number[] = [];
+
 class SampleBlock implements Block {
   readonly count: number;
   readonly #sample: Sample;
   readonly #firstMinute: number;
   /** The number of posts before each minute. */
   readonly #before: Int32Array;
-  #index: TermIndex | undefined;
+  #index: AtomIndex | undefined;
   #reactions: ReadonlyMap<string, readonly number[]> | undefined;
 
   constructor({ from, to }: Window, sample: Sample) {
@@ -148,17 +151,8 @@ class SampleBlock implements Block {
       return found;
     }
     this.#index ??= this.#makeIndex();
-    const { numbers, starts } = this.#index;
-    const { terms } = this.#sample;
-    for (const number of terms.numbersOf(term)) {
-      let document = 0;
-      for (let at = numbers.indexOf(number); at !== -1; ) {
-        while ((starts[document + 1] as number) <= at) document++;
-        if (!SampleTerms.isHash(number) || terms.has(this.#draftAt(document), term))
-          found.add(document);
-        at = numbers.indexOf(number, starts[document + 1]);
-      }
-    }
+    const headAt = (document: number) => this.#headAt(document);
+    this.#sample.terms.find(term, this.#index, headAt, document => found.add(document));
     return found;
   }
 
@@ -173,14 +167,19 @@ class SampleBlock implements Block {
     return posts;
   }
 
-  #makeIndex(): TermIndex {
+  #makeIndex(): AtomIndex {
+    const { drafts, terms } = this.#sample;
+    const before = this.#before;
     const starts = new Int32Array(this.count + 1);
-    const numbers: number[] = [];
-    for (let document = 0; document < this.count; document++) {
-      this.#sample.terms.collect(this.#draftAt(document), numbers);
-      starts[document + 1] = numbers.length;
-    }
-    return { starts, numbers: new Int32Array(numbers) };
+    const atoms = SCRATCH;
+    atoms.length = 0;
+    let document = 0;
+    for (let i = before.length - 2; i >= 0; i--)
+      for (let index = (before[i + 1] as number) - (before[i] as number) - 1; index >= 0; index--) {
+        terms.collect(drafts.draft(this.#firstMinute + i, index), atoms);
+        starts[++document] = atoms.length;
+      }
+    return { starts, atoms: new Int32Array(atoms) };
   }
 
   /**
@@ -214,12 +213,6 @@ class SampleBlock implements Block {
     const minute = firstWhere(before.length, i => (before[i] as number) > position) - 1;
     return [this.#firstMinute + minute, position - (before[minute] as number)];
   }
-}
-
-/** The term numbers of all posts in sequence; `starts` has the start of each post. */
-interface TermIndex {
-  readonly starts: Int32Array;
-  readonly numbers: Int32Array;
 }
 
 /** The prefixes of terms that name a shared or replied-to post, by the kind of the reaction. */

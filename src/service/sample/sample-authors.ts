@@ -64,6 +64,9 @@ export class SampleAuthors {
   readonly #random = new Random();
   readonly #recent = new Map<number, SampleAuthor>();
   readonly #handles: string[] = [];
+  /** The language and city of each author, 1 higher; 0 is unknown. Each post of an author needs them. */
+  readonly #languages = new Uint8Array(AUTHORS);
+  readonly #cities = new Uint16Array(AUTHORS);
 
   constructor(seed: Seed) {
     this.#seed = seed;
@@ -79,11 +82,24 @@ export class SampleAuthors {
     return index % 97 === 3;
   }
 
+  languageOf(index: number): number {
+    if (this.#languages[index] === 0) this.livesIn(index);
+    return (this.#languages[index] as number) - 1;
+  }
+
+  /** The index of the place of an author's posts. */
+  cityOf(index: number): number {
+    if (this.#cities[index] === 0) this.livesIn(index);
+    return (this.#cities[index] as number) - 1;
+  }
+
   /** An author's language and city, without generating the rest. */
   livesIn(index: number): SampleHome {
     const random = this.#random.seed(this.#seed, SALT, index);
     const language = LANGUAGE_OF_PERCENT[random.below(100)] as number;
     const city = random.pick(CITIES[language] as readonly number[]);
+    this.#languages[index] = language + 1;
+    this.#cities[index] = city + 1;
     return { language, city, home: random.chance(60) ? PLACES[city] : undefined };
   }
 

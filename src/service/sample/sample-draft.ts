@@ -66,6 +66,12 @@ export const ENRICHED = Date.UTC(2016, 6, 29);
 /** Hardly any post is shared or replied to later than this: only by a chain of retweets. */
 export const REACTIONS = 12 * HOUR;
 
+/** The first post of every eighth minute is popular. */
+const POPULAR = 8;
+/** The number of popular posts that are kept: those of `REACTIONS` and more. */
+const RECENT = 128;
+const placeOf = (minute: number): number => (minute / POPULAR) & (RECENT - 1);
+
 /** Posts per hour of the day (UTC), relative to the mean. */
 const HOURS = [
   1.05, 1.1, 1.15, 1.1, 1.0, 0.9, 0.8, 0.75, 0.75, 0.8, 0.85, 0.95, 1.05, 1.1, 1.15, 1.15, 1.1,
@@ -82,6 +88,9 @@ export class SampleDrafts {
   readonly #seed: Seed;
   readonly #postsPerMinute: number;
   readonly #random = new Random();
+  /** The last popular posts, each at a place of its minute: many others refer to them. */
+  readonly #heads = new Array<SampleHead | undefined>(RECENT);
+  readonly #drafts = new Array<SampleDraft | undefined>(RECENT);
 
   constructor(seed: Seed, postsPerMinute: number) {
     this.#seed = seed;
@@ -130,8 +139,7 @@ export class SampleDrafts {
     const edited = kind === 'edit' && target !== undefined ? this.draftOf(target) : undefined;
     const random = this.#random.seed(this.#seed, head.minute, -1 - head.index);
     if (edited !== undefined) return this.#edit(head, edited, random);
-    const { language: native, city } = this.authors.livesIn(head.author);
-    const language = random.chance(PERCENT.english) ? 0 : native;
+    const language = random.chance(PERCENT.english) ? 0 : this.authors.languageOf(head.author);
     const isWordless = random.chance(PERCENT.wordless);
     const media =
       kind === 'retweet' || at < PHOTOS || !random.chance(PERCENT.media) ? 0 : mediaOf(random, at);
@@ -139,7 +147,7 @@ export class SampleDrafts {
     const place = !isPlaced
       ? -1
       : random.chance(PERCENT.ownCity)
-        ? city
+        ? this.authors.cityOf(head.author)
         : random.below(PLACES.length);
     const hasPoint = isPlaced && random.chance(PERCENT.position);
     const source = random.skewed(SOURCES.length);
@@ -166,12 +174,31 @@ export class SampleDrafts {
     };
   }
 
+  /** The draft of a post that another one refers to. */
+  targetDraft(head: SampleHead): SampleDraft {
+    if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head);
+    const known = this.#drafts[placeOf(head.minute)];
+    if (known?.minute === head.minute) return known;
+    const draft = this.draftOf(head);
+    this.#drafts[placeOf(head.minute)] = draft;
+    return draft;
+  }
+
+  /** The first post of a minute that is a multiple of `POPULAR`. */
+  #popularHead(minute: number): SampleHead {
+    const known = this.#heads[placeOf(minute)];
+    if (known?.minute === minute) return known;
+    const head = this.head(minute, 0);
+    this.#heads[placeOf(minute)] = head;
+    return head;
+  }
+
   /** The edited post with another remark, or without a fragment if it is full. */
   #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
     const { language } = edited;
     const remark = remarkKey(language, random.below(languageAt(language).remarks.length));
     const parts = [...edited.parts, remark];
-    if (this.lengthOf(parts) > 280) parts.splice(-2);
+    if (this.fragments.lengthOf(parts) > 280) parts.splice(-2);
     return { ...edited, ...head, parts, retweets: 0, likes: 0 };
   }
 
@@ -180,10 +207,10 @@ export class SampleDrafts {
     const span = kind === 'edit' ? 28 : 360;
     let earlier = minute - 1 - Math.floor(back * back * span);
     const isPopular = (which & 1) === 1 && kind !== 'edit';
-    if (isPopular) earlier = Math.min(earlier, earlier - (earlier & 7));
+    if (isPopular) earlier -= earlier % POPULAR;
     const count = this.countAt(earlier);
     if (count === 0) return undefined;
-    const head = this.head(earlier, isPopular ? 0 : (which >>> 1) % count);
+    const head = isPopular ? this.#popularHead(earlier) : this.head(earlier, (which >>> 1) % count);
     if (kind === 'edit') return head.kind === 'post' && head.at >= EDITS ? head : undefined;
     return head.kind === 'retweet' ? head.target : head;
   }
@@ -220,15 +247,9 @@ export class SampleDrafts {
     // The limit was 140 characters before 280. Links to media and quotes use 24 each.
     const limit = head.at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
-    while (this.lengthOf(parts) > limit) parts.splice(--sentence < body ? body : sentence, 1);
+    while (this.fragments.lengthOf(parts) > limit)
+      parts.splice(--sentence < body ? body : sentence, 1);
     return parts;
-  }
-
-  /** The number of code points of the joined parts. */
-  lengthOf(parts: readonly number[]): number {
-    let length = Math.max(parts.length - 1, 0);
-    for (const key of parts) length += this.fragments.get(key).length;
-    return length;
   }
 }
 

@@ -1,10 +1,11 @@
-import { getOrMake } from '../get-or-make.js';
-import { languageAt, type SampleLanguage, TOPICS } from './languages.js';
-import type { SampleAuthors } from './sample-authors.js';
+import { LANGUAGES, languageAt, type SampleLanguage, TOPICS } from './languages.js';
+import { AUTHORS, type SampleAuthors } from './sample-authors.js';
 import {
   CASHTAGS,
   COMMON_TAGS,
   EMOJI,
+  LINKS,
+  NAMES,
   type SampleLink,
   sampleLink,
   sampleName,
@@ -28,7 +29,7 @@ export type FragmentEntity = {
   | { readonly kind: 'link'; readonly link: SampleLink }
 );
 
-/** The kinds of fragments. A kind and its subject form an integer key. */
+/** The kinds of fragments. A kind and its subject form an integer key below `FRAGMENTS`. */
 const SENTENCE = 0;
 const REMARK = 1;
 const LEAD = 2;
@@ -41,7 +42,26 @@ export const LINK = 8;
 
 export const WORDS = TOPICS * 4;
 
-export const fragmentKey = (kind: number, of: number): number => kind * 0x100_0000 + of;
+/** How many subjects each kind has. */
+const SUBJECTS = [
+  LANGUAGES.length * 4096,
+  LANGUAGES.length * 32,
+  LANGUAGES.length * 32,
+  NAMES,
+  EMOJI.length,
+  LANGUAGES.length * 128,
+  CASHTAGS.length,
+  AUTHORS,
+  LINKS,
+];
+/** The first key of each kind. */
+const FIRST_KEYS = SUBJECTS.map((_, kind) =>
+  SUBJECTS.slice(0, kind).reduce((sum, count) => sum + count, 0),
+);
+/** The number of keys, few enough for arrays with an item for each. */
+export const FRAGMENTS: number = SUBJECTS.reduce((sum, count) => sum + count, 0);
+
+export const fragmentKey = (kind: number, of: number): number => (FIRST_KEYS[kind] as number) + of;
 
 /** A sentence about one word, which may be a hashtag. */
 export function sentenceKey(
@@ -62,16 +82,29 @@ export const tagKey = (language: number, word: number) => fragmentKey(TAG, langu
 /** The fragments of one seed by key. There are few compared to posts, so all are cached. */
 export class SampleFragments {
   readonly #authors: SampleAuthors;
-  readonly #made = new Map<number, Fragment>();
+  readonly #made = new Array<Fragment | undefined>(FRAGMENTS);
+  /** 0 is unknown. */
+  readonly #lengths = new Uint16Array(FRAGMENTS);
 
   constructor(authors: SampleAuthors) {
     this.#authors = authors;
   }
 
   get(key: number): Fragment {
-    return getOrMake(this.#made, key, () =>
-      this.#make(Math.floor(key / 0x100_0000), key % 0x100_0000),
-    );
+    const made = this.#made[key];
+    if (made !== undefined) return made;
+    const kind = FIRST_KEYS.findLastIndex(first => first <= key);
+    const fragment = this.#make(kind, key - (FIRST_KEYS[kind] as number));
+    this.#made[key] = fragment;
+    this.#lengths[key] = fragment.length;
+    return fragment;
+  }
+
+  /** The number of code points of the fragments, joined by spaces. */
+  lengthOf(keys: readonly number[]): number {
+    let length = Math.max(keys.length - 1, 0);
+    for (const key of keys) length += this.#lengths[key] || this.get(key).length;
+    return length;
   }
 
   #make(kind: number, of: number): Fragment {

@@ -2,162 +2,230 @@ import { hasValues, isValues } from '../../rules/operators/flag-operators.js';
 import { sourceKey } from '../../rules/operators/value-operators.js';
 import { dialectOf } from '../../rules/post/dialect.js';
 import { wordTerms } from '../../rules/post/phrase.js';
-import { fold, HASH_START, hashText, isSingle, tokenise } from '../../rules/post/tokeniser.js';
+import { fold, isSingle, tokenise } from '../../rules/post/tokeniser.js';
 import { getOrMake } from '../get-or-make.js';
 import { LANGUAGES } from './languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
 import { AUTHORS } from './sample-authors.js';
-import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
-import { type FragmentEntity, fragmentKey, MENTION } from './sample-fragments.js';
+import type { SampleDraft, SampleDrafts, SampleHead } from './sample-draft.js';
+import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
 import { PLACES, type SamplePlace } from './sample-places.js';
-import { trailingLinks } from './sample-text.js';
+import { mediaLink, quoteLink } from './sample-text.js';
 import { SOURCES } from './sample-vocabulary.js';
 
 const SEARCH = dialectOf('search');
 
-/** Terms that name the same user, by handle or id, share a number. */
-const PEOPLE = { 'from:': 0, '@': 1, 'to:': 2, 'retweets_of:': 3 } as const;
-type Relation = keyof typeof PEOPLE;
-const WORDS_FROM = 4 * AUTHORS;
-/** Numbers from here on are hashes of rare terms. */
-const HASHES_FROM = 0x4000_0000;
+// The atoms of posts: fragments first, then people in each relation to a post, then the rest.
+const FROM = FRAGMENTS;
+const TO = FROM + AUTHORS;
+const RETWEETS_OF = TO + AUTHORS;
+const QUOTES = RETWEETS_OF + AUTHORS;
+const LANGUAGE = QUOTES + AUTHORS;
+/** The language of posts without words. */
+const WORDLESS = LANGUAGE + LANGUAGES.length;
+const SOURCE = WORDLESS + 1;
+const PLACE = SOURCE + SOURCES.length;
+const IMAGES = PLACE + PLACES.length;
+const VIDEO = IMAGES + 1;
+const ANIMATION = IMAGES + 2;
+const ATOMS = IMAGES + 3;
 
-interface FragmentTerms {
-  readonly numbers: readonly number[];
-  readonly kind: FragmentEntity['kind'] | undefined;
-  /** Its first and last word if it is `isSingle`, because adjacent ones form a pair; otherwise ''. */
-  readonly first: string;
-  readonly last: string;
-  readonly hasWords: boolean;
+/** The atom of an author, by the operator that asks for it. */
+const PEOPLE = {
+  'from:': FROM,
+  '@': fragmentKey(MENTION, 0),
+  'to:': TO,
+  'retweets_of:': RETWEETS_OF,
+} as const;
+
+/** The maximum number of terms whose atoms are kept as bits, with 35 KB each. */
+const MAX_LOOKUPS = 256;
+
+/** The posts of a block as atoms, in sequence; `starts` has the start of each post. */
+export interface AtomIndex {
+  readonly starts: Int32Array;
+  readonly atoms: Int32Array;
 }
 
+/** What has a term. */
+interface Lookup {
+  /** Its atoms: bit `i` is atom `i`. */
+  readonly bits: Uint32Array;
+  /** The adjacent single words that form it, of the first `singles` single words. */
+  pairs: readonly Pair[];
+  singles: number;
+  /** How many of the term's atoms are in `bits`: more become known. */
+  read: number;
+}
+
+/** The numbers of two single words. */
+type Pair = readonly [before: number, word: number];
+
 /**
- * The search terms of a sample post, derived from its draft: the same as `postTerms` of the printed
- * post. A first search of 30 days (150,000 posts) for a rare word takes about 1 s with it, and 45 s if
- * each post is printed and parsed (7 and 295 µs a post).
+ * Finds sample posts by the search terms of `postTerms`, without printing a post.
  *
- * Terms are numbers. Words are numbered in order of first use; the number of a rare term,
- * such as the id of the post that it replies to, is a hash.
+ * A post is stored as its atoms: the keys of its fragments and numbers for its author, language and so on, about seven. Each
+ * atom has fixed terms. A post has a term if one of its atoms has it, with two exceptions: adjacent fragments may form a term
+ * of two characters, and ids and short links are computed from the post.
  */
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
-  readonly #words = new Map<string, number>();
-  readonly #fragments = new Map<number, FragmentTerms>();
-  readonly #profiles: (readonly number[])[] = [];
+  /** The known atoms of each term. */
+  readonly #atoms = new Map<string, number[]>();
+  readonly #isKnown = new Uint8Array(ATOMS);
+  readonly #lookups = new Map<string, Lookup>();
+  /** The numbers of the words for which `isSingle` is true, from 1. */
+  readonly #singles = new Map<string, number>();
+  /** The first and the last word of a fragment if it is single, otherwise 0. */
+  readonly #first = new Uint16Array(FRAGMENTS);
+  readonly #last = new Uint16Array(FRAGMENTS);
+  readonly #hasWords = new Uint8Array(FRAGMENTS);
   #authorsById: Map<string, number> | undefined;
-
-  readonly #is = this.#flags('is:', isValues);
-  readonly #has = this.#flags('has:', hasValues);
-  readonly #languages = LANGUAGES.map(({ code }) => this.#word(`lang:${code}`));
-  readonly #wordless = this.#word('lang:und');
-  readonly #sources = SOURCES.map(({ name, link }) =>
-    [name, link].map(text => this.#word(`source:${sourceKey(text, SEARCH)}`)),
-  );
-  readonly #places = PLACES.map(place => this.#placeTerms(place));
-  readonly #retweet = this.#word('rt');
-  readonly #shortLink = ['https', 't', 'co'].map(word => this.#word(word));
 
   constructor(drafts: SampleDrafts) {
     this.#drafts = drafts;
+    for (const [i, { code }] of LANGUAGES.entries()) this.#add(LANGUAGE + i, [`lang:${code}`]);
+    this.#add(WORDLESS, ['lang:und']);
+    for (const [i, { name, link }] of SOURCES.entries())
+      this.#add(
+        SOURCE + i,
+        [name, link].map(text => `source:${sourceKey(text, SEARCH)}`),
+      );
+    for (const [i, place] of PLACES.entries()) this.#add(PLACE + i, placeTerms(place));
+    const media = ['https', 't', 'co', HAS.media];
+    this.#add(IMAGES, [...media, HAS.images]);
+    this.#add(VIDEO, [...media, HAS.videos]);
+    this.#add(ANIMATION, media);
   }
 
-  /** The numbers that stand for this term. A hash among them may also be that of another term. */
-  numbersOf(term: string): readonly number[] {
-    for (const relation of Object.keys(PEOPLE) as Relation[]) {
-      if (!term.startsWith(relation)) continue;
-      const author = this.#authorOf(term.slice(relation.length));
-      return author === undefined ? [] : [personNumber(relation, author)];
-    }
-    const word = this.#words.get(term);
-    return word === undefined ? [hashOf(term)] : [word, hashOf(term)];
-  }
-
-  /** Whether a post with this number must be confirmed by `has`. */
-  static isHash(number: number): boolean {
-    return number >= HASHES_FROM;
-  }
-
-  /** Whether a draft really has a term that was found by its hash. */
-  has(draft: SampleDraft, term: string): boolean {
-    return this.#rareTerms(draft, this.#contentOf(draft)).includes(term);
-  }
-
-  /** Adds all terms of a draft, some of them twice. */
+  /** The atoms of a draft: those of its text first, in order. */
   collect(draft: SampleDraft, into: number[]): void {
-    const content = this.#contentOf(draft);
-    this.#collectText(draft, content, into);
-    for (const term of this.#rareTerms(draft, content))
-      into.push(this.#words.get(term) ?? hashOf(term));
-    into.push(personNumber('from:', draft.author), ...this.#profileOf(draft.author));
-    const { target } = draft;
-    if (target !== undefined && draft.kind === 'reply')
-      into.push(personNumber('to:', target.author), this.#is.reply);
-    if (target !== undefined && draft.kind === 'retweet')
-      into.push(personNumber('retweets_of:', target.author), this.#is.retweet);
-    if (content.kind === 'quote') into.push(this.#is.quote);
-    const language = content.isWordless ? undefined : this.#languages[content.language];
-    into.push(language ?? this.#wordless, ...(this.#sources[draft.source] ?? []));
-    if (draft.place >= 0) into.push(...(this.#places[draft.place] ?? []));
-    const { media } = content;
-    if (media === 0) return;
-    into.push(this.#has.media);
-    if (media < 5) into.push(this.#has.images);
-    if (media === 5) into.push(this.#has.videos);
-  }
-
-  /** The draft that has the text: for a retweet, the shared one. */
-  #contentOf(draft: SampleDraft): SampleDraft {
-    return draft.kind === 'retweet' && draft.target !== undefined
-      ? this.#drafts.draftOf(draft.target)
-      : draft;
-  }
-
-  #collectText(draft: SampleDraft, content: SampleDraft, into: number[]): void {
-    const isQuote = content.kind === 'quote';
-    const seen = { hashtag: false, symbol: false, mention: false, link: isQuote };
-    if (content !== draft) {
-      into.push(this.#retweet);
-      seen.mention = true;
-      const { numbers } = this.#fragmentTerms(fragmentKey(MENTION, content.author));
-      for (const number of numbers) into.push(number);
-    }
-    let before = '';
-    for (const key of content.parts) {
-      const { numbers, kind, first, last, hasWords } = this.#fragmentTerms(key);
-      for (const number of numbers) into.push(number);
-      if (before !== '' && first !== '') into.push(this.#word(before + first));
-      if (hasWords) before = last;
-      if (kind !== undefined) seen[kind] = true;
-    }
-    if (isQuote || content.media > 0) for (const word of this.#shortLink) into.push(word);
-    if (seen.link) into.push(this.#has.links);
-    if (seen.mention) into.push(this.#has.mentions);
-    if (seen.hashtag) into.push(this.#has.hashtags);
-    if (seen.symbol) into.push(this.#has.symbols);
-  }
-
-  /** Rare terms: those of this post, and of the few that share or reply to the same one. */
-  #rareTerms(draft: SampleDraft, content: SampleDraft): readonly string[] {
     const { kind, target } = draft;
-    const terms = trailingLinks(content).map(url =>
-      url.slice('https://t.co/'.length).toLowerCase(),
-    );
-    if (target !== undefined && kind === 'reply')
-      terms.push(`in_reply_to_status_id:${idOf(target)}`);
-    if (target !== undefined && kind === 'retweet')
-      terms.push(`retweets_of_status_id:${idOf(target)}`);
-    if (content.kind === 'quote' && content.target !== undefined) {
-      const page = pageOf(content.target, this.#drafts);
-      terms.push(...wordTermsOf(page), ...wordTermsOf(pageDisplay(page)));
+    const start = into.length;
+    // A retweet has the text of the shared post.
+    const isRetweet = kind === 'retweet' && target !== undefined;
+    const content = isRetweet ? this.#drafts.targetDraft(target) : draft;
+    if (isRetweet) into.push(fragmentKey(MENTION, target.author));
+    for (const key of content.parts) into.push(key);
+    into.push(FROM + draft.author);
+    if (isRetweet) into.push(RETWEETS_OF + target.author);
+    if (kind === 'reply' && target !== undefined) into.push(TO + target.author);
+    if (content.kind === 'quote' && content.target !== undefined)
+      into.push(QUOTES + content.target.author);
+    into.push(content.isWordless ? WORDLESS : LANGUAGE + content.language, SOURCE + draft.source);
+    if (draft.place >= 0) into.push(PLACE + draft.place);
+    const { media } = content;
+    if (media > 0) into.push(media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION);
+    for (let i = start; i < into.length; i++)
+      if (this.#isKnown[into[i] as number] === 0) this.#learn(into[i] as number);
+  }
+
+  /** Calls `found` for each post of an index that has a term. */
+  find(
+    term: string,
+    { starts, atoms }: AtomIndex,
+    headAt: (document: number) => SampleHead,
+    found: (document: number) => void,
+  ): void {
+    const { bits, pairs } = this.#lookup(term);
+    const isComputed = COMPUTED.test(term);
+    for (let document = 0; document < starts.length - 1; document++) {
+      const end = starts[document + 1] as number;
+      let at = starts[document] as number;
+      while (at < end && !isIn(bits, atoms[at] as number)) at++;
+      if (
+        at < end ||
+        (pairs.length > 0 && this.#hasPair(pairs, atoms, starts[document] as number)) ||
+        (isComputed &&
+          this.#hasComputed(term, atoms.subarray(starts[document], end), () => headAt(document)))
+      )
+        found(document);
     }
-    return terms;
   }
 
-  #fragmentTerms(key: number): FragmentTerms {
-    return getOrMake(this.#fragments, key, () => this.#readFragment(key));
+  /** What has a term, with the atoms and words that have become known since the last call. */
+  #lookup(term: string): Lookup {
+    const known = this.#authorAtom(term) ?? this.#atoms.get(term) ?? [];
+    if (this.#lookups.size > MAX_LOOKUPS) this.#lookups.clear();
+    const lookup = getOrMake(this.#lookups, term, () => ({
+      bits: new Uint32Array((ATOMS + 31) >>> 5),
+      read: 0,
+      pairs: [],
+      singles: 0,
+    }));
+    if (lookup.singles < this.#singles.size) {
+      lookup.pairs = this.#pairsOf(term);
+      lookup.singles = this.#singles.size;
+    }
+    for (; lookup.read < known.length; lookup.read++) {
+      const atom = known[lookup.read] as number;
+      lookup.bits[atom >>> 5] = (lookup.bits[atom >>> 5] as number) | (1 << (atom & 31));
+    }
+    return lookup;
   }
 
-  #readFragment(key: number): FragmentTerms {
+  /** The atom of a term that names an author, by handle or id; empty for an unknown author. */
+  #authorAtom(term: string): readonly number[] | undefined {
+    for (const [prefix, first] of Object.entries(PEOPLE)) {
+      if (!term.startsWith(prefix)) continue;
+      const author = this.#authorOf(term.slice(prefix.length));
+      return author === undefined ? [] : [first + author];
+    }
+    return undefined;
+  }
+
+  /** The two single words, by number, that form a term where they are adjacent. */
+  #pairsOf(term: string): readonly Pair[] {
+    return [...this.#singles].flatMap(([word, number]) => {
+      const next = term.startsWith(word) ? this.#singles.get(term.slice(word.length)) : undefined;
+      return next === undefined ? [] : [[number, next] as const];
+    });
+  }
+
+  /** Whether adjacent fragments of the post at `start` end and begin with the words of a pair. */
+  #hasPair(pairs: readonly Pair[], atoms: Int32Array, start: number): boolean {
+    let before = 0;
+    for (let at = start; (atoms[at] as number) < FRAGMENTS; at++) {
+      const key = atoms[at] as number;
+      const first = this.#first[key];
+      if (first !== 0 && pairs.some(([a, b]) => a === before && b === first)) return true;
+      if (this.#hasWords[key] === 1) before = this.#last[key] as number;
+    }
+    return false;
+  }
+
+  /** Whether a post has a term that only few have: of a short link, or an id. */
+  #hasComputed(term: string, atoms: Int32Array, headAt: () => SampleHead): boolean {
+    const hasMedia = atoms.some(atom => atom >= IMAGES);
+    const isQuote = atoms.some(atom => atom >= QUOTES && atom < LANGUAGE);
+    if (!hasMedia && !isQuote) return false;
+    const head = headAt();
+    const { target } = head;
+    const content = head.kind === 'retweet' && target !== undefined ? target : head;
+    const codeOf = (url: string) => url.slice('https://t.co/'.length).toLowerCase();
+    if (hasMedia && codeOf(mediaLink(content)) === term) return true;
+    if (!isQuote || content.target === undefined) return false;
+    if (codeOf(quoteLink(content.target)) === term) return true;
+    const page = pageOf(content.target, this.#drafts);
+    return /^\d/.test(term) && [page, pageDisplay(page)].flatMap(wordTermsOf).includes(term);
+  }
+
+  /** Adds the terms of an atom that the constructor did not add. */
+  #learn(atom: number): void {
+    const author = (atom - FROM) % AUTHORS;
+    if (atom < FRAGMENTS) this.#learnFragment(atom);
+    else if (atom < TO) this.#add(atom, this.#profileTerms(author));
+    else if (atom < RETWEETS_OF) this.#add(atom, [IS.reply]);
+    else if (atom < QUOTES) this.#add(atom, ['rt', IS.retweet]);
+    else this.#add(atom, this.#quoteTerms(author));
+  }
+
+  #add(atom: number, terms: readonly string[]): void {
+    this.#isKnown[atom] = 1;
+    for (const term of new Set(terms)) getOrMake(this.#atoms, term, () => []).push(atom);
+  }
+
+  #learnFragment(key: number): void {
     const { text, entity } = this.#drafts.fragments.get(key);
     const { words } = tokenise(text.replaceAll('&amp;', '&'), SEARCH.accents);
     const terms = [...wordTerms(words)];
@@ -165,55 +233,42 @@ export class SampleTerms {
     if (entity?.kind === 'symbol') terms.push(`$${fold(entity.text, SEARCH.accents)}`);
     if (entity?.kind === 'link')
       terms.push(...wordTermsOf(entity.link.url), ...wordTermsOf(entity.link.display));
-    const numbers = new Set(terms.map(term => this.#word(term)));
-    if (entity?.kind === 'mention') numbers.add(personNumber('@', entity.author));
+    if (entity !== undefined) terms.push(HAS[`${entity.kind}s`]);
+    this.#add(key, terms);
     const [first = '', last = ''] = [words[0], words.at(-1)];
-    return {
-      numbers: [...numbers],
-      kind: entity?.kind,
-      first: first !== '' && isSingle(first) ? first : '',
-      last: last !== '' && isSingle(last) ? last : '',
-      hasWords: words.length > 0,
-    };
+    this.#first[key] = this.#singleOf(first);
+    this.#last[key] = this.#singleOf(last);
+    this.#hasWords[key] = Number(words.length > 0);
+  }
+
+  /** The number of a single word; 0 for others. */
+  #singleOf(word: string): number {
+    if (word === '' || !isSingle(word)) return 0;
+    return getOrMake(this.#singles, word, () => this.#singles.size + 1);
   }
 
   /** The terms of an author's home and verification. */
-  #profileOf(index: number): readonly number[] {
+  #profileTerms(index: number): readonly string[] {
     const { authors } = this.#drafts;
-    this.#profiles[index] ??= [
-      ...(authors.isVerified(index) ? [this.#is.verified] : []),
-      ...this.#homeTerms(authors.livesIn(index).home),
-    ];
-    return this.#profiles[index];
-  }
-
-  #homeTerms(home: SamplePlace | undefined): readonly number[] {
-    if (home === undefined) return [];
+    const { home } = authors.livesIn(index);
+    const verified = authors.isVerified(index) ? [IS.verified] : [];
+    if (home === undefined) return verified;
     const { code, region, name } = home;
-    const terms = [
+    return [
+      ...verified,
+      HAS.profile_geo,
       `profile_country:${code}`,
       ...wordTermsOf(region).map(term => `profile_region:${term}`),
       ...wordTermsOf(name).map(term => `profile_locality:${term}`),
     ];
-    return [this.#has.profile_geo, ...terms.map(term => this.#word(term))];
   }
 
-  #placeTerms({ code, region, name, id }: SamplePlace): readonly number[] {
-    const words = [name, `${name}, ${region}`, id].flatMap(wordTermsOf);
-    const terms = new Set([`place_country:${code}`, ...words.map(term => `place:${term}`)]);
-    return [this.#has.geo, ...[...terms].map(term => this.#word(term))];
-  }
-
-  #word(term: string): number {
-    return getOrMake(this.#words, term, () => WORDS_FROM + this.#words.size);
-  }
-
-  #flags<Name extends string>(
-    prefix: string,
-    names: readonly Name[],
-  ): Readonly<Record<Name, number>> {
-    const flags = names.map(name => [name, this.#word(prefix + name)] as const);
-    return Object.fromEntries(flags) as Record<Name, number>;
+  /** The terms of a quote of an author's post, without those of the post's id. */
+  #quoteTerms(author: number): readonly string[] {
+    const page = pageOf({ ...ANY_POST, author }, this.#drafts);
+    const words = [page, pageDisplay(page)].flatMap(wordTermsOf);
+    const named = words.filter(word => !/^\d/.test(word));
+    return [...named, 'https', 't', 'co', IS.quote, HAS.links];
   }
 
   /** Finds an author by handle, which ends in the author's number, or by id. */
@@ -230,14 +285,39 @@ export class SampleTerms {
   }
 }
 
-function personNumber(relation: Relation, author: number): number {
-  return PEOPLE[relation] * AUTHORS + author;
+/** Terms that `#hasComputed` may find: the code of a short link, or words of digits. */
+const COMPUTED = /^(?:[a-z0-9]{10}|\d+)$/;
+
+const HAS = flagTerms('has:', hasValues);
+const IS = flagTerms('is:', isValues);
+
+/** Some post, of which only the author counts. */
+const ANY_POST: SampleHead = {
+  at: Date.UTC(2024, 0),
+  minute: 0,
+  index: 0,
+  author: 0,
+  kind: 'post',
+  target: undefined,
+};
+
+function isIn(bits: Uint32Array, atom: number): boolean {
+  return (((bits[atom >>> 5] as number) >>> (atom & 31)) & 1) === 1;
+}
+
+function placeTerms({ code, region, name, id }: SamplePlace): readonly string[] {
+  const words = [name, `${name}, ${region}`, id].flatMap(wordTermsOf);
+  return [`place_country:${code}`, ...words.map(term => `place:${term}`), HAS.geo];
+}
+
+function flagTerms<Name extends string>(
+  prefix: string,
+  names: readonly Name[],
+): Readonly<Record<Name, string>> {
+  const flags = names.map(name => [name, prefix + name] as const);
+  return Object.fromEntries(flags) as Record<Name, string>;
 }
 
 function wordTermsOf(text: string): readonly string[] {
   return [...wordTerms(tokenise(text, SEARCH.accents).words)];
-}
-
-function hashOf(term: string): number {
-  return HASHES_FROM + (hashText(HASH_START, term) >>> 2);
 }

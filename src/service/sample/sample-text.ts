@@ -104,20 +104,18 @@ export function retweetText(handle: string, original: SampleText) {
   return { text: lead + start, lead: lead.length, kept };
 }
 
-/** The short links at the end of a post: to the quoted post and to its media. */
-export function trailingLinks(draft: SampleDraft): readonly string[] {
-  return [quoteUrlOf(draft), mediaUrlOf(draft)].filter(url => url !== undefined);
-}
-
-function quoteUrlOf(draft: SampleDraft): string | undefined {
-  return draft.kind === 'quote' && draft.target !== undefined
-    ? shortLink(draft.target, 1)
-    : undefined;
+function quoteUrlOf({ kind, target }: SampleDraft): string | undefined {
+  return kind === 'quote' && target !== undefined ? quoteLink(target) : undefined;
 }
 
 function mediaUrlOf(draft: SampleDraft): string | undefined {
-  return draft.media > 0 ? shortLink(draft, 2) : undefined;
+  return draft.media > 0 ? mediaLink(draft) : undefined;
 }
+
+/** The short link to a post that is quoted. */
+export const quoteLink = (quoted: SampleHead): string => shortLink(quoted, 1);
+/** The short link to the media of a post. */
+export const mediaLink = (head: SampleHead): string => shortLink(head, 2);
 
 /** A short link of one post; `purpose` distinguishes its links. */
 function shortLink(head: SampleHead, purpose: number): string {

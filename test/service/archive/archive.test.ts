@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DAY, HOUR, MINUTE, type Window } from '../../../src/base/time.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
@@ -7,6 +7,7 @@ import type { RuleNode } from '../../../src/rules/tree.js';
 import type { Archive, ArchiveQuery, SortKey } from '../../../src/service/archive/archive.js';
 import { openFolderArchive } from '../../../src/service/archive/folder/folder-archive.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
+import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { acceptedRule } from '../../rules/arbitrary-rule.js';
 import { bySuite } from '../../slow-suite.js';
@@ -236,6 +237,38 @@ describe('the sample archive', () => {
         minutes.flat().map(post => post.raw.toString()),
       );
     }
+  });
+
+  test('counts the posts that a search finds, at 60 a minute', async () => {
+    const archive = openSampleArchive({ postsPerMinute: 60, now: () => END });
+    await fc.assert(
+      fc.asyncProperty(rules, windows, async ({ tree }, { from, to }) => {
+        const window = { from, to: Math.min(to, from + 20 * MINUTE) };
+        const { buckets } = await archive.counts(query(tree), window, MINUTE);
+        const found = await pages(archive, query(tree), window, 500);
+        expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(found.length);
+      }),
+      { numRuns: bySuite(20, 200) },
+    );
+  });
+
+  test('draws each post of a week once, however many words are counted', async () => {
+    const archive = openSampleArchive({ postsPerMinute: 60, now: () => END });
+    const week = { from: END - 7 * DAY, to: END };
+    const { draft } = SampleDrafts.prototype;
+    let drawn = 0;
+    SampleDrafts.prototype.draft = function (...of) {
+      drawn++;
+      return draft.apply(this, of);
+    };
+    onTestFinished(() => {
+      SampleDrafts.prototype.draft = draft;
+    });
+    const { counted } = await archive.counts(rule('coffee -is:retweet'), week, DAY);
+    expect(counted).toEqual(week);
+    expect(drawn).toBeLessThan(7 * 24 * 60 * 61);
+    await archive.counts(rule('football lang:en'), week, DAY);
+    expect(drawn).toBeLessThan(7 * 24 * 60 * 61);
   });
 
   test('has no posts after the present, and new ones as time passes', async () => {
