@@ -38,8 +38,7 @@ export class PostScan {
   sequence: Int32Array = new Int32Array(1024);
   /** The distance of each word of the sequence from the one before. */
   gaps: Uint8Array = new Uint8Array(1024);
-  /** The end of the words of texts, where those of links start; and the end of these. */
-  textsEnd = 0;
+  /** The end of the words. */
   sequenceEnd = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
@@ -63,7 +62,6 @@ export class PostScan {
       this.#readSequence(part.text);
       if (part === fields) this.#readTrigrams('text');
     }
-    this.textsEnd = this.sequenceEnd;
     for (const part of parts)
       for (const { expanded, unwound, display } of part.links) {
         this.#readSequence(expanded);

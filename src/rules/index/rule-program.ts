@@ -1,7 +1,7 @@
 import { clauseTerms } from '../match/clause-terms.js';
 import type { PostTest } from '../operators/operator.js';
 import type { Dialect } from '../post/dialect.js';
-import { type Phrase, phraseOf, wordsOf } from '../post/phrase.js';
+import { clausePhrase, type Phrase } from '../post/phrase.js';
 import type { Clause, RuleNode } from '../tree.js';
 import { textIn, unitsIn, unitsOf } from './int-arrays.js';
 import type { Lexicon } from './lexicon.js';
@@ -104,10 +104,8 @@ class Assembler {
   }
 
   #testOf(clause: Clause): number[] {
-    if (clause.kind === 'keyword')
-      return sequenceTest(clause, wordsOf(clause.text, this.#dialect), this.#lexicon, LINKS_TOO);
-    if (clause.kind === 'phrase')
-      return sequenceTest(clause, phraseOf(clause.text, this.#dialect), this.#lexicon, 0);
+    if (clause.kind === 'keyword' || clause.kind === 'phrase')
+      return sequenceTest(clause, clausePhrase(clause, this.#dialect), this.#lexicon);
     return [COMPARED, ...textOf(clause)];
   }
 
@@ -139,29 +137,22 @@ class Assembler {
 }
 
 /**
- * The head of a test: whether the words may be in links, too; whether their distances are given; and whether the clause
- * itself is compared with the post. Above these bits is the number of words.
+ * The head of a test: whether the distances of the words are given, and whether the clause itself is compared with the
+ * post. Above these bits is the number of words.
  */
-const LINKS_TOO = 1;
-const WITH_GAPS = 2;
-const COMPARED = 4;
-const WORDS_SHIFT = 3;
+const WITH_GAPS = 1;
+const COMPARED = 2;
+const WORDS_SHIFT = 2;
 
 /**
  * A test that words are adjacent: their numbers, and the clause, where it has no words or its punctuation is part of the
  * phrase. The words must be in the lexicon.
  */
-function sequenceTest(
-  clause: Clause,
-  { words, exact }: Phrase,
-  lexicon: Lexicon,
-  where: number,
-): number[] {
+function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon): number[] {
   const gaps = words.length === 0 || exact === undefined ? undefined : gapsOf(words, exact);
   const isCompared = words.length === 0 || (exact !== undefined && gaps === undefined);
   return [
     (words.length << WORDS_SHIFT) +
-      where +
       (gaps === undefined ? 0 : WITH_GAPS) +
       (isCompared ? COMPARED : 0),
     ...words.map(word => lexicon.numberOf(word)),
@@ -205,7 +196,7 @@ function hasWords(ints: Int32Array, at: number, post: PostScan): boolean {
   const number = at + 1;
   const gap = number + words;
   const first = ints[number];
-  const end = ((head & LINKS_TOO) === 0 ? post.textsEnd : post.sequenceEnd) - words;
+  const end = post.sequenceEnd - words;
   for (let from = 0; from <= end; from++) {
     if (sequence[from] !== first) continue;
     let i = 1;

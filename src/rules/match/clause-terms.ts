@@ -1,21 +1,23 @@
 import { exactTerm, type RequiredTerms, type RuleOperator } from '../operators/operator.js';
 import { ruleOperators } from '../operators/operators.js';
 import type { Dialect } from '../post/dialect.js';
-import { phraseOf, wordsOf, wordTerms } from '../post/phrase.js';
+import { clausePhrase, wordsOf, wordTerms } from '../post/phrase.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause } from '../tree.js';
 
 /** The terms (see `postTerms`) that every match of a clause has. */
 export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
   switch (clause.kind) {
-    case 'keyword': {
-      const { words } = wordsOf(clause.text, dialect);
+    case 'keyword':
+    case 'phrase': {
+      const { words, exact } = clausePhrase(clause, dialect);
+      const isWord = words.length === 1 && (exact === undefined || exact.text === words[0]);
       // The emoji `#️⃣` has the form of a hashtag's term.
-      const exact = words.length === 1 && words[0]?.startsWith('#') === false;
-      return { required: [...wordTerms(words)], exact };
+      return {
+        required: [...wordTerms(words)],
+        exact: isWord && words[0]?.startsWith('#') === false,
+      };
     }
-    case 'phrase':
-      return { required: [...wordTerms(phraseOf(clause.text, dialect).words)], exact: false };
     case 'proximity':
       // No pairs, because other words may be in between.
       return { required: wordsOf(clause.text, dialect).words, exact: false };

@@ -6,7 +6,7 @@ import { TREE } from '../language/print-rule.js';
 import type { PostTest, RuleOperator } from '../operators/operator.js';
 import { ruleOperators } from '../operators/operators.js';
 import { type Dialect, dialectOf, RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
-import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../post/phrase.js';
+import { clausePhrase, holdsPhrase, holdsProximity, wordsOf } from '../post/phrase.js';
 import { RulePost } from '../post/rule-post.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause, RuleNode } from '../tree.js';
@@ -74,15 +74,11 @@ export function compileTree(node: RuleNode, dialect: Dialect): PostTest {
 
 export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   switch (clause.kind) {
-    case 'keyword': {
-      const words = wordsOf(clause.text, dialect);
-      const phrase = words.words.length > 0 ? words : phraseOf(clause.text, dialect);
+    case 'keyword':
+    case 'phrase': {
+      const phrase = clausePhrase(clause, dialect);
       return ({ texts, addresses, displays }) =>
         [texts, addresses, displays].some(all => all.some(tokens => holdsPhrase(tokens, phrase)));
-    }
-    case 'phrase': {
-      const phrase = phraseOf(clause.text, dialect);
-      return ({ texts }) => texts.some(tokens => holdsPhrase(tokens, phrase));
     }
     case 'proximity': {
       const { words } = wordsOf(clause.text, dialect);

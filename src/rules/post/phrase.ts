@@ -1,3 +1,4 @@
+import type { TextClause } from '../tree.js';
 import type { Dialect } from './dialect.js';
 import { isSingle, type Tokens, tokenise } from './tokeniser.js';
 
@@ -25,6 +26,12 @@ export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phra
 /** The adjacent words of an unquoted text; its punctuation is ignored. */
 export function wordsOf(text: string, { accents }: Dialect): Phrase {
   return { words: tokenise(text, accents).words, exact: undefined };
+}
+
+/** What a keyword or a phrase of a rule looks for. A keyword without words, such as `™`, is compared as a phrase. */
+export function clausePhrase({ kind, text }: TextClause, dialect: Dialect): Phrase {
+  const words = wordsOf(text, dialect);
+  return kind === 'keyword' && words.words.length > 0 ? words : phraseOf(text, dialect);
 }
 
 /** A phrase without words is punctuation, which only an exact phrase can match. */

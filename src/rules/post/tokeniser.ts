@@ -69,7 +69,7 @@ export class Scanner {
   starts: Int32Array = new Int32Array(1024);
   ends: Int32Array = new Int32Array(1024);
   hashes: Int32Array = new Int32Array(1024);
-  /** 1 for a character of a script written without spaces, or an emoji. */
+  /** 1 for a token that is `isSingle`. */
   singles: Uint8Array = new Uint8Array(1024);
   count = 0;
   #bytes = Buffer.alloc(1024);
@@ -167,7 +167,7 @@ export class Scanner {
         (kind === WORD && inWord) || (kind === MARK && count > 0 && ends[count - 1] === length);
       inWord = kind === WORD || (kind === MARK && (inWord || !goesOn));
       if (isSingle || ((kind === WORD || kind === MARK) && !goesOn)) {
-        singles[count] = isSingle ? 1 : 0;
+        singles[count] = kind === SINGLE ? 1 : 0;
         hashes[count] = HASH_START;
         starts[count++] = length;
       }
@@ -263,10 +263,12 @@ function isKeycapBase(unit: number | undefined): boolean {
   return unit !== undefined && ((unit >= 0x30 && unit <= 0x39) || unit === 0x23 || unit === 0x2a);
 }
 
-/** Whether a token is a character of a script written without spaces, or an emoji. */
+/**
+ * Whether a token is a character of a script written without spaces, or an emoji other than a flag. Two adjacent ones form a
+ * pair: the pair of the two letters of a flag, apart, would look like the flag.
+ */
 export function isSingle(word: string): boolean {
-  const kind = classOfFirst(word);
-  if (kind === SINGLE || kind === REGIONAL) return true;
+  if (classOfFirst(word) === SINGLE) return true;
   return word.charCodeAt(1) === KEYCAP && isKeycapBase(word.charCodeAt(0));
 }
 

@@ -4,7 +4,13 @@ import { isPositionIn } from '../../rules/operators/area-operator.js';
 import type { RequiredTerms, RuleOperator } from '../../rules/operators/operator.js';
 import { ruleOperators } from '../../rules/operators/operators.js';
 import { type Dialect, dialectOf } from '../../rules/post/dialect.js';
-import { holdsPhrase, holdsProximity, phraseOf, wordsOf } from '../../rules/post/phrase.js';
+import {
+  clausePhrase,
+  holdsPhrase,
+  holdsProximity,
+  phraseOf,
+  wordsOf,
+} from '../../rules/post/phrase.js';
 import type { And, Clause, OperatorClause, Or, RuleNode } from '../../rules/tree.js';
 import { getOrMake } from '../get-or-make.js';
 import {
@@ -145,9 +151,8 @@ interface WordQuery {
 function wordQuery(clause: Clause, dialect: Dialect): WordQuery | undefined {
   switch (clause.kind) {
     case 'keyword':
-      return phraseQuery(wordsOf(clause.text, dialect).words, [TEXT, ADDRESS, DISPLAY]);
     case 'phrase':
-      return phraseQuery(phraseOf(clause.text, dialect).words, [TEXT]);
+      return phraseQuery(clausePhrase(clause, dialect).words, [TEXT, ADDRESS, DISPLAY]);
     case 'proximity': {
       const { words } = wordsOf(clause.text, dialect);
       const { distance } = clause;

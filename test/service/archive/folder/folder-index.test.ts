@@ -38,6 +38,7 @@ describe('the index alone', () => {
     ['東京', ['東京', '東 京', '京東', '東x京'], [1, 2]],
     // The newest post has the letters separately: their term looks like that of the flag.
     ['"🇩🇪 y"', ['🇩🇪 y', 'y 🇩🇪', '🇩 🇪 y'], [1]],
+    ['🇩🇪', ['🇩 🇪', '🇩🇪'], [2]],
     ['"🇩🇪" y', ['🇩 🇪 y', '🇩🇪 y', '🇩🇪 y'], [2, 3]],
     ['"a a"', ['a', 'a a', 'a b a'], [2]],
     ['snow OR -rain', ['rain', 'snow', 'fog', 'snow rain'], [2, 3, 4]],
@@ -54,7 +55,8 @@ describe('the index alone', () => {
   test('distinguishes words of a text from words of a link', async () => {
     const link = { expanded: 'https://deep.snow.example/x', unwound: undefined };
     const drafts = [{ text: 'deep snow' }, { text: 'look', links: [link] }];
-    expect(await found(drafts, '"deep snow"')).toEqual([1]);
+    expect(await found(drafts, '"deep snow"')).toEqual([1, 2]);
+    expect(await found(drafts, '"deep snow"~1')).toEqual([1]);
     expect(await found(drafts, 'url:"deep snow"')).toEqual([2]);
   });
 
