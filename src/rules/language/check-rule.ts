@@ -83,7 +83,7 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
     const rule = { text, draft, product, problems };
     requireAnchor(rule, checkNode(rule, draft, { negated: false, inOr: false, top: true }));
     if (problems[0]?.code !== 'R001')
-      problems.push(...worthWarning(problems, lintRule(text, draft)));
+      problems.push(...worthWarning(problems, lintRule(text, draft, product)));
   }
   if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length));
   const accepted = problems.every(problem => problem.severity === 'warning');

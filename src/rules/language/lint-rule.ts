@@ -1,24 +1,34 @@
 import { operatorNames, operators } from '../operators/operators.js';
+import type { RuleProduct } from '../post/dialect.js';
 import type { OperatorClause, Span, TextClause } from '../tree.js';
 import type { Problem, ProblemCode, Suggestion } from './problem.js';
 import type { Draft } from './reader.js';
 import { isSpace } from './rule-characters.js';
-import { quoting, suggest } from './syntax-problems.js';
+import { LIST_END, quoting, suggest } from './syntax-problems.js';
 
 /** Adds a warning about a part of the rule. */
 type Warn = (code: ProblemCode, span: Span, explanation: string, suggestion?: Suggestion) => void;
 
+/** A rule while it is read for warnings. */
+interface LintedRule {
+  readonly text: string;
+  readonly product: RuleProduct;
+  readonly warn: Warn;
+}
+
 /** Warns about clauses that the service accepts but that are probably not intended. */
-export function lintRule(text: string, draft: Draft): Problem[] {
+export function lintRule(text: string, draft: Draft, product: RuleProduct): Problem[] {
   const warnings: Problem[] = [];
-  lintNode(text, draft, (code, { start, end }, explanation, suggestion) => {
+  const warn: Warn = (code, { start, end }, explanation, suggestion) => {
     const message = explanation;
     warnings.push({ code, severity: 'warning', start, end, message, explanation, suggestion });
-  });
+  };
+  lintNode({ text, product, warn }, draft);
   return warnings;
 }
 
-function lintNode(text: string, node: Draft, warn: Warn): void {
+function lintNode(rule: LintedRule, node: Draft): void {
+  const { text, warn } = rule;
   switch (node.kind) {
     case 'and':
       lintJoiners(text, node.nodes, warn);
@@ -26,20 +36,20 @@ function lintNode(text: string, node: Draft, warn: Warn): void {
       for (const inner of node.nodes) {
         if (inner.kind === 'or') lintNegatedBranches(inner.nodes, warn);
         if (inner.kind === 'not') lintNegatedGroup(text, inner, warn);
-        lintNode(text, inner, warn);
+        lintNode(rule, inner);
       }
       return;
     case 'or':
       for (const inner of node.nodes) {
         if (inner.kind === 'and' && !inner.nodes.some(isSample)) lintPrecedence(text, inner, warn);
-        lintNode(text, inner, warn);
+        lintNode(rule, inner);
       }
       return;
     case 'not':
-      lintNode(text, node.node, warn);
+      lintNode(rule, node.node);
       return;
     case 'keyword':
-      lintKeyword(text, node, warn);
+      lintKeyword(rule, node);
       return;
     case 'phrase':
       lintPhrase(node, warn);
@@ -129,18 +139,32 @@ function lintPrecedence(text: string, and: Span, warn: Warn): void {
   warn('R106', and, explanation, { label: 'make it a group', edits, certain: true });
 }
 
-function lintKeyword(text: string, keyword: TextClause, warn: Warn): void {
+function lintKeyword({ text, product, warn }: LintedRule, keyword: TextClause): void {
   const plain = keyword.text.replace(/[“”„«»]/g, '');
   // The base of a keycap emoji is not punctuation.
   const bare = plain.replace(/[#*]\ufe0f?\u20e3/g, '');
   if (plain !== keyword.text) {
     const fix = plain === '' ? undefined : suggest('remove them', keyword, plain);
     warn('R102', keyword, 'only `"` makes a phrase, typographic quotes do not', fix);
-  } else if (/[!-/;-@\\^`{|}~’‘…–—]/.test(bare)) {
-    const explanation = 'posts are split into words at punctuation; to match it too, quote it';
-    warn('R104', keyword, explanation, quoting(text, keyword));
+  } else if (PUNCTUATION.test(bare)) {
+    const word = plain.replace(LIST_END, '');
+    const fix = PUNCTUATION.test(word)
+      ? quoting(text, keyword, QUOTING[product])
+      : suggest('remove what ends it', keyword, word);
+    warn('R104', keyword, `posts are split into words at punctuation; ${ADVICE[product]}`, fix);
   }
 }
+
+const PUNCTUATION = /[!-/;-@\\^`{|}~’‘…–—]/;
+const IN_STREAMS = 'to match it too, quote it';
+const ADVICE: { readonly [Product in RuleProduct]: string } = {
+  search: 'search ignores it in phrases, too',
+  historical: IN_STREAMS,
+  replay: IN_STREAMS,
+};
+const QUOTING: { readonly [Product in RuleProduct]?: string } = {
+  search: 'to match its words in order, quote them',
+};
 
 function lintPhrase(phrase: TextClause, warn: Warn): void {
   const name = /^([a-z_]+):[^\s"]+$/.exec(phrase.text)?.[1] ?? '';

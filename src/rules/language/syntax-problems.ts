@@ -179,22 +179,45 @@ export function explicitAnd(text: string, span: Span): Problem {
 export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
   const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];
-  const meant = text[span.end + 1] === '/' ? undefined : closest(name, known);
+  const isLink = text.startsWith('//', span.end + 1);
+  const meant = isLink ? undefined : closest(name, known);
+  const asText = isLink ? linking(text, whole) : quoting(text, whole);
   return errorSaying(
     'R013',
     span,
     `Reference to invalid field '${name}' ${at(span.start)}.`,
     `there is no operator \`${name}:\``,
-    { suggestion: suggestWord(meant, span, `${meant}:`) ?? quoting(text, whole) },
+    { suggestion: suggestWord(meant, span, `${meant}:`) ?? asText },
   );
 }
 
+/** What ends an element of a list, and belongs to no clause. */
+export const LIST_END = /[,;]+$/;
+
 /** Suggests quotes around a span, if that makes it a phrase. */
-export function quoting(text: string, span: Span): Suggestion | undefined {
-  const plain = text.slice(span.start, span.end);
+export function quoting(
+  text: string,
+  span: Span,
+  label = 'to match the text itself, quote it',
+): Suggestion | undefined {
+  return replacing(span, text.slice(span.start, span.end).replace(LIST_END, ''), '', label);
+}
+
+/** Suggests `url:` for a link. Its protocol is left out, since posts have links with either. */
+function linking(text: string, { start, end }: Span): Suggestion | undefined {
+  const address = text.slice(text.indexOf('//', start) + 2, end).replace(/[.,;:!?]+$/, '');
+  return replacing({ start, end }, address, 'url:', 'to match a link');
+}
+
+function replacing(
+  span: Span,
+  plain: string,
+  operator: '' | 'url:',
+  label: string,
+): Suggestion | undefined {
   if (/["\\]/.test(plain) || plain.trim() === '') return undefined;
-  const quoted = `"${plain}"`;
-  return suggest(`to match the text itself, quote it: \`${shorten(quoted)}\``, span, quoted);
+  const quoted = `${operator}"${plain}"`;
+  return suggest(`${label}: \`${shorten(quoted)}\``, span, quoted);
 }
 
 export function shorten(text: string): string {

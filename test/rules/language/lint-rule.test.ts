@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { applySuggestions } from '../../../src/rules/language/apply-suggestions.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
+import type { RuleProduct } from '../../../src/rules/post/dialect.js';
 
 const product = 'replay';
 
@@ -12,6 +13,8 @@ test.each<[string, string, string]>([
   ['cat dog”', 'R102', 'cat dog'],
   ['cat (dog OR -bird)', 'R103', 'cat (dog OR -bird)'],
   ['coca-cola', 'R104', '"coca-cola"'],
+  ['coca-cola, cat', 'R104', '"coca-cola" cat'],
+  ['cat, dog', 'R104', 'cat dog'],
   ['cat -(dog OR from:bird)', 'R105', 'cat -dog -from:bird'],
   ['cat -(dog bird)', 'R105', 'cat -(dog bird)'],
   ['cat OR dog lang:en', 'R106', 'cat OR (dog lang:en)'],
@@ -28,6 +31,15 @@ test.each<[string, string, string]>([
   expect(tree).toBeDefined();
   expect(problems.map(problem => [problem.code, problem.severity])).toEqual([[code, 'warning']]);
   expect(applySuggestions(text, problems)).toBe(mended);
+});
+
+test('the advice to quote a word says what the product does with punctuation', () => {
+  const noteOf = (product: RuleProduct) => checkRule('coca-cola', { product }).problems[0];
+  expect(noteOf('replay')?.explanation).toContain('to match it too, quote it');
+  expect(noteOf('search')?.explanation).toContain('search ignores it in phrases, too');
+  expect(noteOf('search')?.suggestion?.label).toBe(
+    'to match its words in order, quote them: `"coca-cola"`',
+  );
 });
 
 test.each([
