@@ -169,6 +169,7 @@ const sharedIn = viewOf<Source, SharedFields>({
   favorites: ({ content }) => count(content.favoritesCount),
   /** Real shares have the number at their root alone. */
   retweets: ({ post, content }) => count(content.retweetCount ?? post.retweetCount),
+  isReply: ({ content }) => isObject(content.inReplyTo),
 });
 
 interface AuthorSource {

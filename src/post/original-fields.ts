@@ -17,7 +17,7 @@ import {
   wholeSeconds,
 } from './loose-values.js';
 import type { OriginalEntities, OriginalPost, OriginalUser } from './original-post.js';
-import type { AuthorFields, PostFields, SharedFields } from './post-fields.js';
+import type { AuthorFields, Person, PostFields, SharedFields } from './post-fields.js';
 import { parseCreatedAt } from './posted-at.js';
 import { viewOf } from './view-of.js';
 
@@ -61,15 +61,7 @@ const fieldsIn = viewOf<Source, PostFields>({
     return mediaIn(extended?.media, entitiesOf(content)?.media);
   },
   author: ({ post }) => authorIn(post.user ?? {}),
-  replyTo({ post }) {
-    const {
-      in_reply_to_user_id_str: idString,
-      in_reply_to_user_id: id,
-      in_reply_to_screen_name: handle,
-    } = post;
-    const to = person(idString ?? id, handle);
-    return to.id === '' && to.handle === '' && repliedId(post) === '' ? undefined : to;
-  },
+  replyTo: ({ post }) => replyTo(post),
   repliedId: ({ post }) => repliedId(post),
   retweeted: ({ post, content }) => (content === post ? undefined : sharedIn(content)),
   isQuote: source => source.post.is_quote_status === true || quotedIn(source) !== undefined,
@@ -132,6 +124,16 @@ function entitiesOf(content: OriginalPost): OriginalEntities | undefined {
   return content.extended_tweet?.entities ?? content.entities;
 }
 
+function replyTo(post: OriginalPost): Person | undefined {
+  const {
+    in_reply_to_user_id_str: idString,
+    in_reply_to_user_id: id,
+    in_reply_to_screen_name: handle,
+  } = post;
+  const to = person(idString ?? id, handle);
+  return to.id === '' && to.handle === '' && repliedId(post) === '' ? undefined : to;
+}
+
 function repliedId(post: OriginalPost): string {
   return digits(post.in_reply_to_status_id_str ?? post.in_reply_to_status_id);
 }
@@ -147,6 +149,7 @@ const sharedIn = viewOf<OriginalPost, SharedFields>({
   postedAt: post => wholeSeconds(parseCreatedAt(string(post.created_at))),
   favorites: post => count(post.favorite_count),
   retweets: post => count(post.retweet_count),
+  isReply: post => replyTo(post) !== undefined,
 });
 
 const authorIn = viewOf<Partial<OriginalUser>, AuthorFields>({

@@ -79,6 +79,7 @@ export interface SharedFields {
   readonly postedAt: number | undefined;
   readonly favorites: number | undefined;
   readonly retweets: number | undefined;
+  readonly isReply: boolean;
 }
 
 /**

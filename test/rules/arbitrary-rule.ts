@@ -105,13 +105,13 @@ function arbitraryOperator(vocabulary: RuleVocabulary): fc.Arbitrary<Clause> {
   const { product } = vocabulary;
   const values = arbitraryValues(vocabulary);
   const names = (Object.keys(operators) as OperatorName[]).filter(
-    name => product !== 'search' || operators[name].search,
+    name => product === undefined || isAvailable(name, product),
   );
   return fc.oneof(
     ...names.map(name =>
-      (values[name] as fc.Arbitrary<OperatorValues[OperatorName]>)
-        .filter(value => product === undefined || isAvailable(name, value, product))
-        .map(value => ({ kind: 'operator', name, value, ...AT_0 }) as Clause),
+      (values[name] as fc.Arbitrary<OperatorValues[OperatorName]>).map(
+        value => ({ kind: 'operator', name, value, ...AT_0 }) as Clause,
+      ),
     ),
   );
 }

@@ -49,17 +49,10 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
 
   const others = rules.filter(({ balanced }) => balanced === undefined);
   const codesOfOther = (value: string) => codesOf(value).filter(code => code !== 'R016');
-  const isSingleHas = (value: string) => /^has:\w+$/.test(value);
-
-  test('a single `has:` is refused', () => {
-    for (const { value } of others)
-      if (isSingleHas(value)) expect(codesOfOther(value)).toEqual(['R012']);
-  });
 
   test('all others are accepted, except rules that are too long', () => {
     for (const { value } of others)
-      if (!isSingleHas(value))
-        expect(codesOfOther(value), value).toEqual(value.length > 2048 ? ['R001'] : []);
+      expect(codesOfOther(value), value).toEqual(value.length > 2048 ? ['R001'] : []);
   });
 
   test('accepted rules survive printing and parsing', () => {

@@ -84,6 +84,7 @@ export const POST_MEMBERS: WantedMembers = {
   retweeted_status: {
     ...ID,
     ...TEXT,
+    ...REPLIED,
     ...QUOTED,
     ...values('created_at favorite_count retweet_count'),
     user: USER,
@@ -93,6 +94,7 @@ export const POST_MEMBERS: WantedMembers = {
     ...BODY,
     ...values('postedTime favoritesCount retweetCount'),
     actor: ACTOR,
+    inReplyTo: values('link'),
     twitter_quoted_status: QUOTED_ACTIVITY,
     gnip: values('urls'),
   },

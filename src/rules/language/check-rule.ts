@@ -1,13 +1,13 @@
 import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../../base/check.js';
 import { isAvailable, mayStandAlone } from '../operators/operators.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
-import type { OperatorClause, RuleNode, Span } from '../tree.js';
+import type { RuleNode, Span } from '../tree.js';
 import { applySuggestions } from './apply-suggestions.js';
 import { lintRule } from './lint-rule.js';
 import { type ParsedRule, parseDraft, RULE_TEXT } from './parse-rule.js';
 import type { Problem, Suggestion } from './problem.js';
 import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
-import { at, error, errorSaying, suggest, unavailable } from './syntax-problems.js';
+import { at, error, errorSaying, shorten, suggest, unavailable } from './syntax-problems.js';
 
 /** The product for which `rules.check` checks a rule, and the tag to check with it. */
 export interface CheckOptions {
@@ -136,6 +136,8 @@ interface Summary {
   readonly positive: boolean;
   /** Whether each of its alternatives has a positive clause that may be used alone. */
   readonly anchored: boolean;
+  /** Whether each has one of which all pages of the service say so. */
+  readonly undisputed: boolean;
   /** The positive operator to name in the message if none may be used alone. */
   readonly operator?: Leaf | undefined;
   /** A positive clause that does not count as it is a stop word. */
@@ -176,6 +178,7 @@ function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
         negative,
         positive: holds(child => child.positive),
         anchored: holds(child => child.anchored),
+        undisputed: holds(child => child.undisputed),
         operator: found.find(leaf => NAMED.has(operatorOf(leaf) as string)) ?? found[0],
         stopWord: inner.find(child => child.stopWord !== undefined)?.stopWord,
         inner,
@@ -184,15 +187,16 @@ function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
     case 'not': {
       if (checkNode(rule, node.node, { ...context, negated: !context.negated }).negative)
         refuseNegations(rule, node.node);
-      return { node, negative: true, positive: false, anchored: false };
+      return { node, negative: true, positive: false, anchored: false, undisputed: false };
     }
     default: {
       checkLeaf(rule, node, context);
       const anchored = isAnchor(node, rule.product);
+      const undisputed = anchored && !isDisputed(node);
       const isOperator = operatorOf(node) !== undefined;
       const operator = isOperator ? node : undefined;
       const stopWord = isOperator || anchored ? undefined : node;
-      return { node, negative: false, positive: true, anchored, operator, stopWord };
+      return { node, negative: false, positive: true, anchored, undisputed, operator, stopWord };
     }
   }
 }
@@ -202,9 +206,10 @@ function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
  * word. Otherwise the rule would match nearly everything.
  */
 function requireAnchor(rule: CheckedRule, summary: Summary): void {
-  const { node, inner = [], anchored, positive, operator, stopWord } = summary;
+  const { node, inner = [], anchored, undisputed, positive, operator, stopWord } = summary;
   if (node.kind === 'or') for (const branch of inner) requireAnchor(rule, branch);
-  else if (anchored) return;
+  else if (undisputed) return;
+  else if (anchored) rule.problems.push(disputed(operator ?? node, rule.text));
   else if (!positive) refuseNegations(rule, node);
   else if (operator === undefined) rule.problems.push(noPositive(node));
   else {
@@ -218,13 +223,12 @@ function checkLeaf(rule: CheckedRule, leaf: Leaf, { negated, inOr, top }: Contex
   if (leaf.kind !== 'operator') return;
   const { name, value, start } = leaf;
   const { text, draft, product, problems } = rule;
-  const colon = text.indexOf(':', start);
-  if (!isAvailable(name, value, product)) {
-    problems.push(notOffered(text, leaf, colon, product));
+  if (!isAvailable(name, product)) {
+    problems.push(notOffered(leaf, text.slice(start, text.indexOf(':', start)), product));
     return;
   }
-  if (name === 'is' && value === 'nullcast' && !(negated && top))
-    problems.push(misplacedNullcast(leaf, negated));
+  if (name === 'is' && value === 'nullcast' && !(negated && (top || product !== 'search')))
+    problems.push(misplacedNullcast(leaf, negated, product));
   if (name !== 'sample') return;
   if (inOr) problems.push(sampledOr(text, leaf, draft));
   if (negated)
@@ -240,11 +244,17 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
     case 'operator':
       return mayStandAlone(leaf.name, product);
     case 'unread':
-      // The intended operator is unknown; only `is:` and `has:` may never be used alone.
-      return operatorOf(leaf) === undefined;
+      // The intended operator is unknown; only `is:` and `has:` may not be used alone in search.
+      return product !== 'search' || operatorOf(leaf) === undefined;
     default:
       return true;
   }
+}
+
+/** One page of the service refuses these alone in every product, others only in search. */
+function isDisputed(leaf: Leaf): boolean {
+  if (leaf.kind !== 'operator') return false;
+  return leaf.name === 'has' || (leaf.name === 'is' && leaf.value !== 'reply');
 }
 
 function refuseNegations({ problems }: CheckedRule, node: Draft): void {
@@ -309,22 +319,18 @@ function notAlone(
   );
 }
 
-/**
- * The service reports the position of the value for `is:` and `has:`, and of the name for all others.
- */
-function notOffered(
-  text: string,
-  { name, start, end }: OperatorClause,
-  colon: number,
-  product: RuleProduct,
-): Problem {
-  const valued = name === 'is' || name === 'has';
-  const written = text.slice(start, valued ? end : colon);
+function disputed({ start, end }: Span, text: string): Problem {
+  const explanation = `the pages of the service differ on whether \`${shorten(text.slice(start, end))}\` may be used alone`;
+  const note = 'with a keyword or another operator the rule is accepted in any case';
+  return { code: 'R110', severity: 'warning', start, end, message: explanation, explanation, note };
+}
+
+function notOffered({ start }: Span, written: string, product: RuleProduct): Problem {
   return error(
     'R015',
-    valued ? { start: colon + 1, end } : { start, end: colon },
+    { start, end: start + written.length },
     unavailable(written),
-    `\`${valued ? written : `${written}:`}\` does not exist ${IN_PRODUCT[product]}`,
+    `\`${written}:\` does not exist ${IN_PRODUCT[product]}`,
   );
 }
 
@@ -356,13 +362,14 @@ function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion 
   return { label: 'group the alternatives', edits, certain: true };
 }
 
-function misplacedNullcast(clause: Span, negated: boolean): Problem {
+function misplacedNullcast(clause: Span, negated: boolean, product: RuleProduct): Problem {
   const { start } = clause;
+  const inSearch = product === 'search';
   return error(
     'R022',
     clause,
-    'The is:nullcast operator can only be used negated and at the top level of a rule',
-    '`is:nullcast` may only be negated, at the top level of a rule',
+    `The is:nullcast operator can only be used negated${inSearch ? ' and at the top level of a rule' : ''}`,
+    `\`is:nullcast\` may only be negated${inSearch ? ', at the top level of a rule' : ''}`,
     { suggestion: negated ? undefined : suggest('use `-is:nullcast`', { start, end: start }, '-') },
   );
 }

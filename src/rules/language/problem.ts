@@ -104,7 +104,9 @@ export type ProblemCode =
   /** A phrase that hides an operator. */
   | 'R108'
   /** Clauses that exclude each other. */
-  | 'R109';
+  | 'R109'
+  /** Only operators of which the service's pages differ on whether they may be used alone. */
+  | 'R110';
 
 /** The service ends the messages of these with two line ends. */
 const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);

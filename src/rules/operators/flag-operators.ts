@@ -4,7 +4,9 @@ import { exactTerm, type PostTest, type RuleOperator, specOf } from './operator.
 const IS: { readonly [V in IsValue]: PostTest } = {
   nullcast: ({ fields }) => fields.isNullcast,
   quote: ({ parts }) => parts.some(part => part.isQuote),
-  reply: ({ parts }) => parts.some(part => part.replyTo !== undefined),
+  reply: ({ parts, fields, dialect }) =>
+    parts.some(part => part.replyTo !== undefined) ||
+    (dialect.readsQuoted && fields.retweeted?.isReply === true),
   retweet: ({ fields }) => fields.retweeted !== undefined,
   verified: ({ fields }) => fields.author.verified === true,
 };
@@ -14,7 +16,9 @@ const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),
   images: ({ fields }) => fields.media.some(({ type }) => type === 'photo'),
-  links: ({ parts }) => parts.some(part => part.links.length > 0),
+  // The link of media or of a quoted post is in the text, and not always among the links.
+  links: ({ parts }) =>
+    parts.some(part => part.links.length > 0 || part.media.length > 0 || part.isQuote),
   media: ({ parts }) => parts.some(part => part.media.length > 0),
   mentions: ({ parts }) => parts.some(part => part.mentions.length > 0),
   profile_geo: ({ fields }) => fields.author.homes.length > 0,
@@ -41,7 +45,7 @@ function flagOperator<Value extends string>(
   flags: { readonly [V in Value]: PostTest },
 ): RuleOperator<Value> {
   return {
-    ...specOf(kind, about, { search: true, alone: 'no' }),
+    ...specOf(kind, about, { search: true, alone: 'not in search' }),
     test: value => flags[value],
     terms: (value, _dialect, prefix) => exactTerm(prefix + value),
     index: { kind: 'flags', flags },

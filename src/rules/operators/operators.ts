@@ -173,13 +173,8 @@ export const operatorNames: ReadonlyMap<string, OperatorName> = new Map(
   ),
 );
 
-/** Whether a product has an operator with this value; only search has `is:nullcast`. */
-export function isAvailable<Name extends OperatorName>(
-  name: Name,
-  value: OperatorValues[Name],
-  product: RuleProduct,
-): boolean {
-  if (name === 'is' && value === 'nullcast') return product === 'search';
+/** Whether a product has an operator. */
+export function isAvailable(name: OperatorName, product: RuleProduct): boolean {
   return product !== 'search' || operators[name].search;
 }
 

@@ -14,7 +14,7 @@ export interface Dialect {
   readonly accents: Accents;
   /** Whether punctuation in a quoted phrase must also be in the post. */
   readonly exactPhrases: boolean;
-  /** Whether the text and entities of a quoted post count as part of the post. */
+  /** Whether the text and entities of a quoted post count as part of the post, and a retweet of a reply is a reply. */
   readonly readsQuoted: boolean;
   /** Whether the operators exist that search does not have. */
   readonly allOperators: boolean;

@@ -92,7 +92,7 @@ export class SampleTerms {
         [name, link].map(text => `source:${sourceKey(text, SEARCH)}`),
       );
     for (const [i, place] of PLACES.entries()) this.#add(PLACE + i, placeTerms(place));
-    const media = ['https', 't', 'co', HAS.media];
+    const media = ['https', 't', 'co', HAS.links, HAS.media];
     this.#add(IMAGES, [...media, HAS.images]);
     this.#add(VIDEO, [...media, HAS.videos]);
     this.#add(ANIMATION, media);
