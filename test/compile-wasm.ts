@@ -17,6 +17,11 @@ export const FIND_MEMBERS: Module = {
   initialMemory: 14,
   maximumMemory: 14,
 };
+export const FRAME_OBJECTS: Module = {
+  source: 'src/json/frame-objects',
+  initialMemory: 4,
+  maximumMemory: 4,
+};
 export const ENCODE_VALUES: Module = {
   source: 'src/tables/parquet/encode-values',
   initialMemory: 2,
@@ -49,5 +54,5 @@ export async function compileWasm({ source, initialMemory, maximumMemory }: Modu
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
-  for (const module of [FIND_MEMBERS, ENCODE_VALUES])
+  for (const module of [FIND_MEMBERS, FRAME_OBJECTS, ENCODE_VALUES])
     await writeFile(path.join(root, `${module.source}-wasm.ts`), await compileWasm(module));

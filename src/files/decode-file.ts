@@ -1,10 +1,10 @@
 import { compressionOf } from '../gzip/compression.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import { isZstd } from '../gzip/zstd-frames.js';
-import { CLOSE_OBJECT, CR, LF, OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
-import { isDeeperThan } from '../json/json-depth.js';
+import { OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
 import { JsonObject } from '../json/json-object.js';
 import { LineFramer } from '../json/line-framer.js';
+import { ObjectLines } from '../json/object-lines.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/id-number.js';
@@ -105,24 +105,15 @@ function copyOf(file: Buffer): Buffer {
  * The posts of a file in which each line is an object and has an end, found with less work than by
  * `LineFramer`; `undefined` for other files.
  */
-function cutLines(
-  bytes: Buffer,
-  { maxBytes, maxDepth }: CheckedLimits,
-  fields: Fields,
-): Decoded | undefined {
+function cutLines(bytes: Buffer, limits: CheckedLimits, fields: Fields): Decoded | undefined {
   const posts = new Posts(bytes, fields);
-  let start = 0;
-  for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, start)) {
-    const to = bytes[end - 1] === CR ? end - 1 : end;
-    const length = to - start;
-    if (bytes[start] !== OPEN_OBJECT || bytes[to - 1] !== CLOSE_OBJECT || length > maxBytes)
-      return undefined;
-    if (length > 2 * maxDepth && isDeeperThan(maxDepth, bytes.subarray(start, to)))
-      return undefined;
-    posts.add(start, to);
-    start = end + 1;
+  const lines = new ObjectLines('\n', limits);
+  for (let from = 0; from < bytes.length; from = lines.next) {
+    const count = lines.find(bytes, from, bytes.length);
+    if (count === 0) return undefined;
+    for (let index = 0; index < count; index++) posts.add(lines.startOf(index), lines.endOf(index));
   }
-  return start === bytes.length ? posts : undefined;
+  return posts;
 }
 
 async function cutRecords(bytes: Buffer, limits: CheckedLimits, fields: Fields): Promise<Decoded> {
@@ -131,18 +122,14 @@ async function cutRecords(bytes: Buffer, limits: CheckedLimits, fields: Fields):
   await framer.push(bytes, records);
   await framer.end(records);
   const posts = new Posts(bytes, fields);
-  for (const record of records) {
-    const start = startIn(bytes, record);
-    posts.add(start, start + record.length);
+  let end = 0;
+  for (const { length } of records) {
+    // The framer copies a last line that has no line end. Between records are only white space and commas.
+    const start = bytes.indexOf(OPEN_OBJECT, end);
+    end = start + length;
+    posts.add(start, end);
   }
   return posts;
-}
-
-/** The framer copies a last line that has no line end. */
-function startIn(bytes: Buffer, record: Buffer): number {
-  const start = record.byteOffset - bytes.byteOffset;
-  const isView = record.buffer === bytes.buffer && start >= 0 && start < bytes.length;
-  return isView ? start : bytes.indexOf(OPEN_OBJECT, bytes.lastIndexOf(LF) + 1);
 }
 
 const number = new IdNumber();

@@ -49,12 +49,8 @@ export class FileContent {
       before.copy(this.bytes);
       releaseMemory(before);
     }
-    for (const [at, post] of posts.entries()) {
-      const start = bounds.starts[rows[at]!]!;
-      this.bytes.set(post, start);
-      // Lines are written together with the byte after them. A shorter post leaves space for it.
-      this.bytes[start + post.length] = LF;
-    }
+    // What follows a post stays: another one may begin there, on the same line.
+    for (const [at, post] of posts.entries()) this.bytes.set(post, bounds.starts[rows[at]!]!);
   }
 
   /** Frees the memory; views of it are empty from then on. */

@@ -4,26 +4,30 @@ import { excerpt } from './excerpt.js';
 import { CarryOver, type Framer } from './framer.js';
 import {
   afterBlankLines,
-  CLOSE_OBJECT,
+  COMMA,
   CR,
   countOf,
   isSpace,
   LF,
+  OPEN_ARRAY,
   OPEN_OBJECT,
   startsWithMark,
 } from './json-bytes.js';
-import { isDeeperThan } from './json-depth.js';
+import { isObject, ObjectLines, type Separator } from './object-lines.js';
 import type { CheckedLimits } from './record-limits.js';
+import { type ScannedObject, scanObject } from './scan-object.js';
 
 const EMPTY = Buffer.alloc(0);
 
-export type Separator = '\n' | '\r\n';
+export type { Separator } from './object-lines.js';
 
 export interface LineFramerOptions {
   /** Called with each damaged line; without it the first one throws. */
   readonly onDamaged?: OnDamaged | undefined;
   /** Whether the user can set the limits: errors then name the option. @default true */
   readonly limitsAreOptions?: boolean | undefined;
+  /** Whether the records were proven before, and are only to be found again. @default false */
+  readonly areProven?: boolean | undefined;
   /** Whether errors are retryable: of bytes that may have been damaged in transit. @default false */
   readonly isRetryable?: boolean | undefined;
   /**
@@ -33,9 +37,10 @@ export interface LineFramerOptions {
   readonly maxSkippedBytes?: number | undefined;
 }
 
-/** Cuts bytes into lines that are JSON objects; see `jsonLines`. */
+/** Cuts bytes into records, which are JSON objects, one a line; see `jsonLines`. */
 export class LineFramer implements Framer<Buffer> {
   readonly #end: number;
+  readonly #lines: ObjectLines;
   readonly #maxBytes: number;
   readonly #maxDepth: number;
   readonly #origin: string | undefined;
@@ -52,11 +57,13 @@ export class LineFramer implements Framer<Buffer> {
 
   constructor(
     separator: Separator,
-    { maxBytes, maxDepth }: CheckedLimits,
+    limits: CheckedLimits,
     origin: string | undefined,
     options: LineFramerOptions = {},
   ) {
+    const { maxBytes, maxDepth } = limits;
     this.#options = options;
+    this.#lines = new ObjectLines(separator, limits);
     // With CRLF no record contains a CR, so CR alone ends a record and the LF after it is white space.
     this.#end = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
@@ -70,12 +77,10 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   #pushFrom(from: number, block: Buffer, records: Buffer[]): Promise<void> | undefined {
-    let start = this.#skipBlankLines(block, from);
-    for (
-      let end = block.indexOf(this.#end, start);
-      end !== -1;
-      start = this.#skipBlankLines(block, end + 1), end = block.indexOf(this.#end, start)
-    ) {
+    const lastEnd = block.lastIndexOf(this.#end);
+    let start = this.#takeObjects(from, lastEnd + 1, block, records);
+    while (start <= lastEnd) {
+      const end = block.indexOf(this.#end, start);
       const to = end > start && block[end - 1] === CR ? end - 1 : end;
       const line = this.#skips ? EMPTY : this.#carried.join(block.subarray(start, to));
       this.#skips = false;
@@ -84,6 +89,7 @@ export class LineFramer implements Framer<Buffer> {
       this.#line++;
       this.#lineAt = this.#blockAt + end + 1;
       if (waiting !== undefined) return waiting.then(() => this.#pushFrom(end + 1, block, records));
+      start = this.#takeObjects(end + 1, lastEnd + 1, block, records);
     }
     if (this.#skips) this.#skip(block.length - start);
     else this.#carried.add(block.subarray(start));
@@ -91,6 +97,26 @@ export class LineFramer implements Framer<Buffer> {
     if (this.#carried.byteLength <= this.#maxBytes) return undefined;
     this.#skips = true;
     return this.#tooLong(this.#carried.join(EMPTY));
+  }
+
+  /** Takes the lines that are whole records, up to the first other one. Returns its position. */
+  #takeObjects(from: number, to: number, block: Buffer, records: Buffer[]): number {
+    let start = this.#skipBlankLines(block, from);
+    if (this.#options.areProven === true || this.#skips || this.#carried.byteLength > 0)
+      return start;
+    const lines = this.#lines;
+    for (
+      let count = lines.find(block, start, to);
+      count > 0;
+      count = lines.find(block, start, to)
+    ) {
+      for (let index = 0; index < count; index++)
+        records.push(block.subarray(lines.startOf(index), lines.endOf(index)));
+      this.#line += count;
+      this.#lineAt = this.#blockAt + lines.next;
+      start = this.#skipBlankLines(block, lines.next);
+    }
+    return start;
   }
 
   #skip(bytes: number): void {
@@ -110,40 +136,40 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   async end(records: Buffer[]): Promise<void> {
-    if (this.#skips) return;
-    const before = records.length;
-    await this.#take(this.#carried.join(EMPTY), records, 'The last line is cut short');
-    const last = records[before];
-    if (last === undefined) return;
-    try {
-      JSON.parse(last.toString());
-    } catch (cause) {
-      records.pop();
-      await this.#damaged(last, this.#error('The last line is cut short, or is not JSON', cause));
-    }
+    if (!this.#skips) await this.#take(this.#carried.join(EMPTY), records, true);
   }
 
   /** A promise only where the line is damaged: one for each line would take longer than framing it. */
-  #take(
-    line: Buffer,
-    records: Buffer[],
-    otherwise = 'Expected a JSON object on each line',
-  ): Promise<void> | undefined {
-    const record = isObject(line) ? line : trim(line, this.#lineAt === 0);
+  #take(line: Buffer, records: Buffer[], isLast = false): Promise<void> | undefined {
+    const record = trim(line, this.#lineAt === 0);
     if (record.length === 0) return undefined;
     if (record.length > this.#maxBytes) return this.#tooLong(record);
-    if (!isObject(record)) {
-      const isGzip = record[0] === 0x1f && record[1] === 0x8b;
-      if (isGzip) throw this.#error('These bytes are gzip; put gunzip() first');
-      return this.#damaged(record, this.#error(`${otherwise}: ${excerpt(record)}`));
+    if (this.#options.areProven === true || isObject(record, this.#maxDepth)) {
+      records.push(record);
+      return undefined;
     }
-    if (record.length > 2 * this.#maxDepth && isDeeperThan(this.#maxDepth, record))
-      return this.#damaged(
-        record,
-        this.#error(`A line is nested deeper than ${this.#maxDepth}${this.#option('maxDepth')}`),
-      );
-    records.push(record);
-    return undefined;
+    return this.#takeParts(record, record.byteOffset - line.byteOffset, records, isLast);
+  }
+
+  /** Takes the objects that a line begins with; the rest of it is damaged. */
+  #takeParts(
+    line: Buffer,
+    offset: number,
+    records: Buffer[],
+    isLast: boolean,
+  ): Promise<void> | undefined {
+    let from = 0;
+    for (let start = 0; ; start = afterSeparator(line, from)) {
+      const scanned = scanObject(line, start, this.#maxDepth);
+      if (scanned.end === undefined) {
+        const rest = line.subarray(from === 0 ? 0 : afterSpace(line, from));
+        const at = this.#lineAt + offset + rest.byteOffset - line.byteOffset;
+        return this.#damaged(rest, this.#errorOf(rest, scanned, { at, from, start, isLast }));
+      }
+      from = scanned.end;
+      records.push(line.subarray(start, from));
+      if (from === line.length) return undefined;
+    }
   }
 
   /** Passes on a copy: the memory of the block may be released. */
@@ -163,21 +189,54 @@ export class LineFramer implements Framer<Buffer> {
     return this.#options.limitsAreOptions === false ? '' : ` (\`${name}\`)`;
   }
 
-  #error(message: string, cause?: unknown): DataError {
-    const position = { origin: this.#origin, line: this.#line, byteOffset: this.#lineAt };
+  #errorOf(
+    rest: Buffer,
+    { wrongAt = 0, isTooDeep }: ScannedObject,
+    { at, from, start, isLast }: { at: number; from: number; start: number; isLast: boolean },
+  ): DataError {
+    if (rest[0] === 0x1f && rest[1] === 0x8b)
+      throw this.#error('These bytes are gzip; put gunzip() first');
+    const error = (message: string, advice?: string) => this.#error(message, at, advice);
+    if (isTooDeep === true)
+      return error(`A line is nested deeper than ${this.#maxDepth}${this.#option('maxDepth')}`);
+    if (isLast && from === 0)
+      return error(`The last line is cut short, or is not JSON: ${excerpt(rest)}`);
+    if (from > 0)
+      return error(`Expected one JSON object on a line, but more follows: ${excerpt(rest)}`);
+    if (rest[0] === OPEN_OBJECT)
+      return error(
+        `Expected a JSON object on each line, but it is not JSON from its byte ${wrongAt - start} on: ${excerpt(rest)}`,
+      );
+    return error(
+      `Expected a JSON object on each line: ${excerpt(rest)}`,
+      rest[0] === OPEN_ARRAY
+        ? 'Read a document that is an array with jsonArray() or jsonElements()'
+        : undefined,
+    );
+  }
+
+  #error(message: string, byteOffset = this.#lineAt, advice = ''): DataError {
+    const position = { origin: this.#origin, line: this.#line, byteOffset };
     const { isRetryable: retryable = false } = this.#options;
-    return new DataError(message, { cause, position, retryable });
+    return new DataError(message, { position, retryable, advice });
   }
 }
 
-function isObject(record: Buffer): boolean {
-  return record[0] === OPEN_OBJECT && record[record.length - 1] === CLOSE_OBJECT;
-}
-
 function trim(line: Buffer, first: boolean): Buffer {
-  let start = first && startsWithMark(line) ? 3 : 0;
+  const start = afterSpace(line, first && startsWithMark(line) ? 3 : 0);
   let end = line.length;
-  while (start < end && isSpace(line[start]!)) start++;
   while (end > start && isSpace(line[end - 1]!)) end--;
   return line.subarray(start, end);
+}
+
+function afterSpace(line: Buffer, from: number): number {
+  let at = from;
+  while (at < line.length && isSpace(line[at]!)) at++;
+  return at;
+}
+
+/** The position after what may stand between two objects on a line: white space, and one comma. */
+function afterSeparator(line: Buffer, from: number): number {
+  const at = afterSpace(line, from);
+  return line[at] === COMMA ? afterSpace(line, at + 1) : at;
 }

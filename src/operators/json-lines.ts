@@ -16,8 +16,8 @@ export interface JsonLinesOptions extends RecordLimits {
    */
   readonly separator?: Separator | undefined;
   /**
-   * Called with each line that is not a JSON object; the line is left out. Without it, and without `damaged` of the
-   * sink, the first one throws.
+   * Called with each line, or rest of a line, that is not a JSON object; it is skipped. Without it, and without `damaged` of
+   * the sink, the first one throws.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -30,13 +30,15 @@ const OPTIONS = {
 
 /**
  * Bytes to JSON objects, one a line: the exact bytes of each, without white space around it, as a view
- * of the input where possible. Blank lines, which streams send as heartbeats, are left out. The last
+ * of the input where possible. Blank lines, which streams send as heartbeats, are skipped. The last
  * line of a file needs no line end if it is a complete object.
  *
- * Lines are not parsed: only that each starts with `{` and ends with `}` is checked.
+ * Each record is proven to be exactly one JSON object, as `JSON.parse` reads it, by a scan that keeps nothing. Objects that
+ * share a line, with nothing, white space or one comma between them, become one record each. The rest of a
+ * line, from the first byte that is not such an object, is damaged as a whole: where a torn record ends is unknown.
  *
  * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, with file, line and byte, for a line that is not an object, a last
+ * @throws DataError From the flow, with file, line and byte, for a line or rest of a line that is not an object, a last
  * line that is cut short, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
  *
  * @example

@@ -7,7 +7,7 @@ const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
 /** Bytes that may wait for the disk before `add` waits, too. */
 const MAX_PENDING_BYTES = 8 * 1024 * 1024;
-/** The records are framed a second time here: the limits were checked when they arrived. */
+/** The records are framed a second time here: they were proven, and the limits checked, when they arrived. */
 const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
@@ -68,7 +68,7 @@ export class ReplaySpool {
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
     await this.#writing;
     this.#throwFailure();
-    const framer = new LineFramer('\r\n', NO_LIMITS, undefined);
+    const framer = new LineFramer('\r\n', NO_LIMITS, undefined, { areProven: true });
     for await (const chunks of this.#chunks()) {
       const records: Buffer[] = [];
       for (const chunk of chunks) {

@@ -103,7 +103,7 @@ const post = fc
   .tuple(id, rules, fc.string({ unit: 'grapheme' }), fc.constantFrom('', '', ' '))
   .map(
     ([i, r, text, s]) =>
-      `{${TIME},${s}"id":${s}${i},${s}"id_str":${s}"${i}",${s}"text":${JSON.stringify(text)}${s},${s}"matching_rules"${s}:${s}${r}${s}}`,
+      `{${TIME},${s}"id":${s}${BigInt(i)},${s}"id_str":${s}"${i}",${s}"text":${JSON.stringify(text)}${s},${s}"matching_rules"${s}:${s}${r}${s}}`,
   );
 
 /** Other lines that may occur, good and bad. */
@@ -141,7 +141,8 @@ const oddLine = fc.oneof(
     '\u001f\u008b',
   ),
 );
-const ends = fc.constantFrom('\n', '\n', '\r\n', '\n\n', ' \n');
+/** Records may share a line, too. */
+const ends = fc.constantFrom('\n', '\n', '\r\n', '\n\n', ' \n', '', ' ');
 
 const text = fc
   .tuple(

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { LineFramer } from '../../src/json/line-framer.js';
+import { LineFramer, type Separator } from '../../src/json/line-framer.js';
+import { bySuite } from '../slow-suite.js';
+import { cutAt } from './cut.js';
 
 const LIMITS = { maxBytes: 1_000, maxDepth: 10 };
 
@@ -48,6 +50,119 @@ describe('blank lines', () => {
           );
         },
       ),
+    );
+  });
+});
+
+/** A record or what is damaged, with its place. */
+type Found = readonly [
+  kind: 'record' | 'damaged',
+  text: string,
+  line?: number,
+  byteOffset?: number,
+];
+
+async function framed(blocks: readonly Buffer[], separator: Separator): Promise<Found[]> {
+  const found: Found[] = [];
+  const framer = new LineFramer(separator, { maxBytes: 100_000, maxDepth: 3_000 }, 'file', {
+    onDamaged: ({ raw, line, byteOffset }) =>
+      void found.push(['damaged', raw.toString(), line, byteOffset]),
+  });
+  const take = async (frame: (records: Buffer[]) => Promise<void> | undefined) => {
+    const records: Buffer[] = [];
+    await frame(records);
+    for (const record of records) found.push(['record', record.toString()]);
+  };
+  for (const block of blocks) await take(records => framer.push(block, records));
+  await take(records => framer.end(records));
+  return found;
+}
+
+/** Splits a line as the framer should, by `JSON.parse` alone. */
+function split(text: string, line: number, lineAt: number): Found[] {
+  const found: Found[] = [];
+  const space = /^[ \t\n\r]*/;
+  let at = space.exec(text)?.[0].length ?? 0;
+  let from = at;
+  while (text.slice(from).trim() !== '') {
+    const end = ends(text).find(end => end > at && isObject(text.slice(at, end)));
+    if (end === undefined) {
+      const rest = from + (space.exec(text.slice(from))?.[0].length ?? 0);
+      found.push(['damaged', text.slice(rest).trimEnd(), line, lineAt + rest]);
+      return found;
+    }
+    found.push(['record', text.slice(at, end)]);
+    from = end;
+    at = end + (/^\s*,?\s*/.exec(text.slice(end))?.[0].length ?? 0);
+  }
+  return found;
+}
+
+const ends = (text: string) => [...text.matchAll(/\}/g)].map(({ index }) => index + 1);
+
+function isObject(text: string): boolean {
+  try {
+    return text.startsWith('{') && typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
+}
+
+const ofKind = (found: readonly Found[], wanted: string) =>
+  found.filter(([kind]) => kind === wanted);
+
+describe('records', () => {
+  const part = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc
+        .dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }))
+        .map(value => JSON.stringify(value)),
+    },
+    fc.constantFrom(
+      '{"a":1,}',
+      '{]}',
+      '{"a":"b',
+      '{"id":1}x}',
+      ',',
+      ' ',
+      '\t',
+      ', ',
+      'x',
+      '}',
+      '[1]',
+      '{"a": [1, {}]}',
+    ),
+  );
+  const separators = fc.constantFrom<Separator>('\n', '\r\n');
+
+  it('and damaged lines are the same wherever blocks are cut, and what JSON.parse says they are', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        separators,
+        fc.array(fc.array(part, { maxLength: 4 }), { maxLength: 6 }),
+        fc.boolean(),
+        fc.infiniteStream(fc.nat(400)),
+        async (separator, lines, isEnded, places) => {
+          const texts = lines.map(parts => parts.join(''));
+          const bytes = Buffer.from(texts.join(separator) + (isEnded ? separator : ''));
+          let at = 0;
+          const expected = texts.flatMap((text, index) => {
+            const lineAt = at;
+            at += Buffer.byteLength(text) + separator.length;
+            return split(text, index + 1, lineAt);
+          });
+          const whole = await framed([bytes], separator);
+          const cut = cutAt(
+            bytes,
+            [...places.take(4)].filter(place => place <= bytes.length),
+          );
+          for (const found of [whole, await framed(cut, separator)])
+            for (const kind of ['record', 'damaged'])
+              expect(ofKind(found, kind)).toEqual(ofKind(expected, kind));
+        },
+      ),
+      { numRuns: bySuite(500, 20_000) },
     );
   });
 });

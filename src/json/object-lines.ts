@@ -1,0 +1,143 @@
+import { FRAME_OBJECTS } from './frame-objects-wasm.js';
+import { CR, LF } from './json-bytes.js';
+import { scanObject } from './scan-object.js';
+
+/** The bytes between two records. */
+export type Separator = '\n' | '\r\n';
+
+/** Limits of a record. */
+interface Limits {
+  readonly maxBytes: number;
+  readonly maxDepth: number;
+}
+
+/** What `frame-objects.as` exports. */
+interface Framer {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  frameObjects(from: number, end: number, list: number, listEnd: number, separator: number): number;
+}
+
+/** The types of Node lack it. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object) => { readonly exports: unknown };
+};
+
+// Places in the memory of the module, as in `frame-objects.as`.
+const NEXT = 1016;
+const IS_CUT = 1020;
+const LIST = 1024;
+const LIST_END = 64 * 1024;
+const DOCUMENT = 64 * 1024;
+/** Pieces that are read at once. After a line that is not a record, small ones: a file may have many such lines. */
+const LARGE_PIECE = 128 * 1024;
+const SMALL_PIECE = 1024;
+/** The module leaves deeper records to `scanObject`. */
+const MAX_DEPTH = 63;
+
+class Module {
+  readonly frameObjects: Framer['frameObjects'];
+  readonly bytes: Buffer;
+  readonly numbers: Uint32Array;
+
+  constructor() {
+    const module = new WebAssembly.Module(Buffer.from(FRAME_OBJECTS, 'base64'));
+    const framer = new WebAssembly.Instance(module).exports as Framer;
+    this.frameObjects = framer.frameObjects;
+    this.bytes = Buffer.from(framer.memory.buffer);
+    this.numbers = new Uint32Array(framer.memory.buffer);
+  }
+}
+
+/** One for all files of a thread; `undefined` where it gets no memory: then `scanObject` reads all records. */
+let module: Module | undefined | null = null;
+
+function moduleOfThread(): Module | undefined {
+  if (module === null)
+    try {
+      module = new Module();
+    } catch {
+      module = undefined;
+    }
+  return module;
+}
+
+/**
+ * Finds the lines that are each exactly one JSON object, by WebAssembly, which reads 64 bytes at a time. What it finds is
+ * what `JSON.parse` reads as an object. It leaves other lines to its caller, and these: records beyond a limit, of more than
+ * 128 KiB or 63 levels, with white space around them, and the last one of a file without a line end.
+ */
+export class ObjectLines {
+  /** The position after the records that were found, and their line ends. */
+  next = 0;
+  readonly #separator: number;
+  readonly #maxBytes: number;
+  readonly #isLimited: boolean;
+  readonly #module: Module | undefined;
+  /** What turns the positions of the module into those of the bytes. */
+  #offset = 0;
+  #pieceBytes = LARGE_PIECE;
+
+  constructor(separator: Separator, { maxBytes, maxDepth }: Limits) {
+    this.#separator = separator === '\n' ? LF : CR;
+    this.#maxBytes = maxBytes;
+    this.#isLimited = maxBytes < LARGE_PIECE;
+    this.#module = maxDepth < MAX_DEPTH ? undefined : moduleOfThread();
+  }
+
+  /** Finds records from the start of a line on. Returns how many; `startOf` and `endOf` are valid until the next call. */
+  find(bytes: Buffer, from: number, to: number): number {
+    this.next = from;
+    if (this.#module === undefined || from >= to) return 0;
+    let count = this.#findInPiece(this.#module, bytes, from, to);
+    if (count === 0 && this.#module.numbers[IS_CUT / 4] === 1 && this.#pieceBytes < LARGE_PIECE) {
+      this.#pieceBytes = LARGE_PIECE;
+      count = this.#findInPiece(this.#module, bytes, from, to);
+    }
+    this.#pieceBytes = count === 0 ? SMALL_PIECE : Math.min(LARGE_PIECE, 4 * this.#pieceBytes);
+    if (this.#isLimited)
+      for (let index = 0; index < count; index++)
+        if (this.endOf(index) - this.startOf(index) > this.#maxBytes) {
+          this.next = this.startOf(index);
+          return index;
+        }
+    return count;
+  }
+
+  startOf(index: number): number {
+    return this.#module!.numbers[LIST / 4 + 2 * index]! + this.#offset;
+  }
+
+  endOf(index: number): number {
+    return this.#module!.numbers[LIST / 4 + 2 * index + 1]! + this.#offset;
+  }
+
+  #findInPiece(module: Module, bytes: Buffer, from: number, to: number): number {
+    const end = Math.min(to, from + this.#pieceBytes);
+    const length = bytes.copy(module.bytes, DOCUMENT, from, end);
+    this.#offset = from - DOCUMENT;
+    const listEnd = module.frameObjects(
+      DOCUMENT,
+      DOCUMENT + length,
+      LIST,
+      LIST_END,
+      this.#separator,
+    );
+    this.next = module.numbers[NEXT / 4]! + this.#offset;
+    return (listEnd - LIST) / 8;
+  }
+}
+
+/** Whether these bytes are exactly one JSON object, without white space around it. */
+export function isObject(json: Buffer, maxDepth: number): boolean {
+  const { length } = json;
+  const module = maxDepth < MAX_DEPTH || length >= LARGE_PIECE ? undefined : moduleOfThread();
+  if (module !== undefined) {
+    json.copy(module.bytes, DOCUMENT);
+    module.bytes[DOCUMENT + length] = LF;
+    const end = DOCUMENT + length + 1;
+    const listEnd = module.frameObjects(DOCUMENT, end, LIST, LIST + 8, LF);
+    if (listEnd > LIST && module.numbers[LIST / 4 + 1] === DOCUMENT + length) return true;
+  }
+  return scanObject(json, 0, maxDepth).end === length;
+}

@@ -1,0 +1,194 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Activity } from '../../src/post/activity.js';
+import { applyCompliance } from '../../src/compliance/apply-compliance.js';
+import { localFiles } from '../../src/sources/local-files.js';
+import { openTombstones } from '../../src/compliance/tombstones.js';
+import { withoutDeleted } from '../../src/compliance/without-deleted.js';
+import type { Flow, Sink } from '../../src/flow/flow.js';
+import { activities } from '../../src/operators/activities.js';
+import { dedupe } from '../../src/operators/dedupe.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
+import { map } from '../../src/operators/map.js';
+import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { files } from '../../src/sinks/files.js';
+import { outputOf, spawn } from '../child-processes.js';
+import { compiled } from '../compiled.js';
+import { ofPost } from '../compliance/event.js';
+import { linesOf, rawOf } from '../sinks/damaged.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+/** Records on one line: the posts in it, and the bytes of it that are damaged. */
+type Case = readonly [
+  name: string,
+  line: string,
+  posts: readonly string[],
+  damaged: readonly string[],
+];
+
+const post = (id: number, tag = 'red', text = 'some words') =>
+  `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${text}","user":{"id":7,"id_str":"7","screen_name":"a"},"matching_rules":[{"tag":"${tag}","id":1}]}`;
+const A = post(101);
+const B = post(102, 'blue');
+const C = post(103);
+/** Within the text of the post. */
+const CUT = A.indexOf('ords');
+/** The first post as `withoutDeleted` masks it, and one whose place the mask fills exactly. */
+const MASKED =
+  '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":101,"id_str":"101","text":"","user":{"id":7,"id_str":"7","name":"","screen_name":""},"hidden":"deleted","matching_rules":[{"tag":"red","id":1,"id_str":"1"}]}';
+const AS_LONG = post(101, 'red', 'x'.repeat(MASKED.length - post(101, 'red', '').length));
+const START = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7",';
+
+const CASES: readonly Case[] = [
+  ['glued', `${A}${B}`, [A, B], []],
+  ['a space between', `${A} ${B}`, [A, B], []],
+  ['a comma between', `${A},${B}`, [A, B], []],
+  ['a comma and spaces between', `${A} ,\t${B}`, [A, B], []],
+  ['a torn record before a whole one', A.slice(0, CUT) + B, [], [A.slice(0, CUT) + B]],
+  ['a whole record before a torn one', A + B.slice(0, CUT), [A], [B.slice(0, CUT)]],
+  [
+    'a torn record in a whole one',
+    A.slice(0, CUT) + B + A.slice(CUT),
+    [],
+    [A.slice(0, CUT) + B + A.slice(CUT)],
+  ],
+  [
+    'a record after a comma of another',
+    `${START}${B},"text":"a"}`,
+    [],
+    [`${START}${B},"text":"a"}`],
+  ],
+  ['two commas between', `${A},,${B}`, [A], [`,,${B}`]],
+  ['a comma at the end', `${A},`, [A], [',']],
+  ['brackets that do not match', `${START}"a":{]}`, [], [`${START}"a":{]}`]],
+  ['a comma before the last bracket', `${START}"a":1,}`, [], [`${START}"a":1,}`]],
+  ['text after the object', `${A}x}`, [A], ['x}']],
+  ['a word that is cut', `${START}"a":tru}`, [], [`${START}"a":tru}`]],
+];
+
+/** `live`: through a function of the caller, so that the flow has no plan. */
+const WAYS = ['live', 'here', 'threads'] as const;
+type Way = (typeof WAYS)[number];
+
+let folder: string;
+let input: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  input = path.join(folder, 'in');
+  await mkdir(input);
+});
+
+function posts(way: Way): Flow<Activity> {
+  const bytes = localFiles(input);
+  const source = way === 'live' ? map((block: Uint8Array) => block)(bytes) : bytes;
+  return activities()(jsonLines()(gunzip({ plain: 'pass' })(source)));
+}
+
+async function run<T>(sink: (out: string) => Sink<T, { readonly posts: number }>, flow: Flow<T>) {
+  const out = path.join(folder, 'out');
+  const outcome = await sink(out)(flow).then(
+    result => ({ posts: result.posts }),
+    (error: { readonly code: string }) => ({ error: error.code }),
+  );
+  const contents: Record<string, string> = {};
+  for (const name of await readdir(out).catch(() => []))
+    contents[name] = await readFile(path.join(out, name), 'utf8');
+  return { ...outcome, contents };
+}
+
+describe.each(WAYS)('several records on one line, %s', way => {
+  const workers = way === 'threads' ? 2 : 0;
+  const lines = (items: readonly string[]) => items.map(item => `${item}\n`).join('');
+
+  it.each(CASES)(
+    '%s: each whole record is a line of its own, and the rest is an error',
+    async (_, line, whole, damaged) => {
+      await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${line}\n${C}\n`));
+      const { contents, ...outcome } = await run(
+        out => files<Activity>({ path: path.join(out, 'all.jsonl'), workers }),
+        posts(way),
+      );
+      if (damaged.length > 0) expect(outcome).toEqual({ error: 'ERR_DATA' });
+      else {
+        expect(outcome).toEqual({ posts: whole.length + 1 });
+        expect(contents).toEqual({ 'all.jsonl': lines([...whole, C]) });
+      }
+    },
+  );
+
+  it.each(CASES)(
+    '%s: what is left of the line is in `damaged`',
+    async (_, line, whole, damaged) => {
+      await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${C}\n${line}\n`));
+      const log = path.join(folder, 'damaged.jsonl');
+      const { contents, ...outcome } = await run(
+        out => files<Activity>({ path: path.join(out, 'all.jsonl'), workers, damaged: log }),
+        posts(way),
+      );
+      expect(outcome).toEqual({ posts: whole.length + 1 });
+      expect(contents['all.jsonl']).toBe(lines([C, ...whole]));
+      const found = linesOf(await readFile(log, 'utf8').catch(() => ''));
+      expect(found.map(one => rawOf(one).toString())).toEqual(damaged);
+      for (const [index, { line: at, byteOffset }] of found.entries()) {
+        expect(at).toBe(2);
+        expect(byteOffset).toBe(C.length + 1 + line.lastIndexOf(damaged[index] as string));
+      }
+    },
+  );
+
+  it.each([`${A}${B}`, `${A},${B}\r`])(
+    'are posts of their own for dedupe and routeByTag: %#',
+    async line => {
+      await writeFile(path.join(input, 'a.jsonl'), `${line}\n${A}\n${line}`);
+      const { contents, ...outcome } = await run(
+        out => files({ path: path.join(out, '{tag}.jsonl'), workers }),
+        routeByTag()(dedupe()(posts(way))),
+      );
+      expect(outcome).toEqual({ posts: 2 });
+      expect(contents).toEqual({ 'red.jsonl': `${A}\n`, 'blue.jsonl': `${B}\n` });
+    },
+  );
+
+  it.each([
+    ['101', false, B],
+    ['102', false, A],
+    ['101', true, `${MASKED}\n${B}`],
+  ])('are deleted one by one: %s, masked: %s', async (id, mask, expected) => {
+    await writeFile(path.join(input, 'a.jsonl'), `${mask ? AS_LONG : A}${B}\n`);
+    const tombstones = await openTombstones(path.join(folder, 'tombstones'));
+    await tombstones.record([ofPost('delete', id)]);
+    const { contents } = await run(
+      out => files<Activity>({ path: path.join(out, 'all.jsonl'), workers }),
+      withoutDeleted(tombstones, { mask })(posts(way)),
+    );
+    await tombstones.close();
+    expect(contents).toEqual({ 'all.jsonl': `${expected}\n` });
+  });
+});
+
+describe('several records on one line', () => {
+  it('are deleted one by one by applyCompliance', async () => {
+    await writeFile(path.join(input, 'a.jsonl'), `${A}${B}\n${C}\n`);
+    const tombstones = await openTombstones(path.join(folder, 'tombstones'));
+    await tombstones.record([ofPost('delete', '102')]);
+    const { posts: read, removed } = await applyCompliance(input, tombstones);
+    await tombstones.close();
+    expect({ read, removed }).toEqual({ read: 3, removed: { deleted: 1 } });
+    expect(await readFile(path.join(input, 'a.jsonl'), 'utf8')).toBe(`${A}\n${C}\n`);
+  });
+
+  it.each([
+    [`${A}${B}`, 0],
+    [`${A}${B.slice(0, CUT)}`, 1],
+    [`${START}"a":1,}`, 1],
+  ])('set the exit code of the command: %#', async (line, code) => {
+    await writeFile(path.join(input, 'a.jsonl'), `${line}\n`);
+    const command = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
+    const out = path.join(folder, 'a.csv');
+    const child = spawn(process.execPath, [command, 'convert', input, '--out', out]);
+    expect((await outputOf(child)).code).toBe(code);
+  });
+});
