@@ -203,16 +203,11 @@ export class LineFramer implements Framer<Buffer> {
       return error(`The last line is cut short, or is not JSON: ${excerpt(rest)}`);
     if (from > 0)
       return error(`Expected one JSON object on a line, but more follows: ${excerpt(rest)}`);
-    if (rest[0] === OPEN_OBJECT)
-      return error(
-        `Expected a JSON object on each line, but it is not JSON from its byte ${wrongAt - start} on: ${excerpt(rest)}`,
-      );
-    return error(
-      `Expected a JSON object on each line: ${excerpt(rest)}`,
-      rest[0] === OPEN_ARRAY
-        ? 'Read a document that is an array with jsonArray() or jsonElements()'
-        : undefined,
-    );
+    let advice = '';
+    if (rest[0] === OPEN_OBJECT) advice = `It is not JSON from its byte ${wrongAt - start} on`;
+    if (rest[0] === OPEN_ARRAY)
+      advice = 'Read a document that is an array with jsonArray() or jsonElements()';
+    return error(`Expected a JSON object on each line: ${excerpt(rest)}`, advice);
   }
 
   #error(message: string, byteOffset = this.#lineAt, advice = ''): DataError {
