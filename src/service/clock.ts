@@ -58,6 +58,16 @@ export class Clock {
   }
 
   /**
+   * @internal The instant to which a change would move it.
+   *
+   * @throws OptionError for a change that is not valid.
+   */
+  target({ set, advance }: Readonly<Record<string, unknown>>): number {
+    const instant = set === undefined ? this.now() : instantOf(set);
+    return checkRange(instant + (advance === undefined ? 0 : spanOf(advance)));
+  }
+
+  /**
    * @internal Makes all of a change, or nothing of it: `set` and `advance` as the methods of these names, then
    * `frozen`, which stops the clock or lets it run.
    *
@@ -68,12 +78,10 @@ export class Clock {
     if (stray !== undefined) throw new OptionError(stray, `The clock has no '${stray}'`);
     if (frozen !== undefined && typeof frozen !== 'boolean')
       throw new OptionError('frozen', "Expected 'frozen' to be true or false");
-    const instant = set === undefined ? undefined : instantOf(set);
-    const span = advance === undefined ? undefined : spanOf(advance);
-    checkRange((instant ?? this.now()) + (span ?? 0));
+    const isMove = set !== undefined || advance !== undefined;
+    const target = this.target({ set, advance });
     if (frozen === true) this.freeze();
-    if (instant !== undefined) this.set(instant);
-    if (span !== undefined) this.advance(span);
+    if (isMove) this.set(target);
     if (frozen === false) this.resume();
   }
 

@@ -23,21 +23,23 @@ const SPANS = {
 export function clockFace(clock: Clock): Html {
   const aheadMs = clock.now() - Date.now();
   const offMs = Math.abs(aheadMs);
-  return html`<p class="row"><span class="headline">${instant(clock.now())}</span> ${
+  return html`<p class="row"><span class="headline"${!clock.frozen && html` data-ticks`}>${instant(clock.now())}</span> ${
     clock.frozen ? stateOf('frozen', 'warn') : stateOf('running', 'good')
   }</p><p class="quiet">${offMs < 2 * SECOND ? 'Real time.' : `${exactDurationOf(offMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
 }
 
 /** Forms to change the clock. */
 export function clockForms(clock: Clock, csrf: string, problem: RefusedForm | undefined): Html {
-  const box = problem && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');
-  const isWrong = (name: string) => problem?.form.has(name) === true;
+  const box =
+    problem?.message && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');
+  const isTyped = (name: string) => problem?.form.has(name) === true;
+  const isWrong = (name: string) => Boolean(box) && isTyped(name);
   const form = (content: HtmlValue) =>
     html`<form method="post" action="/console/faults">${csrfField(csrf)}${content}</form>`;
   const field = (name: string, label: string, action: string, hint: string) => {
     const typed =
-      isWrong(name) &&
-      html` value="${problem?.form.get(name)}" aria-invalid="true" aria-describedby="clock-problem" autofocus`;
+      isTyped(name) &&
+      html` value="${problem?.form.get(name)}"${isWrong(name) && html` aria-invalid="true" aria-describedby="clock-problem" autofocus`}`;
     return form(html`
 <div class="field"><label for="${name}">${label}</label>
 <div class="joined"><input id="${name}" name="${name}" type="text" autocomplete="off" required${typed}>
@@ -55,6 +57,7 @@ export function clockForms(clock: Clock, csrf: string, problem: RefusedForm | un
 ${field('advance', 'Move by', 'Move', '30s, 31m, 2h, 15d; back with a minus: -2h')}
 ${field('set', 'Set to', 'Set', '202405151234, or ISO 8601; in UTC')}
 </div>${!isWrong('advance') && !isWrong('set') && box}
+<p class="hint">Jobs that expire before the new time are gone for good: moving the clock back does not restore them.</p>
 ${form(html`<div class="row tight">
 ${clock.frozen ? button('resume', 'Let the clock run') : button('freeze', 'Stop the clock')}
 ${button('reset', 'Back to real time')}</div>`)}`;

@@ -3,9 +3,9 @@ import type { FirstSearch } from '../first-search.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-endpoints.js';
-import { html } from './html/html.js';
+import { type HtmlValue, html } from './html/html.js';
 import type { Menu, Page } from './html/page.js';
-import { csrfField, type Message, type MessageAt } from './html/page-parts.js';
+import { csrfField, hiddenFields, type Message, type MessageAt } from './html/page-parts.js';
 
 /** The parts of the service that pages show. */
 export interface ShownParts {
@@ -75,6 +75,33 @@ export function notDone(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'bad', text } };
 }
 
+/** What a form asks before it does something that cannot be undone. */
+interface Question {
+  readonly title: string;
+  readonly text: HtmlValue;
+  /** What the button says. */
+  readonly action: string;
+}
+
+/** Asks before a form does what cannot be undone; `isConfirmed` holds for the form that answers. */
+export function confirmation(
+  { url, csrf }: Visit,
+  form: URLSearchParams,
+  { title, text, action }: Question,
+): PageContent {
+  const here = url.pathname + url.search;
+  return {
+    title,
+    body: html`<form class="card" method="post" action="${here}">${csrfField(csrf)}${hiddenFields(form)}
+<p>${text}</p>
+<div class="row"><button class="danger" name="confirmed" value="yes">${action}</button><a class="button plain" href="${here}">Cancel</a></div></form>`,
+  };
+}
+
+export function isConfirmed(form: URLSearchParams): boolean {
+  return form.has('confirmed');
+}
+
 /** A page of the console, and where it is. */
 export interface ConsolePage {
   readonly pattern: string;
@@ -83,7 +110,8 @@ export interface ConsolePage {
   readonly isLive?: boolean;
   /** Whether it needs no sign-in, unless the service has a token. */
   readonly isPublic?: boolean;
-  show(visit: Visit): PageContent | Promise<PageContent>;
+  /** @param typed A form of the page that was refused: its fields keep what was typed. */
+  show(visit: Visit, typed?: URLSearchParams): PageContent | Promise<PageContent>;
   /** Handles a form of the page. */
   act?(visit: Visit, form: URLSearchParams): FormResult | Promise<FormResult>;
 }

@@ -15,8 +15,8 @@ import { explorePages } from './explore-pages.js';
 import { faultPages } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
 import { ASSETS, errorPage, HOME, pageResponse, seeOther } from './html/page.js';
-import { placeMessage } from './html/page-parts.js';
-import { Sessions } from './html/sessions.js';
+import { hiddenFields, messageBox, placeMessage } from './html/page-parts.js';
+import { Sessions, StaleForm } from './html/sessions.js';
 import { withParameters } from './html/table.js';
 import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
@@ -96,37 +96,81 @@ const CONSOLE: RouteTable<HandlerParts> = {
   [`${HOME}/`]: { GET: () => seeOther(HOME) },
 };
 
+/** A post of 1 MB has up to three bytes for each of its own in a form. */
+const MAX_FORM_BYTES = 4 * 1024 * 1024;
+
 async function respond(
   page: ConsolePage,
   incoming: RequestContext,
+  parts: HandlerParts,
+): Promise<HttpResponse> {
+  const { sessions, settings } = parts;
+  const { request, method, url } = incoming;
+  const visitor = () => sessions.visitor(request);
+  const menu = ({ user, csrf } = visitor()) =>
+    menuOf(page.section, user === undefined ? undefined : { user, csrf });
+  try {
+    // First, so that a cross-site form, which has no cookie, is refused without setting one.
+    const form = method === 'POST' ? await sessions.readForm(request, MAX_FORM_BYTES) : undefined;
+    const { user, headers } = visitor();
+    if (user !== undefined || (page.isPublic && settings.token === undefined))
+      return await answer(page, incoming, parts, form);
+    if (form !== undefined) throw new StaleForm(form);
+    const next = url.pathname + url.search;
+    return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
+  } catch (problem) {
+    if (!(problem instanceof HttpProblem)) throw problem;
+    const { user } = visitor();
+    if (!(problem instanceof StaleForm))
+      return errorPage(problem, user === undefined ? undefined : menu());
+    return user === undefined
+      ? signedOutPage(url, problem)
+      : answer(page, incoming, parts, undefined, problem);
+  }
+}
+
+/** @param refused A form that is shown again, with what was typed. */
+async function answer(
+  page: ConsolePage,
+  incoming: RequestContext,
   { sessions, settings, ...parts }: HandlerParts,
+  form: URLSearchParams | undefined,
+  refused?: StaleForm,
 ): Promise<HttpResponse> {
   const { request, method, url } = incoming;
-  // First, so that a cross-site form, which has no cookie, is refused without setting one.
-  const form = method === 'POST' ? await sessions.readForm(request) : undefined;
-  const { user, csrf, headers } = sessions.visitor(request);
-  if (user === undefined && !(page.isPublic && settings.token === undefined)) {
-    const next = form === undefined ? url.pathname + url.search : HOME;
-    return seeOther(`${SIGN_IN}?${new URLSearchParams({ next })}`, headers);
-  }
+  const { user, csrf } = sessions.visitor(request);
   const { messageAt, rest } = placeMessage(
-    form === undefined ? sessions.message(request, url.pathname) : undefined,
+    method === 'POST' ? undefined : sessions.message(request, url.pathname),
   );
   const visit = { ...incoming, ...parts, csrf, messageAt };
-  const result = form && page.act ? await page.act(visit, form) : await page.show(visit);
+  const result =
+    form && page.act ? await page.act(visit, form) : await page.show(visit, refused?.form);
   if ('location' in result) {
     sessions.setMessage(request, result.location, result.message);
     return seeOther(result.location);
   }
-  const seconds = page.isLive && form === undefined ? refreshSeconds(url) : undefined;
+  const seconds = page.isLive && method !== 'POST' ? refreshSeconds(url) : undefined;
   return pageResponse({
     ...result,
+    status: refused?.status ?? result.status,
     lead: html`${result.lead !== undefined && html`<p>${result.lead}</p>`}${page.isLive && refreshLinks(url)}`,
     area: 'console',
     menu: menuOf(page.section, user === undefined ? undefined : { user, csrf }),
-    message: rest(),
+    message: refused ? messageBox({ tone: 'bad', text: STALE }) : rest(),
     headers: seconds === undefined ? {} : { Refresh: String(seconds) },
   });
+}
+
+const STALE =
+  'You have signed in again since this page was shown. Nothing was changed. Send the form once more.';
+
+/** Keeps what was typed until the visitor has signed in in another tab. */
+function signedOutPage(url: URL, { form, status }: StaleForm): HttpResponse {
+  const body = html`<form class="card" method="post" action="${url.pathname + url.search}">${hiddenFields(form)}
+${messageBox({ tone: 'bad', text: 'You have signed out since, or the service has started again. Nothing was changed.' })}
+<p><a href="${SIGN_IN}" target="_blank">Sign in in another tab</a>, then go on here with what you typed.</p>
+<div class="row"><button class="main">Go on</button></div></form>`;
+  return pageResponse({ title: 'Signed out', body, area: 'console', status });
 }
 
 const OFFERED_SECONDS = 5;

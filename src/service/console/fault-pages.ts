@@ -3,17 +3,20 @@ import { parseTimestamp, SECOND } from '../../base/time.js';
 import type { Fault, PlantedFault } from '../http/fault-kinds.js';
 import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
 import { HttpProblem } from '../http/http-problem.js';
+import type { JobRunner } from '../jobs/job-runner.js';
 import { clockFace, clockForms, type RefusedForm } from './clock-forms.js';
 import {
   type ConsolePage,
+  confirmation,
   done,
   type FormResult,
+  isConfirmed,
   notDone,
   type PageContent,
   type Visit,
 } from './console-page.js';
-import { type Html, type HtmlValue, html } from './html/html.js';
-import { choices, csrfField, messageBox, options } from './html/page-parts.js';
+import { type Html, type HtmlValue, html, isolated } from './html/html.js';
+import { choices, csrfField, inWords, messageBox, options } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst } from './html/table.js';
 import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
 
@@ -28,7 +31,10 @@ export const faultPages: readonly ConsolePage[] = [
   {
     pattern: HERE,
     section: 'faults',
-    show: visit => shown(visit),
+    show(visit, typed) {
+      const refused = typed && { form: typed, field: '', message: '' };
+      return shown(visit, { clock: refused, fault: refused });
+    },
     act(visit, form) {
       if (!visit.context.settings.control)
         throw new HttpProblem(403, 'The control of this service is switched off.');
@@ -42,7 +48,10 @@ export const faultPages: readonly ConsolePage[] = [
 
 function shown(
   { context, csrf, url, messageAt }: Visit,
-  refused: { readonly clock?: RefusedForm; readonly fault?: RefusedFaultForm } = {},
+  refused: {
+    readonly clock?: RefusedForm | undefined;
+    readonly fault?: RefusedFaultForm | undefined;
+  } = {},
 ): PageContent {
   const { clock, faults, settings } = context;
   const isReadOnly = !settings.control;
@@ -63,7 +72,7 @@ function shown(
       ? 'To look at only: this service was started with its control switched off.'
       : html`Move the time of the service, and make it fail on purpose. Programs do the same at <code>/_control/clock</code> and <code>/_control/faults</code>.`,
     body: html`<section class="card" id="clock" aria-label="Clock"><h2>Clock</h2>
-${clockFace(clock)}${!isReadOnly && clockForms(clock, csrf, refused.clock)}${messageAt('clock')}</section>
+<div id="face" data-live>${clockFace(clock)}</div>${!isReadOnly && clockForms(clock, csrf, refused.clock)}${messageAt('clock')}</section>
 <section class="card" id="planted" aria-label="Planted faults"><header><h2>Planted faults</h2>
 ${!isReadOnly && planted.length > 1 && clearForm(csrf, undefined)}</header>${messageAt('planted')}
 ${planted.length === 0 ? html`<p class="empty">None: everything answers as it should.${!isReadOnly && ' Plant one below.'}</p>` : list}</section>
@@ -107,7 +116,7 @@ function plant(visit: Visit, form: URLSearchParams): FormResult {
     if (!(error instanceof OptionError)) throw error;
     const field = error.option.replace(/^fault\./, '');
     // It stands under the field that it names.
-    const message = error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must');
+    const message = inWords(error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must'));
     return shown(visit, { fault: { form, field, message } });
   }
 }
@@ -120,21 +129,61 @@ function clear({ context }: Visit, form: URLSearchParams): FormResult {
     : done(`${HERE}#planted`, `${countOf(cleared, 'fault')} cleared.`);
 }
 
+/** What can be typed for the clock. */
+const CLOCK_WORDS = {
+  advance: 'Must be a time such as 30s, 31m, 2h or 15d.',
+  set: 'Must be a time such as 202405151234 or 2024-05-15T12:34Z.',
+};
+
 async function move(visit: Visit, form: URLSearchParams): Promise<FormResult> {
   const { clock, settled } = visit.context;
   const action = form.get('action');
   try {
-    if (action === 'reset') clock.reset();
-    else if (action === 'freeze') clock.freeze();
+    if (action === 'freeze') clock.freeze();
     else if (action === 'resume') clock.resume();
-    else if (action === 'set') clock.set((form.get('set') ?? '').trim());
-    else clock.advance(form.get('span') ?? (form.get('advance') ?? '').trim());
+    else {
+      const target = action === 'reset' ? Date.now() : clock.target(changeOf(form));
+      const expiring = await jobsThatExpire(visit, target);
+      if (expiring.length > 0 && !isConfirmed(form)) return askToExpire(visit, form, expiring);
+      if (action === 'reset') clock.reset();
+      else clock.change(changeOf(form));
+    }
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
-    return shown(visit, { clock: { form, message: error.message } });
+    const { message } = error;
+    const words = CLOCK_WORDS[action === 'set' ? 'set' : 'advance'];
+    return shown(visit, {
+      clock: { form, message: message.startsWith('Expected') ? words : message },
+    });
   }
   await settled(PATIENCE_MS);
   return done(`${HERE}#clock`, 'The clock has changed.');
+}
+
+/** The change of the clock that a form asks for. */
+function changeOf(form: URLSearchParams): Readonly<Record<string, unknown>> {
+  return form.get('action') === 'set'
+    ? { set: (form.get('set') ?? '').trim() }
+    : { advance: form.get('span') ?? (form.get('advance') ?? '').trim() };
+}
+
+/** The jobs that expire before an instant. */
+async function jobsThatExpire({ jobs }: Visit, target: number): Promise<readonly JobRunner[]> {
+  await jobs.open();
+  return jobs.jobs.list().filter(({ expired, expiresAt }) => !expired && expiresAt <= target);
+}
+
+function askToExpire(visit: Visit, form: URLSearchParams, jobs: readonly JobRunner[]): PageContent {
+  return confirmation(visit, form, {
+    title: 'Move the clock?',
+    text: html`${countOf(jobs.length, 'job')} will expire for good, with rules and files: ${jobs
+      .slice(0, 5)
+      .map(({ job }, index) => [
+        index > 0 && ', ',
+        isolated(job.title),
+      ])}${jobs.length > 5 && ' and others'}. Moving the clock back does not restore them.`,
+    action: 'Move the clock',
+  });
 }
 
 const rowId = (id: number): string => `fault-${id}`;
@@ -206,8 +255,8 @@ interface RefusedFaultForm extends RefusedForm {
 function faultForm(kind: Fault['kind'], csrf: string, refused?: RefusedFaultForm): Html {
   const { effect } = FAULT_TABLE[kind];
   const fields = faultFields(kind);
-  const box = refused && messageBox({ tone: 'bad', text: refused.message }, 'problem');
-  const boxOf = (name: string) => (name === refused?.field ? box : undefined);
+  const box = refused?.message && messageBox({ tone: 'bad', text: refused.message }, 'problem');
+  const boxOf = (name: string) => (box && name === refused?.field ? box : undefined);
   return html`${choices('Kind of fault', Object.keys(FAULT_TABLE), kind, name => [
     name,
     `${HERE}?kind=${name}#plant`,

@@ -10,8 +10,10 @@ import type { Jobs } from '../jobs/jobs.js';
 import { commandList, emptyPage } from './command-list.js';
 import {
   type ConsolePage,
+  confirmation,
   done,
   type FormResult,
+  isConfirmed,
   notDone,
   type PageContent,
   type Visit,
@@ -153,6 +155,12 @@ async function decide(visit: Visit, form: URLSearchParams, uuid: string): Promis
   const location = `${addressOf(visit.url)}#${rowId(uuid)}`;
   const runner = await find(visit, uuid);
   if (runner === undefined) return notDone(location, GONE);
+  if (status === 'rejected' && runner.job.status === 'quoted' && !isConfirmed(form))
+    return confirmation(visit, form, {
+      title: 'Reject a job?',
+      text: html`A rejected job cannot be restored: ${isolated(runner.job.title)}`,
+      action: 'Reject',
+    });
   if (await runner.decide(status, visit.context.settings.email))
     return done(location, `The job is ${status}.`);
   return notDone(

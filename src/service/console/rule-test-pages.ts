@@ -4,11 +4,11 @@ import { checkRule } from '../../rules/language/check-rule.js';
 import { explainMatch, renderExplanation } from '../../rules/match/explain-match.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../../rules/post/dialect.js';
 import { Posts } from '../posts/posts.js';
-import { readGiven } from '../posts/read-given.js';
+import { readGiven, splitPosts } from '../posts/read-given.js';
 import type { ConsolePage, PageContent, Visit } from './console-page.js';
 import { RULE_TEST, tabs } from './explore-pages.js';
 import { type Html, html } from './html/html.js';
-import { csrfField, messageBox, options, stateOf } from './html/page-parts.js';
+import { csrfField, inWords, messageBox, options, stateOf } from './html/page-parts.js';
 import { countOf } from './html/units.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
@@ -18,7 +18,8 @@ export const ruleTestPages: readonly ConsolePage[] = [
   {
     pattern: RULE_TEST,
     section: 'explore',
-    async show(visit) {
+    async show(visit, typed) {
+      if (typed !== undefined) return shown(visit, testOf(typed));
       const { rules } = visit.context;
       await rules.open();
       const values = rules.all().slice(0, MAX_OFFERED);
@@ -26,14 +27,12 @@ export const ruleTestPages: readonly ConsolePage[] = [
       return shown(visit, { rules: offered, post: '', product: 'replay' });
     },
     act(visit, form) {
-      const product = RULE_PRODUCTS.find(name => name === form.get('product')) ?? 'replay';
-      const test = { rules: form.get('rules') ?? '', post: form.get('post') ?? '', product };
+      const test = testOf(form);
       try {
         return shown(visit, test, resultOf(test, visit));
       } catch (error) {
         if (!(error instanceof OptionError || error instanceof DataError)) throw error;
-        const text = error.message.replace(/^posts: (`posts`: )?/, '');
-        return { ...shown(visit, { ...test, problem: text }), status: 422 };
+        return { ...shown(visit, { ...test, problem: inWords(error.message) }), status: 422 };
       }
     },
   },
@@ -49,6 +48,11 @@ interface RuleTest {
   readonly product: RuleProduct;
   /** What is wrong with the post. */
   readonly problem?: string;
+}
+
+function testOf(form: URLSearchParams): RuleTest {
+  const product = RULE_PRODUCTS.find(name => name === form.get('product')) ?? 'replay';
+  return { rules: form.get('rules') ?? '', post: form.get('post') ?? '', product };
 }
 
 function shown(
@@ -98,7 +102,11 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
 
 /** The post of a text. Fields are completed as those of exact posts are. */
 function activityOf(text: string, { context }: Visit): Activity {
-  const json = /^\s*[{[]/.test(text) ? text : JSON.stringify({ text: text.trim() });
+  const isJson = /^\s*[{[]/.test(text);
+  const posts = isJson ? splitPosts(Buffer.from(text)) : [JSON.stringify({ text: text.trim() })];
+  if (posts.length > 1)
+    throw new OptionError('post', `One post is tested, and these are ${posts.length}`);
+  const json = posts[0] ?? '{}';
   const [given] = readGiven(json);
   if (given?.kind === 'exact') return given.activity;
   const [completed] = new Posts([], 'original', context).add(json);

@@ -11,14 +11,16 @@ import { endingOf, type LoggedReplay, type ReplayEnd } from '../replay/replay-lo
 import { commandList, emptyPage } from './command-list.js';
 import {
   type ConsolePage,
+  confirmation,
   done,
   type FormResult,
+  isConfirmed,
   notDone,
   type PageContent,
   type Visit,
 } from './console-page.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
-import { breakable, csrfField, facts, stateOf, type Tone } from './html/page-parts.js';
+import { breakable, csrfField, facts, messageBox, stateOf, type Tone } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst } from './html/table.js';
 import {
   compactInstant,
@@ -61,7 +63,12 @@ export const streamPages: readonly ConsolePage[] = [
       };
     },
   },
-  { pattern: STREAM_RULES, section: 'streams', show: visit => shown(visit), act: change },
+  {
+    pattern: STREAM_RULES,
+    section: 'streams',
+    show: (visit, typed) => shown(visit, undefined, typed),
+    act: change,
+  },
 ];
 
 /** What flows through a connection. */
@@ -172,7 +179,7 @@ async function shown(
     body: html`<section class="card" id="add" aria-label="Add a rule"><form method="post" action="${STREAM_RULES}">${csrfField(csrf)}
 <div class="fields"><div class="field"><label for="value">Rule</label><textarea id="value" name="value" rows="2" spellcheck="false" autocapitalize="none" required${isWrong && html` aria-invalid="true" aria-describedby="problem" autofocus`}>${given?.get('value')}</textarea></div>
 <div class="field"><label for="tag">Tag <span class="hint">optional</span></label><input id="tag" name="tag" type="text" autocomplete="off" value="${given?.get('tag')}"></div></div>
-${isWrong && html`<div id="problem" role="alert">${refused}</div>`}
+${isWrong && html`<div id="problem">${refused}</div>`}
 <div class="row"><button class="main" name="action" value="add">Add</button></div></form>${messageAt('add')}</section>
 <section class="card" aria-label="Rules">${rules.length === 0 ? html`<p class="empty">The stream has no rules.</p>` : list}</section>`,
   };
@@ -180,15 +187,24 @@ ${isWrong && html`<div id="problem" role="alert">${refused}</div>`}
 
 async function change(visit: Visit, form: URLSearchParams): Promise<FormResult> {
   const { rules } = visit.context;
+  const refused = (text: string) => shown(visit, messageBox({ tone: 'bad', text }), form);
   await rules.open();
   try {
     rules.checkIdle();
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
-    return notDone(ADD, error.message);
+    return refused(error.message);
   }
   if (form.get('action') === 'delete') {
-    const { deleted } = await rules.delete({ ids: [form.get('id') ?? ''] });
+    const id = form.get('id') ?? '';
+    const rule = rules.all().find(rule => String(rule.id) === id);
+    if (rule !== undefined && !isConfirmed(form))
+      return confirmation(visit, form, {
+        title: 'Delete a rule?',
+        text: html`The stream no longer delivers what only this rule matches: <code>${isolated(rule.value)}</code>`,
+        action: 'Delete',
+      });
+    const { deleted } = await rules.delete({ ids: [id] });
     return deleted === 0
       ? notDone(ADD, 'The stream no longer has this rule.')
       : done(ADD, 'The rule is deleted.');
@@ -198,8 +214,9 @@ async function change(visit: Visit, form: URLSearchParams): Promise<FormResult> 
   const problems = checkRule(value, { product: 'replay', tag }).problems.filter(
     ({ severity }) => severity === 'error',
   );
-  if (problems.length > 0) return shown(visit, problemsView(value, problems), form);
+  if (problems.length > 0)
+    return shown(visit, html`<div role="alert">${problemsView(value, problems)}</div>`, form);
   const [outcome] = await rules.add([{ value, tag }]);
   const { message = 'The rule is added.' } = outcome ?? {};
-  return outcome?.done ? done(ADD, message) : notDone(ADD, message);
+  return outcome?.done ? done(ADD, message) : refused(message);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NOW, teaPosts } from '../local-service.js';
-import { HOSTILE, signedIn } from './browse.js';
+import { HOSTILE, readable, signedIn } from './browse.js';
 import { PAGES } from './console-pages.js';
 
 describe('the forms of the clock', () => {
@@ -31,5 +31,38 @@ describe('the forms of the clock', () => {
       expect(page.text).not.toMatch(/<script|<img/);
     }
     expect(service.clock.now()).toBe(NOW);
+  });
+
+  it('ask before jobs expire for good, and then do what was typed', async () => {
+    const { browser, ask, service } = await signedIn(teaPosts(3), { jobDwellMs: 0 });
+    const job = {
+      publisher: 'twitter',
+      dataFormat: 'original',
+      fromDate: '202405140000',
+      toDate: '202405140100',
+      title: HOSTILE,
+      rules: [{ value: 'tea' }],
+    };
+    await ask('/historical/rulestream/accounts/local/publishers/twitter/jobs.json', {
+      method: 'POST',
+      body: JSON.stringify(job),
+    });
+    await service.settled();
+    await browser.get(address);
+    for (const fields of [
+      { action: 'set', set: '202501010000' },
+      { action: 'advance', advance: '400d' },
+    ]) {
+      const asked = await browser.post(address, fields);
+      expect(asked.status).toBe(200);
+      expect(readable(asked.text)).toContain('1 job will expire for good, with rules and files:');
+      expect(asked.text).not.toMatch(/<script|<img/);
+      expect(service.clock.now()).toBe(NOW);
+    }
+    expect((await browser.post(address, { span: '1d' })).status).toBe(303);
+    const set = { action: 'set', set: '202501010000' };
+    expect((await browser.post(address, { ...set, confirmed: 'yes' })).status).toBe(303);
+    expect(service.clock.now()).toBe(Date.UTC(2025, 0, 1));
+    expect((await browser.post(address, { action: 'advance', advance: '400d' })).status).toBe(303);
   });
 });

@@ -199,6 +199,7 @@ describe.skipIf(where !== '' || !isSlowSuite)(
       const other = await open('/console/jobs');
       const row = `#job-${uuid}`;
       await other.locator(row).getByRole('button', { name: 'Reject' }).click();
+      await other.getByRole('button', { name: 'Reject', exact: true }).click();
       await page.locator(row).getByRole('button', { name: 'Accept' }).click();
       expect(await page.locator(`${row} + tr`).getByRole('alert').textContent()).toBe(
         'The job was not accepted: it is rejected now. Only a quoted job can be accepted.',

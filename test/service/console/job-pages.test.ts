@@ -27,7 +27,11 @@ describe('the page of jobs', () => {
     expect(readable(quoted.text)).toContain('only by its order of magnitude');
     const accepted = await browser.post(`/console/jobs/${one}`, { decision: 'accept' });
     expect([accepted.status, accepted.location]).toEqual([303, `/console/jobs/${one}#job-${one}`]);
-    await browser.post('/console/jobs', { job: two, decision: 'reject' });
+    const reject = { job: two, decision: 'reject' };
+    const asked = await browser.post('/console/jobs', reject);
+    expect(readable(asked.text)).toContain('A rejected job cannot be restored:');
+    expect((await job(two)).status).toBe('quoted');
+    await browser.post('/console/jobs', { ...reject, confirmed: 'yes' });
     expect((await job(one)).status).toBe('accepted');
     expect(await job(two)).toMatchObject({ status: 'rejected', acceptedBy: 'dev@example.com' });
     expect((await browser.post(`/console/jobs/${one}`, { decision: 'burn' })).status).toBe(400);

@@ -71,6 +71,38 @@ describe('the test of rules', () => {
     },
   );
 
+  it('takes 1 MB of JSON, and keeps all of it where it is not a post', async () => {
+    const { test } = await tester();
+    const post = originalPost(NOW, '1790000000000000001', 'green tea').activity.raw.toString();
+    const large = post.replace('{', `{"padding":${JSON.stringify('"é" &'.repeat(150_000))},`);
+    expect(Buffer.byteLength(large)).toBeGreaterThan(1_000_000);
+    expect((await test(large, 'tea')).seen).toContain('1 of 1 rule matches');
+    const { status, text } = await test(large.slice(0, -1), 'tea');
+    expect(status).toBe(422);
+    const [, kept = ''] = /<textarea id="post"[^>]*>([^<]*)<\/textarea>/.exec(text) ?? [];
+    expect(readable(kept).length).toBe(readable(large.slice(0, -1)).length);
+    expect(text).toContain('<nav aria-label="Console">');
+  });
+
+  it('takes a list of one post, and says how many there are of more', async () => {
+    const { test } = await tester();
+    expect((await test('[{"text":"tea"}]', 'tea')).seen).toContain('1 of 1 rule matches');
+    const { status, seen } = await test('[{"text":"tea"},{"text":"milk"}]', 'tea');
+    expect([status, seen]).toEqual([422, expect.stringContaining('and these are 2.')]);
+  });
+
+  it.each(['{"text":5}', '[1]', '[]', '{"text":"a","author":5}', '{"txt":"b"}', '{"text":[]}'])(
+    'says what is wrong with %s in words of the page, not of a program',
+    async post => {
+      const { test } = await tester();
+      const { status, text } = await test(post, 'tea');
+      expect(status).toBe(422);
+      const [, alert = ''] = /role="alert" id="problem">([^<]*)</.exec(text) ?? [];
+      expect(readable(alert)).toMatch(/^[A-Z“].{10,}[.?]$/);
+      expect(readable(alert)).not.toMatch(/, got |`|posts|option|Activity/);
+    },
+  );
+
   it('begins with the rules of the stream', async () => {
     const { browser, ask } = await tester();
     const rules = [{ value: 'tea' }, { value: 'coffee lang:en' }];

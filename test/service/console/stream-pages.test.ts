@@ -112,7 +112,10 @@ describe('the page of the rules of the stream', () => {
     const { messages } = await see(replayPath('rulestream'));
     expect(messages[0]).toContain('"tag":"drinks"');
     const id = String(/name="id" value="(\d+)"/.exec(text)?.[1]);
-    await browser.post(PAGE, { action: 'delete', id });
+    const asked = await browser.post(PAGE, { action: 'delete', id });
+    expect(readable(asked.text)).toContain('Delete a rule?');
+    expect(readable((await browser.get(PAGE)).text)).toContain('2 rules');
+    await browser.post(PAGE, { action: 'delete', id, confirmed: 'yes' });
     expect(readable((await browser.get(PAGE)).text)).toMatch(/The rule is deleted\. 1 rule, /);
     await browser.post(PAGE, { action: 'delete', id });
     expect(readable((await browser.get(PAGE)).text)).toContain(

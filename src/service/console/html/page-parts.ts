@@ -20,6 +20,25 @@ export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
+/** What was typed into a form, unseen in another one. */
+export function hiddenFields(form: URLSearchParams): readonly Html[] {
+  return [...form]
+    .filter(([name]) => name !== 'csrf')
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+}
+
+/** Says what a refused option has to be in the words of a form: without the call, and without what a program passed. */
+export function inWords(message: string): string {
+  const words = message
+    .replace(/^[\w.]+: (?:`posts`: )?/, '')
+    .replace(/`(?:(?:fault|posts)\.)?([^`]*)`/g, '“$1”')
+    .replace('unknown option', 'unknown field')
+    .replace(', an object or an Activity', ' as one object')
+    .replace('a Date, epoch milliseconds, ', '')
+    .replace(/(?:, got |[;.] it starts with )[\s\S]*$/i, '');
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.?]$/.test(words) ? '' : '.'}`;
+}
+
 /** The fields of a sign-in: a name, a password, and why the last attempt failed. */
 export function signInFields(
   [id, label, attributes]: readonly [id: string, label: string, attributes?: Html],

@@ -150,11 +150,11 @@ function securityHeaders(hasScript = false, formTarget?: string): Record<string,
   };
 }
 
-/** Shows an error as a page. */
-export function errorPage({ status, message, headers }: HttpProblem): HttpResponse {
+/** Shows an error as a page, with the menu for those who are signed in. */
+export function errorPage({ status, message, headers }: HttpProblem, menu?: Menu): HttpResponse {
   const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p><a class="button" href="${HOME}">To the console</a></p></div>`;
-  return pageResponse({ title: titleOf(status), body, area: 'console', status, headers });
+  return pageResponse({ title: titleOf(status), body, area: 'console', menu, status, headers });
 }
 
 function titleOf(status: number): string {

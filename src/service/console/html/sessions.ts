@@ -30,6 +30,16 @@ const MESSAGE_MS = MINUTE;
 const MAX_SESSIONS = 1_000;
 const MAX_FORM_BYTES = 64 * 1024;
 
+/** A form of this origin whose token is no longer the one of its browser, which has signed out or in since. */
+export class StaleForm extends HttpProblem {
+  readonly form: URLSearchParams;
+
+  constructor(form: URLSearchParams) {
+    super(403, CROSS_SITE);
+    this.form = form;
+  }
+}
+
 /**
  * Sign-in sessions in memory. Each browser has a random id in a cookie, from which the token of its
  * forms derives, so nothing is stored before a sign-in. A sign-in changes the id.
@@ -64,16 +74,18 @@ export class Sessions<User> {
   /**
    * Reads a form of one of the pages.
    *
-   * @throws HttpProblem 415 or 413 if it is not a form or too large, 403 if another site sent it.
+   * @throws HttpProblem 415 or 413 if it is not a form or too large, 403 if another site sent it, as `StaleForm` if a browser
+   * says that it is of this site.
    */
-  async readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  async readForm(request: IncomingMessage, maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
     if (type.trim().toLowerCase() !== 'application/x-www-form-urlencoded')
       throw new HttpProblem(415, 'Unsupported Media Type: expected a form');
     if (!isSameOrigin(request)) throw new HttpProblem(403, CROSS_SITE);
-    const form = new URLSearchParams((await readBody(request, MAX_FORM_BYTES)).toString());
-    if (!this.isFormToken(request, form.get('csrf'))) throw new HttpProblem(403, CROSS_SITE);
-    return form;
+    const form = new URLSearchParams((await readBody(request, maxBytes)).toString());
+    if (this.isFormToken(request, form.get('csrf'))) return form;
+    const isOwn = request.headers['sec-fetch-site'] === 'same-origin';
+    throw isOwn ? new StaleForm(form) : new HttpProblem(403, CROSS_SITE);
   }
 
   /** Whether a form has the token of its browser. */
