@@ -25,14 +25,14 @@ export function emptyPage(
 ${command('curl', first?.curl ?? '')}</section>`;
 }
 
-function commandsOf({ name, method, address, curl, millrace }: ListedEndpoint): Html {
+function commandsOf({ name, method, address, curl, millrace, typescript }: ListedEndpoint): Html {
   return html`<section class="stack"><h3>${name}</h3>
 ${addressOf(method, address)}
 ${
   curl === undefined
     ? html`<p class="hint">Requests of applications are signed (OAuth 1.0a), which curl cannot do.</p>`
     : command('curl', curl)
-}${command('Millrace', millrace)}</section>`;
+}${command('Millrace', millrace, typescript)}</section>`;
 }
 
 /** An address of another page. */

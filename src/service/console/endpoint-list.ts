@@ -14,6 +14,8 @@ export interface ListedEndpoint {
   readonly curl?: string | undefined;
   /** A shell command that runs a short script. */
   readonly millrace: string;
+  /** The same script for a file. */
+  readonly typescript: string;
 }
 
 interface Example extends Pick<ListedEndpoint, 'section' | 'name' | 'address'> {
@@ -192,7 +194,13 @@ function endpoint({ query, body, isStream, isSigned, script, ...rest }: Example)
   const curl = isSigned
     ? undefined
     : curlOf(asked, { body: body && JSON.stringify(body), isStream });
-  return { method: 'GET', ...rest, curl, millrace: nodeCommand(script) };
+  return {
+    method: 'GET',
+    ...rest,
+    curl,
+    millrace: nodeCommand(script),
+    typescript: typescriptOf(script),
+  };
 }
 
 interface CurlOptions {
@@ -233,8 +241,13 @@ const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 const IMPORTED =
   /(?<![\w.])(?:account|chart|collect|compliance|counts|jobs|pipeline|replay|replayRules|search|stdout|take|usage|users)(?=[(.])/g;
 
-/** A command that runs a short script, with its imports from the library. */
-export function nodeCommand(script: string): string {
+/** A script with its imports from the library. */
+export function typescriptOf(script: string): string {
   const names = [...new Set(script.match(IMPORTED))].sort().join(', ');
-  return `node --input-type=module -e ${shellWord(`import { ${names} } from "millrace";\n${script}`)}`;
+  return `import { ${names} } from "millrace";\n${script}`;
+}
+
+/** A command that runs a short script. */
+export function nodeCommand(script: string): string {
+  return `node --input-type=module -e ${shellWord(typescriptOf(script))}`;
 }

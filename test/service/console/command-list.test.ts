@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
+import { transform } from 'esbuild';
 import * as millrace from 'millrace';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { floorTo, HOUR, MINUTE } from '../../../src/base/time.js';
@@ -94,6 +95,22 @@ describe('the commands of the pages', () => {
       worked.push(name);
     }
     expect(worked.length).toBe(all.length - 3);
+  });
+
+  it('are the same as scripts in TypeScript, without a shell', async () => {
+    for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+    for (const { name, millrace, typescript } of endpoints()) {
+      expect([name, typescript]).toEqual([name, scriptOf(millrace)]);
+      const { code, warnings } = await transform(typescript, { loader: 'ts', format: 'esm' });
+      expect([name, warnings]).toEqual([name, []]);
+      if (name === 'Posts, the last 30 days') {
+        const script = code.replace(
+          /^import \{ ([^}]*) \} from "millrace";/,
+          (_, names) => `import { ${names.trim()} } from "millrace";`,
+        );
+        expect(await runScript(script)).not.toEqual([]);
+      }
+    }
   });
 
   it('use only exports of the library', () => {

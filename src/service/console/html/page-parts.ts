@@ -75,9 +75,12 @@ export function breakable(code: string): Html {
   );
 }
 
-/** A command that a click selects completely. */
-export function command(caption: HtmlValue, text: string): Html {
-  return html`<figure class="command"><figcaption>${caption}</figcaption><pre><code>${breakable(text)}</code></pre></figure>`;
+/** A command that a click selects completely, and the same as a script in TypeScript. */
+export function command(caption: HtmlValue, text: string, typescript?: string): Html {
+  return html`<figure class="command"><figcaption>${caption}</figcaption><pre><code>${breakable(text)}</code></pre>${
+    typescript !== undefined &&
+    html`<details><summary>TypeScript<span class="unseen"> of this command</span></summary><pre><code data-copy="Copy as TypeScript">${typescript}</code></pre></details>`
+  }</figure>`;
 }
 
 /**
