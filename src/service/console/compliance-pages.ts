@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { DAY, HOUR, MINUTE } from '../../base/time.js';
 import type { ComplianceEvent } from '../compliance/generated-events.js';
 import { subjectOf } from '../compliance/injected-events.js';
@@ -7,6 +8,7 @@ import { type Html, html } from './html/html.js';
 import { breakable, choices } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst, withParameters } from './html/table.js';
 import { compactInstant } from './html/units.js';
+import { jsonView } from './post-view.js';
 
 const SPANS = {
   '10m': ['10 minutes', 10 * MINUTE],
@@ -33,6 +35,8 @@ export const compliancePages: readonly ConsolePage[] = [
       const { suffix, list } = listPage(url, events.toReversed(), {
         caption: newestFirst(events, 'event'),
         columns: COLUMNS,
+        idOf: ({ at, json }) =>
+          `event-${createHash('sha256').update(`${at} ${json}`).digest('hex').slice(0, 12)}`,
       });
       return {
         title: `Compliance${suffix}`,
@@ -60,8 +64,7 @@ const COLUMNS: readonly Column<ComplianceEvent>[] = [
   column.beside('When', ({ at }) => compactInstant(at)),
   column.text(
     'Message',
-    ({ json }) =>
-      html`<details><summary>JSON</summary><code class="long">${breakable(json)}</code></details>`,
+    ({ json }) => html`<details><summary>JSON</summary>${jsonView(undefined, json)}</details>`,
     '',
   ),
 ];

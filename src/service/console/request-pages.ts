@@ -37,6 +37,7 @@ export const requestPages: readonly ConsolePage[] = [
         caption: newestFirst(listed, 'request'),
         columns: LOG_COLUMNS,
         pageRows: 9,
+        idOf: ({ number }) => `request-${number}`,
         detailsOf: request => detailsOf(request, addresses.baseUrl),
       });
       const filter = (

@@ -76,7 +76,7 @@ main:focus { outline: none; }
 .narrow main { max-width: 27rem; margin: 0 auto; padding-top: 2rem; }
 .lead { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.35rem 1rem; }
 .lead p { color: var(--quiet); max-width: 46rem; }
-.refresh { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; font-size: 0.92rem; }
+.refresh { display: flex; flex-wrap: wrap; align-items: center; gap: 0.2rem 1rem; font-size: 0.92rem; }
 .foot { padding: 0 1rem 2rem; color: var(--quiet); font-size: 0.85rem; max-width: 68rem; }
 .narrow .foot { max-width: 27rem; margin: 0 auto; }
 
@@ -145,8 +145,7 @@ th small, td small { display: block; font-weight: 400; }
 td, th { padding: 0.45rem 1.1rem 0.45rem 0; vertical-align: top; }
 td:last-child, th:last-child { padding-right: 0; }
 thead th { color: var(--quiet); font-size: 0.82rem; font-weight: 600; white-space: nowrap; border-bottom: 1px solid var(--line); overflow-wrap: normal; }
-tbody tr + tr { border-top: 1px solid var(--line); }
-tbody tr.said { border: 0; }
+tbody + tbody tr:first-child { border-top: 1px solid var(--line); }
 .said td { padding-top: 0; }
 .said > td > details { margin-top: -0.4rem; font-size: 0.85rem; }
 td.number, th.number { text-align: right; white-space: nowrap; }
@@ -160,7 +159,7 @@ td.number, th.number { text-align: right; white-space: nowrap; }
   table, caption, tbody { display: block; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.15rem 0.7rem; padding: 0.55rem 0; font-size: 0.88rem; }
-  tbody tr:first-child { border-top: 1px solid var(--line); }
+  thead + tbody tr:first-child { border-top: 1px solid var(--line); }
   tbody tr:has(+ .said) { padding-bottom: 0; }
   tbody tr.said { padding-top: 0; }
   td, tbody th { padding: 0; max-width: 100%; text-align: left; }
@@ -217,8 +216,10 @@ button.danger { border-color: var(--bad); color: var(--bad); }
 .chart text { fill: var(--quiet); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 @media (max-width: 34rem) { .chart .minor { display: none; } }
 .chart .grid { stroke: var(--line); }
-/* Readable in front of bars */
-.chart .scale { paint-order: stroke; stroke: var(--surface); stroke-width: 5px; stroke-linejoin: round; }
+/* The scale has a column of its own */
+.chart:has(.scale) { padding-left: 3.2rem; }
+.chart a:hover rect, .chart a:focus rect { fill-opacity: 0.75; }
+.chart .hit { fill: transparent; }
 .bar { fill: var(--accent); }
 .projected { fill: none; stroke: var(--accent); stroke-dasharray: 4 3; stroke-width: 1.5; }
 .alert { stroke: var(--warn); stroke-dasharray: 6 4; stroke-width: 1.5; }

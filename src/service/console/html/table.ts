@@ -42,7 +42,7 @@ export interface TableOptions<Row> {
 
 /**
  * A table, which phones show as a list of rows. The explicit roles keep it a table for screen readers,
- * since browsers drop the implicit ones when CSS changes the layout.
+ * since browsers drop the implicit ones when CSS changes the layout. Each row has a body, with its message and details.
  */
 export function table<Row>(
   caption: HtmlValue,
@@ -56,15 +56,15 @@ export function table<Row>(
     const details = detailsOf && html`${detailsOf(row)}`;
     const below = (content: Html) =>
       html`<tr role="row" class="said"><td role="cell" colspan="${columns.length}">${content}</td></tr>`;
-    return html`<tr role="row"${id !== undefined && html` id="${id}"`}>${columns.map(one => cellOf(one, row))}</tr>
-${message && below(message)}${details?.text && below(html`<details><summary>Details</summary><div class="stack">${details}</div></details>`)}`;
+    return html`<tbody role="rowgroup"><tr role="row"${id !== undefined && html` id="${id}"`}>${columns.map(one => cellOf(one, row))}</tr>
+${message && below(message)}${details?.text && below(html`<details><summary>Details</summary><div class="stack">${details}</div></details>`)}</tbody>`;
   };
   return html`<table role="table">
 <caption>${caption}</caption>
 <thead role="rowgroup"><tr role="row">${columns.map(
     ({ kind, label }) => html`<th role="columnheader" scope="col" class="${kind}">${label}</th>`,
   )}</tr></thead>
-<tbody role="rowgroup">${rows.map(rowOf)}</tbody>
+${rows.map(rowOf)}
 </table>`;
 }
 
@@ -106,13 +106,24 @@ export function pageOf(
   const page = Number.isInteger(requested) ? Math.min(Math.max(requested, 1), last) : 1;
   const first = (page - 1) * pageRows;
   const end = Math.min(first + pageRows, count);
-  const link = (other: number, rel: string, text: string): Html =>
-    html`<a class="button plain" rel="${rel}" href="${withParameters(url, { [parameter]: String(other) })}">${text}</a>`;
+  const to = (other: number) => withParameters(url, { [parameter]: String(other) });
   const pager =
     last > 1 &&
-    html`<nav class="row" aria-label="Pages">${page > 1 && link(page - 1, 'prev', words[0])}${page < last && link(page + 1, 'next', words[1])}
-<span class="quiet">${numberOf(first + 1)} to ${numberOf(end)} of ${numberOf(count)}</span></nav>`;
+    pagerOf(`${numberOf(first + 1)} to ${numberOf(end)} of ${numberOf(count)}`, [
+      page > 2 && ['first', 'First', to(1)],
+      page > 1 && ['prev', words[0], to(page - 1)],
+      page < last && ['next', words[1], to(page + 1)],
+    ]);
   return { suffix: page === 1 ? '' : `, page ${page}`, first, end, pager };
+}
+
+type PageLink = readonly [rel: string, text: string, address: string];
+
+/** Links to the other pages, and which one this is. */
+export function pagerOf(position: string, links: readonly (PageLink | false)[]): Html {
+  return html`<nav class="row" aria-label="Pages">${links.map(
+    link => link && html`<a class="button plain" rel="${link[0]}" href="${link[2]}">${link[1]}</a>`,
+  )}<span class="quiet">${position}</span></nav>`;
 }
 
 interface PageOptions {
@@ -132,11 +143,14 @@ export function newestFirst(all: readonly unknown[], one: string): string {
 /** The address of a page with other parameters; undefined leaves one out. */
 export function withParameters(
   { pathname, searchParams }: URL,
-  changes: Readonly<Record<string, string | undefined>>,
+  changes: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): string {
   const query = new URLSearchParams(searchParams);
-  for (const [name, value] of Object.entries(changes))
-    if (value === undefined) query.delete(name);
-    else query.set(name, value);
+  for (const [name, value = []] of Object.entries(changes)) {
+    const [first, ...others] = [value].flat();
+    if (first === undefined) query.delete(name);
+    else query.set(name, first);
+    for (const other of others) query.append(name, other);
+  }
   return query.size === 0 ? pathname : `${pathname}?${query}`;
 }
