@@ -11,12 +11,12 @@ import {
 } from '../search/check-search-request.js';
 import { findPage, searchParameters } from '../search/search-page.js';
 import type { ConsolePage, Visit } from './console-page.js';
-import { curlOf, nodeCommand, pathOf } from './endpoint-list.js';
+import { curlOf, nodeCommand, pathOf, typescriptOf } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html } from './html/html.js';
 import { choices, command, messageBox, options } from './html/page-parts.js';
-import { withParameters } from './html/table.js';
-import { countOf, instantText, windowOf } from './html/units.js';
+import { pagerOf, withParameters } from './html/table.js';
+import { countOf, instant, instantText, windowOf } from './html/units.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
 
@@ -60,7 +60,7 @@ export function tabs(current: keyof typeof TABS): Html {
 interface Asked {
   readonly product: Product;
   readonly query: string;
-  /** As fields of a form have them: `2024-01-31T12:00`. */
+  /** As fields of a form have them: `2024-01-31 12:00`. */
   readonly from: string;
   readonly to: string;
 }
@@ -70,27 +70,53 @@ async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): 
   const first = searchParams.has('query') ? undefined : await firstSearch();
   const { query = '', fromDate, toDate } = first?.parameters ?? {};
   const field = (timestamp: string | undefined) =>
-    timestamp === undefined
-      ? ''
-      : new Date(parseTimestamp(timestamp) ?? 0).toISOString().slice(0, 16);
+    timestamp === undefined ? '' : fieldOf(parseTimestamp(timestamp) ?? 0);
+  const last = searchParams.get('last') ?? '';
+  const span = Object.hasOwn(SPANS, last) ? SPANS[last as keyof typeof SPANS][1] : undefined;
+  const since = span === undefined ? undefined : context.clock.now() - span;
   const aDayAgo = formatTimestamp(context.clock.now() - DAY);
   const product = searchParams.get('product') ?? first?.product;
   return {
     product: product === 'fullarchive' ? product : '30day',
     query: searchParams.get('query') ?? query,
-    from: searchParams.get('from') ?? field(fromDate ?? (first && aDayAgo)),
-    to: searchParams.get('to') ?? field(toDate),
+    from:
+      since !== undefined
+        ? fieldOf(since)
+        : (searchParams.get('from') ?? field(fromDate ?? (first && aDayAgo))),
+    to: since !== undefined ? '' : (searchParams.get('to') ?? field(toDate)),
   };
+}
+
+/** Windows up to now, of one press. */
+const SPANS = {
+  '1h': ['hour', HOUR],
+  '1d': ['day', DAY],
+  '7d': ['7 days', 7 * DAY],
+  '30d': ['30 days', 30 * DAY],
+} as const;
+
+/** `2024-01-31 12:00`, in UTC. */
+const fieldOf = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+
+/** The minute of a field as requests have it; text that is no time stays, to be refused. */
+function timestampOf(typed: string): string {
+  const digits = typed.replace(/\D/g, '').slice(0, 12);
+  return digits.length === 8 ? `${digits}0000` : digits || typed;
 }
 
 function queryForm({ product, query, from, to }: Asked): Html {
   const date = (name: string, label: string, value: string, hint: string) =>
-    html`<div class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="datetime-local" value="${value}"><span class="hint">${hint}</span></div>`;
+    html`<div class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="text" autocomplete="off" placeholder="2024-01-31 23:59" value="${value}" aria-describedby="${name}-hint"><span class="hint" id="${name}-hint">${hint}</span></div>`;
   return html`<form action="${EXPLORE}" data-check>
 <div class="field"><label for="query">Query</label><textarea id="query" name="query" rows="2" spellcheck="false" autocapitalize="none" aria-describedby="problems" required>${query}</textarea></div>
 <div class="fields"><div class="field"><label for="product">Product</label><select id="product" name="product">${options(SEARCH_PRODUCTS, product)}</select></div>
 ${date('from', 'From', from, 'in UTC; by default 30 days before the end')}${date('to', 'To', to, 'in UTC; by default now')}</div>
-<div class="row"><button class="main">Search</button></div></form>`;
+<div class="row"><button class="main">Search</button><span class="row tight" role="group" aria-label="Search the last">${Object.entries(
+    SPANS,
+  ).map(
+    ([name, [words]]) =>
+      html`<button class="plain" name="last" value="${name}">Last ${words}</button>`,
+  )}</span></div></form>`;
 }
 
 /** Posts on a page: the fewest that the service allows. */
@@ -100,11 +126,15 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
   const { context, url, signal } = visit;
   const given = {
     query,
-    ...(from !== '' && { fromDate: from.replace(/\D/g, '') }),
-    ...(to !== '' && { toDate: to.replace(/\D/g, '') }),
+    ...(from !== '' && { fromDate: timestampOf(from) }),
+    ...(to !== '' && { toDate: timestampOf(to) }),
     maxResults: String(POSTS),
   };
-  const next = url.searchParams.get('next') ?? undefined;
+  // Those of all pages up to this one, so that links lead back.
+  const pages = url.searchParams.getAll('next');
+  const next = pages.at(-1);
+  const pageAt = (all: readonly string[]) =>
+    withParameters(url, { from, to, last: undefined, next: all });
   const late = AbortSignal.timeout(SEARCH_MS);
   try {
     const parameters = searchParameters(context);
@@ -115,16 +145,35 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
     });
     const { posts = [], next: older } = found ?? {};
     const pager =
-      older !== undefined &&
-      html`<nav class="row" aria-label="Pages"><a class="button plain" rel="next" href="${withParameters(url, { next: older })}">Older</a></nav>`;
+      (older ?? next) !== undefined &&
+      pagerOf(`page ${pages.length + 1}`, [
+        pages.length > 1 && ['first', 'First', pageAt([])],
+        pages.length > 0 && ['prev', 'Newer', pageAt(pages.slice(0, -1))],
+        older !== undefined && ['next', 'Older', pageAt([...pages, older])],
+      ]);
     return html`${next === undefined && (await chartOf(request, visit))}
 <section class="card" aria-labelledby="posts"><h2 id="posts">Posts</h2>
 ${posts.length === 0 ? html`<p class="empty">${found === undefined ? `Not found within ${SEARCH_MS / 1000} s. Choose a shorter window, or send the request below.` : older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
 <section class="card" aria-labelledby="request"><h2 id="request">This request</h2>${commandsOf(product, given, visit)}</section>`;
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
-    return messageBox({ tone: 'bad', text: error.message });
+    return messageBox({ tone: 'bad', text: inFields(error.message) });
   }
+}
+
+const FIELDS: Readonly<Record<string, string>> = { fromDate: 'From', toDate: 'To', query: 'Query' };
+
+/** What a request says of its parameters, said of the fields. */
+function inFields(message: string): string {
+  if (message.includes("'next'")) return 'This page belongs to another search. Search again.';
+  return message
+    .replace(/^There were errors processing your request: /, '')
+    .replace(
+      /Invalid (?:value|date|date format) for (?:query )?parameter '(\w+)'\./g,
+      (_, name) => `${FIELDS[name] ?? name}:`,
+    )
+    .replace(/Expected format is .*? UTC\./, 'It must be a time such as 2024-01-31 23:59.')
+    .replace(/'(fromDate|toDate)'/g, (_, name) => `“${FIELDS[name]}”`);
 }
 
 function commandsOf(
@@ -135,8 +184,9 @@ function commandsOf(
   const address = `${baseUrl}/search/${product}/accounts/${pathOf(account, label)}.json`;
   const { maxResults, ...options } = given;
   const source = `search(account(), ${JSON.stringify({ product, ...options, limit: Number(maxResults) })})`;
+  const script = `await pipeline(${source}, stdout());`;
   return html`<p class="quiet">For a shell that has the <a href="/console#start">variables of the overview</a>.</p>
-${command('curl', curlOf(`${address}?${new URLSearchParams(given)}`, {}))}${command('Millrace', nodeCommand(`await pipeline(${source}, stdout());`))}`;
+${command('curl', curlOf(`${address}?${new URLSearchParams(given)}`, {}))}${command('Millrace', nodeCommand(script), typescriptOf(script))}`;
 }
 
 const BUCKETS = [MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
@@ -149,7 +199,7 @@ const COUNT_MS = 2_000;
 /** The counts of the window, in as many buckets as a chart shows. */
 async function chartOf(
   { tree, window, asOf }: SearchRequest<unknown>,
-  { context, signal }: Visit,
+  { context, signal, url }: Visit,
 ): Promise<Html> {
   const { from } = window;
   const to = Math.min(window.to, asOf - context.settings.limits.searchDelayMs);
@@ -167,11 +217,20 @@ async function chartOf(
     const name = instantText(start);
     const isLabelled = (buckets.length - 1 - index) % every === 0;
     const label = bucketMs < DAY ? name.slice(11, 16) : name.slice(0, 10);
-    return { name, label: isLabelled ? label : '', value: count };
+    const part = {
+      from: fieldOf(Math.max(start, from)),
+      to: fieldOf(Math.min(start + bucketMs, to)),
+    };
+    const address =
+      buckets.length > 1
+        ? withParameters(url, { ...part, last: undefined, next: undefined })
+        : undefined;
+    return { name, label: isLabelled ? label : '', value: count, address };
   });
   const sum = buckets.reduce((all, { count }) => all + count, 0);
-  const total = countOf(sum, 'post');
-  return html`<section class="card" aria-labelledby="counts"><h2 id="counts">${total}</h2>
-<p class="quiet">${windowOf(counted)}${!context.compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${counted.from > from && `: counting the rest takes longer than ${COUNT_MS / 1000} s`}</p>
+  const isPartial = counted.from > from;
+  const total = `${isPartial ? 'At least ' : ''}${countOf(sum, 'post')}`;
+  return html`<section class="card" aria-labelledby="counts"><h2 id="counts">${total}${isPartial && html` back to ${instant(counted.from)}`}</h2>
+<p class="quiet">${windowOf(counted)}${!context.compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${isPartial && `. Counting the rest, back to ${instantText(from)}, takes longer than ${COUNT_MS / 1000} s`}</p>
 ${sum > 0 && barChart({ summary: `${total} over time`, bars })}</section>`;
 }

@@ -46,10 +46,15 @@ describe('the page that explores posts', () => {
     const dated = await browser.get(page({ query: 'tea', from: '2024-01-01T00:00' }));
     expect(readable(dated.text)).toContain('The product 30day begins at');
     const reversed = page({ query: 'tea', from: '2024-05-15T00:00', to: '2024-05-14T00:00' });
-    expect(readable((await browser.get(reversed)).text)).toContain("It must be before 'toDate'");
+    expect(readable((await browser.get(reversed)).text)).toContain('must be before “To”');
     expect(readable((await browser.get(page({ query: 'tea', next: 'x' }))).text)).toContain(
-      "Invalid value for parameter 'next'",
+      'This page belongs to another search.',
     );
+    for (const from of ['yesterday', '2024-13-01', '12'])
+      expect(readable((await browser.get(page({ query: 'tea', from }))).text)).toMatch(
+        / From: It must/,
+      );
+    expect(warned + dated.text + reversed).not.toMatch(/parameter '|YYYYMM|, got /);
   });
 
   it('gives up a search that takes too long, and says what to do', async () => {
@@ -109,8 +114,14 @@ describe('the page that explores posts', () => {
     expect(text).toContain('>from:ann</textarea>');
     expect(text).toContain('<option selected>fullarchive</option>');
     expect(text).not.toContain('class="post"');
-    const [, from] = /name="from" type="datetime-local" value="([^"]*)"/.exec(text) ?? [];
-    const [, to] = /name="to" type="datetime-local" value="([^"]*)"/.exec(text) ?? [];
+    const [, from] =
+      /name="from" type="text" autocomplete="off" placeholder="2024-01-31 23:59" value="([^"]*)"/.exec(
+        text,
+      ) ?? [];
+    const [, to] =
+      /name="to" type="text" autocomplete="off" placeholder="2024-01-31 23:59" value="([^"]*)"/.exec(
+        text,
+      ) ?? [];
     const found = await browser.get(
       page({ query: 'from:ann', product: 'fullarchive', from: String(from), to: String(to) }),
     );
@@ -142,7 +153,7 @@ describe('the page that explores posts', () => {
     archive.bucketsUntilTimeout = 30;
     const shown = await browser.get(page({ query: 'tea', from: '2024-05-14T00:00' }));
     expect(readable(shown.text)).toContain(
-      '30 posts 2024-05-14 07:00 to 2024-05-15 12:34 UTC: counting the rest takes longer than 2 s',
+      'At least 30 posts back to 2024-05-14 07:00:00 UTC 2024-05-14 07:00 to 2024-05-15 12:34 UTC. Counting the rest, back to 2024-05-14 00:00:00 UTC, takes longer than 2 s',
     );
     expect(shown.text).toContain('number 9<');
   });
@@ -155,5 +166,50 @@ describe('the page that explores posts', () => {
         /<script>|<img/,
       );
     expect((await browser.get(page({ query: 'tea' }))).text).not.toMatch(/<script>|<img/);
+  });
+
+  it('leads through its pages, forwards, back and to the first', async () => {
+    const { browser } = await signedIn(teaPosts(35));
+    const first = await browser.get(page({ query: 'tea', from: '2024-05-14 00:00', to: '' }));
+    const link = (text: string, rel: string) =>
+      new RegExp(`rel="${rel}" href="([^"]*)"`).exec(text)?.[1]?.replaceAll('&amp;', '&');
+    const shown = [first.text];
+    for (let i = 0; i < 3; i++)
+      shown.push((await browser.get(String(link(shown.at(-1) ?? '', 'next')))).text);
+    const numbers = (text: string) =>
+      [...text.matchAll(/<mark>tea<\/mark> number (\d+)</g)].map(([, n]) => n);
+    expect(shown.map(text => numbers(text).length)).toEqual([10, 10, 10, 5]);
+    expect(shown.map(text => /page (\d+)</.exec(text)?.[1])).toEqual(['1', '2', '3', '4']);
+    expect(link(shown[3] ?? '', 'next')).toBe(undefined);
+    const back = await browser.get(String(link(shown[3] ?? '', 'prev')));
+    expect(numbers(back.text)).toEqual(numbers(shown[2] ?? ''));
+    expect(numbers((await browser.get(String(link(shown[1] ?? '', 'prev')))).text)).toEqual(
+      numbers(shown[0] ?? ''),
+    );
+    expect(numbers((await browser.get(String(link(shown[3] ?? '', 'first')))).text)).toEqual(
+      numbers(shown[0] ?? ''),
+    );
+  });
+
+  it('searches the last hour, day, 7 or 30 days by one press', async () => {
+    const { browser } = await signedIn(teaPosts(35));
+    const { text } = await browser.get(page({ query: 'tea', last: '1h', from: 'x', to: 'y' }));
+    expect(readable(text)).toContain('2024-05-15 11:34 to 12:34 UTC');
+    expect(text).toMatch(/name="from" [^>]* value="2024-05-15 11:34"/);
+    expect((await browser.get(page({ query: 'tea', last: 'constructor' }))).status).toBe(200);
+    expect(text).toContain('<button class="plain" name="last" value="30d">Last 30 days</button>');
+  });
+
+  it('has bars that lead to their part of the window', async () => {
+    const { browser } = await signedIn(teaPosts(30));
+    const asked = page({ query: 'tea', from: '2024-05-14T00:00', to: '' });
+    const { text } = await browser.get(asked);
+    const bars = [
+      ...text.matchAll(/<a href="([^"]*)" aria-label="2024-05-1[45] (\d\d:\d\d:00) UTC: (\d+)"/g),
+    ];
+    expect(bars.length).toBeGreaterThan(3);
+    const [, address = '', , count = ''] = bars.find(([, , , count]) => count !== '0') ?? [];
+    const narrow = readable((await browser.get(address.replaceAll('&amp;', '&'))).text);
+    expect(narrow).toContain(` ${count} posts`);
   });
 });

@@ -7,6 +7,8 @@ export interface Bar {
   /** The full name, for the tooltip. */
   readonly name: string;
   readonly value: number;
+  /** Where a click leads. */
+  readonly address?: string | undefined;
   /** The projected value. */
   readonly projected?: number | undefined;
 }
@@ -25,31 +27,39 @@ export interface BarChart {
  * keeps its size on phones.
  */
 export function barChart({ summary, bars, lines = [], isSmall = false }: BarChart): Html {
+  const isLinked = bars.some(({ address }) => address !== undefined);
   const [upper, base, height] = isSmall ? [2, 46, 48] : [18, 186, 208];
   const values = bars.flatMap(({ value, projected = 0 }) => [value, projected]);
   const top = roundUp(Math.max(1, ...values, ...lines.map(({ value }) => value)));
   const y = (value: number) => round(base - ((base - upper) * value) / top);
   const step = 100 / Math.max(bars.length, 1);
   const width = round(step * 0.7);
-  return html`<figure class="chart"><svg role="img" aria-label="${summary}" height="${height}" xmlns="http://www.w3.org/2000/svg">
+  return html`<figure class="chart"><svg role="${isLinked ? 'group' : 'img'}" aria-label="${summary}" height="${height}" xmlns="http://www.w3.org/2000/svg">
 ${(isSmall ? [0] : [0, top / 2, top]).map(
   value => html`<line class="grid" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/>
 `,
 )}
 ${bars.map((bar, index) => {
   const x = round(step * index + step * 0.15);
-  return html`<g><title>${bar.name}: ${numberOf(bar.value)}${bar.projected !== undefined && `, projected ${numberOf(bar.projected)}`}</title>
+  const words = html`${bar.name}: ${numberOf(bar.value)}${bar.projected !== undefined && `, projected ${numberOf(bar.projected)}`}`;
+  const drawn = html`<title>${words}</title>${bar.address !== undefined && html`<rect class="hit" x="${round(step * index)}%" width="${round(step)}%" y="${upper}" height="${base - upper}"/>`}
 <rect class="bar" x="${x}%" width="${width}%" y="${y(bar.value)}" height="${round(base - y(bar.value))}"/>
 ${bar.projected !== undefined && html`<rect class="projected" x="${x}%" width="${width}%" y="${y(bar.projected)}" height="${round(base - y(bar.projected))}"/>`}
-${bar.label !== '' && html`<text ${labelAt(x, width)} y="${height - 5}"${(bars.length - index) % 2 === 0 && html` class="minor"`}>${bar.label}</text>`}</g>
+${bar.label !== '' && html`<text ${labelAt(x, width)} y="${height - 5}"${(bars.length - index) % 2 === 0 && html` class="minor"`}>${bar.label}</text>`}`;
+  return bar.address === undefined
+    ? html`<g>${drawn}</g>
+`
+    : html`<a href="${bar.address}" aria-label="${words}">${drawn}</a>
 `;
 })}
 ${lines.map(
   ({ kind, value }) =>
     html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"><title>${kind}: ${numberOf(value)}</title></line>`,
 )}
-${!isSmall && [top / 2, top].map(value => html`<text class="scale" x="0" y="${y(value) - 4}">${numberOf(value)}</text>`)}</svg></figure>`;
+${!isSmall && [top / 2, top].map(value => html`<text class="scale" x="-8" text-anchor="end" y="${y(value) + 4}">${compact.format(value)}</text>`)}</svg></figure>`;
 }
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
 /** The label of a bar: below its middle, or within the chart where the bar is at its edge. */
 function labelAt(x: number, width: number): Html {
