@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { isNodeError } from '../../base/errors.js';
 import type { ServiceContext } from '../context.js';
 import { getOrMake } from '../get-or-make.js';
@@ -36,6 +36,8 @@ export class RequestListener {
   /** The number of each connection. */
   readonly #connections = new WeakMap<Socket, number>();
   #lastConnection = 0;
+  /** The last request of each connection that has a request without a complete response. */
+  readonly #pipelined = new WeakMap<Socket, Promise<void>>();
 
   constructor(routes: readonly Route[], context: ServiceContext) {
     this.#find = createRouter(routes);
@@ -54,10 +56,31 @@ export class RequestListener {
     });
     // An unread rest of the body must not block the connection.
     response.on('finish', () => request.resume());
-    this.#respond(request, response, controller.signal).catch(error => {
+    const { socket } = request;
+    const answered = this.#afterEarlier(socket, () =>
+      this.#respond(request, response, controller.signal),
+    ).catch(error => {
       if (!controller.signal.aborted && !isOfGoneClient(error)) settings.onError(error);
       response.destroy();
     });
+    this.#pipelined.set(socket, answered);
+    void answered.then(() => {
+      if (this.#pipelined.get(socket) === answered) this.#pipelined.delete(socket);
+    });
+  }
+
+  /**
+   * Handles requests of one connection one after the other, and other connections between them. A client may send
+   * thousands at once, which Node reads as one piece.
+   */
+  async #afterEarlier(socket: Socket, respond: () => Promise<void>): Promise<void> {
+    const earlier = this.#pipelined.get(socket);
+    if (earlier !== undefined) {
+      await earlier;
+      if (socket.destroyed) return;
+      await setImmediate();
+    }
+    await respond();
   }
 
   /** Aborts all active requests. */

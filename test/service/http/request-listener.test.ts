@@ -323,3 +323,40 @@ describe('the rate limit', () => {
     expect((await search({ query: 'tea'.repeat(1000) })).status).toBe(422);
   });
 });
+
+describe('requests that a client sends without waiting for responses', () => {
+  it('do not keep another client waiting until all of them are answered', async () => {
+    const { baseUrl } = await local();
+    const count = 400;
+    const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
+    await once(socket, 'connect');
+    let received = '';
+    const answered = () => received.match(/HTTP\/1\.1 200/g)?.length ?? 0;
+    socket.on('data', bytes => {
+      received += bytes.toString('latin1');
+    });
+    socket.write('GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(count));
+    await once(socket, 'data');
+    expect((await fetch(`${baseUrl}/status`)).status).toBe(200);
+    const before = answered();
+    expect(before).toBeLessThan(count / 2);
+    await expect.poll(answered, { timeout: 20_000 }).toBe(count);
+    socket.destroy();
+  });
+
+  it('are answered in their order, each after the one before', async () => {
+    const { baseUrl, service } = await local();
+    const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
+    let received = '';
+    socket.on('data', bytes => {
+      received += bytes.toString('latin1');
+    });
+    const paths = ['/status', '/nowhere', SEARCH_PATH, '/status'];
+    for (const path of paths) socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+    const statuses = () =>
+      Array.from(received.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status);
+    await expect.poll(statuses).toEqual(['200', '404', '401', '200']);
+    socket.destroy();
+    expect(service.requests().map(({ path }) => path)).toEqual(['/nowhere', SEARCH_PATH]);
+  });
+});
