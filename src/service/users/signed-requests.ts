@@ -35,12 +35,19 @@ const REQUIRED = [
   'oauth_timestamp',
 ] as const;
 
+/** Many clients, such as oauth-1.0a and twitter-lite, send these both in the header and in the form. */
+const OFTEN_REPEATED: ReadonlySet<string> = new Set([
+  'oauth_callback',
+  'oauth_token',
+  'oauth_verifier',
+]);
+
 /**
  * Verifies requests signed with OAuth 1.0a (RFC 5849). The order of checks, which end in 401 unless
  * another status is given:
  * 1. the scheme, the syntax and the required parameters of the header;
  * 2. the body: 413, 415; a form in it: 400;
- * 3. that no `oauth_` parameter is repeated: 400;
+ * 3. that no `oauth_` parameter is repeated, other than with the same value in header and form: 400;
  * 4. version and method of the signature, and the consumer key;
  * 5. the timestamp, by the service's clock;
  * 6. the token;
@@ -93,9 +100,8 @@ export class SignedRequests {
 
     const body = await readBody(request, maxBodyBytes);
     const form = isForm(request.headers['content-type']) ? formOf(body) : [];
-    // Many clients send their token both in the header and in the form.
-    const inHeader = given.get('oauth_token');
-    const isRepeated = ([name, value]: Parameter) => name === 'oauth_token' && value === inHeader;
+    const isRepeated = ([name, value]: Parameter) =>
+      OFTEN_REPEATED.has(name) && value === given.get(name);
     const rest = form.filter(parameter => !isRepeated(parameter));
     const parameters = collect([...header, ...queryOf(request.url), ...rest]);
     const get = (name: string) => parameters.get(name) ?? '';
@@ -121,7 +127,7 @@ export class SignedRequests {
       const signature = signatureOf({ method, url, parameters }, secret, secretOfToken);
       return isSameSecret(signature, get('oauth_signature'));
     };
-    // Clients differ in whether they sign the repeated token once or twice.
+    // Clients differ in whether they sign a repeated parameter once or twice.
     if (!isSigned([...header, ...rest]) && !isSigned([...header, ...form]))
       throw this.#unauthorized(BAD_SIGNATURE);
     const owner = JSON.stringify([application.key, token]);

@@ -156,6 +156,10 @@ describe('a signed request', () => {
   it.each<[string, Ask]>([
     ['header', { form: [...pairs(GOOD), ['oauth_nonce', 'x']] }],
     ['form', { form: [...pairs(GOOD), ...pairs(GOOD)] }],
+    [
+      'header and form with another value',
+      { signed: { oauth_callback: CALLBACK }, form: { oauth_callback: 'oob' } },
+    ],
     ['query', { ...GOOD, query: 'oauth_callback=oob' }],
     [
       'form, such as the verifier',
@@ -169,6 +173,27 @@ describe('a signed request', () => {
       [expect.stringMatching(/^The parameter oauth_\w+ comes more than once$/)],
     ]);
   });
+
+  it.each(['once', 'twice'])(
+    'may have the same callback and verifier in header and form, signed %s',
+    async times => {
+      const { post, service } = await localOAuth();
+      const sent = (name: string, value: string): Ask => ({
+        signed: { [name]: value },
+        form: { [name]: value },
+        ...(times === 'once' && { signedForm: {} }),
+      });
+      const asked = await post(PATH, sent('oauth_callback', CALLBACK));
+      expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('oauth_token=')]);
+      const token = String(asked.form.get('oauth_token'));
+      const tokenSecret = String(asked.form.get('oauth_token_secret'));
+      const user = { id: '7', handle: 'ann', name: 'Ann' };
+      const verifier = verifierOf(await service.oauth.approve(token, user));
+      const ask = { token, tokenSecret, ...sent('oauth_verifier', verifier) };
+      const { status, text } = await post('/oauth/access_token', ask);
+      expect([status, text]).toEqual([200, expect.stringContaining('user_id=')]);
+    },
+  );
 
   it.each(['once', 'twice'])('may have one token in header and form, signed %s', async times => {
     const { post, requestToken, service } = await localOAuth();
