@@ -45,7 +45,8 @@ export function journalEntries(log: RequestLog, filter: JournalFilter): readonly
 }
 
 /**
- * Resolves with the requests once enough of them have come and their responses have ended.
+ * Resolves with the requests once enough of them have come and their responses have ended. A compliance stream counts once it
+ * is accepted.
  *
  * @throws OptionError; IncompleteError after the longest wait.
  */
@@ -57,7 +58,10 @@ export async function waitForRequests(
   const call = 'service.waitForRequests';
   const checked = checkOptions<JournalWait, typeof WAIT>(call, WAIT, wait);
   const { count, timeoutMs, ...filter } = checked;
-  const ended = () => matching(log, filter).filter(({ durationMs }) => durationMs !== undefined);
+  // A compliance stream does not end until its client does, so it counts once it is accepted.
+  const isAnswered = ({ endpoint, status, durationMs }: LoggedRequest) =>
+    (endpoint === 'compliance' ? status : durationMs) !== undefined;
+  const ended = () => matching(log, filter).filter(isAnswered);
   const end = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
   if (await log.until(() => ended().length >= count, end)) return ended().map(entryOf);
   signal?.throwIfAborted();

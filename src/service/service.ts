@@ -211,7 +211,8 @@ export class Service extends Server {
   }
 
   /**
-   * Waits for requests that were answered completely, also those of before the call.
+   * Waits for requests that were answered completely, also those of before the call. A compliance stream counts once it is
+   * accepted.
    *
    * @throws OptionError for a filter that cannot be; IncompleteError if fewer than `count` came within `timeoutMs` of real time.
    * @example

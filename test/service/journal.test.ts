@@ -115,6 +115,23 @@ describe('the journal of requests', () => {
     ]);
   });
 
+  it('has a compliance stream as soon as it is accepted', async () => {
+    const { service, addresses } = await serve({ posts });
+    const { email, password, account: name } = addresses;
+    const login = `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`;
+    const path = `/stream/compliance/accounts/${name}/publishers/twitter/compliance.json?partition=1`;
+    const end = new AbortController();
+    const response = await fetch(addresses.baseUrl + path, {
+      headers: { authorization: login },
+      signal: end.signal,
+    });
+    const [entry] = await service.waitForRequests({ endpoint: 'compliance', timeoutMs: 5_000 });
+    end.abort();
+    expect(response.status).toBe(200);
+    expect(entry).toMatchObject({ status: 200, query: { partition: '1' } });
+    expect(entry?.durationMs).toBeUndefined();
+  });
+
   it('says what came instead when the wait is over', async () => {
     const { service, found } = await serve({ posts });
     const none = service.waitForRequests({ endpoint: 'counts', timeoutMs: 1 });
