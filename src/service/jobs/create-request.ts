@@ -91,7 +91,8 @@ function readFormat(given: Given, problems: string[]): Format {
 
 function checkPublisher(given: Given, { publisher }: CreateChecks, problems: string[]): void {
   const name = textOf('publisher', given, problems);
-  if (name !== undefined && name !== publisher)
+  // Samples of clients write it with a capital.
+  if (name !== undefined && name.toLowerCase() !== publisher.toLowerCase())
     problems.push(invalid('publisher', `The only publisher is '${publisher}'.`));
   const { streamType } = given;
   if (streamType === 'track')
