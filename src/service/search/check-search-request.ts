@@ -16,6 +16,8 @@ export interface SearchParts {
   readonly context: ServiceContext;
   readonly product: Product;
   readonly given: Given;
+  /** What the time limit left of pages of counts, by the `next` that asked for them. */
+  readonly cutPages: Map<string, Window>;
 }
 
 /** Parameters that only one of the two endpoints has. */
@@ -37,6 +39,8 @@ export interface SearchRequest<Parameters> {
   readonly asOf: number;
   /** The start of the page; by default the end of the window. */
   readonly after: SortKey | undefined;
+  /** The `next` of the request; the first page has none. */
+  readonly next: string | undefined;
   /** The `next` of a page that ends there. */
   nextAfter(last: SortKey): string;
 }
@@ -108,6 +112,7 @@ export function resolveRequest<Parameters>(
     window,
     asOf,
     after: token?.after,
+    next,
     nextAfter: ({ at, id }) => tokens.encode({ asOf, window, after: { at, id }, request }),
   };
 }

@@ -16,14 +16,14 @@ type Bucket = keyof typeof BUCKETS;
 /** One page of counts. */
 export async function countsPage(
   incoming: RequestContext,
-  { context, product, given }: SearchParts,
+  { context, product, given, cutPages }: SearchParts,
 ): Promise<HttpResponse> {
   const request = resolveRequest(product, given, PARAMETERS, context);
   const { tree, window, parameters, nextAfter } = request;
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
   const bucketMs = BUCKETS[parameters.bucket];
   const newestFirst = context.settings.countsOrder === 'descending';
-  const page = { request, rule, context, incoming, bucketMs, newestFirst };
+  const page = { request, rule, context, incoming, bucketMs, newestFirst, cutPages };
   const { buckets, edge } = await countBuckets(page);
   return jsonResponse(200, {
     results: buckets.map(bucket => ({
@@ -60,6 +60,7 @@ interface PageRequest {
   readonly incoming: RequestContext;
   readonly bucketMs: number;
   readonly newestFirst: boolean;
+  readonly cutPages: SearchParts['cutPages'];
 }
 
 interface CountedPage {
@@ -71,7 +72,7 @@ interface CountedPage {
 /** The buckets of a page in its order, and where the next page starts. */
 async function countBuckets(page: PageRequest): Promise<CountedPage> {
   const { window } = page.request;
-  const { buckets, counted } = await countWindow(spanOf(page), page);
+  const { buckets, counted } = await countAgain(spanOf(page), page);
   return page.newestFirst
     ? { buckets: buckets.toReversed(), edge: counted.from > window.from ? counted.from : undefined }
     : { buckets, edge: counted.to < window.to ? counted.to : undefined };
@@ -96,6 +97,26 @@ function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageReque
     floorTo(bucketMs, from) + faultMs,
   );
   return { from, to: Math.min(window.to, latest) };
+}
+
+/** The number of pages that were cut and are kept. */
+const MAX_CUT_PAGES = 10_000;
+
+/** Counts a page, which is the same each time that its `next` is used, although a time limit cuts it at another bucket. */
+async function countAgain(asked: Window, page: PageRequest): Promise<CountsResult> {
+  const { cutPages } = page;
+  const { next } = page.request;
+  const known = next === undefined ? undefined : cutPages.get(next);
+  if (known !== undefined) return countFound(known, page);
+  const answer = await countWindow(asked, page);
+  const { from, to } = answer.counted;
+  if (next === undefined || (from === asked.from && to === asked.to)) return answer;
+  // The same request may have been answered in the meantime.
+  if (cutPages.has(next)) return countAgain(asked, page);
+  cutPages.set(next, answer.counted);
+  const [oldest = next] = cutPages.keys();
+  if (cutPages.size > MAX_CUT_PAGES) cutPages.delete(oldest);
+  return answer;
 }
 
 /** Counts the whole buckets that the time limit allows, one at least. */

@@ -1,3 +1,4 @@
+import type { Window } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { searchErrorBody } from '../http/http-problem.js';
@@ -25,11 +26,12 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
   const { settings, quotas } = context;
   const { account, label } = settings;
   const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
+  const cutPages = new Map<string, Window>();
   const enter = async (incoming: RequestContext): Promise<SearchParts> => {
     checkAccess(incoming, settings, { product: SEARCH_PRODUCTS, account, label });
     checkRate(windows, rateExceeded('over data and counts requests'));
     const given = await readGiven(incoming);
-    return { context, product: incoming.path.product as Product, given };
+    return { context, product: incoming.path.product as Product, given, cutPages };
   };
   return [
     ...routesOf({ endpoint: 'counts', errorBody: searchErrorBody }, COUNTS, enter),

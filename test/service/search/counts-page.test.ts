@@ -136,6 +136,18 @@ describe('counts', () => {
     expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
   });
 
+  it('give the same page for a next again, although its time limit ends it elsewhere', async () => {
+    const { pages, counts, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
+    const request = { query: 'tea', bucket: 'day', fromDate: '202405060000' };
+    archive.bucketsUntilTimeout = 2;
+    const [first, second] = await pages('counts', request);
+    for (const buckets of [1, 5, Number.POSITIVE_INFINITY]) {
+      archive.bucketsUntilTimeout = buckets;
+      const { page } = await counts({ ...request, next: first?.next });
+      expect(page).toEqual(second);
+    }
+  });
+
   it('time out by a planted fault', async () => {
     const { pages, service } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     service.faults.plant({ kind: 'counts-timeout', buckets: 3, times: 2 });
