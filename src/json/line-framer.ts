@@ -206,7 +206,7 @@ export class LineFramer implements Framer<Buffer> {
     let advice = '';
     if (rest[0] === OPEN_OBJECT) advice = `It is not JSON from its byte ${wrongAt - start} on`;
     if (rest[0] === OPEN_ARRAY)
-      advice = 'Read a document that is an array with jsonArray() or jsonElements()';
+      advice = 'jsonElements() and jsonArray() read the array of a document by its name';
     return error(`Expected a JSON object on each line: ${excerpt(rest)}`, advice);
   }
 

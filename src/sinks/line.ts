@@ -2,6 +2,8 @@ import type { Writable } from 'node:stream';
 import { special } from '../base/check.js';
 import { DataError } from '../base/errors.js';
 import { kindOf } from '../flow/wrong-item.js';
+import { excerpt } from '../json/excerpt.js';
+import { scanObject } from '../json/scan-object.js';
 import { Activity, type Routed } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
 
@@ -25,10 +27,10 @@ export function writable(meaning: string) {
 }
 
 /**
- * The line of an item. An activity or event gives its exact bytes, with line feeds between JSON tokens
- * replaced by spaces; bytes are written unchanged; any other JSON value is serialized.
+ * The line of an item. An activity, event or other JSON document in bytes gives its exact bytes, with line feeds between
+ * tokens replaced by spaces; any other JSON value is serialized.
  *
- * @throws DataError for a value that JSON cannot hold, such as a bigint.
+ * @throws DataError for a value that JSON cannot hold, such as a bigint, and for bytes of several lines that are not JSON.
  */
 export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: string): Line {
   if (toLine !== undefined) {
@@ -39,19 +41,25 @@ export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: strin
       `The option \`line\` must return text or bytes, but returned ${kindOf(line)}`,
     );
   }
-  if (item instanceof Activity) return inOneLine(item.raw);
-  if (item instanceof Uint8Array) return item;
-  if (isTagged(item)) return inOneLine(item.activity.raw);
-  if (isComplianceEvent(item)) return inOneLine(item.raw);
+  if (item instanceof Activity) return inOneLine(item.raw, origin);
+  if (item instanceof Uint8Array) return inOneLine(item, origin);
+  if (isTagged(item)) return inOneLine(item.activity.raw, origin);
+  if (isComplianceEvent(item)) return inOneLine(item.raw, origin);
   return Buffer.from(json(item, origin));
 }
 
 /**
- * Pretty-printed JSON has line feeds between its tokens; within strings they are escaped. Replacing each
- * by a space makes one line of the same length.
+ * Pretty-printed JSON has line feeds between its tokens; within strings they are escaped. Replacing each by a space makes one
+ * line of the same length. Elsewhere a line feed means that the bytes are not one JSON value.
  */
-function inOneLine(json: Buffer): Buffer {
+function inOneLine(json: Uint8Array, origin: string | undefined): Uint8Array {
   if (json.indexOf(LINE_FEED) === -1) return json;
+  const member = Buffer.concat([Buffer.from('{"":'), json, Buffer.from('}')]);
+  if (scanObject(member, 0, Number.POSITIVE_INFINITY).end !== member.length)
+    throw new DataError(`Bytes of several lines are not one JSON value: ${excerpt(json)}`, {
+      position: { origin },
+      advice: 'If each line is a record, put jsonLines() before the sink',
+    });
   const spaced = json.map(byte => (byte === LINE_FEED || byte === CARRIAGE_RETURN ? SPACE : byte));
   return Buffer.from(spaced.buffer, spaced.byteOffset, spaced.byteLength);
 }

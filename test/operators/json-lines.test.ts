@@ -130,7 +130,7 @@ describe('jsonLines', () => {
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({
       message:
-        'Expected a JSON object on each line: "[1,2]" (in memory, line 3, byte 11). Read a document that is an array with jsonArray() or jsonElements()',
+        'Expected a JSON object on each line: "[1,2]" (in memory, line 3, byte 11). jsonElements() and jsonArray() read the array of a document by its name',
       position: { line: 3, byteOffset: 11 },
     });
   });

@@ -1,0 +1,66 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { expect, it } from 'vitest';
+import { DataError } from '../../src/base/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { activities } from '../../src/operators/activities.js';
+import { jsonElements } from '../../src/operators/json-elements.js';
+import { files } from '../../src/sinks/files.js';
+import { stdout } from '../../src/sinks/stdout.js';
+import { localFiles } from '../../src/sources/local-files.js';
+import { temporaryFolder } from '../temporary-folder.js';
+import { linesOf, rawOf } from './damaged.js';
+
+const POSTS = [
+  { id_str: '1', text: 'a\n  b', entities: { urls: [{ url: 'x' }] } },
+  { id_str: '2', text: ' \r\n' },
+];
+
+async function stored(document: string) {
+  const folder = await temporaryFolder();
+  await writeFile(path.join(folder, 'a.json'), document);
+  return { source: localFiles(path.join(folder, 'a.json')), folder };
+}
+
+const parsed = (lines: string) =>
+  lines
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as unknown);
+
+it('files writes an indented element as one line, and its strings as they are', async () => {
+  const { source, folder } = await stored(JSON.stringify({ results: POSTS }, undefined, 2));
+  const out = path.join(folder, 'all.jsonl');
+  const { posts } = await pipeline(source, jsonElements('results'), files({ path: out }));
+  expect([posts, parsed(await readFile(out, 'utf8'))]).toEqual([2, POSTS]);
+});
+
+it('stdout writes an indented element of any type as one line', async () => {
+  const values = [...POSTS, [1, [2, 'x']], 'a', 7];
+  const { source } = await stored(
+    JSON.stringify({ results: values }, undefined, '\t').replaceAll('\n', '\r\n'),
+  );
+  const stream = new PassThrough();
+  const written = text(stream);
+  await pipeline(source, jsonElements('results'), stdout({ stream }));
+  stream.end();
+  expect(parsed(await written)).toEqual(values);
+});
+
+it('files refuses bytes of several lines that are no JSON, and says what to do', async () => {
+  const { source, folder } = await stored('{"id":1}\n{"id":2}\n');
+  const run = pipeline(source, files({ path: path.join(folder, 'all.jsonl') }));
+  await expect(run).rejects.toThrow(DataError);
+  await expect(run).rejects.toThrow(/jsonLines\(\)/);
+});
+
+it('files keeps a post with a line feed inside a string as damaged', async () => {
+  const damaged = '{"id_str":"2","text":"a\nb"}';
+  const { source, folder } = await stored(`{"results":[{"id_str":"1",\n"text":"a"},${damaged}]}`);
+  const [out, log] = [path.join(folder, 'all.jsonl'), path.join(folder, 'damaged.jsonl')];
+  await pipeline(source, jsonElements('results'), activities(), files({ path: out, damaged: log }));
+  expect(await readFile(out, 'utf8')).toBe('{"id_str":"1", "text":"a"}\n');
+  expect(linesOf(await readFile(log, 'utf8')).map(one => rawOf(one).toString())).toEqual([damaged]);
+});
