@@ -2,7 +2,7 @@ import type { Permit } from './rate-limiter.js';
 
 /** One HTTP request. */
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   readonly url: URL;
   readonly body?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -4,6 +4,7 @@ import { shownRange } from '../base/minute-ranges.js';
 import { type Dates, datesOf, floorTo, MINUTE, type Window } from '../base/time.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
+import { learnServiceTime } from '../http/learn-service-time.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { replayFolder } from './connect-log.js';
 import { type ConnectionOptions, GaveUp, replayConnections } from './replay-connections.js';
@@ -51,6 +52,14 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? undefined : parseReplayCursor(identity, resume);
   const { rates } = account.rateLimiter('replay', job.url);
+  if (job.incremental === true) {
+    const { responses } = account.clock;
+    const { signal } = run;
+    await learnServiceTime(account.withProgress(progress), 'replayStreamUrl', {
+      responses,
+      signal,
+    });
+  }
   const until = job.incremental === true ? endOfRun(job, start?.until ?? window.from) : undefined;
   const state = until === undefined ? (start?.state ?? window) : nextState(job, start, until);
   const machine = new ReplayMachine(state, { timings, rates, maxRangeBytes: job.maxDisk });

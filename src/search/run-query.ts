@@ -17,6 +17,7 @@ import {
 } from '../base/time.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
+import { learnServiceTime } from '../http/learn-service-time.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
 import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';
@@ -28,7 +29,7 @@ import {
   type QueryPosition,
   startOf,
 } from './query-cursor.js';
-import { endOfRun, nextWindow } from './searchable-window.js';
+import { nextWindow } from './searchable-window.js';
 
 /** The parts of a query that differ between posts and counts. One object for each run. */
 export interface Results<T> {
@@ -58,6 +59,7 @@ export async function* runQuery<T>(
   run: Run,
 ): Batches<T> {
   const query = { ...checked, account: checked.account.withProgress(run.progress) };
+  const { responses } = query.account.clock;
   const resume = run.resume ?? query.resume;
   const position = resume === undefined ? startOf(query) : positionOf(query, resume);
   let start: Start = { position, resume };
@@ -75,6 +77,7 @@ export async function* runQuery<T>(
     }
     start = { position: positionOf(query, last), resume: last };
   }
+  await learnServiceTime(query.account, 'baseUrl', { responses, signal: run.signal });
   yield* runNextWindow(query, start, makeResults, run);
 }
 
@@ -92,34 +95,20 @@ async function* runNextWindow<T>(
   makeResults: MakeResults<T>,
   run: Run,
 ): Batches<T> {
-  const { clock } = query.account;
-  while (true) {
-    const isKnown = clock.isKnownSince(0);
-    const window = await nextWindow(query, last, resume, run.signal);
-    if (window.fromDate >= window.toDate) {
-      const nothing = { ...startOf(query), window: { toDate: window.fromDate }, done: true };
-      yield { items: [], cursor: resume ?? cursorOf(query, nothing), origin: query.url.href };
-      return;
-    }
-    const position = { ...startOf(query), window };
-    const cursor = cursorOf(query, position);
-    // This machine's clock may be ahead of the service's, which the first response shows.
-    const isTooNew = () => !isKnown && Number(window.toDate) > Number(endOfRun(query));
-    let isBegun = false;
-    try {
-      const start = { position, resume };
-      for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
-        if (!isBegun && isTooNew()) break;
-        // A run that goes on there has the same window, and delivers the same posts.
-        if (!isBegun) yield { items: [], cursor, origin: query.url.href };
-        isBegun = true;
-        yield batch;
-      }
-      if (isBegun) return;
-    } catch (error) {
-      run.signal.throwIfAborted();
-      if (isBegun || !isTooNew()) throw error;
-    }
+  const window = await nextWindow(query, last, resume, run.signal);
+  if (window.fromDate >= window.toDate) {
+    const nothing = { ...startOf(query), window: { toDate: window.fromDate }, done: true };
+    yield { items: [], cursor: resume ?? cursorOf(query, nothing), origin: query.url.href };
+    return;
+  }
+  const position = { ...startOf(query), window };
+  const start = { position, resume };
+  let isBegun = false;
+  for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
+    // A run that goes on there has the same window, and delivers the same posts.
+    if (!isBegun) yield { items: [], cursor: cursorOf(query, position), origin: query.url.href };
+    isBegun = true;
+    yield batch;
   }
 }
 

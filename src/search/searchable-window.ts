@@ -9,7 +9,7 @@ import type { QueryPosition } from './query-cursor.js';
 const SEARCHABLE_AFTER = MINUTE;
 
 /** The end of a run that begins now: the newest minute, or the newest whole bucket, that is searchable for certain. */
-export function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
+function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
   return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));
 }
 
