@@ -12,11 +12,13 @@ import { filter } from '../../src/operators/filter.js';
 import { map } from '../../src/operators/map.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
+import { committed } from '../../src/sinks/committed.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
+import { StandIn } from './stand-in.js';
 
 const numbers = (count: number) =>
   places(
@@ -309,5 +311,70 @@ describe('an error of tee', () => {
     await expect(pipeline(numbers(3), tee(resumes, collect()))).rejects.toThrow(
       /A branch of tee\(\) cannot go on from a cursor by itself/,
     );
+  });
+});
+
+describe('tee with an incremental source, whose branches that commit have all ended', () => {
+  const each = Array.from({ length: 9 }, (_, n) => [n, n + 100]);
+  const opened: number[] = [];
+  /** The items of the first batches, and a cursor where the next run goes on. */
+  const growing = (count: number) =>
+    new Flow<number>(
+      async function* (at) {
+        const onOpen = (from: number) => opened.push(from);
+        yield* places(each.slice(0, count), { onOpen }).batches(at);
+        yield { items: [], cursor: { next: count } };
+      },
+      undefined,
+      [{ step: 'growing', incremental: true }],
+    );
+
+  const COMMITTING: Record<string, (out: string) => () => Sink<number, unknown[]>> = {
+    files: out => () =>
+      tee(
+        compose(take<number>(3), files({ path: `${out}/first.jsonl` })),
+        compose(take<number>(5), files({ path: `${out}/more.jsonl` })),
+        collect<number>(),
+        { checkpoint: `${out}/checkpoint.json` },
+      ),
+    committed: out => {
+      const { transactions } = new StandIn<number>();
+      return () =>
+        tee(
+          compose(take<number>(3), files({ path: `${out}/first.jsonl` })),
+          compose(take<number>(5), committed(transactions)),
+          collect<number>(),
+        );
+    },
+  };
+
+  it.each(Object.entries(COMMITTING))(
+    'continues after the items of the last run: %s',
+    async (_, by) => {
+      const sink = by(await temporaryFolder());
+      opened.length = 0;
+      const collected: unknown[] = [];
+      for (const count of [4, 4, 6, 9]) collected.push((await pipeline(growing(count), sink()))[2]);
+      expect(opened).toEqual([0, 4, 4, 6]);
+      const items = (from: number, to: number) => each.slice(from, to).flat();
+      expect(collected).toEqual([items(0, 4), [], items(4, 6), items(6, 9)]);
+    },
+  );
+
+  it('continues after the last item that a branch took, where all others end early', async () => {
+    const out = await temporaryFolder();
+    opened.length = 0;
+    const run = (count: number) =>
+      pipeline(
+        growing(count),
+        tee(
+          compose(take<number>(1), files({ path: `${out}/first.jsonl` })),
+          compose(take<number>(3), collect()),
+          { checkpoint: `${out}/checkpoint.json` },
+        ),
+      );
+    expect((await run(9))[1]).toEqual([0, 100, 1]);
+    expect((await run(9))[1]).toEqual([2, 102, 3]);
+    expect(opened).toEqual([0, 2]);
   });
 });

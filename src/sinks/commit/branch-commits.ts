@@ -117,6 +117,9 @@ export class BranchCommits {
     const inputs = ends.map(end => (end === ENDED ? ENDED : this.#feed.inputCursorIn(end)));
     const reading = inputs.filter(input => input !== ENDED);
     const [first] = reading;
+    // The other branches have read on: the next run gives them what follows.
+    if (reading.length === 0 && this.#feed.lastTaken !== undefined)
+      return { tee: ends as readonly Cursor[], inner: this.#feed.lastTaken };
     // Without a cursor of the input, nothing came: the branches stand where they began.
     if (this.#branches.every(({ reached, end }) => reached === undefined && end !== undefined))
       return before;

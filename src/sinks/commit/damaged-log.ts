@@ -43,6 +43,8 @@ export class DamagedLog implements DamagedRecords {
   readonly #counts = new WeakMap<object, (readonly [stage: Stage, count: number])[]>();
   /** What an earlier run has kept and may be reported again, by the key of the record. */
   readonly #kept = new Map<string, Place[]>();
+  /** Since the last commit. */
+  #items = new ReportedItems();
   #flushing: NodeJS.Timeout | undefined;
   /** As the last commit began: the byte from which on records may be reported again, in each file that has such. */
   settled: ReadonlyMap<string, number> = new Map();
@@ -99,11 +101,16 @@ export class DamagedLog implements DamagedRecords {
   }
 
   /**
-   * Keeps an item that a sink cannot write.
+   * Keeps an item that a sink cannot write: once, however many branches of `tee` cannot.
    *
+   * @param by What tells the branch apart.
    * @throws The error itself, where it is not about the item.
    */
-  async keepItem(item: unknown, error: unknown, origin: string | undefined): Promise<void> {
+  async keepItem(
+    item: unknown,
+    error: unknown,
+    { origin, by }: { readonly origin: string | undefined; readonly by: object },
+  ): Promise<void> {
     const isOfRun = error instanceof MillraceError && !(error instanceof DataError);
     if (isOfRun || isWrongStage(error)) throw error;
     let raw: Uint8Array;
@@ -113,7 +120,9 @@ export class DamagedLog implements DamagedRecords {
       // It has no bytes that could be kept.
       throw error;
     }
-    this.#append(damagedLine({ raw: Buffer.from(raw), origin }, error));
+    const line = damagedLine({ raw: Buffer.from(raw), origin }, error);
+    if (!this.#items.isNew(keyOf(line), by)) return;
+    this.#append(line);
     await this.#relieve();
   }
 
@@ -123,6 +132,8 @@ export class DamagedLog implements DamagedRecords {
    * @param cursor What it commits; absent where all items were read.
    */
   reached(cursor?: Cursor): void {
+    // All branches stand at this cursor: each has reported the items before it.
+    this.#items = new ReportedItems();
     const settled = new Map<string, number>();
     if (cursor === undefined) for (const stage of this.#stages) stage.settle(stage.count);
     const isSettled = () => this.#stages.every(({ first }) => first === undefined);
@@ -167,6 +178,32 @@ export function checkDamaged(call: string, damaged: string): void {
   if (damaged.toLowerCase().endsWith(PART)) throw refused('must not end in .part');
   if (/\.(gz|zst)$/i.test(damaged))
     throw refused('must not end in .gz or .zst: the file is not compressed');
+}
+
+/** Branches are close to each other: those that are more items apart than this may have one twice. */
+const MAX_ITEMS = 100_000;
+
+/**
+ * Tells whether a branch is the first to report an item. Items may be equal, and branches may have copies of one: the
+ * second report of an item by one branch is of its second copy.
+ */
+class ReportedItems {
+  #byBranch = new WeakMap<object, Map<string, number>>();
+  #counts = new Map<string, number>();
+
+  isNew(key: string, by: object): boolean {
+    if (this.#counts.size === MAX_ITEMS) {
+      this.#byBranch = new WeakMap();
+      this.#counts = new Map();
+    }
+    const own = this.#byBranch.get(by) ?? new Map<string, number>();
+    this.#byBranch.set(by, own);
+    const count = (own.get(key) ?? 0) + 1;
+    own.set(key, count);
+    if (count <= (this.#counts.get(key) ?? 0)) return false;
+    this.#counts.set(key, count);
+    return true;
+  }
 }
 
 /** What one stage has reported. */

@@ -46,6 +46,7 @@ export class Feed {
   #started = false;
   #reading = false;
   #ended = false;
+  #lastTaken: InputCursorOf | undefined;
   /** The error that the input ended with. */
   failure: { readonly error: unknown } | undefined;
 
@@ -104,6 +105,11 @@ export class Feed {
     return this.#atEnd.has(branch);
   }
 
+  /** The last cursor of the input that any branch has taken. */
+  get lastTaken(): Cursor | undefined {
+    return this.#lastTaken?.cursor;
+  }
+
   /** Whether this is the branch that the others wait for. */
   isSlowest(branch: number): boolean {
     return this.#readers.get(branch)?.position === this.#slowest;
@@ -153,6 +159,9 @@ export class Feed {
       const next = this.#batches[reader.position - this.#first];
       if (next !== undefined) {
         reader.position++;
+        const taken = this.inputCursorIn(next.cursor);
+        if (taken !== undefined && taken.number > (this.#lastTaken?.number ?? 0))
+          this.#lastTaken = taken;
         next.rows?.file.share();
         this.check();
         return next;

@@ -158,7 +158,7 @@ export class FileWriter<T> {
   async #leaveOut(item: T, error: unknown, origin: string | undefined): Promise<void> {
     const { damaged, progress } = this.#run;
     if (damaged === undefined) throw error;
-    await damaged.keepItem(item, error, origin);
+    await damaged.keepItem(item, error, { origin, by: this });
     progress?.drop('damaged', 1);
   }
 

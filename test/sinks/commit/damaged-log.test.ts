@@ -595,6 +595,36 @@ describe('a sink with `damaged`', () => {
     await expect(run).rejects.toBeInstanceOf(OptionError);
   });
 
+  it('has an item once that two branches of tee cannot write, and as often as it came', async () => {
+    const lines = [post(7), post(1), post(7), post(14)];
+    const refusing = (name: string) => csv({ path: to(name), columns: COLUMNS });
+    const run = (source: Flow<Activity>, checkpoint?: string) =>
+      pipeline(
+        source,
+        tee(refusing('a.csv'), refusing('b.csv'), { damaged: damaged(), checkpoint }),
+      );
+    const file = await stored('a.jsonl', ...lines);
+    const copies = () =>
+      postsOf(
+        documents(
+          'one',
+          lines.map(line => [Buffer.from(line)]),
+        ),
+      );
+    for (const [name, source] of [
+      ['stored', postsOf(file)],
+      ['items', copies()],
+    ] as const) {
+      const [a, b] = await run(source, to(`${name}.json`));
+      expect([a, b]).toMatchObject([
+        { posts: 1, damaged: 3 },
+        { posts: 1, damaged: 3 },
+      ]);
+      expect((await logIn()).map(({ text }) => text)).toEqual([post(7), post(7), post(14)]);
+      for (const left of ['a.csv', 'b.csv', 'damaged.jsonl']) await rm(to(left));
+    }
+  });
+
   it('takes no part in a branch of tee to another sink', async () => {
     const file = await stored('a.jsonl', '{}', post(1));
     const records = jsonLines()(localFiles(file));
