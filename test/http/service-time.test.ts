@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY, HOUR, MINUTE } from '../../src/base/time.js';
 import { compliance } from '../../src/compliance/compliance.js';
 import type { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -11,7 +12,6 @@ import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
-import { DAY, HOUR, MINUTE } from '../../src/time.js';
 import { timingOf } from '../replay/service-timing.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
