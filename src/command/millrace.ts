@@ -14,6 +14,10 @@ const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 };
 
 const isJson = process.argv.includes('--json');
 const interrupted = new AbortController();
+// As words, without the number of the process and flags of Node.
+process.removeAllListeners('warning').on('warning', ({ name, message }) => {
+  process.stderr.write(`${name === 'RuleWarning' ? '' : `${name}: `}${message}\n`);
+});
 process.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
 
 try {

@@ -20,6 +20,7 @@ import {
 } from '../base/time.js';
 import type { Format } from '../post/activity.js';
 import { ruleErrors, textRuleProblem } from '../rules/language/render-problem.js';
+import { warnOfRules } from '../rules/language/warn-of-rules.js';
 
 /** A rule of a job, with a tag that marks the posts that it matches. */
 export interface JobRule {
@@ -93,7 +94,13 @@ export function checkJobRequest(call: string, request: JobRequest): CheckedJobRe
       'fromDate',
       `must not be before the first posts, of 21 March 2006, got ${fromDate}`,
     );
-  return { title, fromDate, toDate, dataFormat, rules: checkRules(call, checked.rules) };
+  const rules = checkRules(call, checked.rules);
+  warnOfRules(
+    call,
+    'historical',
+    rules.map(({ value }) => value),
+  );
+  return { title, fromDate, toDate, dataFormat, rules };
 }
 
 function checkRules(call: string, rules: readonly JobRule[]): CheckedJobRequest['rules'] {

@@ -15,6 +15,7 @@ import { type Flow, sourceFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { excerpt } from '../json/excerpt.js';
 import { isCount } from '../json/json.js';
+import { warnOfRules } from '../rules/language/warn-of-rules.js';
 import type { Page } from './fetch-page.js';
 import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions } from './query.js';
 import { type Results, runQuery } from './run-query.js';
@@ -67,6 +68,7 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
   const { bucket } = checked;
   const runsEndAt = BUCKET_LENGTHS[bucket];
   const query = checkQuery('counts', account, checked, { bucket }, { runsEndAt });
+  warnOfRules('counts', 'search', [checked.query]);
   const makeResults = (isWhole: boolean, params: Params) => bucketResults(bucket, params, isWhole);
   const step = { step: 'counts', ...query.identity };
   return sourceFlow(step, run => runQuery(query, makeResults, run));

@@ -23,6 +23,7 @@ import { recordLimits } from '../json/record-limits.js';
 import { Activity } from '../post/activity.js';
 import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compile-rules.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
+import { warnOfRules } from '../rules/language/warn-of-rules.js';
 import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/pack-rules.js';
 import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
 import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
@@ -189,6 +190,7 @@ export function prepareQuery(account: Account, options: SearchOptions) {
   checkBudget(budget, { maxResults, slices });
   const ownParams = { tag, maxResults };
   const query = checkQuery('search', account, checked, ownParams, { limit, pages, slices });
+  warnOfRules('search', 'search', [checked.query]);
   // Before what follows from them, as the first difference is the one that is reported.
   const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
   return { queries: [query] as const, budget, share, onDamaged, bounds };
@@ -231,6 +233,12 @@ export function prepareRules(account: Account, options: SearchRulesOptions) {
       { maxResults },
       { slices },
     ),
+  );
+  warnOfRules(
+    'search',
+    'search',
+    rules.map(({ value }) => value),
+    packed.map(({ query }) => query),
   );
   const queries = [first as Query, ...others] as const;
   const matcher = compileRules(rules, { product: 'search' });

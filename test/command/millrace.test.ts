@@ -54,6 +54,13 @@ const linesOf = (text: string) => text.split('\n').filter(line => line !== '');
 const idsOf = (text: string) => linesOf(text).map(line => String(JSON.parse(line).id_str));
 
 describe('millrace', () => {
+  it.concurrent('shows the warnings of a rule where it says what a search takes', async () => {
+    const rule = '#snow OR #ice lang:en';
+    const { code, stderr } = await millrace('search', rule, '--dry-run', ...window);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^search: the service accepts this.*warning\[R106\].* request/s);
+  });
+
   it.concurrent('writes posts of a search to standard output, and progress elsewhere', async () => {
     const { code, stdout, stderr } = await millrace('search', 'coffee', ...window);
     expect(code).toBe(0);

@@ -1,0 +1,42 @@
+import type { RuleProduct } from '../post/dialect.js';
+import { checkRule } from './check-rule.js';
+import { renderProblem } from './render-problem.js';
+
+/** The maximum number of rules with warnings that one call reports. */
+const MAX_REPORTED = 5;
+/** Rules that were reported or had no warnings. A program that asks again with the same rule hears of it once. */
+const known = new Set<string>();
+const MAX_KNOWN = 10_000;
+
+/**
+ * Emits a process warning for rules that the service accepts but that may not mean what they seem to, before a request that
+ * may cost money.
+ *
+ * @param derived Rules made of these, whose warnings would repeat theirs.
+ */
+export function warnOfRules(
+  call: string,
+  product: RuleProduct,
+  rules: readonly string[],
+  derived: readonly string[] = [],
+): void {
+  const reported: string[] = [];
+  for (const rule of rules) {
+    if (known.has(rule)) continue;
+    const { problems } = checkRule(rule, { product });
+    const warnings = problems.filter(({ severity }) => severity === 'warning');
+    if (warnings.length > 0 && reported.length === MAX_REPORTED) {
+      reported.push('More rules have warnings: `rules.check` gives those of each rule.');
+      break;
+    }
+    if (warnings.length > 0)
+      reported.push(warnings.map(warning => renderProblem(rule, warning)).join('\n'));
+  }
+  if (known.size + rules.length + derived.length > MAX_KNOWN) known.clear();
+  for (const rule of [...rules, ...derived].slice(0, MAX_KNOWN)) known.add(rule);
+  if (reported.length === 0) return;
+  process.emitWarning(
+    `${call}: the service accepts this, but it may not mean what it seems to.\n${reported.join('\n')}`,
+    'RuleWarning',
+  );
+}

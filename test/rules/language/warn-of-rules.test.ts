@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { account, counts, jobs, preview, search } from '../../../src/index.js';
+
+// No request is answered: the warning comes before it.
+const acme = account({
+  url: 'http://127.0.0.1:1',
+  account: 'acme',
+  label: 'main',
+  email: 'a@b.example',
+  password: 'x',
+  retry: { attempts: 1 },
+});
+const product = '30day';
+const nothing = AbortSignal.abort(new Error('nothing is sent'));
+
+describe('a rule with a warning is reported before a request that may cost money', () => {
+  let warnings: string[] = [];
+  beforeEach(() => {
+    warnings = [];
+    vi.spyOn(process, 'emitWarning').mockImplementation((warning, type) => {
+      warnings.push(`${type}: ${warning}`);
+    });
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('by search, once for each rule', () => {
+    for (let i = 0; i < 2; i++) search(acme, { product, query: '#snow OR #ice lang:en' });
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/^RuleWarning: search: .*warning\[R106\].*make it a group/s);
+  });
+
+  it('by search for many rules, in the words of the given rules', () => {
+    search(acme, { product, rules: [{ value: 'frost OR rime lang:en' }, { value: 'hail' }] });
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain('| frost OR rime lang:en');
+  });
+
+  it('by counts', () => {
+    counts(acme, { product, query: 'sleet-storm' });
+    expect(warnings[0]).toMatch(/^RuleWarning: counts: .*warning\[R104\]/s);
+  });
+
+  it('by preview', async () => {
+    const asked = preview(acme, { product, query: 'fog OR mist lang:en' }, { signal: nothing });
+    await expect(asked).rejects.toThrow('nothing is sent');
+    expect(warnings).toHaveLength(1);
+  });
+
+  it('by jobs.create, for at most five rules', async () => {
+    const rules = Array.from({ length: 7 }, (_, i) => ({ value: `dew-${i}` }));
+    const [title, fromDate, toDate] = ['Dew', '202001010000', '202001020000'];
+    const request = { title, fromDate, toDate, dataFormat: 'original' as const, rules };
+    await expect(jobs.create(acme, request, { signal: nothing })).rejects.toThrow();
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]?.match(/R104/g)).toHaveLength(5);
+    expect(warnings[0]).toContain('More rules have warnings');
+  });
+
+  it('never for a rule without one', () => {
+    search(acme, { product, query: '(#snow OR #ice) lang:en' });
+    expect(warnings).toEqual([]);
+  });
+});
