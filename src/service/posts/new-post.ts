@@ -173,4 +173,6 @@ export interface CompletedPost {
   readonly reply: ({ readonly id: string } & Partial<ContainedPost>) | undefined;
   readonly retweeted: ContainedPost | undefined;
   readonly quoted: ContainedPost | undefined;
+  /** The id of an author of another post, by handle. */
+  idOf(handle: string): string | undefined;
 }

@@ -224,7 +224,7 @@ export class Posts {
     const post: CompletedPost = {
       id: fields.id ?? this.#newId(time),
       at: floorTo(SECOND, time),
-      author: profileOf(author, time),
+      author: profileOf({ id: this.#idOf(author.handle), ...author }, time),
       text: fields.text ?? sharedText(retweeted),
       lang,
       likes,
@@ -232,6 +232,7 @@ export class Posts {
       reply: this.#replied(fields.inReplyTo),
       retweeted,
       quoted,
+      idOf: handle => this.#idOf(handle),
     };
     const given: NewPost = {
       ...fields,
@@ -260,6 +261,14 @@ export class Posts {
         `posts: \`${at}\`: no post with the id ${other} was added before. Add it first, or give its fields`,
       );
     return found;
+  }
+
+  /** The id that an added post gives its author. */
+  #idOf(handle: string): string | undefined {
+    const name = handle.toLowerCase();
+    for (const post of this.#added.values())
+      if (post.handle.toLowerCase() === name) return post.userId;
+    return undefined;
   }
 
   #replied(id: string | undefined): CompletedPost['reply'] {

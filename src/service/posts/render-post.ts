@@ -33,9 +33,9 @@ function renderOriginal(post: CompletedPost): string {
     quoted &&
       `"quoted_status_id":${quoted.id},"quoted_status_id_str":"${quoted.id}","quoted_status":${quoted.render('original')}`,
     cut &&
-      `"extended_tweet":{"full_text":${quote(text)},"display_text_range":[0,${codePoints(text)}],"entities":${printed(entities, true)}}`,
+      `"extended_tweet":{"full_text":${quote(text)},"display_text_range":[0,${codePoints(text)}],"entities":${printed(entities, post, true)}}`,
     `"quote_count":0,"reply_count":0,"retweet_count":${post.retweets},"favorite_count":${post.likes}`,
-    `"entities":${printed(shown.entities, true)},"favorited":false,"retweeted":false`,
+    `"entities":${printed(shown.entities, post, true)},"favorited":false,"retweeted":false`,
     entities.urls.length === 0 ? undefined : '"possibly_sensitive":false',
     `"filter_level":"low","lang":${quote(post.lang)}${editMembers(post, isEditable(post))}`,
   ]);
@@ -57,9 +57,9 @@ function renderActivityStreams(post: CompletedPost): string {
     '"generator":{"displayName":"Twitter Web Client","link":"http://twitter.com"},"provider":{"objectType":"service","displayName":"Twitter","link":"http://www.twitter.com"}',
     `"link":"${link}","actor":${renderActor(author, at)},"body":${quote(shown.text)},"object":${retweeted?.render('activity_streams') ?? note}`,
     reply && `"inReplyTo":{"link":"${pageOf(reply.handle ?? 'i', reply.id)}"}`,
-    `"favoritesCount":${post.likes},"twitter_entities":${printed(shown.entities, false)}`,
+    `"favoritesCount":${post.likes},"twitter_entities":${printed(shown.entities, post, false)}`,
     cut &&
-      `"long_object":{"body":${quote(text)},"display_text_range":[0,${codePoints(text)}],"twitter_entities":${printed(entities, false)}}`,
+      `"long_object":{"body":${quote(text)},"display_text_range":[0,${codePoints(text)}],"twitter_entities":${printed(entities, post, false)}}`,
     quoted && `"twitter_quoted_status":${quoted.render('activity_streams')}`,
     `"retweetCount":${post.retweets},"twitter_lang":${quote(post.lang)},"twitter_filter_level":"low"`,
     `"gnip":{${renderActorInfluence(author, at)}${pages.length === 0 ? '' : `,"urls":[${pages}]`}}${editMembers(post, isEditable(post))}`,
@@ -122,7 +122,11 @@ function found(text: string, pattern: RegExp): readonly Entity[] {
 }
 
 /** @param unwound Whether links have their target; `activity_streams` has it elsewhere. */
-function printed({ hashtags, symbols, mentions, urls }: Entities, unwound: boolean): string {
+function printed(
+  { hashtags, symbols, mentions, urls }: Entities,
+  { idOf }: CompletedPost,
+  unwound: boolean,
+): string {
   const list = (entities: readonly Entity[], members: (entity: Entity) => string) =>
     entities.map(entity => `{${members(entity)},"indices":[${entity.start},${entity.end}]}`);
   const named = ({ text }: Entity) => `"text":${quote(text.slice(1))}`;
@@ -133,7 +137,7 @@ function printed({ hashtags, symbols, mentions, urls }: Entities, unwound: boole
     return `"url":${quote(text)},"expanded_url":${quote(text)},"display_url":${quote(display)}${target}`;
   });
   const mentioned = list(mentions, ({ text }) => {
-    const { id, handle } = profileOf({ handle: text.slice(1) }, 0);
+    const { id, handle } = profileOf({ handle: text.slice(1), id: idOf(text.slice(1)) }, 0);
     return `"screen_name":"${handle}","name":"${handle}","id":${id},"id_str":"${id}"`;
   });
   return `{"hashtags":[${list(hashtags, named)}],"urls":[${linked}],"user_mentions":[${mentioned}],"symbols":[${list(symbols, named)}]}`;

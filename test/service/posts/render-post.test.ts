@@ -29,4 +29,18 @@ describe('a post of a service', () => {
     }
     expect(() => service.posts.add({ quoted: '5', text: 'x' })).toThrow(/posts\.quoted/);
   });
+
+  it('names a mentioned author by the id that another post gives them', async () => {
+    const { service } = await serve({ posts: [] });
+    const [, mention, own] = service.posts.add([
+      { text: 'tea', author: { handle: 'Ann', id: '42' } },
+      { text: 'hello @ann and @bob', author: 'bob' },
+      { text: 'more tea', author: 'ann' },
+    ]) as [Activity, Activity, Activity];
+    const { entities } = JSON.parse(mention.raw.toString());
+    const [ann, bob] = entities.user_mentions;
+    expect(ann.id_str).toBe('42');
+    expect(bob.id_str).toBe(mention.author.id);
+    expect(own.author.id).toBe('42');
+  });
 });
