@@ -13,7 +13,7 @@ import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-co
 import { waitForRetry } from '../http/retry.js';
 import type { DamagedRecord } from '../json/damaged-record.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../post/compliance-event.js';
-import { parseInStreamMessage } from '../post/in-stream-message.js';
+import { parseConnectionMessage } from '../post/in-stream-message.js';
 
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {
@@ -100,7 +100,7 @@ async function readConnection(
       const events: ComplianceEvent[] = [];
       for (const record of items) {
         const message = orDataError(
-          () => parseInStreamMessage(record) ?? parseComplianceEvent(record),
+          () => parseConnectionMessage(record) ?? parseComplianceEvent(record),
         );
         if (message instanceof DataError)
           await listener.damaged({ raw: Buffer.from(record), origin: url }, message);

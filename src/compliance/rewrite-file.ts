@@ -4,7 +4,7 @@ import { PassThrough, Readable, type Transform } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { MillraceError, StorageError } from '../base/errors.js';
+import { DataError, MillraceError, StorageError } from '../base/errors.js';
 import {
   type HiddenReason,
   hidingCountries,
@@ -13,12 +13,12 @@ import {
   redact,
 } from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
-import { type Batches, batchesOf, type Cursor, OwnFlow } from '../flow/flow.js';
-import { withOrigin } from '../flow/with-origin.js';
+import { type Batches, batchesOf, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import { WITH_CHECKSUM } from '../gzip/compress-block.js';
 import { compressionOf } from '../gzip/compression.js';
 import { nodeZstd } from '../gzip/node-zstd.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { countOf, LF } from '../json/json-bytes.js';
 import { JsonObject } from '../json/json-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
@@ -56,7 +56,7 @@ export async function rewriteFile(
 ): Promise<Outcome> {
   try {
     const review = new Review(tombstones, options);
-    for await (const { items } of linesOf(file, signal)) review.lines(items, file);
+    for await (const { items } of linesOf(file, signal)) review.lines(items);
     if (review.untouched) {
       await removeLeft(file);
       return review;
@@ -66,6 +66,7 @@ export async function rewriteFile(
     await write(file, rewrite, signal);
     return rewrite;
   } catch (cause) {
+    if (cause instanceof BadRecord) throw await errorWithLine(file, cause, signal);
     if (cause instanceof MillraceError || signal?.aborted) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StorageError(`Could not rewrite ${file}: ${reason}. It is unchanged`, {
@@ -73,6 +74,40 @@ export async function rewriteFile(
       cause,
     });
   }
+}
+
+/** A record that is not a post, and is not hidden. */
+class BadRecord extends Error {
+  readonly record: Buffer;
+  override readonly cause: DataError;
+
+  constructor(record: Buffer, cause: DataError) {
+    super(cause.message);
+    this.record = record;
+    this.cause = cause;
+  }
+}
+
+/** The error of a record with its line, which is looked for in the file. */
+async function errorWithLine(
+  file: string,
+  { record, cause }: BadRecord,
+  signal: AbortSignal | undefined,
+): Promise<DataError> {
+  const at = (line?: number) =>
+    new DataError(cause.message, { cause, position: { origin: file, line } });
+  let line = 1;
+  let rest = Buffer.alloc(0);
+  for await (const { items } of bytesOf(file, signal))
+    for (const block of items) {
+      const text = Buffer.concat([rest, block]);
+      const found = text.indexOf(record);
+      const end = found === -1 ? Math.max(0, text.length - record.length) : found;
+      line += countOf(LF, text, 0, end);
+      if (found !== -1) return at(line);
+      rest = text.subarray(end);
+    }
+  return at();
 }
 
 /** The remaining lines of a file, and counts of the removed ones. */
@@ -95,10 +130,15 @@ class Review implements Outcome {
     return this.changed === 0 && this.removed.size === 0;
   }
 
-  lines(records: readonly Buffer[], origin: string): Buffer[] {
-    return withOrigin(origin, () =>
-      records.map(record => this.#line(record)).filter(line => line !== undefined),
-    );
+  /** @throws BadRecord */
+  lines(records: readonly Buffer[]): Buffer[] {
+    return records.flatMap(record => {
+      try {
+        return this.#line(record) ?? [];
+      } catch (cause) {
+        throw cause instanceof DataError ? new BadRecord(record, cause) : cause;
+      }
+    });
   }
 
   #line(record: Buffer): Buffer | undefined {
@@ -142,6 +182,14 @@ function withCount(info: Buffer, fewer: number): Buffer {
 }
 
 function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer> {
+  return batchesOf(jsonLines()(inflated(file)), { signal });
+}
+
+function bytesOf(file: string, signal: AbortSignal | undefined): Batches<Uint8Array> {
+  return batchesOf(inflated(file), { signal });
+}
+
+function inflated(file: string): Flow<Uint8Array> {
   const bytes = new OwnFlow<Uint8Array>(async function* () {
     const stored = await openToRead(file);
     try {
@@ -154,7 +202,7 @@ function linesOf(file: string, signal: AbortSignal | undefined): Batches<Buffer>
       await stored.close();
     }
   });
-  return batchesOf(jsonLines()(gunzip({ plain: 'pass' })(bytes)), { signal });
+  return gunzip({ plain: 'pass' })(bytes);
 }
 
 /** Fixed names, so that the next run finds what a killed one has left: a lock, or a copy of forbidden posts. */
@@ -208,7 +256,7 @@ async function* kept(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer> {
   for await (const { items } of linesOf(file, signal)) {
-    const lines = review.lines(items, file);
+    const lines = review.lines(items);
     if (lines.length > 0) yield Buffer.concat(lines.flatMap(line => [line, LINE_FEED]));
   }
 }

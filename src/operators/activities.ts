@@ -30,8 +30,8 @@ const OPTIONS = {
 } satisfies OptionTable<ActivitiesOptions>;
 
 /**
- * Records to activities, which are views of the same bytes. The `info`, `error` and `warn` messages
- * that streams and job files contain are left out; progress counts them as dropped by `messages`.
+ * Records to activities, which are views of the same bytes. Skips the `info`, `error` and `warn` messages that streams and
+ * job files contain, and notices of streams, such as `limit` and `delete`; progress counts them as dropped by `messages`.
  *
  * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is
  * read.

@@ -28,9 +28,12 @@ export interface InfoMessage {
   readonly unprocessedRange: Window | undefined;
 }
 
-/** An error of the stream, after which the service disconnects, or a warning. */
+/**
+ * An error of the stream, after which the service disconnects, a warning, or what streams of posts send between them:
+ * limits, deletions, withheld content. Its message is that of the service, or its content as JSON.
+ */
 export interface NoticeMessage {
-  readonly kind: 'error' | 'warn';
+  readonly kind: Exclude<(typeof MESSAGE_KEYS)[number], 'info'>;
   readonly message: string;
   readonly sent: Date | undefined;
 }
@@ -41,7 +44,12 @@ const OUTCOMES: ReadonlyMap<string, NonNullable<InfoMessage['outcome']>> = new M
   ['Replay Request Failed to Complete', 'failed'],
 ]);
 
-const MESSAGE_KEYS = ['info', 'error', 'warn'] as const;
+const CONNECTION_KEYS = ['info', 'error', 'warn'] as const;
+const MESSAGE_KEYS = [
+  ...CONNECTION_KEYS,
+  ...(['limit', 'warning', 'disconnect', 'delete', 'scrub_geo'] as const),
+  ...(['status_withheld', 'user_withheld'] as const),
+] as const;
 
 /** Top-level keys of posts. A document whose first known key is one of these is a post. */
 const POST_KEYS = [
@@ -50,14 +58,15 @@ const POST_KEYS = [
 ];
 
 const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
+const KEYS_OF_CONNECTION: readonly string[] = [...CONNECTION_KEYS, ...POST_KEYS];
 
 /** How posts of the service start, in either format. */
 const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
 
 /**
  * Parses a message of a stream or a job file. Returns `undefined` for a post and any other document: a
- * message has a top-level key `info`, `error` or `warn`. Fast for posts, of which it reads only the
- * first keys.
+ * message has a top-level key `info`, `error`, `warn`, or that of a notice, such as `limit` or `delete`. Fast for posts,
+ * of which it reads only the first keys.
  *
  * @throws DataError If the document is not JSON up to that key, or a time in an `info` message is
  * invalid.
@@ -65,10 +74,19 @@ const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
  * parseInStreamMessage(line)?.kind // 'info' for the last line of a job file
  */
 export function parseInStreamMessage(document: Uint8Array): InStreamMessage | undefined {
+  return parseMessage(document, KEYS);
+}
+
+/** The same without notices: a compliance stream has them as events. */
+export function parseConnectionMessage(document: Uint8Array): InStreamMessage | undefined {
+  return parseMessage(document, KEYS_OF_CONNECTION);
+}
+
+function parseMessage(document: Uint8Array, keys: readonly string[]): InStreamMessage | undefined {
   const bytes = bufferOf(document);
   if (POST_STARTS.some(start => isTextAt(bytes, start, 0))) return undefined;
   const fields = JsonObject.of(bytes);
-  const first = fields?.firstOf(KEYS);
+  const first = fields?.firstOf(keys);
   const kind = MESSAGE_KEYS.find(key => key === first);
   const span = kind === undefined ? undefined : fields?.span(kind);
   if (kind === undefined || span === undefined) return undefined;
@@ -78,7 +96,7 @@ export function parseInStreamMessage(document: Uint8Array): InStreamMessage | un
 type Fields = Readonly<Record<string, unknown>>;
 
 function messageOf(
-  kind: (typeof MESSAGE_KEYS)[number],
+  kind: InStreamMessage['kind'],
   value: unknown,
   document: Buffer,
 ): InStreamMessage {

@@ -9,7 +9,7 @@ import { liveRecords } from '../flow/live-records.js';
 import type { Progress } from '../flow/progress.js';
 import type { LiveConnection } from '../http/live-connection.js';
 import type { Damaged, OnDamaged } from '../json/damaged-record.js';
-import { type InfoMessage, parseInStreamMessage } from '../post/in-stream-message.js';
+import { type InfoMessage, parseConnectionMessage } from '../post/in-stream-message.js';
 import type { ReplaySpool } from './replay-spool.js';
 
 /** With more damaged records than this, the connection counts as damaged. */
@@ -63,7 +63,7 @@ export async function receiveReplay(
     for await (const { items } of liveRecords(connection, { onDamaged, onBytes })) {
       const records: Buffer[] = [];
       for (const record of items) {
-        const message = orDataError(() => parseInStreamMessage(record));
+        const message = orDataError(() => parseConnectionMessage(record));
         // A damaged record is reported by the parser of activities.
         if (message === undefined || message instanceof DataError) records.push(record);
         else if (message.kind === 'info' && message.outcome !== undefined) info = message;

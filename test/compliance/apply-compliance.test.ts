@@ -128,6 +128,31 @@ describe('applyCompliance', () => {
     expect(await readFile(file, 'utf8')).toBe(`${second?.raw}\n`);
   });
 
+  it('keeps the notices of a stream between posts, and names the line of a record that is neither', async () => {
+    const [first, second] = posts[0] ?? [];
+    const notices = [
+      '{"limit":{"track":12}}',
+      '{"delete":{"status":{"id":1,"id_str":"1","user_id":2}}}',
+      '{"warning":{"code":"FALLING_BEHIND"}}',
+      '{"disconnect":{"code":4}}',
+      '{"scrub_geo":{"user_id":2,"up_to_status_id":1}}',
+    ];
+    const file = path.join(archive, 'stream.jsonl');
+    const match = (name: string) => name === 'stream.jsonl';
+    const kept = [notices[0], notices[1], second?.raw, ...notices.slice(2)].join('\n');
+    await writeFile(file, `${first?.raw}\n${kept}\n`);
+    await tombstones.record([ofPost('delete', first?.id ?? '')]);
+    expect(await applyCompliance(archive, tombstones, { match })).toMatchObject({ posts: 2 });
+    expect(await readFile(file, 'utf8')).toBe(`${kept}\n`);
+    for (const lines of [2, 3_000]) {
+      const before = `${second?.raw}\n\n`.repeat(lines);
+      await writeFile(file, gzipSync(`${before}{"id":7}\n${second?.raw}\n`));
+      const error = await applyCompliance(archive, tombstones, { match }).catch(e => e);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.position).toEqual({ origin: file, line: 2 * lines + 1 });
+    }
+  });
+
   it('leaves a damaged file unchanged and names it', async () => {
     const file = path.join(archive, '1.json.gz');
     const cut = (await readFile(file)).subarray(0, 500);

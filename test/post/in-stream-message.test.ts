@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { parseInStreamMessage } from '../../src/post/in-stream-message.js';
+import { parseConnectionMessage, parseInStreamMessage } from '../../src/post/in-stream-message.js';
 import { arbitraryPost } from './arbitrary-post.js';
 import { printJson, style, type Value } from './print-json.js';
 
@@ -75,6 +75,20 @@ describe('parseInStreamMessage', () => {
     });
   });
 
+  it.each([
+    ['limit', { track: 12 }],
+    ['delete', { status: { id: 1234567890123456789n, user_id: 3 } }],
+    ['warning', { code: 'FALLING_BEHIND', message: 'Falling behind' }],
+    ['disconnect', { code: 4, stream_name: 'x' }],
+    ['scrub_geo', { user_id: 3, up_to_status_id: 4 }],
+    ['status_withheld', { id: 3, withheld_in_countries: ['DE'] }],
+    ['user_withheld', { id: 3, withheld_in_countries: ['DE'] }],
+  ] satisfies [string, Value][])('parses the notice %s of a stream', (kind, notice) => {
+    const message = kind === 'warning' ? 'Falling behind' : expect.stringMatching(/^{.*}$/);
+    expect(parse({ [kind]: notice })).toEqual({ kind, message, sent: undefined });
+    expect(parseConnectionMessage(Buffer.from(printJson({ [kind]: notice })))).toBeUndefined();
+  });
+
   it('takes a string as the message', () => {
     expect(parse({ error: 'No' })).toMatchObject({ message: 'No' });
   });
@@ -104,7 +118,7 @@ describe('parseInStreamMessage', () => {
   });
 
   it('returns nothing for other documents', () => {
-    for (const document of ['', '[]', '{}', '{"information":1}', '{"delete":{"info":1}}', 'info'])
+    for (const document of ['', '[]', '{}', '{"information":1}', '{"other":{"info":1}}', 'info'])
       expect(parseInStreamMessage(Buffer.from(document))).toBeUndefined();
   });
 
