@@ -34,7 +34,7 @@ export const SINK_FLAGS: Flags = [
       'the file or files to write, .jsonl, .csv or .parquet, also with .gz; {day} and {tag} are filled in',
     ),
   }),
-  ...flagsOf(FILE_SINK_OPTIONS, ['checkpoint', 'maxBytes']),
+  ...flagsOf(FILE_SINK_OPTIONS, ['checkpoint', 'maxBytes', 'damaged']),
   ...flagsOf(TABLE_OPTIONS, ['columns']),
 ];
 

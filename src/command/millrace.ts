@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../base/closest.js';
 import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
+import { loadVariables } from '../http/env-file.js';
 import { type Library, printScript, runScript, type Script } from './call-script.js';
 import type { Command } from './command.js';
 import { COMMANDS } from './commands.js';
@@ -120,15 +121,6 @@ function checkPositionals(name: string, command: Command, given: readonly string
     'arguments',
     `millrace ${name} ${problem}. Usage: ${usageOf(name, command)}`,
   );
-}
-
-function loadVariables(file: string): void {
-  try {
-    process.loadEnvFile(file);
-  } catch (error) {
-    const { message } = error as Error;
-    throw new OptionError('env-file', `Could not read ${file}: ${message}`, { cause: error });
-  }
 }
 
 /** Asks on a terminal. */

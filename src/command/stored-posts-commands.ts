@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { OptionError } from '../base/errors.js';
 import type { AppliedCompliance } from '../compliance/apply-compliance.js';
+import { withoutMark } from '../json/json-bytes.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
 import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
 import { Call } from './call-script.js';
@@ -101,7 +102,7 @@ export function rulesIn(file: string): unknown {
  */
 export function parsedFile<T>(option: string, file: string, parse: (text: string) => T): T {
   try {
-    return parse(readFileSync(file, 'utf8'));
+    return parse(withoutMark(readFileSync(file)).toString());
   } catch (cause) {
     const { message } = cause as Error;
     throw new OptionError(option, `Could not read the ${option} of ${file}: ${message}`, { cause });

@@ -23,6 +23,25 @@ export function startsWithMark(bytes: Uint8Array): boolean {
   return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte);
 }
 
+/** Whether bytes begin as UTF-16 text does: with its mark, or with one half of an ASCII character. */
+export function isUtf16([first, second]: Uint8Array): boolean {
+  if (first === undefined || second === undefined) return false;
+  return first + second === 0xff + 0xfe || (first === 0) !== (second === 0);
+}
+
+/** What to say about text that `isUtf16`. */
+export const UTF_16 = 'This is UTF-16 text, and UTF-8 is expected: convert it, as iconv does';
+
+/**
+ * The bytes of UTF-8 text without a byte order mark.
+ *
+ * @throws DataError for UTF-16.
+ */
+export function withoutMark(bytes: Buffer): Buffer {
+  if (isUtf16(bytes)) throw new DataError(UTF_16);
+  return startsWithMark(bytes) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
+}
+
 /** White space between tokens of JSON. */
 export function isSpace(byte: number): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === 0x09;

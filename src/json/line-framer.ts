@@ -8,10 +8,12 @@ import {
   CR,
   countOf,
   isSpace,
+  isUtf16,
   LF,
   OPEN_ARRAY,
   OPEN_OBJECT,
   startsWithMark,
+  UTF_16,
 } from './json-bytes.js';
 import { isObject, ObjectLines, type Separator } from './object-lines.js';
 import type { CheckedLimits } from './record-limits.js';
@@ -197,6 +199,7 @@ export class LineFramer implements Framer<Buffer> {
     if (rest[0] === 0x1f && rest[1] === 0x8b)
       throw this.#error('These bytes are gzip; put gunzip() first');
     const error = (message: string, advice?: string) => this.#error(message, at, advice);
+    if (from === 0 && isUtf16(rest)) return error(`${UTF_16}: ${excerpt(rest)}`);
     if (isTooDeep === true)
       return error(`A line is nested deeper than ${this.#maxDepth}${this.#option('maxDepth')}`);
     if (isLast && from === 0)

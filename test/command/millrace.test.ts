@@ -166,6 +166,19 @@ describe('millrace', () => {
     });
   });
 
+  it.concurrent('keeps what convert cannot use in the file of --damaged, and reads rules behind a byte order mark', async () => {
+    const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
+    await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
+    const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
+    const converted = await millrace('convert', ...args, '--damaged', 'bad.jsonl');
+    expect(converted).toMatchObject({ code: 0 });
+    expect(JSON.parse(converted.stdout)).toMatchObject({ posts: 3 });
+    expect(await readFile(path.join(folder, 'bad.jsonl'), 'utf8')).toContain('nothing');
+    const rules = await readFile(path.join(folder, 'rules.json'), 'utf8');
+    await writeFile(path.join(folder, 'marked.json'), `\ufeff${rules}`);
+    expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');
+  });
+
   it.concurrent('counts as JSON lines in a pipe, and as rows of a file', async () => {
     const { stdout } = await millrace('counts', 'coffee', ...window, '--bucket', 'hour');
     const total = linesOf(stdout).reduce((sum, line) => sum + JSON.parse(line).count, 0);

@@ -172,3 +172,17 @@ describe('records', () => {
     );
   });
 });
+
+it('the error for UTF-16 names it, with and without its mark', async () => {
+  for (const text of ['\ufeff{"id":1}\n', '{"id":1}\n']) {
+    const [little, big] = [Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()];
+    for (const bytes of [little, big]) {
+      const framer = new LineFramer('\n', LIMITS, 'file');
+      const run = async () => {
+        await framer.push(bytes, []);
+        await framer.end([]);
+      };
+      await expect(run()).rejects.toThrow(/UTF-16/);
+    }
+  }
+});

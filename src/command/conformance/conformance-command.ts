@@ -4,6 +4,7 @@ import { didYouMean } from '../../base/closest.js';
 import { MillraceError, OptionError } from '../../base/errors.js';
 import { isLoopback } from '../../base/is-loopback.js';
 import { type Account, account } from '../../http/account.js';
+import { loadVariables } from '../../http/env-file.js';
 import { SETTINGS, type UrlSettingName } from '../../http/settings.js';
 import { CHECK_FAMILIES, type CheckFamily, ENDPOINTS } from './check-table.js';
 import { type CheckPlan, type CheckResult, planChecks, runChecks } from './run-checks.js';
@@ -105,15 +106,6 @@ function familiesOf(only: string | undefined): readonly CheckFamily[] {
       didYouMean(text, CHECK_FAMILIES, meant => meant) ?? `known are ${CHECK_FAMILIES.join(', ')}`;
     throw new OptionError('only', `--only: there is no family ${JSON.stringify(text)}; ${hint}`);
   });
-}
-
-function loadVariables(file: string): void {
-  try {
-    process.loadEnvFile(file);
-  } catch (cause) {
-    const problem = `Could not read ${file}: ${(cause as Error).message}`;
-    throw new OptionError('env-file', problem, { cause });
-  }
 }
 
 /** The origins to which the checks of a plan send requests. */

@@ -4,6 +4,7 @@ import { isRecord } from '../../base/is-record.js';
 import { FIRST_POST, floorTo, SECOND } from '../../base/time.js';
 import { ElementSplitter } from '../../json/element-splitter.js';
 import { parseExact } from '../../json/exact-json.js';
+import { withoutMark } from '../../json/json-bytes.js';
 import { Activity, type Format } from '../../post/activity.js';
 import { rulePost } from '../../rules/post/rule-post.js';
 import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.js';
@@ -41,7 +42,8 @@ export function readGiven(given: unknown): readonly ReadPost[] {
  *
  * @throws OptionError for anything else.
  */
-export function splitPosts(body: Buffer): readonly Buffer[] {
+export function splitPosts(given: Buffer): readonly Buffer[] {
+  const body = utf8(given);
   const start = body.toString('utf8', 0, 1024).trimStart();
   if (start === '') return [];
   if (start.startsWith('[')) {
@@ -67,6 +69,14 @@ export function splitPosts(body: Buffer): readonly Buffer[] {
     .split(/\r?\n/)
     .filter(line => line.trim() !== '')
     .map(line => Buffer.from(line));
+}
+
+function utf8(given: Buffer): Buffer {
+  try {
+    return withoutMark(given);
+  } catch (cause) {
+    throw refused('posts', (cause as Error).message, cause);
+  }
 }
 
 function readOne(given: unknown, at: string): ReadPost {

@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { type Activity, OptionError } from '../../../src/index.js';
 import { createService, type GivenPost, samplePosts } from '../../../src/service/index.js';
+import { splitPosts } from '../../../src/service/posts/read-given.js';
 import { NOW, serve } from './serve-posts.js';
+
+it('splitPosts reads text behind a byte order mark, and names UTF-16', () => {
+  const lines = '{"text":"a"}\n{"text":"b"}';
+  for (const text of ['{"text":"a"}', '[{"text":"a"},{"text":"b"}]', lines])
+    expect(splitPosts(Buffer.from(`\ufeff${text}`)).map(String)).toEqual(
+      splitPosts(Buffer.from(text)).map(String),
+    );
+  for (const text of [`\ufeff${lines}`, lines])
+    expect(() => splitPosts(Buffer.from(text, 'utf16le'))).toThrow(/UTF-16/);
+});
 
 describe('a post that cannot be served is refused with the name of its member', () => {
   const [sample] = samplePosts(NOW, { postsPerMinute: 200 }) as [Activity];

@@ -3,6 +3,7 @@ import { DataError, MillraceError } from '../../../base/errors.js';
 import { compressionOf } from '../../../gzip/compression.js';
 import { SniffingDecoder } from '../../../gzip/sniffing-decoder.js';
 import { CarryOver } from '../../../json/framer.js';
+import { withoutMark } from '../../../json/json-bytes.js';
 import { anyStorageError } from '../../../storage/storage-error.js';
 
 /** A line of a file, without its end. */
@@ -33,10 +34,11 @@ export async function* fileLines(path: string): AsyncGenerator<readonly FileLine
   let number = 0;
   /** The line that ends with `tail`; `undefined` for a blank one. */
   const take = (tail: Buffer): FileLine | undefined => {
-    const line = rest.join(tail);
-    const start = offset;
-    offset += line.length + 1;
+    const whole = rest.join(tail);
     number++;
+    const line = number === 1 ? firstLine(whole, path) : whole;
+    const start = offset + whole.length - line.length;
+    offset += whole.length + 1;
     const bytes = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
     return isBlank(bytes) ? undefined : { bytes, offset: start, number };
   };
@@ -57,6 +59,15 @@ export async function* fileLines(path: string): AsyncGenerator<readonly FileLine
   }
   const last = take(Buffer.alloc(0));
   if (last !== undefined) yield [last];
+}
+
+function firstLine(line: Buffer, path: string): Buffer {
+  try {
+    return withoutMark(line);
+  } catch (cause) {
+    const position = { origin: path, line: 1 };
+    throw new DataError((cause as Error).message, { cause, position });
+  }
 }
 
 /** The text of a file, inflated if it is compressed, in buffers of bounded size. */

@@ -29,6 +29,25 @@ describe('a folder of files as an archive', () => {
     expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
   });
 
+  test('serves posts behind a byte order mark, and between notices of streams', async () => {
+    const all = posts(NOON, 20);
+    const text = `\ufeff${raws(all).join('\n{"limit":{"track":1}}\n{"delete":{"status":{"id":1}}}\n')}\n`;
+    const half = Buffer.from(`\ufeff${infoLine(3)}\n`);
+    const folder = await folders.make({ 'a.jsonl': text, 'b.json.gz': gzipSync(half) });
+    expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
+    const zipped = await folders.make({ 'a.jsonl.gz': gzipSync(text) });
+    expect((await served(zipped)).toSorted()).toEqual(prints(all).toSorted());
+  });
+
+  test('names UTF-16, with file and line', async () => {
+    const text = Buffer.from(`\ufeff${raws(posts(NOON, 2)).join('\n')}`, 'utf16le');
+    const folder = await folders.make({ 'a.jsonl': text });
+    const error = await folders.open(folder).catch(e => e);
+    expect(error).toBeInstanceOf(DataError);
+    expect(error.message).toContain('UTF-16');
+    expect(error.position).toEqual({ origin: path.join(folder, 'a.jsonl'), line: 1 });
+  });
+
   test('scans posts of one second by id, as numbers of 64 bits', async () => {
     const [post] = posts(NOON, 1) as [Activity];
     const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
