@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { OptionError } from '../errors.js';
+import { OptionError } from '../base/errors.js';
 import { withoutMark } from '../json/json-bytes.js';
 
 /**

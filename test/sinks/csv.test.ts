@@ -158,7 +158,9 @@ describe('csv', () => {
     ['list<string>', ['a', '"'], '"[""a"",""\\""""]"'],
     ['list<timestamp>', [new Date(5)], '"[""1970-01-01T00:00:00.005Z""]"'],
     ['list<string>', [], '[]'],
-    ['string', null, ''],
+    // A blank line would be skipped by readers.
+    ['string', null, '""'],
+    ['string', '\\.', '"\\."'],
   ])('prints a value of type %s, row %#', async (type, value, text) => {
     expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
   });

@@ -1,9 +1,9 @@
 import { DAY } from '../../base/time.js';
-import { CLOSE_ARRAY, COLON, COMMA, CR, LF, OPEN_ARRAY, QUOTE } from '../../json/json-bytes.js';
+import { CLOSE_ARRAY, COLON, COMMA, CR, isTextAt, LF, OPEN_ARRAY, QUOTE } from '../../json/json-bytes.js';
 import { DECODED, FREE, FREE_END, type MemberSpans } from '../../json/member-spans.js';
 import type { RowValue } from '../column.js';
 import type { Cells } from '../from-bytes/cells.js';
-import { csvField, csvRow, printTime } from './csv-row.js';
+import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
 /** Rows are copied from the memory of the spans at this size; a row has the rest of it. */
 const BLOCK_BYTES = 128 * 1024;
@@ -12,6 +12,9 @@ const MAX_GROWTH = 3;
 const [DASH, DOT, LETTER_T, LETTER_Z] = [0x2d, 0x2e, 0x54, 0x5a];
 /** Later years are printed with more digits. */
 const YEAR_10000 = Date.UTC(10_000);
+
+/** A line of it ends `COPY` before PostgreSQL 18. */
+const END_OF_COPY = Buffer.from('\\.');
 
 /** Of what is around a text. */
 const MARGIN = 64;
@@ -118,7 +121,9 @@ export class CsvCells implements Cells {
     const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
     const end = this.#decodeText(from, to, this.#at, mode, prefix, prefixEnd);
     if (end === 0) return false;
-    this.#at = end;
+    if (isTextAt(this.#memory, END_OF_COPY, this.#at) && end === this.#at + END_OF_COPY.length)
+      this.value(END_OF_COPY.toString());
+    else this.#at = end;
     return true;
   }
 
@@ -139,6 +144,8 @@ export class CsvCells implements Cells {
   }
 
   endRow(): void {
+    // A row of one column that has no value.
+    if (this.#at === this.#row) this.#write(EMPTY);
     this.#memory[this.#at++] = CR;
     this.#memory[this.#at++] = LF;
     this.#row = this.#at;

@@ -3,11 +3,15 @@ import type { RowValue } from '../column.js';
 
 /** What begins a text that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
-const QUOTED = /[",\r\n]/;
+/** Also `\.`, which ends `COPY` before PostgreSQL 18 where it is a line of its own. */
+const QUOTED = /[",\r\n]|^\\\.$/;
+/** Of an empty text. */
+export const EMPTY = '""';
 
 /**
  * A row of a CSV file (RFC 4180) with the carriage return that ends it, before the line feed. A null is empty, an
- * empty text is quoted. A library takes three times as long for a row.
+ * empty text is quoted, and so is a null that is the whole row: readers skip blank lines. A library takes three times as
+ * long for a row.
  */
 export function csvRow(row: readonly RowValue[], escapesFormulas: boolean): string {
   let text = '';
@@ -15,7 +19,7 @@ export function csvRow(row: readonly RowValue[], escapesFormulas: boolean): stri
     if (index > 0) text += ',';
     text += csvField(row[index]!, escapesFormulas);
   }
-  return `${text}\r`;
+  return `${text === '' ? EMPTY : text}\r`;
 }
 
 export function csvField(value: RowValue, escapesFormulas: boolean): string {
@@ -23,8 +27,7 @@ export function csvField(value: RowValue, escapesFormulas: boolean): string {
     case 'string':
       return quoted(escapesFormulas && FORMULA.test(value) ? `'${value}` : value);
     case 'number':
-      // `String` loses the sign of -0.
-      return Object.is(value, -0) ? '-0' : String(value);
+      return printNumber(value);
     case 'bigint':
     case 'boolean':
       return String(value);
@@ -35,7 +38,7 @@ export function csvField(value: RowValue, escapesFormulas: boolean): string {
 }
 
 function quoted(text: string): string {
-  if (text === '') return '""';
+  if (text === '') return EMPTY;
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
@@ -57,8 +60,17 @@ export function printTime(ms: number): string {
 
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
-/** JSON, with numbers of 64 bits in full. */
+/** `String` loses the sign of -0. */
+function printNumber(value: number): string {
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
+/** JSON, with numbers of 64 bits in full, and as UTF-8 has it: `JSON.stringify` escapes half of a surrogate pair. */
 function printList(values: readonly RowValue[]): string {
-  if (typeof values[0] !== 'bigint') return JSON.stringify(values);
-  return `[${values.join(',')}]`;
+  const elements = values.map(value => {
+    if (typeof value === 'string') return JSON.stringify(value.toWellFormed());
+    if (typeof value === 'number') return printNumber(value);
+    return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+  });
+  return `[${elements.join(',')}]`;
 }

@@ -30,6 +30,27 @@ describe('a row of CSV', () => {
   });
 });
 
+describe('a row of CSV for readers that differ', () => {
+  it('is never the line that ends COPY before PostgreSQL 18', () => {
+    expect(csvRow(['\\.'], false)).toBe('"\\."\r');
+    expect(csvRow(['\\.', 'a\\.'], false)).toBe('"\\.",a\\.\r');
+  });
+
+  it('is never a blank line, which readers skip', () => {
+    expect(csvRow([null], false)).toBe('""\r');
+    expect(csvRow([null, null], false)).toBe(',\r');
+  });
+
+  it('has lists that every reader of JSON takes: no half of a surrogate pair, and the sign of -0', () => {
+    expect(csvField(['a\ud800b', '\udc00', '😀'], false)).toBe(
+      '"[""a\ufffdb"",""\ufffd"",""😀""]"',
+    );
+    expect(csvField([-0, 0.5, -1e-7], false)).toBe('"[-0,0.5,-1e-7]"');
+    expect(csvField([9007199254740993n, -1n], false)).toBe('"[9007199254740993,-1]"');
+    expect(csvField([], false)).toBe('[]');
+  });
+});
+
 describe('a field that a spreadsheet would run', () => {
   it.each(['=1', '+1', '-1', '@a', '\ta', '\ra', '\na', '＝1', '＋1', '－1', '＠a'])(
     'is text behind an apostrophe where that is asked for: %j',

@@ -45,6 +45,23 @@ describe('tables.toCsv', () => {
     expect(bytes.map(one => print(new Activity(one)))).toEqual(alone);
   });
 
+  it('prints a table of one column from bytes as csvRow does, where a line would mean something else', () => {
+    const made = toCsv(['text']);
+    const tags = toCsv(['hashtags']);
+    const reader = rowReader('tables.toCsv', listColumns(['text']), 'error');
+    const post = (text: string) =>
+      Buffer.from(
+        `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":1,"id_str":"1","text":"${text}","entities":{"hashtags":[{"text":"${text}"}]}}`,
+      );
+    for (const text of ['\\\\.', '\\u005c.', 'a\\\\.', '', '.', '\\\\', 'a\\ud800b']) {
+      const row = made(new Activity(post(text)));
+      const expected = Buffer.from(`${csvRow(reader(new Activity(post(text))), false)}\n`);
+      expect(row).toBe(String(expected));
+      expect(['\\.\r\n', '\r\n']).not.toContain(row);
+    }
+    expect(tags(new Activity(post('a\\ud800b')))).toBe('"[""a\ufffdb""]"\r\n');
+  });
+
   it('has the tag of a routed post', () => {
     const [activity] = samplePosts(Date.UTC(2022, 9, 3), { postsPerMinute: 1 });
     const tagged = toCsv<Routed>(['tag', 'id'])({ tag: 'a "quoted", tag', activity: activity! });
