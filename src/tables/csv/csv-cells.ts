@@ -1,5 +1,14 @@
 import { DAY } from '../../base/time.js';
-import { CLOSE_ARRAY, COLON, COMMA, CR, isTextAt, LF, OPEN_ARRAY, QUOTE } from '../../json/json-bytes.js';
+import {
+  CLOSE_ARRAY,
+  COLON,
+  COMMA,
+  CR,
+  isTextAt,
+  LF,
+  OPEN_ARRAY,
+  QUOTE,
+} from '../../json/json-bytes.js';
 import { DECODED, FREE, FREE_END, type MemberSpans } from '../../json/member-spans.js';
 import type { RowValue } from '../column.js';
 import type { Cells } from '../from-bytes/cells.js';
