@@ -57,7 +57,7 @@ export function clockForms(clock: Clock, csrf: string, problem: RefusedForm | un
 ${field('advance', 'Move by', 'Move', '30s, 31m, 2h, 15d; back with a minus: -2h')}
 ${field('set', 'Set to', 'Set', '202405151234, or ISO 8601; in UTC')}
 </div>${!isWrong('advance') && !isWrong('set') && box}
-<p class="hint">Jobs that expire before the new time are gone for good: moving the clock back does not restore them.</p>
+<p class="hint">Jobs that expire by then are gone for good.</p>
 ${form(html`<div class="row tight">
 ${clock.frozen ? button('resume', 'Let the clock run') : button('freeze', 'Stop the clock')}
 ${button('reset', 'Back to real time')}</div>`)}`;

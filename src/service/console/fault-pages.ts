@@ -22,7 +22,7 @@ import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
 
 const HERE = '/console/faults';
 /** Faults on a page: fewer than in other lists, since this page has forms, too. */
-const PAGE_FAULTS = 6;
+const PAGE_FAULTS = 5;
 /** Milliseconds of real time that an answer waits for what is due by the clock once it was moved. */
 const PATIENCE_MS = 2_000;
 
