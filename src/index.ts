@@ -80,10 +80,10 @@ export {
   type SinkRun,
 } from './flow/flow.js';
 export type { MinipassStream } from './flow/minipass-streams.js';
-export { pipeline, type Source, type WritableSink } from './flow/pipeline.js';
+export { pipeline } from './flow/pipeline.js';
 export type { PipelineOptions } from './flow/pipeline-arguments.js';
 export type { ProgressCounts, RunMessage, RunSummary } from './flow/progress.js';
-export type { Stage } from './flow/stage.js';
+export type { Source, Stage, WritableSink } from './flow/stage.js';
 export type { StageStream } from './flow/stream-stage.js';
 export type { WebReadable, WebTransform, WebWritable, WebWriter } from './flow/web-streams.js';
 export type { StreamSink } from './flow/write-to-stream.js';
@@ -98,6 +98,7 @@ export * as jobs from './jobs/jobs.js';
 export type { DamagedRecord, OnDamaged } from './json/damaged-record.js';
 export { parseExact } from './json/exact-json.js';
 export type { Json } from './json/json.js';
+export type { Bytes, FileBytes, JsonRecord } from './json/json-record.js';
 export type { RecordLimits } from './json/record-limits.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
 export { type ChunkOptions, chunk } from './operators/chunk.js';

@@ -9,16 +9,17 @@ import {
   type Run,
 } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
+import type { FileBytes } from '../json/json-record.js';
 import { bytesOfFile, planItems } from './engine.js';
 import type { FileSource } from './file-source.js';
 import { Plan, type SharedPosts, type Stage } from './plan.js';
 import { type Step, throughSteps } from './step.js';
 
 /** A source of whole files. */
-export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<Uint8Array> {
+export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileBytes> {
   return new OwnFlow(
     async function* (run) {
-      for await (const file of open(run, undefined)) yield* bytesOfFile(file);
+      for await (const file of open(run, undefined)) yield* bytesOfFile(file) as Batches<FileBytes>;
     },
     { plan: Plan.ofFiles(open), identity },
   );

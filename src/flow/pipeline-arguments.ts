@@ -2,7 +2,8 @@ import { isWritable } from 'minipass';
 import { checkOptions, func, type OptionTable, signal, special } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
 import { isStrayPromise, isThenable } from '../base/is-thenable.js';
-import { Flow, type SinkRun } from './flow.js';
+import { batchesOf, Flow, identityOf, OwnFlow, type SinkRun } from './flow.js';
+import { hold } from './held-streams.js';
 import type { RunSummary } from './progress.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
@@ -121,11 +122,18 @@ function checkUnlocked(place: Place, argument: Argument, stream: { readonly lock
 export function applyStage(input: AsyncIterable<unknown>, stage: Argument): AsyncIterable<unknown> {
   const { value } = stage;
   if (isStageStream(value)) return streamStage(input, value);
-  const output = call('stage', stage, input);
+  const output = call('stage', stage, flowOf(input));
   if (isAsyncIterable(output)) return output;
   const returnedPromise = 'It returned a promise, as a sink does. Only the last may be a sink';
   if (isStrayPromise(output)) throw unfit('stage', stage, returnedPromise);
   throw unfit('stage', stage, notCalledHint(value, output, 'An operator returns a `Flow`'));
+}
+
+/** Any input as a `Flow`, which every function gets. */
+export function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
+  if (input instanceof Flow) return input;
+  const flow = new OwnFlow(run => batchesOf(input, run), { identity: identityOf(input) });
+  return hold(flow, [input]);
 }
 
 /**

@@ -1,46 +1,23 @@
-import type { Writable } from 'node:stream';
 import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
 import { isWatched, publish } from '../base/diagnostics.js';
 import { drain } from './drain.js';
-import {
-  type Batches,
-  batchesOf,
-  boundFlow,
-  type FlowSink,
-  identityOf,
-  OwnFlow,
-  planOf,
-} from './flow.js';
+import { type Batches, batchesOf, boundFlow, identityOf, OwnFlow, planOf } from './flow.js';
 import { closeHeld, hold } from './held-streams.js';
-import {
-  applyStage,
-  type PipelineArguments,
-  type PipelineOptions,
-  readArguments,
-} from './pipeline-arguments.js';
+import { applyStage, type PipelineArguments, readArguments } from './pipeline-arguments.js';
 import { Progress, type RunMessage, summaryOf } from './progress.js';
 import { showProgress } from './progress-display.js';
-import type * as rows from './stage.js';
-import type { WebReadable, WebWritable } from './web-streams.js';
-import type { StreamSink } from './write-to-stream.js';
+import type {
+  EitherArgument,
+  ItemOf,
+  LastArgument,
+  OutputOf,
+  ResultOf,
+  SinkArgument,
+  SinkResult,
+  SourceArgument,
+  StageArgument,
+} from './stage.js';
 
-/**
- * A `Flow`, a Node `Readable`, a `ReadableStream` of the web, a Minipass stream, an async generator: anything
- * that `for await` can read.
- */
-export type Source<T> = AsyncIterable<T> | WebReadable<T>;
-
-/**
- * A Node `Writable`, a `WritableStream` of the web, or another stream with `write`, `end` and events: of
- * minipass, tar, fs-minipass.
- */
-export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
-
-/** Where a row of stages ends, and the options of `pipeline`. */
-type End<In, R> = [sink: FlowSink<In, R> | WritableSink<In>, options?: PipelineOptions];
-
-// The longest overload comes first: TypeScript would otherwise try `collect()` as options, after a stream
-// that could be a sink, and keep the type that it infers for it there.
 /**
  * Joins a source, operators and a sink, runs them, and resolves to the result of the sink. The item
  * type is inferred through every stage. Streams of Node, of the web and of minipass are accepted in every
@@ -52,8 +29,8 @@ type End<In, R> = [sink: FlowSink<In, R> | WritableSink<In>, options?: PipelineO
  * also those that were never opened.
  *
  * @param source A `Flow`, or anything else that `for await` can read.
- * @param rest The operators, then a sink, or a stream to write to, which resolves to `undefined` once it has finished;
- * last, options: a `signal` that ends the run, and how to show `progress`.
+ * @param sink A sink, or a stream to write to, which resolves to `undefined` once it has finished. Operators come before it.
+ * After it may come options: a `signal` that ends the run, and how to show `progress`.
  * @throws OptionError When an argument does not fit its place; nothing has been read then. From the run, when
  * a stream or generator was used before.
  * @example
@@ -63,43 +40,160 @@ type End<In, R> = [sink: FlowSink<In, R> | WritableSink<In>, options?: PipelineO
  *   files({ path: 'out/{day}.jsonl' }),
  * );
  */
-export function pipeline<A, B, C, D, E, F, G, H, I, J, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.NineStages<A, B, C, D, E, F, G, H, I, J>, ...End<J, R>]
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, H, I, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.EightStages<A, B, C, D, E, F, G, H, I>, ...End<I, R>]
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, H, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.SevenStages<A, B, C, D, E, F, G, H>, ...End<H, R>]
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, G, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.SixStages<A, B, C, D, E, F, G>, ...End<G, R>]
-): Promise<R>;
-export function pipeline<A, B, C, D, E, F, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.FiveStages<A, B, C, D, E, F>, ...End<F, R>]
-): Promise<R>;
-export function pipeline<A, B, C, D, E, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.FourStages<A, B, C, D, E>, ...End<E, R>]
-): Promise<R>;
-export function pipeline<A, B, C, D, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.ThreeStages<A, B, C, D>, ...End<D, R>]
-): Promise<R>;
-export function pipeline<A, B, C, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.TwoStages<A, B, C>, ...End<C, R>]
-): Promise<R>;
-export function pipeline<A, B, R = void>(
-  source: Source<A>,
-  ...rest: [...rows.OneStage<A, B>, ...End<B, R>]
-): Promise<R>;
-export function pipeline<A, R = void>(source: Source<A>, ...rest: End<A, R>): Promise<R>;
+export function pipeline<From, Z = never>(
+  source: SourceArgument<From>,
+  sink: SinkArgument<ItemOf<From>, Z>,
+): Promise<SinkResult<Z>>;
+export function pipeline<From, Y = never, Z = never>(
+  source: SourceArgument<From>,
+  beforeLast: EitherArgument<ItemOf<From>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<From, A = never, Y = never, Z = never>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  beforeLast: EitherArgument<OutputOf<A>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<From, A = never, B = never, Y = never, Z = never>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  beforeLast: EitherArgument<OutputOf<B>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<From, A = never, B = never, C = never, Y = never, Z = never>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  c: StageArgument<OutputOf<B>, C>,
+  beforeLast: EitherArgument<OutputOf<C>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<From, A = never, B = never, C = never, D = never, Y = never, Z = never>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  c: StageArgument<OutputOf<B>, C>,
+  d: StageArgument<OutputOf<C>, D>,
+  beforeLast: EitherArgument<OutputOf<D>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<
+  From,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  Y = never,
+  Z = never,
+>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  c: StageArgument<OutputOf<B>, C>,
+  d: StageArgument<OutputOf<C>, D>,
+  e: StageArgument<OutputOf<D>, E>,
+  beforeLast: EitherArgument<OutputOf<E>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<
+  From,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  F = never,
+  Y = never,
+  Z = never,
+>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  c: StageArgument<OutputOf<B>, C>,
+  d: StageArgument<OutputOf<C>, D>,
+  e: StageArgument<OutputOf<D>, E>,
+  f: StageArgument<OutputOf<E>, F>,
+  beforeLast: EitherArgument<OutputOf<F>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<
+  From,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  F = never,
+  G = never,
+  Y = never,
+  Z = never,
+>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  c: StageArgument<OutputOf<B>, C>,
+  d: StageArgument<OutputOf<C>, D>,
+  e: StageArgument<OutputOf<D>, E>,
+  f: StageArgument<OutputOf<E>, F>,
+  g: StageArgument<OutputOf<F>, G>,
+  beforeLast: EitherArgument<OutputOf<G>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<
+  From,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  F = never,
+  G = never,
+  H = never,
+  Y = never,
+  Z = never,
+>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  c: StageArgument<OutputOf<B>, C>,
+  d: StageArgument<OutputOf<C>, D>,
+  e: StageArgument<OutputOf<D>, E>,
+  f: StageArgument<OutputOf<E>, F>,
+  g: StageArgument<OutputOf<F>, G>,
+  h: StageArgument<OutputOf<G>, H>,
+  beforeLast: EitherArgument<OutputOf<H>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
+export function pipeline<
+  From,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  F = never,
+  G = never,
+  H = never,
+  I = never,
+  Y = never,
+  Z = never,
+>(
+  source: SourceArgument<From>,
+  a: StageArgument<ItemOf<From>, A>,
+  b: StageArgument<OutputOf<A>, B>,
+  c: StageArgument<OutputOf<B>, C>,
+  d: StageArgument<OutputOf<C>, D>,
+  e: StageArgument<OutputOf<D>, E>,
+  f: StageArgument<OutputOf<E>, F>,
+  g: StageArgument<OutputOf<F>, G>,
+  h: StageArgument<OutputOf<G>, H>,
+  i: StageArgument<OutputOf<H>, I>,
+  beforeLast: EitherArgument<OutputOf<I>, Y>,
+  last: LastArgument<Y, Z>,
+): Promise<ResultOf<Y, Z>>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
   // From here on, a stream that fails before its turn does not end the process.
   hold({}, args);

@@ -1,4 +1,11 @@
+import type { Duplex, Writable } from 'node:stream';
+import type { Flow, Operator, Sink, SinkRun } from './flow.js';
+import type { MinipassStream } from './minipass-streams.js';
+import type { Misfit } from './misfit.js';
+import type { PipelineOptions } from './pipeline-arguments.js';
 import type { StageStream } from './stream-stage.js';
+import type { WebReadable, WebTransform, WebWritable } from './web-streams.js';
+import type { StreamSink } from './write-to-stream.js';
 
 /**
  * What can stand between a source and a sink: an operator, an `async function*` over the items, a Node
@@ -20,24 +27,136 @@ export type Stage<In, Out> =
   | StageStream<In, Out>;
 
 /**
- * One to nine stages in a row, each of which takes what the one before gives. Calls have an overload for each
- * number: TypeScript infers the types of a row from left to right only where its length is fixed.
+ * A `Flow`, a Node `Readable`, a `ReadableStream` of the web, a Minipass stream, an async generator: anything
+ * that `for await` can read.
  */
-export type OneStage<A, B> = [ab: Stage<A, B>];
-export type TwoStages<A, B, C> = [...OneStage<A, B>, bc: Stage<B, C>];
-export type ThreeStages<A, B, C, D> = [...TwoStages<A, B, C>, cd: Stage<C, D>];
-export type FourStages<A, B, C, D, E> = [...ThreeStages<A, B, C, D>, de: Stage<D, E>];
-export type FiveStages<A, B, C, D, E, F> = [...FourStages<A, B, C, D, E>, ef: Stage<E, F>];
-export type SixStages<A, B, C, D, E, F, G> = [...FiveStages<A, B, C, D, E, F>, fg: Stage<F, G>];
-export type SevenStages<A, B, C, D, E, F, G, H> = [
-  ...SixStages<A, B, C, D, E, F, G>,
-  gh: Stage<G, H>,
-];
-export type EightStages<A, B, C, D, E, F, G, H, I> = [
-  ...SevenStages<A, B, C, D, E, F, G, H>,
-  hi: Stage<H, I>,
-];
-export type NineStages<A, B, C, D, E, F, G, H, I, J> = [
-  ...EightStages<A, B, C, D, E, F, G, H, I>,
-  ij: Stage<I, J>,
-];
+export type Source<T> = AsyncIterable<T> | WebReadable<T>;
+
+/**
+ * A Node `Writable`, a `WritableStream` of the web, or another stream with `write`, `end` and events: of
+ * minipass, tar, fs-minipass.
+ */
+export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
+
+/** The items of a source. */
+export type ItemOf<From> =
+  From extends AsyncIterable<infer Item>
+    ? Item
+    : From extends WebReadable<infer Item>
+      ? Item
+      : never;
+
+// `pipeline` and `compose` have a type parameter for the type of each argument, and check it by one of the types below. If it
+// fits, the parameter has the type of the argument, and beside it the type that the compiler infers the argument from, as in
+// `filter(post => post.lang)`. If not, its type is a sentence, which the compiler shows at that argument. `never` stands for an
+// argument that the compiler has not seen yet.
+
+/** The first argument of `pipeline`. */
+export type SourceArgument<From> = [From] extends [Source<unknown>]
+  ? From | Source<unknown>
+  : [From] extends [Callable]
+    ? 'Call it: a source is what it returns'
+    : 'A source is a Flow, a stream to read, or anything else with Symbol.asyncIterator: wrap items by Readable.from(items)';
+
+/** An argument that must be an operator or a stream to pipe through. */
+export type StageArgument<In, S> = [S] extends [StageFor<Fed<In>>]
+  ? S | StageFor<Read<In>>
+  : [S] extends [AnySink]
+    ? 'A sink can only be the last stage'
+    : WrongStage<In, S>;
+
+/** The last argument, which no options follow. */
+export type SinkArgument<In, S> = [S] extends [SinkFor<Fed<In>>]
+  ? S | SinkFor<Read<In>>
+  : [S] extends [AnyStage]
+    ? 'Nothing reads what it makes: put a sink after it, such as files() or collect()'
+    : WrongStage<In, S>;
+
+/** An operator, or a sink if it is the last. */
+export type EitherArgument<In, S> = [S] extends [EitherFor<Fed<In>>]
+  ? S | EitherFor<Read<In>>
+  : WrongStage<In, S>;
+
+/** The last argument: a sink, or options after one. `Before` is the argument before it. */
+export type LastArgument<Before, Last> = [Last] extends [never]
+  ? SinkFor<Read<OutputOf<Before>>> | PipelineOptions
+  : [Last] extends [Callable | AnySink]
+    ? [Before] extends [AnyStage]
+      ? SinkArgument<OutputOf<Before>, Last>
+      : 'The argument before it is a sink: only options may follow'
+    : [Before] extends [AnySink]
+      ? PipelineOptions | undefined
+      : 'There is no sink: put one before the options, such as files() or collect()';
+
+/** What `pipeline` resolves to. */
+export type ResultOf<Before, Last> = [Last] extends [Callable | AnySink]
+  ? SinkResult<Last>
+  : SinkResult<Before>;
+
+/** What a sink resolves to. Streams have no result. */
+export type SinkResult<S> = S extends (...args: never) => PromiseLike<infer Result>
+  ? Result
+  : Awaited<ReturnType<Sink<never>>>;
+
+/** What `compose` makes of arguments: a sink if the last one is one. */
+export type Composed<In, Last> = [Last] extends [AnyStage]
+  ? Operator<In, Read<OutputOf<Last>>>
+  : Sink<In, SinkResult<Last>>;
+
+/** What a stage gives to the next. */
+export type OutputOf<S> = [S] extends [Duplex]
+  ? Untyped
+  : S extends (...args: never) => AsyncIterable<infer Out>
+    ? Out
+    : S extends WebTransform<never, infer Out>
+      ? Out
+      : S extends MinipassStream<never, infer Out>
+        ? Out
+        : never;
+
+/** What a Node `Duplex` gives: its type does not say. */
+interface Untyped {
+  readonly [untyped]: true;
+}
+declare const untyped: unique symbol;
+
+/** The items that a function for an argument reads, for inference. */
+type Read<In> = [In] extends [Untyped] ? unknown : In;
+
+/** The items that an argument must read. Every stage reads `never`. */
+type Fed<In> = [In] extends [Untyped] ? never : In;
+
+type Callable = (...args: never) => unknown;
+
+type StageFor<In> =
+  | ((input: AsyncIterable<In>) => AsyncIterable<unknown>)
+  | StageStream<In, unknown>;
+
+type SinkFor<In> = ((input: Flow<In>, run: SinkRun) => Promise<unknown>) | WritableSink<In>;
+
+/**
+ * Functions of both kinds have the same parameters, since the compiler infers the types of parameters, as in
+ * `async posts => …`, only then.
+ */
+type EitherFor<In> =
+  | ((input: Flow<In>, run: SinkRun) => AsyncIterable<unknown> | Promise<unknown>)
+  | StageStream<In, unknown>
+  | WritableSink<In>;
+
+type AnyStage = ((input: never) => AsyncIterable<unknown>) | StageStream<never, unknown>;
+type AnySink = ((input: never, run: never) => Promise<unknown>) | WritableSink<never>;
+
+type WrongStage<In, S> = [S] extends [(...args: never) => Callable]
+  ? 'Call it: the stage is what it returns'
+  : [S] extends [Callable | AnyStage | AnySink]
+    ? Misfit<Read<In>, InputOf<S>>
+    : 'This is no stage: an operator is a function, or a stream to pipe through';
+
+/** What a stage reads. */
+type InputOf<S> = S extends (input: infer Input, ...rest: never) => unknown
+  ? ItemOf<Input>
+  : S extends WebTransform<infer In, unknown>
+    ? In
+    : S extends WritableSink<infer In>
+      ? In
+      : never;

@@ -23,7 +23,7 @@ export interface WebWritable<In> {
 export interface WebWriter<In> {
   readonly closed: Promise<unknown>;
   readonly ready: Promise<unknown>;
-  write(item?: In): Promise<void>;
+  write(item: In): Promise<void>;
   close(): Promise<void>;
   abort(reason?: unknown): Promise<void>;
   releaseLock(): void;

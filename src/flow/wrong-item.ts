@@ -5,7 +5,7 @@ import { Activity } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
 
 /** What stages read, as messages call it. */
-export type Reads = 'activities' | 'posts' | 'bytes' | keyof typeof ADVICE;
+export type Reads = 'activities' | 'posts' | 'records' | 'lines' | 'bytes' | keyof typeof ADVICE;
 
 /** A stage that got an item that it does not read. */
 export interface Needed {
@@ -22,11 +22,12 @@ export interface Needed {
  * the stage.
  */
 export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): DataError {
-  const advice = adviceFor(item, reads);
+  const columns = reads === 'posts' ? columnsFor(item) : undefined;
+  const advice = columns ?? adviceFor(item, reads);
   return wrongStage(
     new DataError(`${need}, but got ${itemName(item)}`, {
       position: { origin },
-      advice: or === undefined ? advice : `${advice}, or ${or}`,
+      advice: or === undefined || columns !== undefined ? advice : `${advice}, or ${or}`,
     }),
   );
 }
@@ -97,6 +98,13 @@ function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   return Array.isArray(errors) ? 'engagement' : 'map';
 }
 
+/** The columns of items that have a table. */
+function columnsFor(item: unknown): string | undefined {
+  const name = itemName(item);
+  if (name === 'a bucket of counts') return 'Pass `columns: tables.counts`';
+  return name === 'a compliance event' ? 'Pass `columns: tables.complianceEvents`' : undefined;
+}
+
 function adviceFor(item: unknown, reads: Reads): string {
   const kind = kindOf(item);
   if (kind === 'a promise') return 'Put mapAsync() in the place of the map() that makes promises';
@@ -105,6 +113,10 @@ function adviceFor(item: unknown, reads: Reads): string {
       return kind === 'a string'
         ? 'A stream with an encoding gives text: do not set an encoding'
         : 'It takes the bytes of files or lines: put it before the stages that parse them, or leave it out';
+    case 'records':
+      return 'Put jsonLines() before it, which cuts bytes into records';
+    case 'lines':
+      return 'Put it before chunk()';
     case 'activities':
     case 'posts':
       return `Put ${operatorsFor(item, kind)}`;
@@ -132,7 +144,9 @@ function operatorsFor(item: unknown, kind: string): string {
   if (carrier === 'map') return 'map(({ activity }) => activity) before it';
   if (carrier !== undefined)
     return `${carrier}() after all stages that read activities, or map(({ activity }) => activity) before this one`;
-  return 'activities() before it, which makes them of bytes';
+  return columnsFor(item) === undefined
+    ? 'activities() before it, which makes them of bytes'
+    : 'it into a pipeline of posts, such as those of search()';
 }
 
 /** What the bytes look like decides: a compressed file, lines, or one record. */

@@ -7,6 +7,7 @@ import type { Decoder, SourceFile } from '../files/file-source.js';
 import { fileFlow } from '../files/planned.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
+import type { FileBytes } from '../json/json-record.js';
 import { fetchJobFiles, retryJobFile } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobUrl } from './job-calls.js';
@@ -94,7 +95,7 @@ export function jobFiles(
   account: Account,
   job: JobName,
   options: JobFilesOptions = {},
-): Flow<Uint8Array> {
+): Flow<FileBytes> {
   const given = checkAccountOptions('jobFiles', account, OPTIONS, options);
   const url = jobUrl(account, job);
   const share = given.share ?? account.settings.share;

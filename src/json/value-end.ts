@@ -6,6 +6,7 @@ import {
   isOpening,
   isScalar,
   isSpace,
+  OPEN_OBJECT,
   QUOTE,
 } from './json-bytes.js';
 
@@ -95,5 +96,21 @@ export class ValueEnd {
       }
     }
     return at;
+  }
+}
+
+/** Whether bytes are one JSON object with white space around it, more than one value, or anything else. */
+export function extentOfObject(bytes: Buffer): 'one' | 'more' | 'other' {
+  let start = 0;
+  while (isSpace(bytes[start]!)) start++;
+  if (bytes[start] !== OPEN_OBJECT) return 'other';
+  const value = new ValueEnd(Number.POSITIVE_INFINITY, message => new SyntaxError(message));
+  try {
+    let end = value.find(bytes, start);
+    if (value.open) return 'other';
+    while (isSpace(bytes[end]!)) end++;
+    return end === bytes.length ? 'one' : 'more';
+  } catch {
+    return 'other';
   }
 }

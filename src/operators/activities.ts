@@ -2,11 +2,15 @@ import { checkOptions, func, type OptionTable } from '../base/check.js';
 import { DataError } from '../base/errors.js';
 import { stageFlow } from '../files/planned.js';
 import type { Batches, Operator } from '../flow/flow.js';
+import { givesRecords } from '../flow/framed.js';
 import type { Progress } from '../flow/progress.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
-import { bytesOf } from '../flow/wrong-item.js';
+import { bytesOf, wrongItem } from '../flow/wrong-item.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { excerpt } from '../json/excerpt.js';
+import type { JsonRecord } from '../json/json-record.js';
+import { extentOfObject } from '../json/value-end.js';
 import { Activity } from '../post/activity.js';
 import { type InStreamMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
@@ -33,15 +37,16 @@ const OPTIONS = {
  * Records to activities, which are views of the same bytes. Skips the `info`, `error` and `warn` messages that streams and
  * job files contain, and notices of streams, such as `limit` and `delete`; progress counts them as dropped by `messages`.
  *
- * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is
- * read.
+ * A record is one JSON object, as `jsonLines` and `jsonElements` cut them: bytes of a file that are not cut are refused.
+ * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is read.
  *
  * @throws OptionError Immediately, when an option is invalid.
+ * @throws DataError From the flow, for an item that is not one JSON object.
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
-export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array, Activity> {
+export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord, Activity> {
   const { onMessage, onDamaged } = checkOptions('activities', OPTIONS, options);
   const isDefault = onMessage === undefined && onDamaged === undefined;
   return input =>
@@ -49,7 +54,11 @@ export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array
       input,
       (batches, run) =>
         reportingDamaged(run, onDamaged, report =>
-          activitiesOf(batches, { onMessage, onDamaged: report }, run.progress),
+          activitiesOf(
+            batches,
+            { onMessage, onDamaged: report },
+            { isCut: givesRecords(input), progress: run.progress },
+          ),
         ),
       // Functions of the caller are called for each record, in order.
       (plan, stage) => (isDefault ? plan.posts(stage) : undefined),
@@ -57,9 +66,9 @@ export function activities(options: ActivitiesOptions = {}): Operator<Uint8Array
 }
 
 async function* activitiesOf(
-  input: Batches<Uint8Array>,
+  input: Batches<JsonRecord>,
   { onMessage, onDamaged }: ActivitiesOptions,
-  progress: Progress | undefined,
+  { isCut, progress }: { readonly isCut: boolean; readonly progress: Progress | undefined },
 ): Batches<Activity> {
   let number = 0;
   for await (const batch of input) {
@@ -69,7 +78,9 @@ async function* activitiesOf(
       for (const item of batch.items) {
         const record = bytesOf('activities', item, batch.origin);
         number++;
-        const error = onDamaged === undefined ? undefined : damageOf(record);
+        let error = isCut ? undefined : notOneObject(record, batch.origin);
+        if (error !== undefined && onDamaged === undefined) throw error;
+        error ??= onDamaged === undefined ? undefined : damageOf(record);
         if (error !== undefined) {
           damaged++;
           const { origin } = batch;
@@ -89,6 +100,22 @@ async function* activitiesOf(
     if (cursor !== undefined) number = 0;
     yield { items, cursor, origin };
   }
+}
+
+/** @throws DataError if there are several records: then a stage is missing, and no record is damaged. */
+function notOneObject(record: Buffer, origin: string | undefined): DataError | undefined {
+  const extent = extentOfObject(record);
+  if (extent === 'one') return undefined;
+  if (extent === 'more')
+    throw wrongItem(record, {
+      need: 'activities() reads records of one JSON object',
+      reads: 'records',
+      origin,
+    });
+  return new DataError(`Not one JSON object: ${excerpt(record)}`, {
+    position: { origin },
+    advice: 'activities() reads records: put jsonLines() before it, which cuts bytes into records',
+  });
 }
 
 function damageOf(record: Uint8Array): DataError | undefined {

@@ -1,7 +1,8 @@
 import { checkOptions, type OptionTable, oneOf, whole } from '../base/check.js';
 import { stageFlow } from '../files/planned.js';
-import type { Operator } from '../flow/flow.js';
+import type { Batches, Operator } from '../flow/flow.js';
 import { inflateBatches } from '../flow/inflate-batches.js';
+import type { Bytes, FileBytes } from '../json/json-record.js';
 
 /** What `gunzip` does with files that are not gzip or inflate to too many bytes. */
 export interface GunzipOptions {
@@ -44,12 +45,12 @@ const OPTIONS = {
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
-export function gunzip(options: GunzipOptions = {}): Operator<Uint8Array, Buffer> {
+export function gunzip(options: GunzipOptions = {}): Operator<Bytes, Buffer & FileBytes> {
   const limits = checkOptions('gunzip', OPTIONS, options);
   return input =>
     stageFlow(
       input,
-      batches => inflateBatches(batches, limits),
+      batches => inflateBatches(batches, limits) as Batches<Buffer & FileBytes>,
       (plan, stage) => plan.inflated(limits, stage),
     );
 }

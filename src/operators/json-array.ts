@@ -3,6 +3,7 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Json } from '../json/json.js';
 import { JsonArrayFramer } from '../json/json-array-framer.js';
+import type { Bytes } from '../json/json-record.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
@@ -21,7 +22,7 @@ import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limit
  * @example
  * for await (const url of jsonArray('urlList')(createReadStream('results.json'))) console.log(url);
  */
-export function jsonArray(key: string, options: RecordLimits = {}): Operator<Uint8Array, Json> {
+export function jsonArray(key: string, options: RecordLimits = {}): Operator<Bytes, Json> {
   checkValue('jsonArray', 'key', ARRAY_KEY, key);
   const limits = recordLimits('jsonArray', options);
   return ownOperator(input =>

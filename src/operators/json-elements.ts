@@ -1,7 +1,8 @@
 import { checkValue } from '../base/check.js';
-import { type Operator, ownOperator } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
+import { type Batches, type Operator, ownOperator } from '../flow/flow.js';
+import { framed, ofRecords } from '../flow/framed.js';
 import { ElementSplitter } from '../json/element-splitter.js';
+import type { Bytes, JsonRecord } from '../json/json-record.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
@@ -19,19 +20,18 @@ import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limit
  * // Search pages that were saved as files: { "results": [ ... ], "next": "..." }
  * pipeline(localFiles('pages'), jsonElements('results'), activities(), files({ path: 'all.jsonl' }));
  */
-export function jsonElements(
-  key: string,
-  options: RecordLimits = {},
-): Operator<Uint8Array, Buffer> {
+export function jsonElements(key: string, options: RecordLimits = {}): Operator<Bytes, JsonRecord> {
   checkValue('jsonElements', 'key', ARRAY_KEY, key);
   const limits = recordLimits('jsonElements', options);
-  return ownOperator(input =>
-    framed('jsonElements', input, origin => {
-      const splitter = new ElementSplitter(key, { ...limits, origin });
-      return {
-        push: (bytes, elements) => void splitter.push(bytes, elements),
-        end: () => void splitter.end(),
-      };
-    }),
+  const operator = ownOperator<Bytes, JsonRecord>(
+    input =>
+      framed('jsonElements', input, origin => {
+        const splitter = new ElementSplitter(key, { ...limits, origin });
+        return {
+          push: (bytes, elements) => void splitter.push(bytes, elements),
+          end: () => void splitter.end(),
+        };
+      }) as Batches<JsonRecord>,
   );
+  return input => ofRecords(operator(input));
 }

@@ -1,9 +1,10 @@
 import { checkOptions, func, type OptionTable, oneOf } from '../base/check.js';
 import { stageFlow } from '../files/planned.js';
-import type { Operator } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
+import type { Batches, Operator } from '../flow/flow.js';
+import { framed, ofRecords } from '../flow/framed.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import type { Bytes, JsonRecord } from '../json/json-record.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
 
@@ -44,21 +45,26 @@ const OPTIONS = {
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
-export function jsonLines(options: JsonLinesOptions = {}): Operator<Uint8Array, Buffer> {
+export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonRecord> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
   // Other records cannot be written as they are, or are shown to the caller.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
-    stageFlow(
-      input,
-      (batches, run) =>
-        reportingDamaged(run, onDamaged, report =>
-          framed(
-            'jsonLines',
-            batches,
-            origin => new LineFramer(separator, limits, origin, { onDamaged: report }),
+    ofRecords(
+      stageFlow(
+        input,
+        (batches, run) =>
+          reportingDamaged(
+            run,
+            onDamaged,
+            report =>
+              framed(
+                'jsonLines',
+                batches,
+                origin => new LineFramer(separator, limits, origin, { onDamaged: report }),
+              ) as Batches<JsonRecord>,
           ),
-        ),
-      (plan, stage) => (isPlanned ? plan.cut(limits, stage) : undefined),
+        (plan, stage) => (isPlanned ? plan.cut(limits, stage) : undefined),
+      ),
     );
 }

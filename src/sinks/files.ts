@@ -3,7 +3,7 @@ import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { fileSinkOn } from './commit/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
-import { lineOf, type ToLine } from './line.js';
+import { type LineItem, lineOf, type ToLine } from './line.js';
 import { linesFormat } from './write/lines.js';
 import type { Written } from './write/written.js';
 
@@ -40,8 +40,8 @@ const OPTIONS = {
  *   files({ path: 'out/{tag}/{day}.jsonl.gz', checkpoint: 'out/snow.checkpoint.json' }),
  * );
  */
-export function files<T>(options: FilesOptions<T>): Sink<T, Written> {
-  return filesOn(nodeFileSystem, options);
+export function files<T>(options: FilesOptions<T>): Sink<LineItem<T>, Written> {
+  return filesOn<T>(nodeFileSystem, options) as Sink<LineItem<T>, Written>;
 }
 
 /** `files` on another file system, so that a test can make the disk fail. */

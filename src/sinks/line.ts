@@ -1,8 +1,10 @@
 import type { Writable } from 'node:stream';
 import { special } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import { kindOf } from '../flow/wrong-item.js';
+import { isStrayPromise } from '../base/is-thenable.js';
+import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import { excerpt } from '../json/excerpt.js';
+import type { FileBytes, JsonRecord } from '../json/json-record.js';
 import { scanObject } from '../json/scan-object.js';
 import { Activity, type Routed } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
@@ -16,6 +18,13 @@ export type Line = Uint8Array;
 
 /** Turns an item into a line: text, or bytes that are written unchanged. Without a line feed at the end. */
 export type ToLine<T> = (item: T) => string | Uint8Array;
+
+/** The items that a sink of lines reads: no blocks of files, and no promises. */
+export type LineItem<T> = T extends FileBytes
+  ? JsonRecord
+  : T extends PromiseLike<infer Item>
+    ? Item
+    : T;
 
 /** The option of a sink that writes to a stream. */
 export function writable(meaning: string) {
@@ -45,8 +54,16 @@ export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: strin
   if (item instanceof Uint8Array) return inOneLine(item, origin);
   if (isTagged(item)) return inOneLine(item.activity.raw, origin);
   if (isComplianceEvent(item)) return inOneLine(item.raw, origin);
+  if (isStrayPromise(item) || (Array.isArray(item) && item[0] instanceof Activity))
+    throw wrongItem(item, { ...LINES, origin });
   return Buffer.from(json(item, origin));
 }
+
+const LINES = {
+  need: 'A sink of lines writes posts, bytes and JSON values',
+  reads: 'lines',
+  or: 'pass `line`',
+} as const;
 
 /**
  * Pretty-printed JSON has line feeds between its tokens; within strings they are escaped. Replacing each by a space makes one

@@ -5,7 +5,7 @@ import { isNodeError } from '../base/errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { storageError } from '../storage/storage-error.js';
-import { LINE_FEED, type Line, lineOf, type ToLine, writable } from './line.js';
+import { LINE_FEED, type Line, type LineItem, lineOf, type ToLine, writable } from './line.js';
 import type { Written } from './write/written.js';
 
 /** How `stdout` turns items into lines, and the stream to write to. */
@@ -39,14 +39,17 @@ const PIECE = 256 << 10;
  * @example
  * await pipeline(search(account(), { product: '30day', query: 'snow' }), stdout());
  */
-export function stdout<T>(options: StdoutOptions<T> = {}): Sink<T, Written> {
+export function stdout<T>(options: StdoutOptions<T> = {}): Sink<LineItem<T>, Written> {
   const { line, stream } = checkOptions('stdout', OPTIONS, options);
   return async (input, { signal, progress } = {}) => {
     const lines = new LineWriter(stream ?? process.stdout, progress);
     const linked = new LinkedAbort(signal, lines.broken);
     const stop = linked.signal;
     try {
-      for await (const { items, origin } of batchesOf(input, { signal: stop, progress })) {
+      for await (const { items, origin } of batchesOf(input as AsyncIterable<T>, {
+        signal: stop,
+        progress,
+      })) {
         for (const item of items) {
           lines.add(lineOf(item, line, origin));
           if (lines.full) await abortable(lines.flush(), stop);

@@ -10,17 +10,8 @@ import {
   type Run,
 } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import type { Source } from '../flow/pipeline.js';
 import { checkSource } from '../flow/pipeline-arguments.js';
-import type { WebReadable } from '../flow/web-streams.js';
-
-/** The items of a source; of several, any of theirs. */
-export type ItemOf<From> =
-  From extends AsyncIterable<infer Item>
-    ? Item
-    : From extends WebReadable<infer Item>
-      ? Item
-      : never;
+import type { Source } from '../flow/stage.js';
 
 /** What a source delivers: batches of items, or whole files. */
 export interface SourcePart {

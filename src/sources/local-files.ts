@@ -28,6 +28,7 @@ import type { Cursor, Flow, Run } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { isCount } from '../json/json.js';
+import type { FileBytes } from '../json/json-record.js';
 import { openToRead } from '../storage/regular-file.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
@@ -94,7 +95,7 @@ const OPTIONS = {
 export function localFiles(
   paths: string | readonly string[],
   options: LocalFilesOptions = {},
-): Flow<Uint8Array> {
+): Flow<FileBytes> {
   const roots = typeof paths === 'string' ? [paths] : Array.isArray(paths) ? [...paths] : [];
   if (roots.length === 0 || roots.some(path => typeof path !== 'string' || path === ''))
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');

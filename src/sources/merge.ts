@@ -1,7 +1,7 @@
 import { type Flow, identityOf } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
-import type { Source } from '../flow/pipeline.js';
-import { type ItemOf, joinSources } from './join-sources.js';
+import type { ItemOf, Source } from '../flow/stage.js';
+import { joinSources } from './join-sources.js';
 import { mergeBatches } from './merge-batches.js';
 
 /**

@@ -1,4 +1,5 @@
 import { explained, type OptionTable, oneOf } from '../base/check.js';
+import type { Column, Table } from './column.js';
 import { type Columns, columnsProblem } from './columns.js';
 import type { PostItem } from './post-columns.js';
 import type { InvalidValues } from './row-reader.js';
@@ -19,8 +20,13 @@ export interface TableOptions<T> {
   readonly invalidValues?: InvalidValues | undefined;
 }
 
-/** Only posts have default columns. */
-export type NeedsColumns<T> = [T] extends [PostItem] ? unknown : { readonly columns: unknown };
+/** Only posts have default columns, and columns that are known by their names. */
+export type NeedsColumns<T> = [T] extends [PostItem]
+  ? unknown
+  : { readonly columns: ColumnsWithNoNames<NoInfer<T>> };
+
+/** Columns of items that are not posts. */
+export type ColumnsWithNoNames<T> = Table<T> | readonly (Column<T> | Table<T>)[];
 
 export const TABLE_OPTIONS = {
   columns: explained<Columns<unknown>>('the columns of a row', columnsProblem),

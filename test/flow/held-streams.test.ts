@@ -9,8 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Minipass } from 'minipass';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import { Flow } from '../../src/flow/flow.js';
-import { pipeline, type Source } from '../../src/flow/pipeline.js';
+import { Flow, type Operator } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import type { Source } from '../../src/flow/stage.js';
 import { activities } from '../../src/operators/activities.js';
 import { compose } from '../../src/operators/compose.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -215,7 +216,7 @@ const ENDS: Readonly<
     error: failure,
   },
   'a later argument is no stage': {
-    run: source => pipeline(source, unchecked(7), collect()),
+    run: source => pipeline(source, unchecked<Operator<unknown, unknown>>(7), collect()),
     error: expect.any(OptionError),
   },
   'a loop over concat ends early': {

@@ -1,11 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
+import type { JsonRecord } from '../../src/json/json-record.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
-import { blocks, until } from '../json/cut.js';
+import { all, until } from '../json/cut.js';
 
 const post =
   '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id_str":"1050118621198921728","text":"{\\"info\\":{}} \\"error\\""}';
@@ -15,17 +16,19 @@ const completed =
   '{"info":{"message":"Replay Request Completed","sent":"2016-05-27T22:15:50+00:00","activity_count":2}}';
 const warning = '{"warn":{"message":"Falling behind","sent":"2016-05-27T22:15:50+00:00"}}';
 
+const recordOf = (text: string) => Buffer.from(text) as JsonRecord;
+
 const badTags = new Flow(async function* () {
   const rules = '[{"tag":"untagged","id":1}]';
   yield {
-    items: [Buffer.from(`{"created_at":"x","matching_rules":${rules}}`)],
+    items: [recordOf(`{"created_at":"x","matching_rules":${rules}}`)],
     origin: 'a.json.gz',
   };
 });
 
 describe('activities', () => {
   it('makes activities that are views of the records, and removes the messages', async () => {
-    const records = [post, warning, other, completed].map(text => Buffer.from(text));
+    const records = [post, warning, other, completed].map(recordOf);
     const source = new Flow(async function* () {
       yield { items: records, cursor: { next: 1 }, origin: 'here' };
     });
@@ -46,10 +49,41 @@ describe('activities', () => {
     expect([...progress.dropped]).toEqual([['messages', 2]]);
   });
 
+  it('refuses a block of several lines, also if damaged records are taken', async () => {
+    const block = recordOf('{"created_at":"x","id":1}\n{"created_at":"x","id":2}\n{"crea');
+    const source = new Flow(async function* () {
+      yield { items: [block], origin: 'a.jsonl' };
+    });
+    for (const options of [{}, { onDamaged: () => {} }]) {
+      const { items, error } = await until(activities(options)(source));
+      expect(items).toEqual([]);
+      expect(error).toMatchObject({
+        code: 'ERR_DATA',
+        message:
+          'activities() reads records of one JSON object, but got bytes (in a.jsonl). Put jsonLines() before it, which cuts bytes into records',
+      });
+    }
+  });
+
+  it.each(['{"id":1', '["id"]', '{"id":[1}', '', 'null'])(
+    'takes %j, which is not one object, for a damaged record',
+    async text => {
+      const source = new Flow(async function* () {
+        yield { items: [recordOf(post), recordOf(text)], origin: 'a.jsonl' };
+      });
+      const { items, error } = await until(activities()(source));
+      expect(items).toHaveLength(1);
+      expect((error as Error).message).toMatch(/^Not one JSON object.*jsonLines\(\)/);
+      const onDamaged = vi.fn();
+      expect(await all(activities({ onDamaged })(source))).toHaveLength(1);
+      expect(onDamaged).toHaveBeenCalledOnce();
+    },
+  );
+
   it('refuses a record that is not JSON with the name of its file, after all records before it', async () => {
     const source = new Flow(async function* () {
       yield {
-        items: [post, '{nonsense}'].map(text => Buffer.from(text)),
+        items: [post, '{nonsense}'].map(recordOf),
         origin: '2018/a.json.gz',
       };
     });
@@ -61,7 +95,7 @@ describe('activities', () => {
 
   it('names the file even if a post is parsed later', async () => {
     const source = new Flow(async function* () {
-      yield { items: [Buffer.from('{"created_at":"x","text":"no id"}')], origin: 'a.json.gz' };
+      yield { items: [recordOf('{"created_at":"x","text":"no id"}')], origin: 'a.json.gz' };
     });
     for (const flow of [dedupe()(activities()(source)), routeByTag()(activities()(badTags))]) {
       const { error } = await until<unknown>(flow);
@@ -76,7 +110,11 @@ describe('activities', () => {
       onMessage() {
         throw failure;
       },
-    })(blocks([Buffer.from(warning)]));
+    })(
+      new Flow(async function* () {
+        yield { items: [recordOf(warning)] };
+      }),
+    );
     expect((await until(flow)).error).toBe(failure);
   });
 });

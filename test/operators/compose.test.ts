@@ -52,11 +52,11 @@ describe('compose', () => {
 
   it('refuses a value that is not an operator, with its position', () => {
     expect(() => compose(...unchecked<[typeof double]>([]))).toThrow(OptionError);
-    expect(() => compose(unchecked([]), double)).toThrow(
+    expect(() => compose(unchecked<typeof double>([]), double)).toThrow(
       'Expected argument 1 of `compose` to be an operator',
     );
     // A sink may be the last one.
-    expect(() => compose(double, unchecked([]))).toThrow(
+    expect(() => compose(double, unchecked<typeof double>([]))).toThrow(
       'Expected argument 2 of `compose` to be a sink',
     );
   });

@@ -225,7 +225,7 @@ describe('jsonLines', () => {
     expect(gzip.error).toMatchObject({ message: expect.stringContaining('put gunzip() first') });
     const text = Readable.from(['{"a":1}\n']) as AsyncIterable<Buffer>;
     for (const flow of [jsonLines()(text), gunzip()(Readable.from(['text']))]) {
-      const { error } = await until(flow);
+      const { error } = await until<Buffer>(flow);
       expect(error).toBeInstanceOf(DataError);
       expect(error).toMatchObject({
         message: expect.stringMatching(/got a string\..*: do not set an encoding$/),

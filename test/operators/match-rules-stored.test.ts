@@ -80,7 +80,7 @@ async function run(
     activities()(jsonLines()(gunzip()(localFiles(paths)))),
   );
   const items = isRouted ? routeByTag()(unchecked(posts)) : posts;
-  const error = await pipeline(unchecked(items), unchecked(sink(out, workers)), {
+  const error = await pipeline(items, unchecked<Sink<unknown, unknown>>(sink(out, workers)), {
     progress: counts => {
       progress = counts;
     },

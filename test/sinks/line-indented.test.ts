@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
+import type { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
@@ -11,6 +12,7 @@ import { files } from '../../src/sinks/files.js';
 import { stdout } from '../../src/sinks/stdout.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { linesOf, rawOf } from './damaged.js';
 
 const POSTS = [
@@ -51,7 +53,8 @@ it('stdout writes an indented element of any type as one line', async () => {
 
 it('files refuses bytes of several lines that are no JSON, and says what to do', async () => {
   const { source, folder } = await stored('{"id":1}\n{"id":2}\n');
-  const run = pipeline(source, files({ path: path.join(folder, 'all.jsonl') }));
+  const blocks = unchecked<Flow<Uint8Array>>(source);
+  const run = pipeline(blocks, files({ path: path.join(folder, 'all.jsonl') }));
   await expect(run).rejects.toThrow(DataError);
   await expect(run).rejects.toThrow(/jsonLines\(\)/);
 });

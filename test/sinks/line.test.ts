@@ -31,6 +31,23 @@ describe('the line of an item', () => {
     expect(lineOf(raw, undefined)).toBe(raw);
   });
 
+  it.each<[string, unknown, string]>([
+    [
+      'a block of a file',
+      Buffer.from('{"id":1}\n{"id":2}\n{"i'),
+      'put jsonLines() before the sink',
+    ],
+    ['an array of posts', [new Activity(Buffer.from('{"id":1}'))], 'Put it before chunk()'],
+    ['a promise', Promise.resolve(1), 'Put mapAsync()'],
+  ])('of %s is an error that says what to do', (_, item, advice) => {
+    expect(() => lineOf(item, undefined)).toThrow(advice);
+    expect(lineOf(item, () => 'x').toString()).toBe('x');
+  });
+
+  it('of an indented record is its bytes in one line', () => {
+    expect(text(Buffer.from('{\n "id": 1\n}'))).toBe('{  "id": 1 }');
+  });
+
   it('of an event is its bytes in one line', () => {
     const event = parseComplianceEvent(Buffer.from('{"delete":{"status":\n{"id_str":"7"}}}'));
     expect(text(event)).toBe('{"delete":{"status": {"id_str":"7"}}}');

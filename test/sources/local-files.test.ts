@@ -19,6 +19,7 @@ import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import type { ProgressDisplay } from '../../src/flow/progress-display.js';
+import type { FileBytes } from '../../src/json/json-record.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
@@ -153,8 +154,8 @@ describe('localFiles', () => {
   it('includes new files after the cursor, and refuses the cursor if files before it changed', async () => {
     await write({ 'a.json': 'a', 'b.json': 'b' });
     const [, { cursor }] = (await batchesOf(localFiles(folder))) as [
-      Batch<Uint8Array>,
-      Batch<Uint8Array>,
+      Batch<FileBytes>,
+      Batch<FileBytes>,
     ];
     await write({ 'c.json': 'c' });
     expect(await contents(localFiles(folder), cursor)).toEqual(['c']);

@@ -9,6 +9,7 @@ import { Threads } from '../../src/files/threads.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
+import type { FileBytes } from '../../src/json/json-record.js';
 import { activities } from '../../src/operators/activities.js';
 import { compose } from '../../src/operators/compose.js';
 import { dedupe } from '../../src/operators/dedupe.js';
@@ -25,7 +26,7 @@ const post = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(
 const gz = (ids: readonly number[]) => gzipSync(ids.map(id => `${post(id)}\n`).join(''));
 const toPosts = () => compose(gunzip(), jsonLines(), activities());
 
-type Source = Flow<Uint8Array>;
+type Source = Flow<FileBytes>;
 
 /** The same source, but the engine does not know that it is one of whole files. */
 function unplanned(source: Source): Source {

@@ -1,10 +1,5 @@
-import path from 'node:path';
-import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { root } from '../pages.js';
-import { compilerOptions } from '../public-api.js';
-
-const FILE = path.join(root, 'test/types/wrong-columns.ts');
+import { errorsOf } from './errors-of-calls.js';
 
 const CALLS = {
   misspelt: `pipeline(posts, csv({ path: 'a', columns: ['id', 'postedAt'] }))`,
@@ -22,42 +17,12 @@ const CALLS = {
   }))`,
 };
 
-/** The errors of each call: what they mark, and what they say. */
-function errorsOf(calls: typeof CALLS): Map<string, { marked: string; says: string }[]> {
-  const lines = Object.entries(calls).map(
-    ([name, call]) => `export const ${name} = () => ${call};`,
-  );
-  const source = `import { type Activity, csv, type Flow, parquet, pipeline, tables } from 'millrace';
+const BEFORE = `import { type Activity, csv, type Flow, parquet, pipeline, tables } from 'millrace';
 declare const posts: Flow<Activity>;
-declare const words: tables.Column<Activity>;
-${lines.join('\n')}`;
-  const host = ts.createCompilerHost(compilerOptions);
-  const { getSourceFile, fileExists } = host;
-  host.fileExists = name => name === FILE || fileExists(name);
-  host.getSourceFile = (name, ...rest) =>
-    name === FILE
-      ? ts.createSourceFile(name, source, ts.ScriptTarget.ESNext)
-      : getSourceFile.call(host, name, ...rest);
-  const program = ts.createProgram([FILE], compilerOptions, host);
-  const found = program.getSemanticDiagnostics(program.getSourceFile(FILE));
-  const starts = lines.map(line => source.indexOf(line));
-  return new Map(
-    Object.keys(calls).map((name, index) => [
-      name,
-      found
-        .filter(
-          ({ start = 0 }) => start >= starts[index]! && start < (starts[index + 1] ?? Infinity),
-        )
-        .map(({ start = 0, length = 0, messageText }) => ({
-          marked: source.slice(start, start + length),
-          says: ts.flattenDiagnosticMessageText(messageText, '\n'),
-        })),
-    ]),
-  );
-}
+declare const words: tables.Column<Activity>;`;
 
 describe('a wrong column', () => {
-  const errors = errorsOf(CALLS);
+  const errors = errorsOf(BEFORE, CALLS);
 
   it('is one error of one line, at its name, with the name that is meant', () => {
     const [error, ...others] = errors.get('misspelt') ?? [];

@@ -8,6 +8,7 @@ import { Secret } from '../../../src/base/secret.js';
 import { Flow, type Sink } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import type { RunSummary } from '../../../src/flow/progress.js';
+import type { JsonRecord } from '../../../src/json/json-record.js';
 import { activities } from '../../../src/operators/activities.js';
 import { compose } from '../../../src/operators/compose.js';
 import { jsonLines } from '../../../src/operators/json-lines.js';
@@ -628,7 +629,7 @@ describe('a sink with `damaged`', () => {
   it('takes no part in a branch of tee to another sink', async () => {
     const file = await stored('a.jsonl', '{}', post(1));
     const records = jsonLines()(localFiles(file));
-    const run = (other: Sink<Buffer, unknown>) =>
+    const run = (other: Sink<JsonRecord, unknown>) =>
       pipeline(
         records,
         tee(compose(activities(), files({ path: to('out.jsonl') })), other, { damaged: damaged() }),
