@@ -5,6 +5,7 @@ import pLimit from 'p-limit';
 import {
   checkOptions,
   checkValue,
+  flag,
   func,
   type OptionTable,
   required,
@@ -31,6 +32,12 @@ export interface ApplyComplianceOptions extends RedactOptions {
    * @default files that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz` or `.zst`
    */
   readonly match?: ((name: string) => boolean) | undefined;
+  /**
+   * Whether to change nothing: the result counts what a run would remove and change, and `rewritten` names the files
+   * that it would rewrite.
+   * @default false
+   */
+  readonly dryRun?: boolean | undefined;
   /** Ends the call, which rejects with the signal's reason. Each file stays complete. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -61,9 +68,10 @@ export interface AppliedCompliance {
 const MAX_AT_ONCE = 4;
 
 const FOLDER = required(text('the folder of the stored posts'));
-const OPTIONS = {
+export const APPLY_OPTIONS = {
   ...REDACT_OPTIONS,
   match: func<(name: string) => boolean>('which files of the folder'),
+  dryRun: flag('change nothing, and only count', false),
   signal: signal(),
 } satisfies OptionTable<ApplyComplianceOptions>;
 
@@ -87,7 +95,7 @@ export async function applyCompliance(
 ): Promise<AppliedCompliance> {
   checkValue('applyCompliance', 'archiveFolder', FOLDER, archiveFolder);
   checkTombstones('applyCompliance', tombstones);
-  const checked = checkOptions('applyCompliance', OPTIONS, options);
+  const checked = checkOptions('applyCompliance', APPLY_OPTIONS, options);
   const { match = (name: string) => STORED_POSTS.test(name), signal, ...redacting } = checked;
   const names: string[] = [];
   for (const name of (await filesIn(archiveFolder)).filter(match)) {
@@ -118,6 +126,7 @@ export async function applyCompliance(
     if (gone + outcome.changed > 0)
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
+  if (redacting.dryRun) return { files: names.length, posts, removed, changed, rewritten };
   // A killed run may have rewritten files without syncing their names: this run takes them as done.
   for (const folder of new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))))
     await withStorageError('sync the folder', folder, () => syncFolder(folder));

@@ -47,16 +47,17 @@ const WHOLE: Cursor = { source: 'file' };
 /** One for all files: it is read from before the next post. */
 const ids = new ShownIds();
 
-/** Rewrites a file of posts without those that tombstones forbid; a file without any stays as it is. */
+/** Rewrites a file of posts without those that tombstones forbid; a file without any stays as it is, and in a dry run every file. */
 export async function rewriteFile(
   file: string,
   tombstones: Tombstones,
-  options: RedactOptions,
+  { dryRun, ...options }: RedactOptions & { readonly dryRun: boolean },
   signal: AbortSignal | undefined,
 ): Promise<Outcome> {
   try {
     const review = new Review(tombstones, options);
     for await (const { items } of linesOf(file, signal)) review.lines(items);
+    if (dryRun) return review;
     if (review.untouched) {
       await removeLeft(file);
       return review;

@@ -53,6 +53,17 @@ async function contents(): Promise<Record<string, string[]>> {
 }
 
 describe('applyCompliance', () => {
+  it('changes nothing in a dry run, and counts what a run then does', async () => {
+    const victim = posts[2]?.[4];
+    await tombstones.record([ofPost('delete', victim?.id ?? '')]);
+    const before = await contents();
+    const dry = await applyCompliance(archive, tombstones, { dryRun: true });
+    expect(await contents()).toEqual(before);
+    expect(dry.rewritten).toHaveLength(1);
+    expect(await applyCompliance(archive, tombstones)).toEqual(dry);
+    expect(await contents()).not.toEqual(before);
+  });
+
   it('rewrites only files with affected posts, and nothing the second time', async () => {
     const [victim, author] = [posts[2]?.[4], posts[3]?.[7]];
     if (victim === undefined || author === undefined) throw new Error('There are posts');
