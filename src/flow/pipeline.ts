@@ -251,7 +251,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
     await summarize({ result });
     return result;
   } catch (error) {
-    display.fail();
+    display.fail(signal?.aborted ? 'interrupted' : 'failed');
     const failure = signal?.aborted ? signal.reason : error;
     // The error of the run matters more than one of a callback about it.
     if (!isSummarized) await summarize({ error: failure }).catch(() => {});

@@ -4,7 +4,7 @@ import stringWidth from 'string-width';
 import { MINUTE } from '../base/time.js';
 import type { Wait } from '../base/wait.js';
 import type { Progress, ProgressCounts } from './progress.js';
-import { ProgressText, SEPARATOR } from './progress-text.js';
+import { type HowEnded, ProgressText, SEPARATOR } from './progress-text.js';
 
 /**
  * How a pipeline shows its progress on stderr: as a bar, or as lines where that is not a terminal (`auto`, `bar`),
@@ -23,7 +23,8 @@ export type ProgressDisplay =
 export interface Display {
   /** Shows the last state. Nothing is shown after it. */
   finish(): Promise<void> | void;
-  fail(): void;
+  /** Shows the state in which the run has failed, or was aborted. */
+  fail(how?: HowEnded): void;
 }
 
 type Terminal = Writable & {
@@ -118,7 +119,7 @@ function lines(
     clearInterval(timer);
     write(stream, `${last}\n`);
   };
-  return { finish: () => end(text.done()), fail: () => end(text.failed()) };
+  return { finish: () => end(text.done()), fail: how => end(text.failed(how)) };
 }
 
 /** Whether a line has news: during one wait without a new item, only the first has, and then one a minute. */
@@ -140,7 +141,7 @@ type RunText = Pick<ProgressText, 'running' | 'done' | 'failed'>;
 /** The counts of a run as JSON. */
 function jsonOf(progress: Progress): RunText {
   const started = performance.now();
-  const line = (state: 'running' | 'complete' | 'failed') => {
+  const line = (state: 'running' | 'complete' | HowEnded) => {
     const { dropped, reached, wait, branches: _, ...counts } = progress.counts();
     const { error: __, retry: ___, ...waiting } = wait ?? {};
     return JSON.stringify({
@@ -156,7 +157,7 @@ function jsonOf(progress: Progress): RunText {
   return {
     running: () => line('running'),
     done: () => line('complete'),
-    failed: () => line('failed'),
+    failed: how => line(how ?? 'failed'),
   };
 }
 
@@ -181,6 +182,12 @@ function bar(progress: Progress, stream: Terminal): Display {
   };
   const timer = setInterval(() => draw(text.running()), UPDATE_EVERY_MS).unref();
   draw(text.running());
+  progress.clear = () => {
+    if (drawn === undefined) return;
+    drawn = undefined;
+    cursorTo(stream, 0);
+    clearLine(stream, 1);
+  };
   const end = (words: string, fraction: number | undefined) => {
     clearInterval(timer);
     draw(words, fraction);
@@ -188,7 +195,7 @@ function bar(progress: Progress, stream: Terminal): Display {
   };
   return {
     finish: () => end(text.done(), progress.fraction === undefined ? undefined : 1),
-    fail: () => end(text.failed(), progress.fraction),
+    fail: how => end(text.failed(how), progress.fraction),
   };
 }
 

@@ -7,8 +7,14 @@ interface Sample {
   readonly items: number;
 }
 
+/** How a run has ended that is not complete: `interrupted` by an abort. */
+export type HowEnded = 'failed' | 'interrupted';
+
 /** Between the parts of a text. */
 export const SEPARATOR = ', ';
+
+/** A run that takes longer than it expected does not say `0.0 s left`. */
+const MIN_LEFT_MS = SECOND;
 
 /** The span that the rate is measured over. */
 const RATE_OVER_MS = 5 * SECOND;
@@ -36,7 +42,7 @@ export class ProgressText {
       ...(note === undefined ? [] : [note]),
       ...(wait === undefined ? [] : [wait]),
       ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
-      ...(left === undefined ? [] : [`${duration(left)} left`]),
+      ...(left === undefined || left < MIN_LEFT_MS ? [] : [`${duration(left)} left`]),
       ...(behind === undefined ? [] : [`${whole(behind)} messages behind`]),
       `${this.#rate(now)}/s`,
       this.#counts(),
@@ -49,8 +55,8 @@ export class ProgressText {
     return `done in ${duration(performance.now() - this.#started)}, ${told}${this.#counts()}`;
   }
 
-  failed(): string {
-    return `failed after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
+  failed(how: HowEnded = 'failed'): string {
+    return `${how} after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
   }
 
   /** The wait of the source, unless it is shorter than a second. */

@@ -58,9 +58,13 @@ export class Progress {
 
   readonly #branches: Progress[] = [];
 
+  /** Clears the line that shows the progress, before a sink writes to the same terminal. It is drawn again later. */
+  clear: () => void = () => {};
+
   /** The counters of one more branch of `tee`. */
   branch(): Progress {
     const branch = new Progress();
+    branch.clear = () => this.clear();
     this.#branches.push(branch);
     return branch;
   }

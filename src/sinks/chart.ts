@@ -1,10 +1,9 @@
 import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
 import { checkOptions, type OptionTable, whole } from '../base/check.js';
-import { isNodeError } from '../base/errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { wrongItem } from '../flow/wrong-item.js';
-import { storageError } from '../storage/storage-error.js';
+import { print } from '../storage/print.js';
 import { writable } from './line.js';
 
 /** The fields of a bucket that a chart reads; `counts` delivers them. */
@@ -67,7 +66,8 @@ export function chart(options: ChartOptions = {}): Sink<ChartedBucket, number> {
         buckets.push(item);
       }
     buckets.sort((a, b) => (a.timePeriod < b.timePeriod ? -1 : 1));
-    await write(stream, draw(buckets, height, plotWidth));
+    run?.progress?.clear();
+    await print(stream, draw(buckets, height, plotWidth), 'the chart');
     return buckets.reduce((sum, { count }) => sum + count, 0);
   };
 }
@@ -90,18 +90,4 @@ function draw(buckets: readonly ChartedBucket[], height: number, width: number):
   const plot = asciichart.plot(series, { height, min: 0, format });
   const share = together === 1 ? 'a bucket' : `${together} buckets`;
   return `${plot}\n${first.timePeriod} to ${buckets.at(-1)?.timePeriod}, ${share} a column\n`;
-}
-
-function write(stream: Writable, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = () => {};
-    stream.on('error', onError);
-    stream.write(text, error => {
-      if (error == null) {
-        stream.off('error', onError);
-        resolve();
-      } else if (isNodeError(error, 'EPIPE')) resolve();
-      else reject(storageError('write to', 'the chart', error));
-    });
-  });
 }

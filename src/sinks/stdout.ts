@@ -121,6 +121,7 @@ class LineWriter {
   }
 
   #write(piece: Buffer, posts: number): Promise<void> {
+    if ((this.#stream as { isTTY?: boolean }).isTTY === true) this.#progress?.clear();
     return new Promise(resolve => {
       this.#stream.write(piece, error => {
         if (error != null) this.#fail(error);

@@ -31,6 +31,26 @@ describe('progress as a bar', () => {
     expect(screen.text).toBe(end);
   });
 
+  it('is cleared for a sink that writes to the same terminal, and drawn again below', () => {
+    const screen = new Screen(true);
+    const progress = busy();
+    const display = showProgress(progress, 'bar', { stream: screen });
+    const drawn = screen.text;
+    progress.branch().clear();
+    expect(screen.text).toBe(`${drawn}\x1b[1G\x1b[0K`);
+    progress.clear();
+    expect(screen.text).toBe(`${drawn}\x1b[1G\x1b[0K`);
+    vi.advanceTimersByTime(1_000);
+    expect(screen.text.slice(drawn.length)).toContain('[======------------------] 25 %');
+    display.finish();
+  });
+
+  it('says interrupted of a run that was aborted', () => {
+    const screen = new Screen(true);
+    showProgress(busy(), 'bar', { stream: screen }).fail('interrupted');
+    expect(screen.text).toMatch(/\] interrupted after 0\.0 s, [^\n]*\n$/);
+  });
+
   it('keeps the last state of a failed run, with the terminal cursor on a new line', () => {
     const screen = new Screen(true);
     const display = showProgress(busy(), 'bar', { stream: screen });

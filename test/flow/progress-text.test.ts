@@ -186,6 +186,16 @@ describe('progress as lines', () => {
     display.finish();
   });
 
+  it('says nothing of the time left in the last second, nor after it', () => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    progress.endsAt = performance.now() + 5_500;
+    vi.advanceTimersByTime(10_000);
+    expect(screen.text).not.toContain('left');
+    display.finish();
+  });
+
   it('estimates the remaining time from the start of a resumed run', () => {
     const screen = new Screen();
     const progress = new Progress();
