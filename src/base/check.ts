@@ -19,6 +19,8 @@ export interface Option<T, Else = T | undefined> {
   readonly otherwise: Else;
   /** The options within this one, where it is an object of options. */
   readonly members?: Readonly<Record<string, Option<unknown>>>;
+  /** A value in a few words, such as `number`, for the help of commands. */
+  readonly placeholder?: string;
   /** Whether messages leave its value out. */
   readonly isSecret?: boolean;
   /** For the compiler alone. */
@@ -210,14 +212,15 @@ export function whole<Else extends number | undefined = undefined>(
   { min = 0, max = Number.MAX_SAFE_INTEGER, orInfinity = false, ...rest }: Bounds<Else> = {},
 ): Optional<number, Else> {
   const span = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  return special(
+  const option = special<number, Else>(
     meaning,
     `a whole number ${span}${orInfinity ? ', or Infinity' : ''}`,
     value =>
       (orInfinity && value === Number.POSITIVE_INFINITY) ||
       (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max),
-    rest.default,
+    rest.default as Else,
   );
+  return { ...option, placeholder: 'number' };
 }
 
 /** Messages list the members of an option up to this number. */
@@ -284,12 +287,13 @@ export function oneOf<const T, const Else extends T | undefined = undefined>(
   otherwise?: Else,
 ): Optional<T, Else> {
   const names = values.map(value => (typeof value === 'string' ? quotedOne(value) : String(value)));
-  return special(
+  const option = special<T, Else>(
     meaning,
     names.length === 1 ? `${names[0]}` : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`,
     value => values.includes(value as T),
-    otherwise,
+    otherwise as Else,
   );
+  return { ...option, placeholder: values.join('|') };
 }
 
 /** A function. */
@@ -301,11 +305,12 @@ export function func<T extends (...args: never[]) => unknown>(
 
 /** A UTC minute: see `parseDate`. */
 export function date(meaning: string): Optional<string | Date, undefined> {
-  return special(
+  const option = special<string | Date>(
     meaning,
     "a UTC time such as '202401312359', '2024-01-31' or '2024-01-31T23:59:00Z', or a Date",
     value => parseDate(value) !== undefined,
   );
+  return { ...option, placeholder: 'YYYY-MM-DD or ISO time' };
 }
 
 /** Ends the call. */

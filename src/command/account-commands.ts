@@ -1,24 +1,30 @@
 import { USAGE_OPTIONS } from '../usage/usage-report.js';
 import { Call, Code, quoted } from './call-script.js';
-import { ACCOUNT, type Command, pipelineScript, SIGNAL, SINK_FLAGS, sinkCalls } from './command.js';
+import { ACCOUNT, type Command, listScript, SIGNAL, SINK_FLAGS } from './command.js';
 import { flagsOf } from './flags.js';
 import { parsedFile } from './stored-posts-commands.js';
 
-const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate']);
+const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate'], {
+  bucket: { shownDefault: 'month' },
+  fromDate: { shownDefault: 'two months ago' },
+  toDate: { shownDefault: 'now' },
+});
 
 /** What the account has used, as rows. */
 export const usage: Command = {
   flags: [...USAGE, ...SINK_FLAGS],
+  examples: ['', '--bucket day --from 2026-11-01 --out usage.csv'],
   build: given =>
-    pipelineScript([
-      new Call('usage.rows', [ACCOUNT, given.options(USAGE)]),
-      ...sinkCalls(given, { routed: false, table: 'tables.usage' }),
-    ]),
+    listScript(new Call('usage.rows', [ACCOUNT, given.options(USAGE)]), given, {
+      routed: false,
+      table: 'tables.usage',
+    }),
 };
 
 /** Likes, shares and replies of posts of the user of the access token. */
 export const engagement: Command = {
   usage: 'IDS.txt',
+  examples: ['ids.txt', 'ids.txt --json'],
   build({ positionals: [file = ''] }) {
     const code = `readFileSync(${quoted(file)}, 'utf8').match(/\\d+/g) ?? []`;
     const ids = new Code(code, () => parsedFile('ids', file, text => text.match(/\d+/g) ?? []));

@@ -46,8 +46,13 @@ export class Code {
  */
 export interface Script {
   readonly call: Call;
-  /** The result in words. Without it, the result is printed as JSON, a line for each element of a list. */
+  /**
+   * The result in words, for stderr. Without it, the result is printed to standard output: for a person as `table` or
+   * `terminalText`, otherwise as JSON, a line for each element of a list.
+   */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
+  /** The result as a person reads it on a terminal. */
+  readonly table?: ((result: unknown, library: Library) => string) | undefined;
   /** Whether the call itself writes to standard output. */
   readonly isOnStdout?: boolean | undefined;
   /** Whether the result means that something is wrong: the command then ends with 1. */

@@ -1,27 +1,37 @@
+import { fstatSync } from 'node:fs';
 import { text } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
 import { withoutUndefined } from '../base/without-undefined.js';
 import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
-import { type Flags, flagsOf } from './flags.js';
+import { type Flags, flagsOf, SHARED_FLAGS, YES } from './flags.js';
 
 /** What a command was called with. */
 export interface Given {
   readonly positionals: readonly string[];
   /** The options of a flag table of the command. */
   readonly options: (flags: Flags) => Record<string, unknown>;
+  /** Whether results are for a person: standard output is a terminal, and there is no `--json`. */
   readonly isTerminal: boolean;
 }
 
 /** One command of `millrace`. */
 export interface Command {
-  /** Its arguments: `QUERY`, `[QUERY]` for one that may be left out, `FILE...` for one or more. @default none */
+  /** Its arguments: `QUERY`, `[QUERY]` for one that may be absent, `FILE...` for one or more. @default none */
   readonly usage?: string;
   /** @default none */
   readonly flags?: Flags;
+  /** Two calls that work, without `millrace` and the name of the command. */
+  readonly examples: readonly [string, string];
   /** Whether it may cost money: it asks on a terminal, and needs `--yes` elsewhere. */
   readonly costs?: boolean | undefined;
   build(given: Given): Script | Promise<Script>;
+}
+
+/** The flags of a command. */
+export function allFlags({ flags = [], costs }: Command): Flags {
+  return [...flags, ...(costs ? YES : []), ...SHARED_FLAGS];
 }
 
 /** The account in scripts. */
@@ -29,13 +39,16 @@ export const ACCOUNT = new Call('account', [], 'acme');
 
 /** The flags of a sink: where posts go. */
 export const SINK_FLAGS: Flags = [
-  ...flagsOf({
-    out: text(
-      'the file or files to write, .jsonl, .csv or .parquet, also with .gz; {day} and {tag} are filled in',
-    ),
+  ...flagsOf(
+    { out: text('where to write, .gz too; {day} and {tag} are filled in; - is stdout') },
+    undefined,
+    { out: { placeholder: 'file.jsonl, .csv or .parquet', shownDefault: '-' } },
+  ),
+  ...flagsOf(FILE_SINK_OPTIONS, ['checkpoint', 'damaged', 'maxBytes'], {
+    checkpoint: { placeholder: 'file' },
+    damaged: { placeholder: 'file' },
   }),
-  ...flagsOf(FILE_SINK_OPTIONS, ['checkpoint', 'maxBytes', 'damaged']),
-  ...flagsOf(TABLE_OPTIONS, ['columns']),
+  ...flagsOf(TABLE_OPTIONS, ['columns'], { columns: { placeholder: 'id,text,...' } }),
 ];
 
 /** A script of one call, which gets the account first, and the signal last. */
@@ -43,22 +56,68 @@ export function accountCall(name: string, ...args: readonly unknown[]): Script {
   return { call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
 }
 
+/** What a command adds to the stages that write its items. */
+interface SinkDetails {
+  /** Whether `{tag}` routes posts. @default true */
+  readonly routed?: boolean;
+  /** The columns of its items. @default those of posts */
+  readonly table?: string;
+  /** The argument that names the files. @default '--out' */
+  readonly argument?: string;
+}
+
 /** The stages that write items where `--out` says, as its end says, or to standard output. */
 export function sinkCalls(
   given: Given,
-  { routed = true, table }: { readonly routed?: boolean; readonly table?: string } = {},
+  { routed = true, table, argument = '--out' }: SinkDetails = {},
 ): readonly Call[] {
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
   // Also a list that is refused, so that the error names the column.
   const columns = typeof listed === 'string' ? listed.split(',') : listed;
-  if (typeof out !== 'string') return [new Call('stdout')];
-  const sink = /\.csv(\.gz)?$/.test(out) ? 'csv' : /\.parquet$/.test(out) ? 'parquet' : 'files';
+  if (typeof out !== 'string' || out === '-') {
+    refuseWithoutFile({ columns, ...options }, argument);
+    return [new Call('stdout')];
+  }
+  const sink = sinkOf(out, argument);
   const isTable = sink !== 'files';
+  if (columns !== undefined && !isTable)
+    throw new OptionError('columns', `--columns is for CSV and Parquet, and ${out} is neither`);
   const ofTable =
     isTable && table ? new Code(table, ({ library }) => exportNamed(library, table)) : undefined;
   const sinkOptions = { path: out, columns: columns ?? ofTable, ...options };
   const routes = routed && out.includes('{tag}') ? [new Call('routeByTag')] : [];
   return [...routes, new Call(sink, [withoutUndefined(sinkOptions)])];
+}
+
+/** @throws OptionError for a flag that only a file has. */
+function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument: string): void {
+  const [option] = Object.keys(options).filter(name => options[name] !== undefined);
+  if (option === undefined) return;
+  const name = option.replaceAll(/[A-Z]/g, '-$&').toLowerCase();
+  throw new OptionError(
+    option,
+    `--${name} needs ${argument} with a file: without one, JSON lines go to standard output`,
+  );
+}
+
+/** The sinks by the end of a file. A name without an end, such as `{tag}/{day}`, is JSON lines, too. */
+const SINKS: readonly (readonly [end: RegExp, sink: 'files' | 'csv' | 'parquet'])[] = [
+  [/\.csv(\.gz|\.zst)?$/i, 'csv'],
+  [/\.parquet$/i, 'parquet'],
+  [/(\.(jsonl|ndjson)|(^|[/}])[^./]*)(\.gz|\.zst)?$/i, 'files'],
+];
+
+/** @throws OptionError for a file whose end says something else than what would be in it. */
+function sinkOf(out: string, argument: string): 'files' | 'csv' | 'parquet' {
+  const sink = SINKS.find(([end]) => end.test(out))?.[1];
+  if (sink !== undefined) return sink;
+  const [, stem = out, end = ''] = /^(.*?)((?:\.\w+){1,2})$/.exec(out) ?? [];
+  const meant = /parquet/i.test(end)
+    ? `Parquet compresses by itself: name it ${stem}.parquet`
+    : /json/i.test(end)
+      ? `JSON lines are no JSON document: name it ${stem}.jsonl${/\.(gz|zst)$/i.exec(end)?.[0] ?? ''}`
+      : 'it must end in .jsonl or .ndjson for JSON lines, .csv or .parquet; all but .parquet also with .gz or .zst';
+  throw new OptionError('out', `${argument} ${out}: ${meant}`);
 }
 
 /** Aborted by Ctrl+C: a script needs none. */
@@ -77,9 +136,24 @@ export function pipelineScript(
   return { call, report, isOnStdout };
 }
 
+/** A script that writes a list: to a file, as JSON lines, or on a terminal as a table. */
+export function listScript(source: Call, given: Given, details: SinkDetails = {}): Script {
+  const sinks = sinkCalls(given, details);
+  const isShown = given.isTerminal && sinks.some(({ name }) => name === 'stdout');
+  if (!isShown) return pipelineScript([source, ...sinks]);
+  return { ...pipelineScript([source, new Call('collect')]), report: undefined };
+}
+
+/** Node reads a folder as an empty input. */
+function standardInput(): typeof process.stdin {
+  if (fstatSync(0).isDirectory())
+    throw new OptionError('stdin', 'Standard input is a folder: millrace convert reads its files');
+  return process.stdin;
+}
+
 /** The posts that standard input has, a line each. */
 export const STANDARD_INPUT: readonly unknown[] = [
-  new Code('process.stdin', () => process.stdin),
+  new Code('process.stdin', standardInput),
   new Call('jsonLines'),
   new Call('activities'),
 ];

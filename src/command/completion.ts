@@ -1,6 +1,14 @@
 import { OptionError } from '../base/errors.js';
+import { allFlags } from './command.js';
 import { COMMANDS } from './commands.js';
-import { SHARED_FLAGS } from './flags.js';
+
+const USAGE = `Usage: millrace completion bash|zsh
+
+Prints what the shell needs to complete commands and flags:
+
+  eval "$(millrace completion bash)"
+  millrace completion zsh >> ~/.zshrc
+`;
 
 /**
  * What a shell needs to complete commands and their flags: `eval "$(millrace completion bash)"`.
@@ -8,6 +16,7 @@ import { SHARED_FLAGS } from './flags.js';
  * @throws OptionError for another shell than bash and zsh.
  */
 export async function completionFor(shell: string | undefined): Promise<string> {
+  if (shell === '--help' || shell === '-h') return USAGE;
   if (shell !== 'bash' && shell !== 'zsh')
     throw new OptionError('arguments', 'millrace completion needs the shell: bash or zsh');
   const names = Object.keys(COMMANDS).map(name => name.split(' '));
@@ -16,8 +25,7 @@ export async function completionFor(shell: string | undefined): Promise<string> 
   const families = [...new Set(nested.map(([word]) => word))];
   const cases = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, { load }]) => {
-      const { flags = [] } = await load();
-      const words = [...flags, ...SHARED_FLAGS].map(flag => flag.name);
+      const words = allFlags(await load()).map(flag => flag.name);
       return `    '${name}') words='${words.map(word => `--${word}`).join(' ')}' ;;\n`;
     }),
   );

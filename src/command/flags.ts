@@ -1,5 +1,7 @@
-import type { ParseArgsConfig } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { flag, type Option, text } from '../base/check.js';
+import { didYouMean } from '../base/closest.js';
+import { OptionError } from '../base/errors.js';
 
 /** A flag of a command: an option of the library by its name in kebab-case, or one of the command itself. */
 export interface Flag {
@@ -7,50 +9,156 @@ export interface Flag {
   /** The name of the option. */
   readonly option: string;
   readonly described: Option<unknown>;
-  /** Whether it takes no text. */
+  /** Whether it takes no value. */
   readonly isSwitch: boolean;
+  /** A value in a few words, for the help. */
+  readonly placeholder: string;
+  /** What the command passes to the library if the flag is not given. */
+  readonly fallback: unknown;
+  /** The default, as the help shows it. */
+  readonly shownDefault: string | undefined;
 }
 
 export type Flags = readonly Flag[];
+
+/** What a command knows of a flag that the table of options does not say. */
+export interface FlagDetails {
+  readonly placeholder?: string;
+  /** Passed to the library if the flag is not given. */
+  readonly fallback?: unknown;
+  /** A default that the library or the service has, in words. */
+  readonly shownDefault?: string;
+}
 
 /** The flags of options of a table, by default of all. */
 export function flagsOf<Table extends Readonly<Record<string, Option<unknown>>>>(
   table: Table,
   options: readonly (keyof Table & string)[] = Object.keys(table),
+  details: { readonly [Name in keyof Table]?: FlagDetails } = {},
 ): Flags {
   return options.map(option => {
     const described = table[option] as Option<unknown>;
-    return { name: kebab(option), option, described, isSwitch: described.accepts(true) };
+    const {
+      placeholder = described.placeholder ?? 'text',
+      fallback,
+      shownDefault = shownOf(fallback ?? described.otherwise),
+    } = details[option] ?? {};
+    const isSwitch = described.accepts(true);
+    return {
+      ...{ name: kebab(option), option, described, isSwitch, fallback, shownDefault },
+      placeholder: isSwitch ? '' : `<${placeholder}>`,
+    };
   });
 }
 
-/** The flags in the form of `parseArgs`. */
-export function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
-  return Object.fromEntries(
-    flags.map(({ name, isSwitch }) => [name, { type: isSwitch ? 'boolean' : 'string' }]),
-  );
+function shownOf(value: unknown): string | undefined {
+  return typeof value === 'string' || Number.isFinite(value) ? String(value) : undefined;
 }
 
-/** The options that the values of `parseArgs` give, of these flags. */
+/** Short names of flags. */
+const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
+
+/** What a command was called with: the text of each flag, or `true` for a switch, and the other arguments. */
+export interface ParsedArguments {
+  readonly values: Readonly<Record<string, string | boolean>>;
+  readonly positionals: readonly string[];
+}
+
+/**
+ * Reads the arguments of a command.
+ *
+ * @param command The command as messages name it.
+ * @throws OptionError for a flag that the command does not have, that comes twice, or whose value is missing.
+ */
+export function parseFlags(
+  command: string,
+  flags: Flags,
+  args: readonly string[],
+): ParsedArguments {
+  const { tokens } = parseArgs({
+    ...{ args: [...args], options: parseConfig(flags), strict: false },
+    ...{ allowPositionals: true, tokens: true },
+  });
+  const values: Record<string, string | boolean> = {};
+  const positionals: string[] = [];
+  const refuse = (problem: string) => {
+    throw new OptionError('arguments', `${command}: ${problem}`);
+  };
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { value } = token;
+    const name = SHORT[token.name] ?? token.name;
+    const found = flags.find(flag => flag.name === name);
+    const isShort = !token.rawName.startsWith('--');
+    if (found === undefined || (isShort && token.name !== 'h')) {
+      const given = isShort ? args[token.index] : token.rawName;
+      refuse(`there is no flag ${given}${hintFor(token.name, isShort, flags)}`);
+    } else if (found.isSwitch && value !== undefined) refuse(`--${name} takes no value`);
+    else if (!found.isSwitch && (value === undefined || isFlag(token, flags)))
+      refuse(`--${name} needs a value, --${name} ${found.placeholder}`);
+    else if (values[name] !== undefined) refuse(`--${name} is given twice`);
+    else values[name] = value ?? true;
+  }
+  return { values, positionals };
+}
+
+function hintFor(name: string, isShort: boolean, flags: Flags): string {
+  if (isShort) return '. Put -- before an argument that begins with -';
+  const names = [...flags.map(flag => flag.name), ...Object.keys(SHORT)].filter(
+    known => known.length > 1,
+  );
+  const hint = didYouMean(name, names, meant => `--${meant}`);
+  return hint === undefined ? '' : `; ${hint}`;
+}
+
+/** Whether the value of `--out --quiet` is a flag of its own. */
+function isFlag(
+  { value, inlineValue }: { value?: string | undefined; inlineValue?: boolean | undefined },
+  flags: Flags,
+): boolean {
+  const [, name] = /^--([\w-]+)/.exec(value ?? '') ?? [];
+  const known = flags.map(flag => flag.name);
+  return inlineValue !== true && name !== undefined && known.includes(SHORT[name] ?? name);
+}
+
+/** The flags in the form of `parseArgs`. */
+function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
+  const types = new Map(
+    flags.map(({ name, isSwitch }) => [name, isSwitch ? 'boolean' : 'string'] as const),
+  );
+  const short = Object.entries(SHORT).flatMap(([name, full]) => {
+    const type = types.get(full);
+    return type === undefined || name.length === 1 ? [] : ([[name, { type }]] as const);
+  });
+  return Object.fromEntries([...[...types].map(([name, type]) => [name, { type }]), ...short]);
+}
+
+/** The options that these values of flags give. */
 export function optionsOf(
   flags: Flags,
   values: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
     flags
-      .filter(({ name }) => values[name] !== undefined)
-      .map(({ option, described, name }) => [option, optionValue(described, values[name])]),
+      .map(flag => [flag, values[flag.name] ?? flag.fallback] as const)
+      .filter(([, value]) => value !== undefined)
+      .map(([{ option, described }, value]) => [option, optionValue(described, value)]),
   );
 }
 
+/** The widest column of flags: one that is longer moves its own meaning. */
+const MAX_LEFT = 42;
+
 /** A line of help for each flag. */
 export function helpOf(flags: Flags): string {
+  const left = flags.map(({ name, placeholder }) => `--${name} ${placeholder}`);
+  const width = Math.min(MAX_LEFT, Math.max(...left.map(words => words.length)));
   return flags
-    .map(({ name, described: { meaning, expected, otherwise }, isSwitch }) => {
-      const choices = /^'/.test(expected) ? `: ${expected.replaceAll("'", '')}` : '';
-      const isShown = typeof otherwise === 'string' || Number.isFinite(otherwise);
-      const left = `--${name}${isSwitch ? '' : ' ...'}`.padEnd(22);
-      return `  ${left} ${meaning}${choices}${isShown ? ` (${otherwise})` : ''}\n`;
+    .map(({ described, shownDefault }, index) => {
+      const after = described.isRequired && shownDefault === undefined ? ' (required)' : '';
+      const otherwise = shownDefault === undefined ? after : ` (default ${shownDefault})`;
+      return `  ${left[index]?.padEnd(width)}  ${described.meaning}${otherwise}\n`;
     })
     .join('');
 }
@@ -75,11 +183,17 @@ function kebab(name: string): string {
 }
 
 /** Flags of every command. They are here, so that the help of all commands loads nothing of the library's. */
-export const SHARED_FLAGS: Flags = flagsOf({
-  envFile: text('a file of variables, such as MILLRACE_URL'),
-  printScript: flag('print the script that does the same, and run nothing'),
-  json: flag('report results and errors as JSON'),
-  quiet: flag('show no progress'),
-  yes: flag('accept what it costs, without a question'),
-  help: flag('print this'),
-});
+export const SHARED_FLAGS: Flags = flagsOf(
+  {
+    envFile: text('a file of variables, such as MILLRACE_URL'),
+    printScript: flag('print the script that does the same, and run nothing'),
+    json: flag('report results and errors as JSON'),
+    quiet: flag('show no progress'),
+    help: flag('print this, as -h does'),
+  },
+  undefined,
+  { envFile: { placeholder: 'file' } },
+);
+
+/** The flag of commands that may cost money. */
+export const YES: Flags = flagsOf({ yes: flag('accept what it costs, without a question') });

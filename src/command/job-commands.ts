@@ -1,21 +1,31 @@
 import { required, text } from '../base/check.js';
-import type { Job, JobQuote } from '../jobs/job.js';
+import { OptionError } from '../base/errors.js';
+import type { Job, JobList, JobQuote } from '../jobs/job.js';
 import { JOB_REQUEST } from '../jobs/job-request.js';
 import type { JobVerdict } from '../jobs/job-verdict.js';
-import { Call, Code, quoted } from './call-script.js';
+import { Call, Code, quoted, type Script } from './call-script.js';
 import { ACCOUNT, accountCall, type Command, jsonIn, SIGNAL } from './command.js';
 import { flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
+import { tableText } from './terminal-table.js';
 
-const REQUEST = flagsOf(JOB_REQUEST, ['title', 'fromDate', 'toDate', 'dataFormat']);
-const RULES = flagsOf({
-  rules: required(text('the file of the rules: an array of { value, tag }')),
+const REQUEST = flagsOf(JOB_REQUEST, ['title', 'fromDate', 'toDate', 'dataFormat'], {
+  dataFormat: { fallback: 'original' },
 });
-const OUT = flagsOf({ out: required(text('the folder for the files')) });
+const RULES = flagsOf(
+  { rules: required(text('the file of the rules: an array of { value, tag }')) },
+  undefined,
+  { rules: { placeholder: 'rules.json' } },
+);
+const OUT = flagsOf({ out: required(text('the folder for the files')) }, undefined, {
+  out: { placeholder: 'folder' },
+});
+const WINDOW_EXAMPLE = '--from 2024-01-01 --to 2024-01-02';
 
 /** A call of one job by its id. */
 const callOf = (name: string): Command => ({
   usage: 'JOB',
+  examples: ['qmq1szrz41', 'qmq1szrz41 --json'],
   build: ({ positionals: [job] }) => accountCall(`jobs.${name}`, job),
 });
 
@@ -25,6 +35,7 @@ export const reject = callOf('reject');
 /** Accepts the quote of a job. */
 export const accept: Command = {
   usage: 'JOB',
+  examples: ['qmq1szrz41', 'qmq1szrz41 --yes'],
   costs: true,
   build: ({ positionals: [job = ''] }) =>
     accountCall(
@@ -37,17 +48,33 @@ export const accept: Command = {
 };
 
 /** Lists the jobs of the account. */
-export const list: Command = { build: () => accountCall('jobs.list') };
+export const list: Command = {
+  examples: ['', '--json'],
+  build: () => ({
+    ...accountCall('jobs.list'),
+    table: result => tableText((result as JobList).jobs, LISTED),
+  }),
+};
+
+const LISTED = ['uuid', 'status', 'percentComplete', 'title', 'fromDate', 'toDate'];
 
 /** Creates a job, which is not charged before its quote is accepted. */
 export const create: Command = {
   flags: [...REQUEST, ...RULES],
+  examples: [
+    `--title snow ${WINDOW_EXAMPLE} --rules rules.json`,
+    `--title snow ${WINDOW_EXAMPLE} --rules rules.json --data-format activity_streams`,
+  ],
   build: ({ options }) => accountCall('jobs.create', requestOf(options)),
 };
 
 /** Runs a job to its files, and joins one of the same title and rules. */
 export const run: Command = {
   flags: [...REQUEST, ...RULES, ...OUT],
+  examples: [
+    `--title snow ${WINDOW_EXAMPLE} --rules rules.json --out out/snow`,
+    `--title snow ${WINDOW_EXAMPLE} --rules rules.json --out out/snow --yes`,
+  ],
   costs: true,
   build({ options }) {
     const request = { ...requestOf(options), decide: ACCEPTED, onStatus: SHOWN, ...SIGNAL };
@@ -71,16 +98,26 @@ const SHOWN = new Code('({ status }) => console.error(status)', () => (job: Job)
 export const download: Command = {
   usage: 'JOB',
   flags: OUT,
+  examples: ['qmq1szrz41 --out out/snow', 'qmq1szrz41 --out out/snow --quiet'],
   build: ({ positionals: [job], options }) => downloading(job, options(OUT).out),
 };
 
-const downloading = (job: unknown, folder: unknown) => ({
-  call: new Call('jobs.download', [ACCOUNT, job, { folder, ...SIGNAL }]),
-  report: (verdict: unknown) => (verdict as JobVerdict).summary,
-});
+function downloading(job: unknown, folder: unknown): Script {
+  if (folder === undefined)
+    throw new OptionError('out', 'The files of a job need a folder: --out <folder>');
+  if (folder === '-')
+    throw new OptionError(
+      'out',
+      '--out - is standard output, and a job has many files: name a folder',
+    );
+  return {
+    call: new Call('jobs.download', [ACCOUNT, job, { folder, ...SIGNAL }]),
+    report: verdict => (verdict as JobVerdict).summary,
+  };
+}
 
 function requestOf(options: (flags: typeof REQUEST) => Record<string, unknown>) {
   const { rules } = options(RULES);
   const read = typeof rules === 'string' ? jsonIn(rules, rulesIn) : undefined;
-  return { dataFormat: 'original', ...options(REQUEST), rules: read };
+  return { ...options(REQUEST), rules: read };
 }

@@ -1,17 +1,21 @@
 #!/usr/bin/env node
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
-import { parseArgs } from 'node:util';
 import { didYouMean } from '../base/closest.js';
 import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
 import { loadVariables } from '../http/env-file.js';
-import { type Library, printScript, runScript, type Script } from './call-script.js';
-import type { Command } from './command.js';
+import { print } from '../storage/print.js';
+import { Call, type Library, printScript, runScript, type Script } from './call-script.js';
+import { allFlags, type Command } from './command.js';
 import { COMMANDS } from './commands.js';
 import { completionFor } from './completion.js';
-import { helpOf, optionsOf, parseConfig, SHARED_FLAGS } from './flags.js';
+import { inFlags } from './error-words.js';
+import { type Flags, optionsOf, parseFlags, SHARED_FLAGS, YES } from './flags.js';
+import { helpFor, OTHER_COMMANDS, overview, usageOf } from './help.js';
+import { terminalText } from './terminal-table.js';
 
 const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 };
+const HELP = ['--help', '-h', 'help'];
 
 const isJson = process.argv.includes('--json');
 const interrupted = new AbortController();
@@ -20,56 +24,73 @@ process.removeAllListeners('warning').on('warning', ({ name, message }) => {
   process.stderr.write(`${name === 'RuleWarning' ? '' : `${name}: `}${message}\n`);
 });
 process.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
+// A closed stderr (`2>&1 | head`) must not end a run.
+process.stderr.on('error', () => {});
+
+/** What messages know of the command that runs. */
+let running: { readonly name: string; readonly flags: Flags } | undefined;
+let functions: readonly string[] = [];
 
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   process.exitCode = report(error);
 }
+// A write that a reader of the pipe does not take would hold the process up.
+if (interrupted.signal.aborted) process.exit();
 
 async function main(args: readonly string[]): Promise<number> {
   const [first = '--help', second] = args;
-  if (first === '--help' || first === 'help') {
-    process.stdout.write(overview());
-    return 0;
-  }
-  if (first === '--version') {
-    const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
-    process.stdout.write(`${(JSON.parse(manifest) as { readonly version: string }).version}\n`);
-    return 0;
-  }
-  if (first === 'completion') {
-    process.stdout.write(await completionFor(second));
-    return 0;
-  }
   if (first === 'service') {
-    process.argv.splice(2, 1);
     await import('../service/cli.js');
     return Number(process.exitCode ?? 0);
   }
-  const isNested = Object.keys(COMMANDS).some(name => name.startsWith(`${first} `));
-  const name = isNested ? `${first} ${second ?? ''}`.trim() : first;
+  if (first === 'help' && second !== undefined) return main([...args.slice(1), '--help']);
+  const text = await textFor(first, second);
+  if (text !== undefined) {
+    await print(process.stdout, text, 'standard output');
+    return 0;
+  }
+  const isNested = isFamily(first);
+  const name = isNested ? `${first} ${second}` : first;
   const listed = COMMANDS[name];
-  if (listed === undefined) throw unknownCommand(name, isNested ? first : undefined);
+  if (listed === undefined) throw unknownCommand(name);
   return run(name, await listed.load(), args.slice(isNested ? 2 : 1));
 }
 
+/** What is printed for these words without a command. */
+async function textFor(first: string, second: string | undefined): Promise<string | undefined> {
+  if (HELP.includes(first)) return overview();
+  if (isFamily(first) && (second === undefined || HELP.includes(second))) return overview(first);
+  if (first === 'completion') return completionFor(second);
+  if (first !== '--version') return undefined;
+  const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
+  return `${(JSON.parse(manifest) as { readonly version: string }).version}\n`;
+}
+
+function isFamily(word: string): boolean {
+  return Object.keys(COMMANDS).some(name => name.startsWith(`${word} `));
+}
+
 async function run(name: string, command: Command, args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(command, args);
-  const shared = optionsOf(SHARED_FLAGS, values);
+  const flags = allFlags(command);
+  running = { name, flags };
+  const { values, positionals } = parseFlags(`millrace ${name}`, flags, args);
+  const shared = optionsOf([...SHARED_FLAGS, ...YES], values);
   if (shared.help === true) {
-    process.stdout.write(helpFor(name, command));
+    await print(process.stdout, helpFor(name, command), 'standard output');
     return 0;
   }
   checkPositionals(name, command, positionals);
   if (typeof shared.envFile === 'string') loadVariables(shared.envFile);
   const script = await command.build({
     positionals,
-    options: flags => optionsOf(flags, values),
-    isTerminal: process.stdout.isTTY,
+    options: of => optionsOf(of, values),
+    isTerminal: process.stdout.isTTY && !isJson,
   });
+  functions = functionsOf(script.call);
   if (shared.printScript === true) {
-    process.stdout.write(printScript(script));
+    await print(process.stdout, printScript(script), 'standard output');
     return 0;
   }
   const isConfirmed = shared.yes === true;
@@ -83,32 +104,14 @@ async function run(name: string, command: Command, args: readonly string[]): Pro
     signal: interrupted.signal,
     confirm: isConfirmed ? async () => true : confirm,
   });
-  show(script, result, library);
+  await show(script, result, library);
   return script.isWrong?.(result) ? EXIT.failed : 0;
 }
 
-function parse(command: Command, args: readonly string[]) {
-  const flags = [...(command.flags ?? []), ...SHARED_FLAGS];
-  try {
-    return parseArgs({
-      args: args.map(inFull),
-      options: parseConfig(flags),
-      allowPositionals: true,
-    });
-  } catch (error) {
-    const { message } = error as Error;
-    const [, unknown] = /^Unknown option '--?([^']+)'/.exec(message) ?? [];
-    const names = flags.map(({ name }) => name);
-    const hint = unknown && didYouMean(unknown, names, meant => `--${meant}`);
-    throw new OptionError('arguments', hint ? `${message.split('.')[0]}; ${hint}` : message, {
-      cause: error,
-    });
-  }
-}
-
-/** `--from` and `--to` are short for the dates. */
-function inFull(arg: string): string {
-  return arg.replace(/^--(from|to)(?=$|=)/, '--$1-date');
+/** The functions that a script calls: messages of the library begin with their names. */
+function functionsOf(value: unknown): readonly string[] {
+  if (!(value instanceof Call)) return [];
+  return [value.name, ...value.args.flatMap(functionsOf)];
 }
 
 function checkPositionals(name: string, command: Command, given: readonly string[]): void {
@@ -132,14 +135,18 @@ async function confirm(question: string): Promise<true> {
   return true;
 }
 
-/** Standard output has posts or JSON, and nothing else: words go to stderr. */
-function show({ report, isOnStdout }: Script, result: unknown, library: Library): void {
-  if (report === undefined || (isJson && !isOnStdout)) {
-    for (const item of Array.isArray(result) ? result : [result])
-      process.stdout.write(`${JSON.stringify(item)}\n`);
-    return;
+/** Standard output has posts, results or JSON, and nothing else: words go to stderr. */
+async function show(script: Script, result: unknown, library: Library): Promise<void> {
+  const { report: words, isOnStdout, table = terminalText } = script;
+  if (words === undefined || (isJson && !isOnStdout)) {
+    const isForPeople = process.stdout.isTTY && !isJson;
+    const items = Array.isArray(result) ? result : [result];
+    const text = isForPeople
+      ? table(result, library)
+      : items.map(item => `${JSON.stringify(item)}\n`).join('');
+    return print(process.stdout, text, 'standard output');
   }
-  const line = isJson ? JSON.stringify(result) : report(result, library);
+  const line = isJson ? JSON.stringify(result) : words(result, library);
   if (line) process.stderr.write(`${line}\n`);
 }
 
@@ -150,7 +157,8 @@ function report(error: unknown): number {
   }
   const isWrongCall = error instanceof OptionError;
   const isIncomplete = error instanceof IncompleteError;
-  const message = error instanceof Error ? error.message : String(error);
+  const said = error instanceof Error ? error.message : String(error);
+  const message = inFlags(said, running?.flags ?? [], functions);
   if (isJson && error instanceof MillraceError) {
     const { code, retryable } = error;
     const missing = isIncomplete ? { missing: error.missing } : {};
@@ -159,60 +167,33 @@ function report(error: unknown): number {
     );
   } else {
     process.stderr.write(`${message}\n`);
-    if (isWrongCall) process.stderr.write('Run with --help to see all options\n');
+    const of = running === undefined ? '' : ` ${running.name}`;
+    if (isWrongCall) process.stderr.write(`millrace${of} --help shows all flags\n`);
     if (isIncomplete) process.stderr.write(`${nextStep()}\n`);
   }
   return isWrongCall ? EXIT.wrongCall : isIncomplete ? EXIT.incomplete : EXIT.failed;
 }
 
-/** The command that goes on after an incomplete run. */
+/** The command that continues an incomplete run. */
 function nextStep(): string {
   const args = process.argv.slice(2);
   const again = `millrace ${args.map(quoted).join(' ')}`;
-  const isKept = args.some(arg => arg.startsWith('--checkpoint'));
-  return isKept
-    ? `To go on: ${again}`
-    : `To begin again, so that another run can go on: ${again} --checkpoint checkpoint.json`;
+  const has = (flag: string) => args.some(arg => arg === flag || arg.startsWith(`${flag}=`));
+  const isKept = has('--checkpoint') || has('--into') || running?.name === 'job run';
+  if (isKept) return `To continue: ${again}`;
+  const canBeKept = running?.flags.some(({ name }) => name === 'checkpoint') === true;
+  if (!canBeKept) return `To start again: ${again}`;
+  const out = has('--out') || running?.name === 'write' ? '' : " --out 'out/{day}.jsonl'";
+  return `To start again, so that another run can continue: ${again}${out} --checkpoint checkpoint.json`;
 }
 
-function unknownCommand(name: string, family: string | undefined): OptionError {
-  const names = [...Object.keys(COMMANDS), 'service', 'completion'];
-  if (family !== undefined && name === family) {
-    const of = names.filter(one => one.startsWith(`${family} `)).join(', ');
-    return new OptionError('arguments', `millrace ${family} needs one of: ${of}`);
-  }
-  const hint = didYouMean(name, names, meant => `millrace ${meant}`);
+function unknownCommand(name: string): OptionError {
+  const names = [...Object.keys(COMMANDS), ...Object.keys(OTHER_COMMANDS)];
+  const [family = ''] = name.split(' ');
+  const hint =
+    didYouMean(name, names, meant => `millrace ${meant}`) ??
+    (isFamily(family) ? `millrace ${family} --help shows its commands` : undefined);
   return new OptionError('arguments', `There is no command ${name}${hint ? `; ${hint}` : ''}`);
-}
-
-function overview(): string {
-  const lines = Object.entries(COMMANDS).map(
-    ([name, { summary }]) => `  ${name.padEnd(16)} ${summary}\n`,
-  );
-  return `Usage: millrace COMMAND [options]
-
-${lines.join('')}  ${'service'.padEnd(16)} The whole service on this machine, as millrace-service
-  ${'completion'.padEnd(16)} What bash or zsh need to complete commands and flags
-
-Of all commands:
-${helpOf(SHARED_FLAGS)}
-millrace COMMAND --help shows its own. The account's settings are variables such as MILLRACE_URL.
-`;
-}
-
-function helpFor(name: string, command: Command): string {
-  const shared = SHARED_FLAGS.filter(({ name: of }) => of !== 'yes' || command.costs);
-  return `Usage: ${usageOf(name, command)}
-
-${COMMANDS[name]?.summary}.
-
-${helpOf(command.flags ?? [])}
-Also: ${shared.map(({ name }) => `--${name}`).join(' ')} (see millrace --help)
-`;
-}
-
-function usageOf(name: string, { usage = '' }: Command): string {
-  return ['millrace', name, usage, '[options]'].filter(part => part !== '').join(' ');
 }
 
 /** An argument as a shell takes it. */

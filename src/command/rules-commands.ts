@@ -1,43 +1,64 @@
-import { SYNC_OPTIONS } from '../replay/sync-rules.js';
+import { type RuleChanges, type renderRuleChanges, SYNC_OPTIONS } from '../replay/sync-rules.js';
 import { CHECK_OPTIONS } from '../rules/language/check-rule.js';
 import type { Problem } from '../rules/language/problem.js';
-import { Call, exportNamed } from './call-script.js';
+import { Call, exportNamed, type Script } from './call-script.js';
 import { ACCOUNT, type Command, jsonIn, pipelineScript, SIGNAL } from './command.js';
 import { type Flags, flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
+import { tableText } from './terminal-table.js';
 
 const SYNC = flagsOf(SYNC_OPTIONS, ['dryRun']);
 const CHECK = flagsOf(CHECK_OPTIONS, ['product']);
 
 /** A call that takes the rules of a file. */
-const callOf = (name: string, flags: Flags = []): Command => ({
+const callOf = (
+  name: string,
+  { flags = [], more = '--json', ...rest }: CallDetails = {},
+): Command => ({
   usage: 'RULES.json',
   flags,
+  examples: ['rules.json', `rules.json ${more}`],
   build: ({ positionals: [file], options }) => {
     const rules = jsonIn(file as string, rulesIn);
-    const call = new Call(`replayRules.${name}`, [
-      ACCOUNT,
-      rules,
-      { ...options(flags), ...SIGNAL },
-    ]);
-    return { call };
+    const given = { ...options(flags), ...SIGNAL };
+    return { call: new Call(`replayRules.${name}`, [ACCOUNT, rules, given]), ...rest };
   },
 });
+
+interface CallDetails extends Pick<Script, 'table'> {
+  readonly flags?: Flags;
+  /** The flag of the second example. */
+  readonly more?: string;
+}
 
 export const add = callOf('add');
 export const remove = callOf('delete');
 export const validate = callOf('validate');
-export const sync = callOf('sync', SYNC);
+export const sync = callOf('sync', {
+  flags: SYNC,
+  more: '--dry-run',
+  table: (changes, library) =>
+    `${(exportNamed(library, 'replayRules.renderChanges') as typeof renderRuleChanges)(changes as RuleChanges)}\n`,
+});
 
 /** Lists the rules of the replay stream. */
 export const list: Command = {
-  build: () => pipelineScript([new Call('replayRules.list', [ACCOUNT]), new Call('stdout')]),
+  examples: ['', '--json > rules.jsonl'],
+  build: given =>
+    given.isTerminal
+      ? {
+          ...pipelineScript([new Call('replayRules.list', [ACCOUNT]), new Call('collect')]),
+          report: undefined,
+          table: rules => tableText(rules as readonly unknown[], ['id', 'value', 'tag']),
+        }
+      : pipelineScript([new Call('replayRules.list', [ACCOUNT]), new Call('stdout')]),
 };
 
 /** Checks a rule without a request. */
 export const check: Command = {
   usage: 'RULE',
   flags: CHECK,
+  examples: ["'snow (ice OR sleet) lang:en'", "'snow lang:en' --product search"],
   build: ({ positionals: [rule], options }) => ({
     call: new Call('rules.check', [rule, options(CHECK)]),
     report(result, library) {

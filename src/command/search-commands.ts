@@ -17,12 +17,26 @@ import {
 import { flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
 
-const QUERY = flagsOf(SEARCH_OPTIONS, [
-  ...(['product', 'fromDate', 'toDate', 'incremental', 'limit'] as const),
-  ...(['maxResults', 'slices', 'tag'] as const),
-]);
-const OWN = flagsOf({
-  rules: text('a file of rules in place of the query: an array of { value, tag }'),
+/** Of searches and counts. */
+const WINDOW = {
+  product: { fallback: '30day' },
+  fromDate: { shownDefault: '30 days ago' },
+  toDate: { shownDefault: 'now' },
+};
+const QUERY = flagsOf(
+  SEARCH_OPTIONS,
+  [
+    ...(['product', 'fromDate', 'toDate', 'incremental', 'limit'] as const),
+    ...(['maxResults', 'slices', 'tag'] as const),
+  ],
+  { ...WINDOW, limit: { shownDefault: 'all' }, maxResults: { shownDefault: '500, or --limit' } },
+);
+const RULES = flagsOf(
+  { rules: text('a file of rules instead of the query: an array of { value, tag }') },
+  undefined,
+  { rules: { placeholder: 'rules.json' } },
+);
+const BUDGET = flagsOf({
   budgetPosts: whole('ends before the request that could fetch more posts', { min: 1 }),
   budgetRequests: whole('ends before more requests than these', { min: 1 }),
 });
@@ -31,17 +45,22 @@ const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it 
 /** Posts that match a query, or many rules, into files or to standard output. */
 export const search: Command = {
   usage: '[QUERY]',
-  flags: [...QUERY, ...OWN, ...SINK_FLAGS, ...DRY_RUN],
+  flags: [...QUERY, ...RULES, ...BUDGET, ...SINK_FLAGS, ...DRY_RUN],
+  examples: [
+    "'snow lang:en' --limit 100",
+    "'snow OR rain' --product fullarchive --from 2024-01-01 --to 2024-01-02 --out 'out/{day}.jsonl.gz'",
+  ],
   build(given) {
     const { positionals, options } = given;
     const [query] = positionals;
-    const { rules, budgetPosts: posts, budgetRequests: requests } = options(OWN);
+    const { rules } = options(RULES);
+    const { budgetPosts: posts, budgetRequests: requests } = options(BUDGET);
     if ((query === undefined) === (rules === undefined))
       throw new OptionError('query', 'millrace search needs a query, or --rules and a file');
+    const sinks = sinkCalls(given);
     const budget = withoutUndefined({ posts, requests });
     const asked = {
       ...(typeof rules === 'string' ? { rules: jsonIn(rules, rulesIn) } : { query }),
-      product: '30day',
       ...options(QUERY),
       ...(Object.keys(budget).length > 0 && { budget }),
     };
@@ -53,11 +72,7 @@ export const search: Command = {
           return `${plural(posts, 'post')}, at least ${plural(requests, 'request')}`;
         },
       };
-    return pipelineScript([
-      new Call('search', [ACCOUNT, asked]),
-      new Call('dedupe'),
-      ...sinkCalls(given),
-    ]);
+    return pipelineScript([new Call('search', [ACCOUNT, asked]), new Call('dedupe'), ...sinks]);
   },
 };
 
@@ -65,19 +80,23 @@ function plural(count: number, unit: string): string {
   return `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
 }
 
-const COUNTS = flagsOf(COUNTS_OPTIONS, ['product', 'fromDate', 'toDate', 'incremental', 'bucket']);
+const COUNTS = flagsOf(
+  COUNTS_OPTIONS,
+  ['product', 'fromDate', 'toDate', 'incremental', 'bucket'],
+  WINDOW,
+);
 
 /** How many posts match a query, by time: a chart on a terminal. */
 export const counts: Command = {
   usage: 'QUERY',
   flags: [...COUNTS, ...SINK_FLAGS],
+  examples: ["'snow OR rain' --bucket day", 'snow --from 2026-11-01 --out counts.csv'],
   build(given) {
     const { positionals, options, isTerminal } = given;
-    const asked = { query: positionals[0], product: '30day', ...options(COUNTS) };
+    const asked = { query: positionals[0], ...options(COUNTS) };
+    const written = sinkCalls(given, { routed: false, table: 'tables.counts' });
     const isChart = isTerminal && options(SINK_FLAGS).out === undefined;
-    const sinks = isChart
-      ? [new Call('chart')]
-      : sinkCalls(given, { routed: false, table: 'tables.counts' });
+    const sinks = isChart ? [new Call('chart')] : written;
     return pipelineScript([new Call('counts', [ACCOUNT, asked]), ...sinks]);
   },
 };

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { OptionError } from '../base/errors.js';
-import type { AppliedCompliance } from '../compliance/apply-compliance.js';
+import { APPLY_OPTIONS, type AppliedCompliance } from '../compliance/apply-compliance.js';
 import { withoutMark } from '../json/json-bytes.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
 import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
@@ -14,29 +14,33 @@ import {
   STANDARD_INPUT,
   sinkCalls,
 } from './command.js';
-import { flagsOf } from './flags.js';
+import { type Flags, flagsOf } from './flags.js';
 
-const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers']);
+const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers'], {
+  workers: { shownDefault: 'as many as cores' },
+});
 const MATCHER = flagsOf(MATCHER_OPTIONS, ['product']);
 
 /** Writes the posts of standard input into files. */
 export const write: Command = {
   usage: 'FILES',
   flags: SINK_FLAGS.filter(({ name }) => name !== 'out'),
-  build: given =>
-    pipelineScript([
-      ...STANDARD_INPUT,
-      ...sinkCalls({
-        ...given,
-        options: flags => ({ ...given.options(flags), out: given.positionals[0] }),
-      }),
-    ]),
+  examples: [
+    "'out/{tag}/{day}.jsonl.gz' < posts.jsonl",
+    'posts.csv --columns id,posted_at,text < posts.jsonl',
+  ],
+  build: given => {
+    const options = (flags: Flags) => ({ ...given.options(flags), out: given.positionals[0] });
+    const sinks = sinkCalls({ ...given, options }, { argument: 'FILES' });
+    return pipelineScript([...STANDARD_INPUT, ...sinks]);
+  },
 };
 
 /** Passes on the posts of standard input that a rule matches. */
 export const match: Command = {
   usage: 'RULES.json',
   flags: [...MATCHER, ...SINK_FLAGS],
+  examples: ['rules.json < posts.jsonl', "rules.json --out '{tag}.jsonl' < posts.jsonl"],
   build: given =>
     pipelineScript([
       ...STANDARD_INPUT,
@@ -51,6 +55,10 @@ export const match: Command = {
 /** Writes stored files as other files. */
 export const convert: Command = {
   usage: 'FOLDER|FILE...',
+  examples: [
+    'out/posts --out posts.parquet',
+    'posts.jsonl.gz --out posts.csv --columns id,posted_at,text',
+  ],
   flags: [...SINK_FLAGS, ...WRITER],
   build(given) {
     const { positionals, options } = given;
@@ -68,6 +76,10 @@ export const convert: Command = {
   },
 };
 
+const APPLY = flagsOf(APPLY_OPTIONS, ['country', 'earlierVersions', 'mask', 'dryRun'], {
+  country: { placeholder: 'DE' },
+});
+
 /** Tombstones, which the command closes. */
 export const openedTombstones = (folder: unknown) =>
   new Call('openTombstones', [folder], 'tombstones');
@@ -75,14 +87,30 @@ export const openedTombstones = (folder: unknown) =>
 /** Applies recorded compliance events to stored files. */
 export const apply: Command = {
   usage: 'TOMBSTONES FOLDER',
-  build: ({ positionals: [tombstones, folder] }) => ({
-    call: new Call('applyCompliance', [folder, openedTombstones(tombstones), SIGNAL]),
-    report: result => {
-      const { files, posts, removed, changed } = result as AppliedCompliance;
-      const gone = Object.values(removed).reduce((sum, count) => sum + count, 0);
-      return `Of ${posts} posts in ${files} files, ${gone} removed and ${changed} changed`;
-    },
-  }),
+  flags: APPLY,
+  examples: ['tombstones out/posts --dry-run', 'tombstones out/posts --country DE --mask'],
+  build: ({ positionals: [tombstones, folder], options }) => {
+    const given = options(APPLY);
+    // They would be created, empty, and nothing would be removed.
+    if (!existsSync(String(tombstones)))
+      throw new OptionError(
+        'tombstones',
+        `There are no tombstones in ${tombstones}: millrace compliance --into ${tombstones} stores them`,
+      );
+    return {
+      call: new Call('applyCompliance', [
+        folder,
+        openedTombstones(tombstones),
+        { ...given, ...SIGNAL },
+      ]),
+      report: result => {
+        const { files, posts, removed, changed } = result as AppliedCompliance;
+        const gone = Object.values(removed).reduce((sum, count) => sum + count, 0);
+        const [what, would] = [given.mask ? 'masked' : 'removed', given.dryRun ? ' would be' : ''];
+        return `Of ${posts} posts in ${files} files, ${gone}${would} ${what} and ${changed}${would} changed`;
+      },
+    };
+  },
 };
 
 /** Rules in a file: an array of `{ value, tag }`, or the object that the service takes. */

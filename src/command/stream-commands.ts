@@ -6,29 +6,42 @@ import { ACCOUNT, type Command, pipelineScript, SINK_FLAGS, sinkCalls } from './
 import { flagsOf } from './flags.js';
 import { openedTombstones } from './stored-posts-commands.js';
 
-const REPLAY = flagsOf(REPLAY_OPTIONS, [
-  'streamType',
-  'fromDate',
-  'toDate',
-  'incremental',
-  'streamLabel',
-  'folder',
-]);
-const COMPLIANCE = flagsOf(COMPLIANCE_OPTIONS, [
-  'until',
-  'partitions',
-  'fromDate',
-  'complianceLabel',
-  'folder',
-]);
-const INTO = flagsOf({ into: text('the folder of the tombstones') });
+const LABEL = { placeholder: 'label', shownDefault: "the account's" };
+const FOLDER = { placeholder: 'folder', shownDefault: 'the system temporary folder' };
+const REPLAY = flagsOf(
+  REPLAY_OPTIONS,
+  ['streamType', 'fromDate', 'toDate', 'incremental', 'streamLabel', 'folder'],
+  {
+    streamType: { fallback: 'rulestream' },
+    streamLabel: LABEL,
+    folder: FOLDER,
+  },
+);
+const COMPLIANCE = flagsOf(
+  COMPLIANCE_OPTIONS,
+  ['until', 'partitions', 'fromDate', 'complianceLabel', 'folder'],
+  {
+    until: { placeholder: "'caught up'", shownDefault: 'Ctrl+C' },
+    partitions: { placeholder: '1,2,...', shownDefault: 'one connection without a partition' },
+    fromDate: { shownDefault: 'now' },
+    complianceLabel: LABEL,
+    folder: FOLDER,
+  },
+);
+const INTO = flagsOf({ into: text('the folder of the tombstones') }, undefined, {
+  into: { placeholder: 'folder', shownDefault: 'stdout, as JSON lines' },
+});
 
 /** A past window of a stream, into files or to standard output. */
 export const replay: Command = {
   flags: [...REPLAY, ...SINK_FLAGS],
+  examples: [
+    '--from 2026-11-26T10:00Z --to 2026-11-26T11:00Z',
+    "--from 2026-11-26 --incremental --out 'out/{day}.jsonl.gz' --checkpoint out/checkpoint.json",
+  ],
   build: given =>
     pipelineScript([
-      new Call('replay', [ACCOUNT, { streamType: 'rulestream', ...given.options(REPLAY) }]),
+      new Call('replay', [ACCOUNT, given.options(REPLAY)]),
       new Call('dedupe'),
       ...sinkCalls(given),
     ]),
@@ -37,6 +50,7 @@ export const replay: Command = {
 /** Compliance events, into tombstones or to standard output. */
 export const compliance: Command = {
   flags: [...COMPLIANCE, ...INTO],
+  examples: ["--into tombstones --until 'caught up'", '--partitions 1,2 > events.jsonl'],
   build({ options }) {
     const { into } = options(INTO);
     const events = new Call('compliance', [ACCOUNT, options(COMPLIANCE)]);

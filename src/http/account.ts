@@ -176,7 +176,7 @@ export class Account {
       : '';
     throw new OptionError(
       first,
-      `Settings are missing that are needed for ${purpose}: ${list}. Pass them to account() or set the variables of the environment${all}`,
+      `Settings are missing that are needed for ${purpose}: ${list}. Pass them to account() or set the variables of the environment${all}. A local service gives all of them: start npx millrace-service --port 8080, then run eval "$(npx millrace-service --port 8080 --env)" in the shell of your script`,
     );
   }
 

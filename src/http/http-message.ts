@@ -16,6 +16,8 @@ export interface HttpRequest {
   readonly authorize?: (() => string | undefined) | undefined;
   /** The permit of the account's rate limiter that it uses. */
   readonly permit?: Permit | undefined;
+  /** What to do about an error, by the status; by default, what all calls advise. */
+  readonly advice?: ((status: number) => string | undefined) | undefined;
   /** Statuses other than successes whose response is returned, not thrown. */
   readonly expectedStatuses?: readonly number[] | undefined;
 }

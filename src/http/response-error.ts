@@ -22,11 +22,13 @@ const MAX_SHOWN = 500;
  */
 export function responseError(
   account: Account,
-  { method }: HttpRequest,
+  request: HttpRequest,
   { status, url, headers }: HttpResponse,
   text: string,
-  advice: (status: number, message: string) => string = adviceFor,
+  advice: (status: number, message: string) => string = status =>
+    request.advice?.(status) ?? adviceFor(status),
 ): HttpError {
+  const { method } = request;
   const said = messageOf(text) ?? text;
   const body = plain(redact(said)).slice(0, MAX_SHOWN);
   const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, account.timing.now());

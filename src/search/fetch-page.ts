@@ -7,7 +7,7 @@ import { notJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import type { Damaged } from '../json/damaged-record.js';
 import { ElementSplitter } from '../json/element-splitter.js';
-import type { Params, Query } from './query.js';
+import { type Params, type Query, SPAN_30DAY } from './query.js';
 
 /** Parses one element of `results`. Throws a `DataError` for a damaged one. */
 export type ParseElement<T> = (bytes: Buffer, url: string) => T;
@@ -42,7 +42,7 @@ const START_BYTES = 512;
  * @param params The parameters to send, `next` included.
  */
 export function fetchPage<T>(
-  { account, url, method, spending }: Query,
+  { account, url, method, product, spending }: Query,
   params: Params,
   parse: ParseElement<T>,
   signal: AbortSignal,
@@ -55,8 +55,16 @@ export function fetchPage<T>(
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   const sent = method === 'GET' ? {} : { body: JSON.stringify(params), headers };
   const onTry = spending && (() => spending.request());
-  const call = { method, url: address, family: 'search', signal, onTry, ...sent } as const;
+  const isTooOld = (status: number) =>
+    status === 422 && product === '30day' && isBefore(account.clock.now() - SPAN_30DAY, params);
+  const advice = (status: number) =>
+    isTooOld(status) ? "For older posts, pass `product: 'fullarchive'`" : undefined;
+  const call = { method, url: address, family: 'search', signal, onTry, advice, ...sent } as const;
   return request(account, call, response => readPage(response, params, parse));
+}
+
+function isBefore(oldest: number, { fromDate, toDate }: Params): boolean {
+  return [fromDate, toDate].some(date => (parseTimestamp(String(date)) ?? oldest) < oldest);
 }
 
 async function readPage<T>(

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { checkValue } from '../base/check.js';
 import { didYouMean } from '../base/closest.js';
 import { MillraceError, OptionError } from '../base/errors.js';
+import { print as printTo } from '../storage/print.js';
 import { environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
 import { urlAt } from './http/listen.js';
@@ -27,6 +28,9 @@ Scripts read where it is from their environment:
 
 const PARENT_CHECK_MS = 250;
 
+/** The arguments, without the word of `millrace service`. */
+const ARGUMENTS = process.argv.slice(process.argv[2] === 'service' ? 3 : 2);
+
 /** The token where `--token` is not given: a command line can be read by other users of a machine. */
 const TOKEN_VARIABLE = 'MILLRACE_SERVICE_TOKEN';
 
@@ -42,10 +46,10 @@ try {
 async function run(): Promise<void> {
   // The service and its checks continue if the reader of their output closes the pipe.
   process.stdout.on('error', () => {});
-  if (process.argv[2] === 'check') {
+  if (ARGUMENTS[0] === 'check') {
     // Loaded only here: the service uses nothing of the client.
     const { checkConformance } = await import('../command/conformance/conformance-command.js');
-    process.exitCode = await checkConformance(process.argv.slice(3), calledAs());
+    process.exitCode = await checkConformance(ARGUMENTS.slice(1), calledAs());
     return;
   }
   const { port, json, env, version, help, ...given } = readArguments();
@@ -72,12 +76,16 @@ async function run(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
   const addresses = await service.start(port as number | undefined);
-  if (json === true) print(`${addressesLine(addresses)}\n`);
-  else print(summary(addresses, options, await service.firstCommand()));
+  // A service that runs does not end because nobody can read where it is.
+  await print(
+    json === true
+      ? `${addressesLine(addresses)}\n`
+      : summary(addresses, options, await service.firstCommand()),
+  ).catch(error => process.stderr.write(`${(error as Error).message}\n`));
 }
 
-function print(text: string): void {
-  process.stdout.write(text);
+function print(text: string): Promise<void> {
+  return printTo(process.stdout, text, 'standard output');
 }
 
 /**
@@ -126,7 +134,8 @@ function onParentGone(end: () => void): void {
 
 function readArguments(): Record<string, unknown> {
   try {
-    const { values } = parseArgs({ options: flagConfig(), allowPositionals: false });
+    const args = ARGUMENTS.map(arg => (arg === '-h' ? '--help' : arg));
+    const { values } = parseArgs({ args, options: flagConfig(), allowPositionals: false });
     return optionsFromFlags(values);
   } catch (error) {
     const { message } = error as Error;
@@ -157,13 +166,14 @@ function calledAs(): string {
     npm_lifecycle_event: event,
     npm_lifecycle_script: script,
   } = process.env;
-  const [, file = 'millrace-service'] = process.argv;
+  const [, file = 'millrace-service', first] = process.argv;
   const name = path.basename(file);
+  const word = first === 'service' ? ' service' : '';
   const isScript = /\.[jt]s$/.test(name);
-  if (npm === 'exec' && !isScript) return `npx ${name}`;
+  if (npm === 'exec' && !isScript) return `npx ${name}${word}`;
   // npm sets these variables for each process that its scripts start.
-  if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --`;
-  return isScript ? `node ${path.relative('', file)}` : name;
+  if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --${word}`;
+  return (isScript ? `node ${path.relative('', file)}` : name) + word;
 }
 
 function packageVersion(): string {

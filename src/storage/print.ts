@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { isNodeError } from '../errors.js';
+import { isNodeError } from '../base/errors.js';
 import { storageError } from './storage-error.js';
 
 /**

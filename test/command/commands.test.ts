@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Call, runScript, type Script } from '../../src/command/call-script.js';
+import { Call, printScript, runScript, type Script } from '../../src/command/call-script.js';
+import { allFlags } from '../../src/command/command.js';
 import { COMMANDS } from '../../src/command/commands.js';
-import { type Flag, optionsOf, SHARED_FLAGS } from '../../src/command/flags.js';
+import { type Flag, optionsOf, parseFlags, SHARED_FLAGS } from '../../src/command/flags.js';
+import { helpFor } from '../../src/command/help.js';
 import { pageNamed, tableOf } from '../pages.js';
 
 const commands = await Promise.all(
@@ -17,7 +19,8 @@ function flagRows(): string[] {
     row.names.push(name);
   };
   for (const { name, command } of commands)
-    for (const flag of command.flags ?? []) add(flag, `\`${name}\``);
+    for (const flag of allFlags(command))
+      if (!SHARED_FLAGS.includes(flag)) add(flag, `\`${name}\``);
   for (const flag of SHARED_FLAGS) add(flag, 'all');
   return [...rows.values()]
     .toSorted((a, b) => (a.flag.name < b.flag.name ? -1 : 1))
@@ -35,7 +38,7 @@ describe('commands', () => {
 
   it('have each flag once', () => {
     for (const { name, command } of commands) {
-      const names = [...(command.flags ?? []), ...SHARED_FLAGS].map(flag => flag.name);
+      const names = allFlags(command).map(flag => flag.name);
       expect([name, new Set(names).size]).toEqual([name, names.length]);
     }
   });
@@ -45,11 +48,76 @@ describe('commands', () => {
     ['posts.csv.gz', 'csv'],
     ['posts.parquet', 'parquet'],
     ['posts.jsonl', 'files'],
+    ['posts.csv.zst', 'csv'],
+    ['posts.CSV', 'csv'],
     ['posts.jsonl.gz', 'files'],
+    ['posts.ndjson', 'files'],
+    ['posts/{day}', 'files'],
+    ['v1.2/{day}.gz', 'files'],
+    ['-', 'stdout'],
   ])('write %s with %s', async (out, sink) => {
     expect(await stagesOf('convert', ['archive'], { out })).toEqual([
       ...['localFiles', 'gunzip', 'jsonLines', 'activities', 'dedupe', sink],
     ]);
+  });
+
+  it.each([
+    ['x.txt', 'must end in .jsonl or .ndjson for JSON lines, .csv or .parquet'],
+    ['x.json', 'name it x.jsonl'],
+    ['x.json.gz', 'name it x.jsonl.gz'],
+    ['{tag}/x.parquet.gz', 'name it {tag}/x.parquet'],
+    ['x.csv.bz2', 'must end in'],
+    ['x.xlsx', 'must end in'],
+  ])('refuse to write %s, and say what is meant', async (out, problem) => {
+    for (const [name, args] of OF_OUT) {
+      const error = await refusalOf(scriptOf(name, args, { out }));
+      expect([name, error]).toEqual([name, expect.stringContaining(problem)]);
+    }
+    await expect(scriptOf('write', [out])).rejects.toThrow(`FILES ${out}: `);
+  });
+
+  it('refuse a flag of files without --out, and --columns of JSON lines', async () => {
+    for (const [name, args] of OF_OUT)
+      for (const flag of ['checkpoint', 'columns', 'max-bytes', 'damaged'])
+        for (const out of [undefined, '-']) {
+          const values = { ...(out && { out }), [flag]: flag === 'max-bytes' ? '5' : 'id' };
+          const error = await refusalOf(scriptOf(name, args, values));
+          expect([name, error]).toEqual([name, expect.stringContaining(`--${flag} needs --out`)]);
+        }
+    await expect(scriptOf('search', ['a'], { out: 'a.jsonl', columns: 'id' })).rejects.toThrow(
+      '--columns is for CSV and Parquet, and a.jsonl is neither',
+    );
+  });
+
+  it('use or refuse each of their flags', async () => {
+    for (const { name, command } of commands)
+      for (const flag of command.flags ?? []) {
+        const [args, others] = CALLS[name] ?? [];
+        if (flag.name === 'out' || (flag.name === 'rules' && name.startsWith('job '))) continue;
+        const without = { ...others, [flag.name]: undefined };
+        const given = { ...without, [flag.name]: textFor(flag) };
+        const told = [name, flag.name, await outcomeOf(name, args ?? [], given)];
+        expect(told).not.toEqual([name, flag.name, await outcomeOf(name, args ?? [], without)]);
+      }
+  });
+
+  it('have two examples each, which they accept, and a screen of help', async () => {
+    for (const { name, command } of commands) {
+      for (const example of command.examples) {
+        const [words = ''] = example.split(/ [<>] /);
+        const args = [...words.matchAll(/'([^']*)'|(\S+)/g)].map(
+          ([, quoted, plain]) => quoted ?? plain ?? '',
+        );
+        const { values, positionals } = parseFlags(name, allFlags(command), args);
+        const required = (command.usage?.split(' ') ?? []).filter(one => !one.startsWith('['));
+        expect([name, positionals.length >= required.length]).toEqual([name, true]);
+        if (!NEEDS_FILES.includes(name))
+          await scriptOf(name, positionals, values as Record<string, string>);
+      }
+      const help = helpFor(name, command);
+      expect([name, help.split('\n').length <= 24]).toEqual([name, true]);
+      expect(help).not.toContain('...  ');
+    }
   });
 
   it('route posts by tag where the path has one, and never counts', async () => {
@@ -114,6 +182,51 @@ async function scriptOf(
 ): Promise<Script> {
   const { command } = commands.find(one => one.name === name) as (typeof commands)[number];
   return command.build({ positionals, options: flags => optionsOf(flags, values), isTerminal });
+}
+
+/** Commands with `--out`, and their arguments. */
+const OF_OUT = [
+  ['search', ['tea']],
+  ['counts', ['tea']],
+  ['replay', []],
+  ['match', ['rules.json']],
+  ['convert', ['archive']],
+  ['usage', []],
+] as const;
+
+/** A call of each command that has flags, with `--out` where there is one. */
+const CALLS: Readonly<
+  Record<string, readonly [readonly string[], Readonly<Record<string, string>>?]>
+> = {
+  ...Object.fromEntries(OF_OUT.map(([name, args]) => [name, [args, { out: 'x.csv' }]])),
+  write: [['x.csv']],
+  'rules test': [['rules.json'], { out: 'x.csv' }],
+  'rules sync': [['rules.json']],
+  'rules check': [['tea']],
+  apply: [[import.meta.dirname, 'posts']],
+  'job run': [[], { out: 'x' }],
+  'job download': [['abc'], { out: 'x' }],
+};
+
+/** Their examples name tombstones that are not there. */
+const NEEDS_FILES = ['apply'];
+
+const textFor = ({ isSwitch, described }: Flag) =>
+  isSwitch || ['7', 'hide', 'keep'].find(value => described.accepts(value)) || '7';
+
+async function refusalOf(script: Promise<Script>): Promise<string> {
+  return script.then(
+    () => 'not refused',
+    error => String(error.message),
+  );
+}
+
+/** The script of a command as text, with the values that the library gets, or why it refuses. */
+async function outcomeOf(...args: Parameters<typeof scriptOf>): Promise<string> {
+  return scriptOf(...args).then(
+    script => JSON.stringify([script.call, printScript(script)]),
+    error => String(error.message),
+  );
 }
 
 /** The names of the stages of its pipeline. */

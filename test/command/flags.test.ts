@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { flag, oneOf, special, text, whole } from '../../src/base/check.js';
-import { flagsOf, helpOf, optionsOf } from '../../src/command/flags.js';
+import { flagsOf, helpOf, optionsOf, parseFlags, SHARED_FLAGS } from '../../src/command/flags.js';
 
 const TABLE = {
   fromDate: text('the start'),
@@ -19,8 +19,9 @@ describe('flags', () => {
     ]);
     expect(FLAGS.filter(({ isSwitch }) => isSwitch).map(({ name }) => name)).toEqual(['is-fast']);
     const help = helpOf(FLAGS);
-    expect(help).toContain('  --product ...          how far back: 30day or fullarchive\n');
-    expect(help).toContain('  --is-fast              whether it is fast\n');
+    expect(help).toContain('  --product <30day|fullarchive>  how far back\n');
+    expect(help).toContain('  --limit <number>               posts in all\n');
+    expect(help).toContain('  --is-fast                      whether it is fast\n');
   });
 
   it('give the value that the option accepts, and text that it refuses unchanged', () => {
@@ -36,6 +37,42 @@ describe('flags', () => {
     expect(optionsOf(FLAGS, { limit: 'many', product: '31day' })).toEqual({
       limit: 'many',
       product: '31day',
+    });
+  });
+
+  it('show a default, and pass it to the library only if it is of the command', () => {
+    const flags = flagsOf(TABLE, ['product', 'limit'], {
+      product: { fallback: '30day' },
+      limit: { shownDefault: 'all' },
+    });
+    expect(helpOf(flags)).toMatch(
+      /how far back \(default 30day\)\n.*posts in all \(default all\)\n/,
+    );
+    expect(optionsOf(flags, {})).toEqual({ product: '30day' });
+  });
+
+  it.each([
+    [['--form-date', 'x'], 'there is no flag --form-date; did you mean --from-date?'],
+    [['-x'], 'there is no flag -x. Put -- before an argument that begins with -'],
+    [['-is:retweet'], 'there is no flag -is:retweet. Put --'],
+    [['--limit'], '--limit needs a value, --limit <number>'],
+    [['--limit', '--is-fast'], '--limit needs a value'],
+    [['--limit', '--from', '2024'], '--limit needs a value'],
+    [['--is-fast=yes'], '--is-fast takes no value'],
+    [['--limit', '1', '--limit=2'], '--limit is given twice'],
+    [['--from', '2023', '--from-date', '2024'], '--from-date is given twice'],
+  ])('refuse %j in their own words', (args, problem) => {
+    expect(() => parseFlags('millrace search', [...FLAGS, ...SHARED_FLAGS], args)).toThrow(
+      `millrace search: ${problem}`,
+    );
+  });
+
+  it('take -h, --from, values that begin with a dash, and arguments after --', () => {
+    const flags = [...FLAGS, ...SHARED_FLAGS];
+    const args = ['a', '-h', '--from', '2024', '--limit', '-5', '--columns=-', '--', '--from'];
+    expect(parseFlags('millrace search', flags, args)).toEqual({
+      values: { help: true, 'from-date': '2024', limit: '-5', columns: '-' },
+      positionals: ['a', '--from'],
     });
   });
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
@@ -264,6 +265,10 @@ describe('millrace', () => {
       ...['--out', 'replay/posts.jsonl', '--json'],
     );
     expect(JSON.parse(replay.stdout).posts).toBeGreaterThan(0);
+    expect(await millrace('apply', 'tombstones', 'replay')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('millrace compliance --into tombstones stores them'),
+    });
     const events = await millrace('compliance', '--into', 'tombstones', '--until', 'caught up');
     expect(events).toMatchObject({
       code: 0,
@@ -271,6 +276,10 @@ describe('millrace', () => {
     });
     const applied = await millrace('apply', 'tombstones', 'replay');
     expect(applied.stderr).toMatch(/^Of \d+ posts in 1 files, 0 removed and 0 changed\n$/);
+    const options = ['--country', 'DE', '--mask', '--dry-run'];
+    expect((await millrace('apply', 'tombstones', 'replay', ...options)).stderr).toMatch(
+      /^Of \d+ posts in 1 files, 0 would be masked and 0 would be changed\n$/,
+    );
   });
 
   it.concurrent('ends with 130 on an interrupt, and says how to go on', async () => {
@@ -291,14 +300,21 @@ describe('millrace', () => {
   it.concurrent('refuses a wrong call with 2, and says what was meant', async () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
       [['serach', 'x'], 'did you mean millrace search?'],
-      [['job'], 'needs one of: job run'],
+      [['job', 'hlep'], 'millrace job --help shows its commands'],
+      [['search', 'a', '--out', 'a.json'], '--out a.json: JSON lines are no JSON document'],
+      [['search', 'a', '--yes'], 'there is no flag --yes'],
+      [
+        ['search', 'tea', '--from', '2024-01-02', '--to', '2024-01-01'],
+        '--to-date 202401010000 must be after --from-date',
+      ],
+      [['job', 'download', 'a', '--out', '-'], 'name a folder'],
       [['search'], 'needs a query, or --rules'],
       [['counts'], 'lacks an argument. Usage: millrace counts QUERY'],
       [['search', 'a', '--rules', 'rules.json'], 'needs a query, or --rules'],
       [['search', 'a', 'b'], 'one argument too many: b'],
       [['search', 'a', '--form-date', 'x'], 'did you mean --from-date?'],
-      [['search', 'a', '--product', '31day'], "`product` must be '30day' or 'fullarchive'"],
-      [['search', 'a', '--limit', 'many'], '`limit`'],
+      [['search', 'a', '--product', '31day'], "--product must be '30day' or 'fullarchive'"],
+      [['search', 'a', '--limit', 'many'], '--limit must be'],
       [['match', 'none.json'], 'none.json'],
       [
         ['search', 'coffee', '--out', 'a.csv', '--columns', 'id,postedAt'],
@@ -315,13 +331,79 @@ describe('millrace', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'ERR_OPTION' } });
   });
 
+  it.concurrent('names fullarchive for dates that are too old for 30day', async () => {
+    const old = ['--from', '2020-01-01', '--to', '2020-01-02'];
+    const { code, stderr } = await millrace('search', 'tea', ...old);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('pass --product fullarchive\n')]);
+  });
+
+  it.concurrent('says of gaps of a replay what is missing, without options of the library', async () => {
+    const { code, stderr } = await millrace('replay', '--from', '2020-01-01', '--to', '2020-01-02');
+    expect([code, stderr]).toEqual([3, expect.stringContaining('(expired)\n')]);
+    expect(stderr).not.toContain('onGap');
+  });
+
+  it.concurrent('names the variables that are missing, and the local service that has them', async () => {
+    const bare = { PATH: process.env.PATH };
+    const child = spawn(process.execPath, [COMMAND, 'search', 'tea'], { env: bare, cwd: folder });
+    const { code, stderr } = await outputOf(child);
+    expect(code).toBe(2);
+    expect(stderr).toContain('MILLRACE_BASE_URL, MILLRACE_ACCOUNT, ');
+    expect(stderr).toContain('npx millrace-service --port 8080 --env');
+    expect(stderr).not.toMatch(/`|account\(\)/);
+  });
+
+  it.skipIf(process.platform !== 'linux')('ends in words where its output is full', async () => {
+    for (const words of [
+      '--help',
+      'job --help',
+      'search -h',
+      'completion bash',
+      'job list --print-script',
+      'rules validate rules.json',
+      'service --help',
+    ])
+      expect([words, await shell(`millrace ${words} > /dev/full`)]).toEqual([
+        words,
+        expect.objectContaining({
+          code: 1,
+          stderr: expect.stringMatching(/^Could not write to standard output: ENOSPC.*\n$/),
+        }),
+      ]);
+  });
+
+  it.concurrent('is quiet where the reader of its help has closed the pipe', async () => {
+    const closed = await shell('millrace --help | true; millrace completion zsh | true');
+    expect(closed).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it.concurrent('refuses a folder as standard input', async () => {
+    expect(await shell('millrace write folder.jsonl < .')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Standard input is a folder'),
+    });
+  });
+
+  it.concurrent('ends at once on an interrupt while nobody reads its output', async () => {
+    const { stdout } = await millrace('search', 'coffee', ...window, '--quiet');
+    const child = start('match', 'rules.json', '--quiet');
+    child.stdin?.on('error', () => {});
+    const feed = setInterval(() => child.stdin?.write(stdout), 1);
+    await once(child.stdout as Readable, 'readable');
+    const isFull = () => Number(child.stdin?.writableLength) > 1 << 20;
+    await expect.poll(isFull, { timeout: 30_000 }).toBe(true);
+    clearInterval(feed);
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([130, null]);
+  });
+
   it('ends with 3 if something is missing, and names the command that goes on', async () => {
     service.faults.plant({ kind: 'status', status: 401, times: 1, skip: 1, endpoint: 'search' });
     const args = ['search', 'coffee OR tea', ...window, '--max-results', '10', '--quiet'];
     const kept = ['--checkpoint=part.json', '--out', 'part.jsonl'];
     const { code, stderr } = await millrace(...args, ...kept);
     expect(stderr).toContain('missing: ');
-    expect(stderr).toContain("To go on: millrace search 'coffee OR tea' --from-date 20");
+    expect(stderr).toContain("To continue: millrace search 'coffee OR tea' --from-date 20");
     expect(code).toBe(3);
     const rest = [...args, '--checkpoint', 'part.json', '--out', 'part.jsonl'];
     expect((await millrace(...rest)).code).toBe(0);
@@ -349,10 +431,42 @@ describe('millrace', () => {
     for (const help of helps) expect(help.split('\n').length).toBeLessThanOrEqual(24);
   });
 
-  it.concurrent('prints the flags of the service', async () => {
-    const service = await millrace('service', '--help');
-    expect(service.stdout).toContain('--posts-per-minute');
+  it.concurrent('prints the flags of the service, and calls of it that work', async () => {
+    const { stdout } = await millrace('service', '--help');
+    expect(stdout).toContain('--posts-per-minute');
+    const [, name = ''] = /^Usage: (.*) \[options\]/.exec(stdout) ?? [];
+    expect(name).toMatch(/millrace(\.[jt]s)? service$/);
+    const [, call = ''] = /eval "\$\((.*)\)"/.exec(stdout) ?? [];
+    expect(call).toBe(`${name} --port 8080 --env`);
+    expect((await shell(call)).stdout).toContain("MILLRACE_URL='http://127.0.0.1:8080'");
+    expect((await millrace('service', '-h')).stdout).toBe(stdout);
   });
+
+  it.concurrent('lists the commands of a family', async () => {
+    const { stdout } = await millrace('job', '--help');
+    expect(stdout).toContain('  job accept       Accepts the quote');
+    expect(stdout).not.toContain('rules');
+    for (const words of [['job'], ['job', '-h'], ['help', 'job']])
+      expect([words, await millrace(...words)]).toMatchObject([words, { code: 0, stdout }]);
+  });
+
+  it.skipIf(process.platform !== 'linux')(
+    'prints lists as tables on a terminal, unless with --json',
+    async () => {
+      const onTerminal = async (words: string) => {
+        const command = `${process.execPath} ${COMMAND} ${words}`;
+        const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: folder });
+        return (await outputOf(child)).stdout.replaceAll('\r', '');
+      };
+      expect(await onTerminal('usage --quiet')).toMatch(
+        /^publisher +product +period +fromDate +.*\ntwitter /,
+      );
+      expect(await onTerminal('usage --quiet --json')).toMatch(/^\{"publisher":"twitter",/);
+      // The line of progress is cleared before the chart.
+      const chart = await onTerminal(`counts coffee ${window.join(' ')}`);
+      expect(chart).toMatch(/\x1b\[1G\x1b\[0K +\d+\.?\d* [┤┼]/);
+    },
+  );
 
   it.concurrent('completes commands and flags in a shell', async () => {
     const completed = await shell(`eval "$(millrace completion bash)"

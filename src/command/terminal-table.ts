@@ -1,0 +1,55 @@
+import stringWidth from 'string-width';
+import { isRecord } from '../base/is-record.js';
+
+const BETWEEN = '  ';
+
+/** A result for a person: a list as a table, an object as a line for each member. */
+export function terminalText(result: unknown): string {
+  if (Array.isArray(result)) return tableText(result);
+  return isRecord(result) ? fieldsText(result) : `${String(result)}\n`;
+}
+
+/**
+ * A list as a table.
+ *
+ * @param columns By default all members in which any row has a value.
+ */
+export function tableText(rows: readonly unknown[], columns?: readonly string[]): string {
+  const records = rows.map(row => (isRecord(row) ? flat(row) : { value: row }));
+  if (records.length === 0) return 'None\n';
+  const names = columns ?? [...new Set(records.flatMap(Object.keys))];
+  const shown = names.filter(name => records.some(row => cell(row[name]) !== ''));
+  return aligned([shown, ...records.map(row => shown.map(name => cell(row[name])))]);
+}
+
+function fieldsText(record: Readonly<Record<string, unknown>>): string {
+  const fields = Object.entries(flat(record)).map(([name, value]) => [name, cell(value)]);
+  return aligned(fields.filter(([, text]) => text !== ''));
+}
+
+/** The members of members beside the others: `quote.expiresAt`. */
+function flat(record: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(record).flatMap(([name, value]) =>
+      isRecord(value) && !(value instanceof Date)
+        ? Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, one])
+        : [[name, value]],
+    ),
+  );
+}
+
+function cell(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  // Control characters in a value must not move the cursor.
+  return text.replaceAll(/\p{Cc}/gu, ' ');
+}
+
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map(row => stringWidth(row[column] ?? ''))),
+  );
+  const line = (row: readonly string[]) =>
+    row.map((text, column) => text + ' '.repeat((widths[column] ?? 0) - stringWidth(text)));
+  return rows.map(row => `${line(row).join(BETWEEN).trimEnd()}\n`).join('');
+}
