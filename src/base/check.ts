@@ -2,6 +2,7 @@ import { didYouMean } from './closest.js';
 import { OptionError } from './errors.js';
 import { isRecord } from './is-record.js';
 import { parseDate } from './time.js';
+import { MAX_TIMER_MS } from './wait.js';
 
 /**
  * One option of a call: the values it accepts and its default. `T` is the type of its values, `Else` the
@@ -226,13 +227,10 @@ export function whole<Else extends number | undefined = undefined>(
 /** Messages list the members of an option up to this number. */
 const MAX_LISTED = 8;
 
-/** The maximum of Node's timers. */
-const MAX_MILLISECONDS = 2 ** 31 - 1;
-
 /** A duration in milliseconds, within the range of timers. */
 export function milliseconds<Else extends number | undefined = undefined>(
   meaning: string,
-  { min = 1, max = MAX_MILLISECONDS, ...rest }: Bounds<Else> = {},
+  { min = 1, max = MAX_TIMER_MS, ...rest }: Bounds<Else> = {},
 ): Optional<number, Else> {
   return special(
     meaning,

@@ -1,4 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { MillraceError } from './errors.js';
+
+/** The longest delay of Node's timers. A longer one fires after 1 ms, with a warning. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Resolves after any number of milliseconds; rejects with the signal's reason on an abort. */
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  try {
+    for (let left = ms; left > 0; left -= MAX_TIMER_MS)
+      await delay(Math.min(left, MAX_TIMER_MS), undefined, { signal });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+  signal?.throwIfAborted();
+}
 
 /** A wait of a source or of `throttle`, for messages and progress. */
 export interface Wait {

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { SECOND } from '../base/time.js';
+import { sleep } from '../base/wait.js';
 
 /** The clock and random numbers of an account's calls, so that a test can control both. */
 export interface Timing {
@@ -13,23 +13,11 @@ export interface Timing {
   random(): number;
 }
 
-/** The longest delay of `setTimeout`, which does not wait for a longer one. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 export const realTime: Timing = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   random: () => Math.random(),
-  async sleep(ms, signal) {
-    try {
-      for (let left = ms; left > 0; left -= LONGEST_TIMER)
-        await delay(Math.min(left, LONGEST_TIMER), undefined, { signal });
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    }
-    signal?.throwIfAborted();
-  },
+  sleep,
 };
 
 /**

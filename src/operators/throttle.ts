@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   checkOptions,
   milliseconds,
@@ -8,6 +7,7 @@ import {
   whole,
 } from '../base/check.js';
 import { SECOND } from '../base/time.js';
+import { sleep } from '../base/wait.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 
@@ -88,11 +88,7 @@ async function waitUntil(
   });
   try {
     // Timers may fire up to a millisecond early.
-    for (; waitMs > 0; waitMs = time - performance.now())
-      await sleep(Math.ceil(waitMs), undefined, { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
+    for (; waitMs > 0; waitMs = time - performance.now()) await sleep(Math.ceil(waitMs), signal);
   } finally {
     end?.();
   }

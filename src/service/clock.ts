@@ -1,7 +1,6 @@
 import { OptionError } from '../base/errors.js';
 import { DAY, HOUR, MINUTE, parseTimestamp, SECOND } from '../base/time.js';
-
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+import { MAX_TIMER_MS } from '../base/wait.js';
 
 interface Alarm {
   readonly at: number;
@@ -160,7 +159,7 @@ export class Clock {
     clearTimeout(this.#timer);
     const next = this.#next();
     if (next === undefined || this.frozen) return;
-    const wait = Math.min(Math.max(next.at - this.now(), 0), MAX_TIMEOUT_MS);
+    const wait = Math.min(Math.max(next.at - this.now(), 0), MAX_TIMER_MS);
     this.#timer = setTimeout(() => this.#ringDue(), wait).unref();
   }
 }

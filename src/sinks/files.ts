@@ -55,6 +55,7 @@ export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Wr
       }),
     settings: { line: line !== undefined },
     takesFunctions: line !== undefined,
+    makesLines: line !== undefined,
   });
   return fileSinkOn(fs, plan);
 }

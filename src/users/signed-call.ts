@@ -51,7 +51,8 @@ export async function signedCall<T>(
     url,
     family,
     signal,
-    body: body instanceof URLSearchParams ? String(body) : body.json,
+    // RFC 5849 encodes `*`, which forms leave as it is.
+    body: body instanceof URLSearchParams ? String(body).replaceAll('*', '%2A') : body.json,
     headers:
       form === undefined
         ? { 'content-type': 'application/json' }

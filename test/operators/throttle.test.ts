@@ -14,6 +14,27 @@ const each = (count: number, items: number): Step[] =>
   Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
 
 describe('throttle', () => {
+  it('waits a month between two items without a timer that is too long', async () => {
+    const warnings: unknown[] = [];
+    const warned = (warning: unknown) => warnings.push(warning);
+    process.on('warning', warned);
+    const controller = new AbortController();
+    const source = new Flow(async function* () {
+      yield { items: [1, 2] };
+    });
+    const { signal } = controller;
+    const flow = throttle<number>({ perSecond: 1 / 2_592_000 })(source);
+    const batches = flow.batches({ signal })[Symbol.asyncIterator]();
+    expect(await batches.next()).toMatchObject({ value: { items: [1] } });
+    const second = batches.next();
+    // Node emits the warning when the timer starts, in the next turn.
+    for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve));
+    controller.abort();
+    await expect(second).rejects.toBe(signal.reason);
+    process.off('warning', warned);
+    expect(warnings).toEqual([]);
+  });
+
   it('passes everything, and in no span more than it may', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -5,7 +5,9 @@ import { Secret } from '../../src/base/secret.js';
 import { DAY } from '../../src/base/time.js';
 import { account } from '../../src/http/account.js';
 import { realTime } from '../../src/http/timing.js';
+import { signatureOf } from '../../src/service/users/signed-requests.js';
 import { accessToken, requestToken, signInAddress } from '../../src/users/sign-in-steps.js';
+import { Signer } from '../../src/users/signed-call.js';
 import { reset, ScriptedServer, status } from '../http/scripted-server.js';
 import { NOW } from '../service/local-service.js';
 import { unchecked } from '../unchecked.js';
@@ -228,6 +230,26 @@ describe('the requests of a sign-in', () => {
       for (const { headers } of server.received)
         expect(headers.authorization).not.toMatch(/oauth_token=|oauth_verifier/);
     });
+  });
+
+  it('encode * in a form as %2A, and the local service computes the same signature', async () => {
+    server.script.push(status(200, `${GRANT}&oauth_callback_confirmed=true`));
+    const callback = "http://localhost:1/?a=!*'()-._*";
+    await requestToken(acme(), { callback });
+    const [{ body, headers, url } = unchecked({})] = server.received;
+    const encoded = new Signer({ key: '', secret: '' }, () => 0).percentEncode(callback);
+    expect(body).toBe(`oauth_callback=${encoded}`);
+    const header = new Map(
+      [...String(headers.authorization).matchAll(/(\w+)="([^"]*)"/g)].map(
+        ([, name = '', value = '']) => [name, decodeURIComponent(value)] as const,
+      ),
+    );
+    const signed = {
+      method: 'POST',
+      url: `${server.url}${url}`,
+      parameters: [...header, ...new URLSearchParams(body)],
+    };
+    expect(header.get('oauth_signature')).toBe(signatureOf(signed, 'canary-consumer', ''));
   });
 
   it('a response without a token names the missing part, and shows nothing of the response', async () => {

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
+import { MAX_TIMER_MS } from '../../base/wait.js';
 import type { BodyFault, CutFault, StallFault } from './fault-kinds.js';
 import { drainBody, isUnread } from './request-body.js';
 import type { HttpResponse } from './router.js';
@@ -199,7 +200,7 @@ function withFlippedBit(chunk: Buffer, offset: number): Buffer {
 }
 
 /** Without a time, for the longest that a timer takes: 24 days. */
-async function stall(signal: AbortSignal, forMs = 2 ** 31 - 1): Promise<void> {
+async function stall(signal: AbortSignal, forMs = MAX_TIMER_MS): Promise<void> {
   await setTimeout(forMs, undefined, { signal });
 }
 

@@ -14,6 +14,7 @@ import type { FlowStep } from '../../flow/flow.js';
 import type { Compression } from '../../gzip/compress-block.js';
 import { nodeZstd } from '../../gzip/node-zstd.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from '../write/file-writer.js';
+import { extensionProblem } from '../write/path-extension.js';
 import { parsePathTemplate } from '../write/path-template.js';
 import { checkpointPaths } from './checkpoint-store.js';
 import { checkDamaged } from './damaged-log.js';
@@ -140,13 +141,19 @@ export function planOf<T>(
     format,
     settings,
     takesFunctions,
+    makesLines = false,
   }: {
     readonly format: FileSinkPlan<T>['format'];
     readonly settings: Omit<FlowStep, 'step'>;
     readonly takesFunctions: boolean;
+    /** Whether a function of the caller makes the lines. */
+    readonly makesLines?: boolean;
   },
 ): FileSinkPlan<T> {
   const { path: target, checkpoint, maxBytes, damaged, onFile } = options;
+  const problem =
+    typeof target === 'string' ? extensionProblem(call, target, makesLines) : undefined;
+  if (problem !== undefined) throw optionError(call, 'path', problem);
   const compression = compressionOf(call, options);
   const suffix = compression?.kind === 'gzip' ? '.gz' : '';
   const template = typeof target === 'string' ? withSuffix(target, suffix) : undefined;
