@@ -2,7 +2,7 @@ import path from 'node:path';
 import { optionError } from '../../base/check.js';
 import type { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
-import { MIN_NAME_BYTES, safeName } from './safe-name.js';
+import { MIN_NAME_BYTES, percent, safeName } from './safe-name.js';
 
 /** Where a post goes: the names of the fields that a path template may hold, each in `{}`. */
 export type PathField = PostKey | 'tag';
@@ -70,16 +70,32 @@ export function parsePathTemplate(
         const field = fields[index - 1] as Field;
         const text = field.text(keys[index - 1] as string | number);
         const limit = limits[index - 1] as number;
-        const name = filled.endsWith('=') ? partitionName(text, limit) : safeName(text, limit);
+        const isPartition = /=[^/\\]*$/.test(filled);
+        const name = isPartition ? partitionName(text, limit) : safeName(text, limit);
         return filled + name + literal;
       }),
   };
 }
 
+/** Readers of datasets take these values for NULL before they decode `%6E`. DuckDB ignores the case. */
+const READ_AS_NULL = /^(?:n(?=ull$)|_(?=_hive_default_partition__$))/i;
+
+/** A lone surrogate as `safeName` writes it. DuckDB refuses a dataset with such a name: decoded, it is not UTF-8. */
+const LONE_SURROGATE = /%ED%([AB][\dA-F])%([89AB][\dA-F])/g;
+
 /** A value of a partition, such as `tag=snow`: readers of datasets look for one `=` in each name. */
 function partitionName(text: string, limit: number): string {
-  const equals = text.split('=').length - 1;
-  return safeName(text, Math.max(MIN_NAME_BYTES, limit - 2 * equals)).replaceAll('=', '%3D');
+  const longer = (text.match(/[=\p{Cs}]/gu) ?? []).length;
+  return safeName(text, Math.max(MIN_NAME_BYTES, limit - 2 * longer))
+    .replaceAll('=', '%3D')
+    .replace(READ_AS_NULL, percent)
+    .replace(LONE_SURROGATE, escapeOf);
+}
+
+/** What decodes to an escape such as `\ud800`, and differs from the name of that text. */
+function escapeOf(_: string, ...bytes: readonly string[]): string {
+  const [high = 0, low = 0] = bytes.map(byte => Number.parseInt(byte, 16) & 0x3f);
+  return `%5C%75${(0xd000 | (high << 6) | low).toString(16)}`;
 }
 
 /** The start of a unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */

@@ -47,7 +47,7 @@ function encode(text: string): string {
     .replace(/\.(?=part$)/i, percent);
 }
 
-function percent(character: string): string {
+export function percent(character: string): string {
   const unit = character.charCodeAt(0);
   // A lone surrogate has no UTF-8 form; it gets the three bytes of its code point.
   const bytes =
@@ -57,11 +57,14 @@ function percent(character: string): string {
   return bytes.map(byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** At most `maxBytes` of UTF-8, without half a character or half a `%2F`. */
+/** A character: as it is, or its percent-encoded bytes of UTF-8. */
+const CHARACTER = /%[0-7][\dA-F]|%[C-F][\dA-F](?:%[89AB][\dA-F])+|./gsu;
+
+/** At most `maxBytes` of UTF-8, in whole characters. */
 function cut(encoded: string, maxBytes: number): string {
   let end = 0;
   let bytes = 0;
-  for (const [part] of encoded.matchAll(/%[0-9A-F]{2}|./gsu)) {
+  for (const [part] of encoded.matchAll(CHARACTER)) {
     bytes += Buffer.byteLength(part);
     if (bytes > maxBytes) break;
     end += part.length;

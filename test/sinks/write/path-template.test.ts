@@ -1,10 +1,13 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OptionError } from '../../../src/base/errors.js';
 import type { Activity } from '../../../src/post/activity.js';
 import { parsePathTemplate } from '../../../src/sinks/write/path-template.js';
 import { bySuite } from '../../slow-suite.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { post } from '../posts.js';
 
 function fill(template: string, activity: Activity, tag = ''): string {
@@ -91,5 +94,70 @@ describe('a path template', () => {
   ])('%j is refused', (template, message) => {
     expect(() => parsePathTemplate('files', template)).toThrow(OptionError);
     expect(() => parsePathTemplate('files', template)).toThrow(message);
+  });
+});
+
+describe('a partition of a path template', () => {
+  let duck: DuckDBConnection;
+
+  beforeAll(async () => {
+    duck = await (await DuckDBInstance.create()).connect();
+  });
+  afterAll(() => duck.closeSync());
+
+  /** The values of `tag` that DuckDB reads from a dataset with a file for each of the tags. */
+  async function readBack(tags: readonly string[]): Promise<unknown[]> {
+    const folder = await temporaryFolder();
+    for (const [index, tag] of tags.entries()) {
+      const file = fill(`${folder}/{id}/tag={tag}/x.csv`, post({ id: `${index}` }), tag);
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, `line\n${index}\n`);
+    }
+    const found = await duck.runAndReadAll(
+      `SELECT tag FROM read_csv('${folder}/*/*/x.csv', hive_partitioning = true, hive_types = { tag: VARCHAR }) ORDER BY line`,
+    );
+    return found.getRowsJson().map(([tag]) => tag);
+  }
+
+  it.each([
+    ['null', '%6Eull'],
+    ['NULL', '%4EULL'],
+    ['nUll', '%6EUll'],
+    ['__HIVE_DEFAULT_PARTITION__', '%5F_HIVE_DEFAULT_PARTITION__'],
+    ['__hive_default_partition__', '%5F_hive_default_partition__'],
+    ['annulled', 'annulled'],
+    ['null.', 'null%2E'],
+    ['a=null', 'a%3Dnull'],
+    ['100%', '100%25'],
+    ['%6Eull', '%256Eull'],
+  ])('of the value %s is called %s, which DuckDB reads as the value', async (tag, name) => {
+    expect(fill('out/tag={tag}/x.csv', post({ id: '1' }), tag)).toBe(`out/tag=${name}/x.csv`);
+    expect(await readBack([tag])).toEqual([tag]);
+  });
+
+  it('gives DuckDB any value back', async () => {
+    const units = fc.constantFrom('n', 'U', 'l', 'L', '%', '=', '6', '/', '\\', '+', ' ', '.', "'");
+    const tag = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 6, unit: units }),
+      fc.string({ minLength: 1, maxLength: 12, unit: 'binary' }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(tag, { minLength: 20, maxLength: 40 }), async tags => {
+        expect(await readBack(tags)).toEqual(tags);
+      }),
+      { numRuns: bySuite(5, 60) },
+    );
+  });
+
+  it('stays readable by DuckDB, and a name of its own, when the value has half a surrogate pair', async () => {
+    const tags = ['a\ud800', 'a\\ud800', 'a\udfff', 'a\ufffd'];
+    const names = tags.map(tag => fill('out/tag={tag}/x.csv', post({ id: '1' }), tag));
+    expect(new Set(names).size).toBe(tags.length);
+    expect(await readBack(tags)).toEqual(['a\\ud800', 'a\\ud800', 'a\\udfff', 'a\ufffd']);
+  });
+
+  it('has one equals sign, also with several fields in a value', () => {
+    const activity = post({ id: '1', lang: 'de' });
+    expect(fill('a=b/{tag}/tag={lang}-{tag}/x', activity, '=')).toBe('a=b/=/tag=de-%3D/x');
   });
 });

@@ -73,6 +73,14 @@ describe('safeName', () => {
     );
   });
 
+  it('cuts a long name between characters, never within the escapes of one', () => {
+    const long = 'e\u0301\u{1f600}'.repeat(20);
+    for (let maxBytes = MIN_NAME_BYTES; maxBytes < MIN_NAME_BYTES + 40; maxBytes++) {
+      const [kept = ''] = safeName(long, maxBytes).split('%~');
+      expect(long.startsWith(decodeURIComponent(kept)), kept).toBe(true);
+    }
+  });
+
   it('never gives a short text the truncated name of a long one', () => {
     const long = 'x'.repeat(300);
     const cut = safeName(long);
