@@ -149,7 +149,11 @@ function arbitraryValues(vocabulary: RuleVocabulary): {
     followers_count: count,
     friends_count: count,
     listed_count: count,
-    lang: fc.constantFrom(...languageCodes),
+    // Often those of the posts of tests, under both of their codes.
+    lang: fc.oneof(
+      fc.constantFrom('en', 'de', 'id', 'in', 'he', 'iw', 'xx-yy'),
+      fc.constantFrom(...languageCodes),
+    ),
     place_country: country,
     profile_country: country,
     point_radius: arbitraryRadius(),

@@ -1,26 +1,34 @@
-/** Languages that the service recognises; `und` means that it recognised none. */
+/**
+ * Languages that the service is known to recognise; `und` means that it recognised none. Hebrew and Indonesian have their new code
+ * and the one from before 1989.
+ */
 export const languageCodes: ReadonlySet<string> = new Set(
   (
-    'am ar bg bn bo ckb cs cy da de dv el en es et fa fi fr gu hi ht hu hy in is it iw ja ka km kn ' +
-    'ko lo lt lv ml mr my ne nl no or pa pl ps pt ro ru sd si sk sl sr sv ta te th tl tr ug uk ur ' +
-    'vi zh hi-latn zh-cn zh-tw und'
+    'am ar bg bn bo bs ca ckb cs cy da de dv el en es et eu fa fi fr gu he hi hr ht hu hy id in is ' +
+    'it iw ja ka km kn ko lo lt lv ml mr my ne nl no or pa pl ps pt ro ru sd si sk sl sr sv ta te th ' +
+    'tl tr ug uk ur vi zh hi-latn zh-cn zh-tw und'
   ).split(' '),
 );
 
 /** Common codes of languages for which the service uses another code. */
-export const languageSynonyms: ReadonlyMap<string, string> = new Map([
+const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['eng', 'en'],
   ['fil', 'tl'],
   ['ger', 'de'],
   ['gr', 'el'],
-  ['he', 'iw'],
-  ['id', 'in'],
   ['jp', 'ja'],
   ['kr', 'ko'],
   ['nb', 'no'],
   ['spa', 'es'],
   ['ua', 'uk'],
 ]);
+
+/** The code that was probably meant by one that the service is not known to use. */
+export function languageMeant(written: string): string | undefined {
+  const code = written.toLowerCase();
+  const base = code.split(/[-_]/)[0] as string;
+  return languageSynonyms.get(code) ?? (languageCodes.has(base) ? base : undefined);
+}
 
 /** ISO 3166-1 alpha-2, and XK. */
 export const countryCodes: ReadonlySet<string> = new Set(

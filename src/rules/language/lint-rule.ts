@@ -1,10 +1,12 @@
 import { operatorNames, operators } from '../operators/operators.js';
+import { languageKey } from '../operators/value-operators.js';
 import type { RuleProduct } from '../post/dialect.js';
 import type { OperatorClause, Span, TextClause } from '../tree.js';
+import { languageCodes, languageMeant } from './iso-codes.js';
 import type { Problem, ProblemCode, Suggestion } from './problem.js';
 import type { Draft } from './reader.js';
 import { isSpace } from './rule-characters.js';
-import { LIST_END, quoting, suggest } from './syntax-problems.js';
+import { LIST_END, quoting, suggest, suggestWord } from './syntax-problems.js';
 
 /** Adds a warning about a part of the rule. */
 type Warn = (code: ProblemCode, span: Span, explanation: string, suggestion?: Suggestion) => void;
@@ -61,6 +63,7 @@ function lintNode(rule: LintedRule, node: Draft): void {
       return;
     case 'operator':
       lintHandle(text, node, warn);
+      lintLanguage(text, node, warn);
   }
 }
 
@@ -90,7 +93,7 @@ function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): 
     if (node.kind === 'not' || node.kind === 'and' || node.kind === 'or') continue;
     clauses.add(text.slice(node.start, node.end).toLowerCase());
     if (node.kind !== 'operator' || node.name !== 'lang') continue;
-    if (language !== undefined && language !== node.value)
+    if (language !== undefined && languageKey(language) !== languageKey(node.value))
       warn('R109', node, `no post is in \`${language}\` and \`${node.value}\` at once`);
     language ??= node.value;
   }
@@ -192,11 +195,22 @@ const FORMS: { readonly [kind: string]: RegExp } = {
 };
 
 function lintHandle(text: string, clause: OperatorClause, warn: Warn): void {
-  const { name, value, start, end } = clause;
+  const { name, value } = clause;
   if (operators[name].value !== 'user' || typeof value !== 'string') return;
   if (/^\w+$/.test(value)) return;
-  const span = { start: text.indexOf(':', start) + 1, end };
-  warn('R107', span, 'no handle looks like that, so this never matches');
+  warn('R107', valueSpan(text, clause), 'no handle looks like that, so this never matches');
+}
+
+/** The table of languages may be older than the service, so other codes are only a warning. */
+function lintLanguage(text: string, clause: OperatorClause, warn: Warn): void {
+  if (clause.name !== 'lang' || languageCodes.has(clause.value)) return;
+  const span = valueSpan(text, clause);
+  const explanation = `the service is not known to use the language code \`${clause.value}\``;
+  warn('R111', span, explanation, suggestWord(languageMeant(clause.value), span));
+}
+
+function valueSpan(text: string, { start, end }: Span): Span {
+  return { start: text.indexOf(':', start) + 1, end };
 }
 
 function gapEnd(text: string, from: number): number {

@@ -106,7 +106,9 @@ export type ProblemCode =
   /** Clauses that exclude each other. */
   | 'R109'
   /** Only operators of which the service's pages differ on whether they may be used alone. */
-  | 'R110';
+  | 'R110'
+  /** A language code that the service is not known to use. */
+  | 'R111';
 
 /** The service ends the messages of these with two line ends. */
 const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);

@@ -3,7 +3,7 @@ import { deprecatedHasValues } from '../operators/deprecated-operators.js';
 import { hasAliases, hasValues, isValues } from '../operators/flag-operators.js';
 import type { ValueKind } from '../operators/operator.js';
 import type { CountRange, OperatorName, OperatorValues, Span } from '../tree.js';
-import { countryCodes, countrySynonyms, languageCodes, languageSynonyms } from './iso-codes.js';
+import { countryCodes, countrySynonyms, languageMeant } from './iso-codes.js';
 import type { Problem, Suggestion } from './problem.js';
 import { readBox, readRadius } from './read-geo.js';
 import { CLOSE, OPEN, QUOTE, type RuleReader, UNDERSCORE } from './reader.js';
@@ -119,11 +119,14 @@ const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
       ),
   },
   language: {
-    parse: written => elementOf(languageCodes, written.toLowerCase()),
+    parse: written => (LANGUAGE.test(written) ? written.toLowerCase() : undefined),
     problem: badLanguage,
   },
   country: {
-    parse: written => elementOf(countryCodes, written.toUpperCase()),
+    parse(written) {
+      const code = written.toUpperCase();
+      return countryCodes.has(code) ? code : undefined;
+    },
     problem: (written, span) =>
       error(
         'R014',
@@ -152,9 +155,8 @@ const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   },
 };
 
-function elementOf(codes: ReadonlySet<string>, code: string): string | undefined {
-  return codes.has(code) ? code : undefined;
-}
+/** A code of ISO 639 with subtags of BCP 47. It may be newer than the table of languages, which only warns. */
+const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{2,8})*$/i;
 
 /** A count or a range, which may be empty. */
 function rangeIn(written: string): CountRange | undefined {
@@ -191,17 +193,14 @@ function emptyRange(written: string, span: Span): Problem {
 }
 
 function badLanguage(written: string, span: Span): Problem {
-  const code = written.toLowerCase();
-  const base = code.split(/[-_]/)[0] as string;
-  const meant = languageSynonyms.get(code) ?? elementOf(languageCodes, base);
   return error(
     'R014',
     span,
     `Reference to invalid operator 'lang:${written}'. Language code is not supported.`,
-    `the service has no language \`${shorten(written)}\``,
+    `\`${shorten(written)}\` is not the code of a language`,
     {
       note: 'languages are two-letter codes such as `en`, or `und` if none was recognised',
-      suggestion: suggestWord(meant, span),
+      suggestion: suggestWord(languageMeant(written), span),
     },
   );
 }

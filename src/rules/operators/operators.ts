@@ -10,6 +10,7 @@ import {
   countOperator,
   fieldOperator,
   keyOperator,
+  languageKey,
   lowerCase,
   sample,
   sourceKey,
@@ -123,8 +124,8 @@ export const ruleOperators: {
     'user_in_lists_count',
   ]),
   lang: keyOperator('language', 'the language of the post', {
-    keys: ({ lang }) => [lang],
-    keyOf: lowerCase,
+    keys: ({ lang }) => [languageKey(lang)],
+    keyOf: languageKey,
     frequency: 0.05,
     search: true,
     alone: 'not in search',

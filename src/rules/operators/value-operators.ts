@@ -79,6 +79,12 @@ export function upperCase(value: string): string {
   return value.toUpperCase();
 }
 
+/** Posts and rules have Hebrew and Indonesian by their new codes or by those from before 1989. */
+export function languageKey(code: string): string {
+  const lower = code.toLowerCase();
+  return lower === 'he' ? 'iw' : lower === 'id' ? 'in' : lower;
+}
+
 /** Applications are compared by their whole name or link, the link without protocol and last slash. */
 export function sourceKey(source: string, { accents }: Dialect): string {
   return fold(source, accents)

@@ -201,8 +201,9 @@ test.each<[string, string[]]>([
   ['statuses_count:20..10', ['R020@15']],
   ['statuses_count:99999999999999999999', ['R020@15']],
   ['retweets_of_status_id:abc', ['R004@22']],
-  ['lang:xx', ['R014@5']],
-  ['lang:eng', ['R014@5']],
+  ['lang:english', ['R014@5']],
+  ['lang:en_gb', ['R014@5']],
+  ['lang:e', ['R014@5']],
   ['place_country:USA', ['R014@14']],
   ['place_country:XX', ['R014@14']],
   ['country_code:USA', ['R016@0', 'R014@13']],
@@ -265,6 +266,11 @@ test.each<[string, string[]]>([
   ['((has:mentions OR has:media) is:verified) -is:retweet', ['R110@2']],
   ['cat -is:nullcast', []],
   ['cat (dog -is:nullcast)', []],
+  ['lang:ca OR lang:eu OR lang:hr OR lang:bs', []],
+  ['lang:id OR lang:in OR lang:he OR lang:IW', []],
+  ['lang:xx', ['R111@5']],
+  ['cat -lang:ENG', ['R111@10']],
+  ['lang:pt-BR OR lang:sr-latn-rs', ['R111@5', 'R111@19']],
 ])('jobs and replay accept %j, with the warnings %j', (text, warnings) => {
   for (const product of ['historical', 'replay'] as const) {
     const { tree, problems } = checkRule(text, { product });

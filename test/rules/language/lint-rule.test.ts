@@ -26,6 +26,8 @@ test.each<[string, string, string]>([
   ['"lang:en" cat', 'R108', 'lang:en cat'],
   ['cat lang:en lang:es', 'R109', 'cat lang:en lang:es'],
   ['cat dog -Cat', 'R109', 'cat dog -Cat'],
+  ['cat lang:spa', 'R111', 'cat lang:es'],
+  ['cat lang:qqq', 'R111', 'cat lang:qqq'],
 ])('%j is accepted with the warning %s, and corrected to %j', (text, code, mended) => {
   const { tree, problems } = checkRule(text, { product });
   expect(tree).toBeDefined();
@@ -53,6 +55,7 @@ test.each([
   '"coca-cola" url_contains:coca-cola',
   '👩‍🚀 🇩🇪 ñandú',
   'lang:en -lang:es cat',
+  'lang:he lang:iw cat',
 ])('there are no warnings for %j', text => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });

@@ -172,7 +172,7 @@ function simplePost(): fc.Arbitrary<DraftPost> {
     media: fc.array(fc.constantFrom('photo', 'video', 'animated_gif'), { maxLength: 2 }),
     author,
     reply: fc.boolean(),
-    lang: fc.constantFrom('en', 'de', 'und'),
+    lang: fc.constantFrom('en', 'de', 'id', 'iw', 'und'),
     place: fc.option(
       fc.record({
         id: fc.constantFrom('a1b2', 'c3'),

@@ -247,6 +247,12 @@ table('the author', [
   ['lang:de', {}, false],
   ['-lang:und', {}, true],
   ['-lang:und', { lang: 'und' }, false],
+  ['lang:he', { lang: 'iw' }, true],
+  ['lang:iw', { lang: 'he' }, true],
+  ['lang:id', { lang: 'in' }, true],
+  ['lang:in', { lang: 'id' }, true],
+  ['lang:in', { lang: 'iw' }, false],
+  ['lang:pt-br', { lang: 'pt-BR' }, true],
 ]);
 
 const BOULDER = {

@@ -32,6 +32,12 @@ describe('the rules of a new job', () => {
     expect(ids.every(id => BigInt(id) > 2n ** 53n && BigInt(id) < 2n ** 63n)).toBe(true);
   });
 
+  it('are accepted with a language code outside the table', async () => {
+    const jobs = await localJobs();
+    const reply = await jobs.post({ rules: [{ value: 'lang:qqq' }] });
+    expect(rulesOf(reply).summary).toEqual({ created: 1, not_created: 0 });
+  });
+
   it('are refused if any is invalid: status error, and the reason for each rule', async () => {
     const jobs = await localJobs();
     const reply = await jobs.post({ rules: [{ value: 'tea', tag: 'ok' }, { value: '-tea' }] });

@@ -34,7 +34,7 @@ import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
 
 /** A part of the name of an index, so that indexes of other versions are not used. */
-const VERSION = 6;
+const VERSION = 7;
 /**
  * The approximate maximum of posts in a block. A block is a day, or a part of a day with more posts.
  */
