@@ -33,7 +33,7 @@ const ARROWS: Record<string, readonly string[]> = {
   http: FOUNDATIONS,
   post: ['base', 'json'],
   // Plans of whole files: the sources, stages and sinks that take part use it.
-  files: ['flow', 'post', 'rules', 'tables', 'base', 'gzip', 'json'],
+  files: ['flow', 'base', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
   // First a post as rules see it, then what each operator tests in it.
@@ -47,7 +47,9 @@ const ARROWS: Record<string, readonly string[]> = {
   operators: ['flow', 'files', 'rules', 'post', ...FOUNDATIONS],
   // Columns of posts, and of what the families give: their types.
   tables: [
-    ...['post', 'flow/wrong-item', 'base', 'json', 'gzip', 'sinks/write/format'],
+    ...['post', 'flow', 'base', 'json', 'gzip', 'sinks/write/format'],
+    // How a format encodes rows in threads.
+    ...['files/columns', 'files/encode-rows'],
     ...['search/counts', 'usage/usage-table', 'users/engagement', 'users/engagement-request'],
   ],
   sinks: ['flow', 'files', 'post', 'tables', ...FOUNDATIONS],
@@ -113,6 +115,8 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/replay': [...SERVICE_FAMILY, 'service/compliance'],
   'service/compliance': SERVICE_FAMILY,
   'service/console': [...SERVICE_FAMILY, 'service'],
+  // What threads can do: the kinds of columns and encoders, beside their features.
+  worker: ['files/thread-calls', 'compliance', 'operators', 'sinks', 'tables'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
     ...['compliance', 'sources', 'tables'],

@@ -27,6 +27,6 @@ function keepModules({ onResolve }: PluginBuild): void {
 /** The paths of the sources below `src`, without `.ts`; the script of threads is bundled instead. */
 export async function sources(): Promise<string[]> {
   return (await readdir(source, { recursive: true }))
-    .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'files/worker.ts')
+    .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'worker.ts')
     .map(name => name.slice(0, -'.ts'.length));
 }

@@ -112,9 +112,7 @@ describe('the package', () => {
         'dist/command/millrace.js',
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
         // The threads' script is bundled, but what it can be asked for is typed by it.
-        ...(isWholeCheck ? [...(await sources()), 'files/worker'] : []).map(
-          name => `dist/${name}.d.ts`,
-        ),
+        ...(isWholeCheck ? [...(await sources()), 'worker'] : []).map(name => `dist/${name}.d.ts`),
       ].toSorted(),
     );
   });

@@ -6,13 +6,13 @@ import {
   optionError,
   special,
 } from '../base/check.js';
+import type { Column } from '../files/columns.js';
 import { stepOperator } from '../files/planned.js';
-import { ROW_ID_INTS } from '../files/row-fields.js';
 import type { Rows } from '../files/rows.js';
 import type { Operator, Run } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import { Activity } from '../post/activity.js';
-import { ID_OF } from '../post/bytes/shown-ids.js';
+import { ID_OF, SHOWN_INTS, ShownIds } from '../post/bytes/shown-ids.js';
 import {
   hiddenByPost,
   hiddenByUser,
@@ -77,7 +77,7 @@ export function withoutDeleted(
       return left;
     },
   });
-  return stepOperator({ identity, start, fields: { shownIds: true }, replaces: true });
+  return stepOperator({ identity, start, columns: [SHOWN_IDS], replaces: true });
 }
 
 /** Redacts the posts that show an id with a tombstone, and returns the rows that stay. */
@@ -89,7 +89,7 @@ async function withoutHidden(
   const states = statesOf(tombstones, rows, options);
   const suspects = rows.rows.filter(row => states[row] === SUSPECT);
   if (suspects.length > 0) {
-    const posts = await rows.file.posts(suspects);
+    const posts = await rows.file.records(suspects);
     const changed = new Map<number, Activity>();
     for (const [at, row] of suspects.entries()) {
       const redacted = redact(tombstones, new Activity(posts[at]!), options);
@@ -101,6 +101,40 @@ async function withoutHidden(
   return rows.filter(row => states[row] !== HIDDEN);
 }
 
+/** Numbers for each id: its row, and what `ShownIds` has. */
+const ROW_ID_INTS = 1 + SHOWN_INTS;
+
+/** The ids of each row as `ShownIds` has them, in the order of the rows. */
+export const SHOWN_IDS: Column<Uint32Array, undefined> = {
+  kind: {
+    name: 'shownIds',
+    create: () => {
+      const shown = new ShownIds();
+      return rows => {
+        // Most posts share and quote no other: at first, there is room for two ids of each.
+        let ids = new Uint32Array(2 * ROW_ID_INTS * rows.count + 62);
+        let end = 0;
+        rows.each((row, from, to) => {
+          shown.read(rows.content, from, to);
+          const size = (shown.length / SHOWN_INTS) * ROW_ID_INTS;
+          if (end + size > ids.length) {
+            const grown = new Uint32Array(2 * (end + size));
+            grown.set(ids);
+            ids = grown;
+          }
+          for (let at = 0; at < shown.length; ) {
+            ids[end++] = row;
+            for (const next = at + SHOWN_INTS; at < next; at++) ids[end++] = shown.numbers[at]!;
+          }
+        });
+        return ids.subarray(0, end);
+      };
+    },
+    moved: ids => [ids],
+  },
+  options: undefined,
+};
+
 // What is known of a post from its ids.
 const SHOWN = 1;
 /** There is a tombstone of one of its ids. */
@@ -108,16 +142,12 @@ const SUSPECT = 2;
 const HIDDEN = 3;
 
 /** For each post of the file its state; 0 for those that are not among the rows. */
-function statesOf(
-  tombstones: Tombstones,
-  { fields, rows }: Rows,
-  options: RedactOptions,
-): Uint8Array {
-  const { count, shownIds, shownCount } = fields;
-  const states = new Uint8Array(count);
+function statesOf(tombstones: Tombstones, rows: Rows, options: RedactOptions): Uint8Array {
+  const shownIds = rows.column(SHOWN_IDS);
+  const states = new Uint8Array(rows.bounds.count);
   const countries = hidingCountries(options);
-  for (const row of rows) states[row] = SHOWN;
-  for (let at = 0; at < shownCount; at += ROW_ID_INTS) {
+  for (const row of rows.rows) states[row] = SHOWN;
+  for (let at = 0; at < shownIds.length; at += ROW_ID_INTS) {
     const row = shownIds[at]!;
     if (states[row] === 0 || states[row] === HIDDEN) continue;
     const of = shownIds[at + 1]!;

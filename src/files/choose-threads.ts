@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { Fields } from './decode-file.js';
+import type { Column } from './columns.js';
 import type { RowEncoding } from './encode-rows.js';
 
 const MAX_THREADS = 16;
@@ -15,8 +15,8 @@ export interface PlanReader {
   readonly workers?: number | undefined;
   /** Whether it only reads posts on the main thread. No threads start where all readers do. */
   readonly isHere?: boolean;
-  /** The fields that it needs. */
-  readonly fields?: Partial<Fields> | undefined;
+  /** The columns that it reads. */
+  readonly columns?: readonly Column[] | undefined;
   /** How it encodes the rows, where it does. */
   readonly encoding?: RowEncoding | undefined;
 }

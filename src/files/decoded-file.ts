@@ -1,10 +1,17 @@
-import type { Activity } from '../post/activity.js';
-import type { Decoded } from './decode-file.js';
+import type { Column } from './columns.js';
 import type { RowList } from './encode-rows.js';
-import { FileContent, movePosts } from './file-content.js';
-import type { RowFields } from './row-fields.js';
+import { type FileRows, moveRecords } from './file-rows.js';
 import { answerOfThread, type EngineThread } from './thread.js';
-import type { WriteRange } from './worker.js';
+import type { WriteRange } from './thread-calls.js';
+
+/** What is known of a decoded file on the main thread. */
+interface DecodedContents {
+  /** Without their content, if a thread holds it. */
+  readonly rows: FileRows;
+  readonly columns: ReadonlyMap<Column, unknown>;
+  /** Records that are not items, such as messages of the service. */
+  readonly messages: readonly Uint8Array[];
+}
 
 /** The content of a file that a thread has decoded, and holds. */
 interface HeldContent {
@@ -16,52 +23,50 @@ interface HeldContent {
   onFree(): void;
 }
 
-/** The posts of a file, whose content is on this thread or with the one that decoded it. */
+/** A decoded file, whose content is on this thread or with the one that decoded it. */
 export class DecodedFile {
   /** The file, for error messages. */
   readonly origin: string;
-  readonly fields: RowFields;
-  /** Records that are messages in place of posts. */
+  readonly rows: FileRows;
+  readonly columns: ReadonlyMap<Column, unknown>;
   readonly messages: readonly Uint8Array[];
   /** Size of the content. */
   bytes: number;
-  /** Where several readers share it, its posts as items, by row: what one has parsed is not parsed again for another. */
-  activities: Map<number, Activity> | undefined;
+  /** If several readers share the file, its items by row: what one has parsed is not parsed again for another. */
+  items: Map<number, unknown> | undefined;
   #held: HeldContent | undefined;
-  #content: Promise<FileContent> | undefined;
+  /** Set from the moment on when the content comes to this thread. */
+  #content: Promise<Buffer> | undefined;
   #readers = 1;
   #isKept = false;
 
   constructor(
     origin: string,
-    { fields, messages }: Pick<Decoded, 'fields' | 'messages'>,
-    content: Buffer | HeldContent,
+    { rows, columns, messages }: DecodedContents,
+    held?: HeldContent | undefined,
   ) {
     this.origin = origin;
-    this.fields = fields;
+    this.rows = rows;
+    this.columns = columns;
     this.messages = messages;
-    if (Buffer.isBuffer(content)) {
-      this.bytes = content.length;
-      this.#content = Promise.resolve(new FileContent(content, fields));
-    } else {
-      this.bytes = content.bytes;
-      this.#held = content;
-    }
+    this.bytes = held?.bytes ?? rows.content.length;
+    this.#held = held;
+    if (held === undefined) this.#content = Promise.resolve(rows.content);
   }
 
-  /** Adds a reader, which releases it, too: its memory is freed once all of them have. Its posts must not be replaced then. */
+  /** Adds a reader, which releases the file, too: its memory is freed once all have. Its records must not be replaced then. */
   share(): void {
     this.#readers++;
-    this.activities ??= new Map();
+    this.items ??= new Map();
   }
 
-  /** Whether a thread holds the content, and can `write` and `encode` posts. */
+  /** Whether a thread holds the content, and can `write` and `encode` rows. */
   get isInThread(): boolean {
     return this.#held !== undefined;
   }
 
   /**
-   * Lets the thread write posts as lines to open files. Resolves to the range that could not be written.
+   * Lets the thread write rows as lines to open files. Resolves to the range that could not be written.
    *
    * @throws StorageError when the thread has ended.
    */
@@ -78,48 +83,58 @@ export class DecodedFile {
   }
 
   /**
-   * Lets the thread encode posts in blocks; `ends` has the index in `rows` after the last of each. Resolves to `undefined`
-   * where a post cannot be encoded.
+   * Lets the thread encode rows in blocks; `ends` has the index in `list` after the last of each. Resolves to `undefined`
+   * if a row cannot be encoded.
    *
    * @param encoding What `Engine.add` has returned for it.
    * @throws StorageError when the thread has ended.
    */
-  encode(posts: RowList, ends: readonly number[], encoding: number) {
-    return this.#ask(({ thread, file }) => thread.ask('encode', [file, encoding, posts, ends]));
+  encode(list: RowList, ends: readonly number[], encoding: number) {
+    return this.#ask(({ thread, file }) => thread.ask('encode', [file, encoding, list, ends]));
   }
 
-  /** The content, which the thread then no longer holds. Where readers share it, others have it encoded there: a copy. */
-  async content(): Promise<Buffer> {
+  /** The content, which the thread then no longer holds. If readers share it, others have it encoded there: a copy. */
+  content(): Promise<Buffer> {
     this.#content ??= this.#fetch();
-    return (await this.#content).bytes;
+    return this.#content;
   }
 
-  /** Some of the posts, valid until the content is released. */
-  async posts(rows: Uint32Array): Promise<readonly Uint8Array[]> {
-    const content = await this.#content;
-    if (content !== undefined) return content.posts(rows);
-    return this.#ask(({ thread, file }) => thread.ask('posts', [file, rows]));
+  /** Some of the records, valid until the content is released. */
+  async records(rows: Uint32Array): Promise<readonly Uint8Array[]> {
+    if (this.#content === undefined)
+      return this.#ask(({ thread, file }) => thread.ask('records', [file, rows]));
+    await this.#content;
+    return Array.from(rows, row => this.rows.record(row));
   }
 
   /**
-   * Puts other posts with the same ids and rules in the place of some. The step that does so must say that it `replaces`.
+   * Replaces records by those of items. The step that does so must say that it `replaces`.
    *
-   * @throws DataError where a post lacks a key.
+   * @throws DataError if an item lacks what a column reads.
    */
-  async replace(posts: ReadonlyMap<number, Activity>): Promise<void> {
-    if (this.fields.keyNames.length > 0)
-      for (const [row, post] of posts) this.fields.setKeysOf(row, post);
-    const rows = Uint32Array.from(posts.keys());
+  async replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void> {
+    for (const [{ kind }, data] of this.columns)
+      for (const [row, item] of items) kind.replace?.(data, row, item);
+    const rows = Uint32Array.from(items.keys());
     // Copies, as a view takes all of its memory along to another thread.
-    const raw = Array.from(posts.values(), post => new Uint8Array(post.raw));
-    const content = await this.#content;
-    if (content !== undefined) {
-      content.replace(rows, raw);
-      this.bytes = content.bytes.length;
-    } else {
+    const raw = Array.from(items.values(), item => new Uint8Array(item.raw));
+    if (this.#content === undefined) {
       this.#held?.thread.tell('replace', [this.#held.file, rows, raw]);
-      this.bytes = movePosts(this.bytes, this.fields, rows, raw);
+      this.bytes = moveRecords(this.bytes, this.rows, rows, raw);
+    } else {
+      await this.#content;
+      this.rows.replace(rows, raw);
+      this.#content = Promise.resolve(this.rows.content);
+      this.bytes = this.rows.content.length;
     }
+  }
+
+  /** The item of a row, whose content is on this thread. */
+  itemOf(row: number): unknown {
+    if (this.items === undefined) return this.rows.newItem(row);
+    const item = this.items.get(row) ?? this.rows.newItem(row);
+    this.items.set(row, item);
+    return item;
   }
 
   /** Frees the memory of the content; views of it are empty from then on. */
@@ -132,7 +147,7 @@ export class DecodedFile {
     if (this.#isKept) return;
     // A failure is that of the reader of the content.
     this.#content?.then(
-      content => content.release(),
+      () => this.rows.release(),
       () => {},
     );
   }
@@ -143,12 +158,13 @@ export class DecodedFile {
     this.release();
   }
 
-  async #fetch(): Promise<FileContent> {
-    const isShared = this.activities !== undefined;
+  async #fetch(): Promise<Buffer> {
+    const isShared = this.items !== undefined;
     const { buffer, byteOffset, byteLength } = await (isShared
       ? this.#ask(({ thread, file }) => thread.ask('copy', [file]))
       : this.#take());
-    return new FileContent(Buffer.from(buffer, byteOffset, byteLength), this.fields);
+    this.rows.content = Buffer.from(buffer, byteOffset, byteLength);
+    return this.rows.content;
   }
 
   async #take(): Promise<Uint8Array> {
@@ -164,6 +180,6 @@ export class DecodedFile {
 
   #ask<T>(call: (held: HeldContent) => Promise<T>): Promise<T> {
     if (this.#held === undefined) throw new Error('No thread holds this file');
-    return answerOfThread(call(this.#held), 'held posts of', this.origin);
+    return answerOfThread(call(this.#held), 'held rows of', this.origin);
   }
 }

@@ -1,34 +1,5 @@
 import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
-import { sharedPost } from '../post/bytes/spanned-post.js';
-import { listColumns } from '../tables/columns.js';
-import { CsvCells } from '../tables/csv/csv-cells.js';
-import { csvRow } from '../tables/csv/csv-row.js';
-import { type OfPost, postRowReader, postRowWriter } from '../tables/from-bytes/post-rows.js';
-import { BlockCells, type RowBlock, RowBlockBuilder } from '../tables/parquet/row-block.js';
-import type { PostColumnName } from '../tables/post-columns.js';
-import type { InvalidValues } from '../tables/row-reader.js';
-import type { FileContent } from './file-content.js';
-
-/** How a sink writes posts, as a thread can do it too. */
-export type RowEncoding = (
-  | /** The bytes of each post, and a line feed. */
-  { readonly kind: 'lines' }
-  | {
-      readonly kind: 'csv';
-      readonly columns: readonly PostColumnName[];
-      readonly invalidValues: InvalidValues;
-      readonly escapesFormulas: boolean;
-    }
-  /** As blocks of columns, which row groups are made of. */
-  | {
-      readonly kind: 'parquet';
-      readonly columns: readonly PostColumnName[];
-      readonly invalidValues: InvalidValues;
-    }
-) & {
-  /** How blocks of lines are compressed. */
-  readonly compression?: Compression | undefined;
-};
+import type { FileRows } from './file-rows.js';
 
 /** Rows of a file, and the tags that they are routed by. */
 export interface RowList {
@@ -38,85 +9,79 @@ export interface RowList {
   readonly tagNames?: readonly string[] | undefined;
 }
 
-/** Posts of a file that are encoded. */
-interface EncodedRows extends RowList {
-  readonly content: FileContent;
+/** Rows as parts that a format assembles itself, such as columns of a row group. */
+export interface RowParts {
+  readonly rows: number;
+  readonly parts: readonly Uint8Array[];
 }
 
-/** Rows as bytes of a file, in one part, or as a block of columns. */
-export interface EncodedBlock extends RowBlock {
-  /** Size of its lines before compression; 0 for columns, and for bytes of posts, whose size is known before. */
+/** Rows as bytes of a file, in one part, or as `RowParts`. */
+export interface EncodedBlock extends RowParts {
+  /** Size of its lines before compression; 0 for parts, and for bytes of records, whose size is known before. */
   readonly lineBytes: number;
 }
 
-/** Encodes the rows from `from` to `to` as one block. */
-type EncodeRows = (posts: EncodedRows, from: number, to: number) => EncodedBlock;
+/** Calls `use` with the position of each row from one index up to another, and its tag. */
+export type EachRow = (
+  use: (content: Buffer, start: number, end: number, tag: string | undefined) => void,
+) => void;
 
-/** @throws From what it returns: DataError, for a value that does not fit its column. */
-export function rowsEncoder(encoding: RowEncoding): EncodeRows {
-  if (encoding.kind === 'parquet') return columnsEncoder(encoding);
-  const { kind, compression } = encoding;
-  const encode = kind === 'lines' ? linesOf : csvEncoder(encoding);
-  return (posts, from, to) => {
-    const lines = encode(posts, from, to);
-    const bytes = compression === undefined ? lines : compressBlockSync(lines, compression);
-    const lineBytes = kind === 'lines' ? 0 : lines.length;
+/** How a format encodes rows where they were decoded. `src/worker.ts` lists the kinds for threads. */
+export interface EncoderKind<Options = unknown> {
+  /** The name that threads know it by. */
+  readonly name: string;
+  /**
+   * Returns what encodes rows: to bytes of a file, which are compressed afterwards, or to parts.
+   *
+   * @throws From what it returns: DataError, for a value that does not fit.
+   */
+  create(options: Options): (each: EachRow) => Uint8Array | RowParts;
+  /** Whether the format needs threads after the last file, to assemble its parts. */
+  readonly hasTasks: boolean;
+}
+
+/** How a sink encodes rows. */
+export interface RowEncoding<Options = unknown> {
+  /** Absent for the bytes of each record, and a line feed. */
+  readonly kind?: EncoderKind<Options> | undefined;
+  /** Sent to threads. */
+  readonly options?: Options;
+  /** How blocks of bytes are compressed. */
+  readonly compression?: Compression | undefined;
+}
+
+/** Encodes the rows from one index of a list up to another as one block. */
+export type EncodeRows = (rows: FileRows, list: RowList, from: number, to: number) => EncodedBlock;
+
+export function rowsEncoder({ kind, options, compression }: RowEncoding): EncodeRows {
+  const encode = kind?.create(options);
+  return (rows, list, from, to) => {
+    const made =
+      encode === undefined
+        ? linesOf(rows.lines(list.rows, from, to))
+        : encode(use => eachRow(rows, list, from, to, use));
+    if ('parts' in made) return { ...made, lineBytes: 0 };
+    const bytes = compression === undefined ? made : compressBlockSync(made, compression);
     // A copy has no more memory than it needs, and none of the content.
-    return { rows: to - from, parts: [new Uint8Array(bytes)], lineBytes };
+    const parts = [new Uint8Array(bytes)];
+    return { rows: to - from, parts, lineBytes: encode === undefined ? 0 : made.length };
   };
 }
 
-function linesOf({ content, rows }: EncodedRows, from: number, to: number): Uint8Array {
-  const pieces = content.lines(rows, from, to);
+function linesOf(pieces: readonly Buffer[]): Uint8Array {
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
-function csvEncoder(encoding: RowEncoding & { readonly kind: 'csv' }) {
-  const { columns, invalidValues, escapesFormulas } = encoding;
-  const post = sharedPost();
-  if (post !== undefined) {
-    const out = new CsvCells(post.spans, escapesFormulas);
-    const write = postRowWriter('csv', columns, invalidValues, { post, out });
-    return (posts: EncodedRows, from: number, to: number): Uint8Array => {
-      out.clear();
-      for (let index = from; index < to; index++) withRow(write, posts, index);
-      return out.take();
-    };
+function eachRow(
+  { content, starts, lengths }: FileRows,
+  { rows, tags, tagNames }: RowList,
+  from: number,
+  to: number,
+  use: Parameters<EachRow>[0],
+): void {
+  for (let index = from; index < to; index++) {
+    const row = rows[index]!;
+    const start = starts[row]!;
+    use(content, start, start + lengths[row]!, tags && tagNames![tags[index]!]);
   }
-  const read = postRowReader('csv', columns, invalidValues);
-  return (posts: EncodedRows, from: number, to: number): Uint8Array => {
-    let text = '';
-    for (let index = from; index < to; index++)
-      text += `${csvRow(withRow(read, posts, index), escapesFormulas)}\n`;
-    return Buffer.from(text);
-  };
-}
-
-function columnsEncoder(encoding: RowEncoding & { readonly kind: 'parquet' }): EncodeRows {
-  const { columns, invalidValues } = encoding;
-  const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
-  const post = sharedPost();
-  const read = postRowReader('parquet', columns, invalidValues);
-  const write: OfPost<void> =
-    post === undefined
-      ? (content, start, end, tag) => builder.add(read(content, start, end, tag))
-      : postRowWriter('parquet', columns, invalidValues, {
-          post,
-          out: new BlockCells(builder, post.spans),
-        });
-  return (posts, from, to) => {
-    builder.clear();
-    for (let index = from; index < to; index++) withRow(write, posts, index);
-    return { ...builder.take(), lineBytes: 0 };
-  };
-}
-
-function withRow<T>(
-  use: OfPost<T>,
-  { content: { bytes, bounds }, rows, tags, tagNames }: EncodedRows,
-  index: number,
-): T {
-  const { starts, lengths } = bounds;
-  const start = starts[rows[index]!]!;
-  return use(bytes, start, start + lengths[rows[index]!]!, tags && tagNames![tags[index]!]);
 }

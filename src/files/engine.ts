@@ -1,8 +1,7 @@
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import type { ColumnChunk, ColumnsToEncode } from '../tables/parquet/column-chunk.js';
 import type { PlanReader } from './choose-threads.js';
-import type { Fields } from './decode-file.js';
+import type { Column, RunInThread } from './columns.js';
 import { FileDecoder } from './file-decoder.js';
 import type { SourceFile } from './file-source.js';
 import { Plan, type PostEngine } from './plan.js';
@@ -31,7 +30,7 @@ export class Engine implements PostEngine {
 
   readsFor(steps: Steps): boolean {
     return (
-      steps.every(({ fields }) => fields === undefined) ||
+      steps.every(({ columns = [] }) => columns.length === 0) ||
       steps.every(step => this.#steps.includes(step))
     );
   }
@@ -60,12 +59,9 @@ export class Engine implements PostEngine {
     return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
   }
 
-  /** Encodes columns of a row group of a file in a thread; `undefined` without threads. */
-  encodeChunks(
-    path: string,
-    columns: ColumnsToEncode,
-  ): Promise<readonly ColumnChunk[]> | undefined {
-    return this.#decoder?.threads?.encodeChunks(path, columns);
+  /** Runs tasks for a file in threads. */
+  tasksFor(path: string): RunInThread {
+    return (task, input) => this.#decoder?.threads?.run(task, input, path);
   }
 
   /** Ends the threads, and with them what they hold. */
@@ -95,24 +91,11 @@ export class Engine implements PostEngine {
 
   #decoderOf({ decoding }: Plan): FileDecoder {
     const readers = this.#readers;
-    const fields = unitedFields([...this.#steps, ...readers]);
+    // In the order of the steps: one may replace records before the next column is read.
+    const columns = new Set<Column>([...this.#steps, ...readers].flatMap(one => one.columns ?? []));
     const encodings = readers.map(({ encoding }) => encoding);
-    return new FileDecoder({ decoding, fields, encodings }, readers);
+    return new FileDecoder({ decoding, columns: [...columns], encodings }, readers);
   }
-}
-
-/** The fields that any of them needs. */
-function unitedFields(
-  readers: readonly { readonly fields?: Partial<Fields> | undefined }[],
-): Fields {
-  const all = readers.map(({ fields }) => fields ?? {});
-  return {
-    id: all.some(({ id }) => id),
-    tags: all.some(({ tags }) => tags),
-    shownIds: all.some(({ shownIds }) => shownIds),
-    keys: [...new Set(all.flatMap(({ keys }) => keys ?? []))],
-    rules: all.find(({ rules }) => rules !== undefined)?.rules,
-  };
 }
 
 /** The items of a plan, for a reader that is not a sink of this package. */

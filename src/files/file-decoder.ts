@@ -1,10 +1,10 @@
 import { inflateWhole } from '../gzip/inflate-whole.js';
 import { type ChosenThreads, chooseThreads, type PlanReader } from './choose-threads.js';
-import { decodeFile } from './decode-file.js';
+import { decodeFile, type ReadColumn } from './decode-file.js';
 import { DecodedFile } from './decoded-file.js';
+import { columnsOf, type FileSetup } from './file-setup.js';
 import type { Decoder, StoredFile } from './file-source.js';
 import { scriptOfThreads, Threads } from './threads.js';
-import type { WorkerStart } from './worker.js';
 
 /** Without threads: files that are decoded before they are read, and the maximum size of their contents. */
 const AHEAD = 2;
@@ -17,12 +17,14 @@ const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 export class FileDecoder implements Decoder {
   /** Once they have started. */
   threads: Threads | undefined;
-  readonly #start: WorkerStart;
+  readonly #setup: FileSetup;
+  /** Created with the first file that is decoded here. */
+  #readers: readonly ReadColumn[] | undefined;
   readonly #chosen: ChosenThreads;
   #expectedBytes = 0;
 
-  constructor(start: WorkerStart, readers: readonly PlanReader[]) {
-    this.#start = start;
+  constructor(setup: FileSetup, readers: readonly PlanReader[]) {
+    this.#setup = setup;
     this.#chosen = chooseThreads(readers);
   }
 
@@ -39,7 +41,7 @@ export class FileDecoder implements Decoder {
     const { size, minBytes } = this.#chosen;
     if (this.threads === undefined && size > 0 && this.#expectedBytes >= minBytes) {
       const script = count === 0 ? undefined : scriptOfThreads();
-      this.threads = script && new Threads(script, size, this.#start);
+      this.threads = script && new Threads(script, size, this.#setup);
     }
     this.threads?.start(count);
   }
@@ -50,10 +52,14 @@ export class FileDecoder implements Decoder {
 
   async #decodeHere({ file, origin }: StoredFile): Promise<DecodedFile | undefined> {
     const bytes = 'path' in file ? await file.read() : file.bytes;
-    const { decoding, fields } = this.#start;
-    const decoded = await decodeFile(bytes, decoding, fields, (content, maxBytes) =>
+    const { decoding, columns } = this.#setup;
+    this.#readers ??= columns.map(({ kind, options }) => kind.create(options));
+    const decoded = await decodeFile(bytes, decoding, this.#readers, (content, maxBytes) =>
       inflateWhole(content, Math.min(maxBytes, MAX_CONTENT_BYTES)),
     );
-    return decoded && new DecodedFile(origin, decoded, decoded.bytes);
+    if (decoded === undefined) return undefined;
+    const { rows, messages } = decoded;
+    const read = columnsOf(this.#setup, decoded.columns);
+    return new DecodedFile(origin, { rows, columns: read, messages });
   }
 }

@@ -3,6 +3,7 @@ import { type Batches, type FlowPlan, planOf, type Run } from '../flow/flow.js';
 import type { InflateLimits } from '../gzip/gzip-decoder.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import type { Decoding } from './decode-file.js';
+import type { RecordKind } from './file-rows.js';
 import type { Decoder, FileSource, SourceFile } from './file-source.js';
 import type { EngineBatch } from './rows.js';
 import type { Step, Steps } from './step.js';
@@ -25,13 +26,14 @@ export interface PostEngine {
 interface PlanParts {
   readonly open: FileSource;
   readonly shared?: SharedPosts | undefined;
-  /** Whether its posts are routed before they are shared. */
+  /** Whether its items are routed before they are shared. */
   readonly isRouted?: boolean;
   /** What inflates and cuts a file, and makes activities of its records: as far as the plan goes. */
   readonly stages: readonly Stage[];
   readonly gunzip?: InflateLimits | undefined;
   readonly limits?: CheckedLimits | undefined;
-  readonly hasPosts?: boolean;
+  /** What its records are: set from `activities` on. */
+  readonly records?: RecordKind | undefined;
   readonly steps: Steps;
 }
 
@@ -92,18 +94,20 @@ export class Plan implements FlowPlan {
     return this.#parts.limits === undefined ? this.#withStage(stage, { limits }) : undefined;
   }
 
-  posts(stage: Stage): Plan | undefined {
-    const { limits, hasPosts } = this.#parts;
-    return limits !== undefined && hasPosts !== true
-      ? this.#withStage(stage, { hasPosts: true })
+  items(records: RecordKind, stage: Stage): Plan | undefined {
+    const { limits, records: before } = this.#parts;
+    return limits !== undefined && before === undefined
+      ? this.#withStage(stage, { records })
       : undefined;
   }
 
   with(step: Step<never, unknown>): Plan | undefined {
     const { steps, shared } = this.#parts;
-    // The step itself refuses the items, with the error of a flow without a plan.
-    const isAfterChange = step.fields?.rules !== undefined && steps.some(one => one.replaces);
-    const isRefused = (step.fields !== undefined && this.#isRouted) || isAfterChange;
+    const { columns = [] } = step;
+    // Columns are read where a file is decoded, before any step has replaced an item.
+    const isTooLate = steps.some(one => one.replaces) && columns.some(({ kind }) => kind.isFirst);
+    // The step itself refuses routed items, with the error of a flow without a plan.
+    const isRefused = (columns.length > 0 && this.#isRouted) || isTooLate;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
     if (shared !== undefined && step.replaces) return undefined;
     return new Plan({ ...this.#parts, steps: [...steps, step] });
@@ -132,7 +136,7 @@ export class Plan implements FlowPlan {
 
   /** Whether its items are posts, which the engine can deliver. */
   get isComplete(): boolean {
-    return this.#parts.hasPosts === true;
+    return this.#parts.records !== undefined;
   }
 
   /** Where its posts come from, where they are shared. */
@@ -146,9 +150,10 @@ export class Plan implements FlowPlan {
 
   /** How a whole file becomes records. */
   get decoding(): Decoding {
-    const { gunzip, limits } = this.#parts;
-    if (limits === undefined) throw new Error('A plan without records cannot run');
-    return { gunzip, limits };
+    const { gunzip, limits, records } = this.#parts;
+    if (limits === undefined || records === undefined)
+      throw new Error('A plan without records cannot run');
+    return { gunzip, limits, records };
   }
 
   /** The files of a run. */
@@ -170,6 +175,6 @@ export class Plan implements FlowPlan {
 }
 
 /** How files become posts, as far as the plan goes. */
-function decodingOf({ gunzip, limits, hasPosts }: PlanParts) {
-  return { gunzip, limits, hasPosts };
+function decodingOf({ gunzip, limits, records }: PlanParts) {
+  return { gunzip, limits, records };
 }

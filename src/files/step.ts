@@ -1,6 +1,6 @@
 import type { Cursor, FlowStep, Run } from '../flow/flow.js';
 import { errorWithOrigin, withOrigin } from '../flow/with-origin.js';
-import type { Fields } from './decode-file.js';
+import type { Column } from './columns.js';
 import type { EngineBatch, Rows } from './rows.js';
 
 /**
@@ -10,16 +10,16 @@ import type { EngineBatch, Rows } from './rows.js';
 export interface Step<In, Out> {
   /** What a checkpoint records. */
   readonly identity?: FlowStep | undefined;
-  /** The fields that `rows` reads. */
-  readonly fields?: Partial<Fields>;
+  /** The columns that `rows` reads. */
+  readonly columns?: readonly Column[];
   /**
-   * Whether it can be part of a plan; not where a function of the caller sees the items.
+   * Whether it can be part of a plan; not if a function of the caller sees the items.
    * @default true
    */
   readonly isPlanned?: boolean | undefined;
-  /** Whether it puts other posts in the place of some: then it has the file for itself, and rules are not matched after it. */
+  /** Whether it replaces some items: then it has the file for itself. */
   readonly replaces?: boolean | undefined;
-  /** Whether its items are routed posts in place of posts: a step that reads fields of posts cannot follow. */
+  /** Whether its items are no longer the records: a step that reads columns cannot follow. */
   readonly routes?: boolean | undefined;
   /** Begins a run. `resume` is a cursor that `cursor` has made. */
   start(run: Run): StepRun<In, Out>;

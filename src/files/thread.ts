@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { StorageError } from '../base/errors.js';
-import type { Memory, ThreadCalls, WorkerStart } from './worker.js';
+import type { Memory } from './columns.js';
+import type { ThreadCalls, ThreadStart } from './thread-calls.js';
 
 /** Limits of a worker's heap; the content of files is outside of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
@@ -30,7 +31,7 @@ export class EngineThread {
   #failure: Error | undefined;
 
   /** @throws Where no thread can be started. */
-  constructor(script: URL, start: WorkerStart) {
+  constructor(script: URL, start: ThreadStart) {
     const worker = new Worker(script, {
       workerData: start,
       resourceLimits: RESOURCE_LIMITS,

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { DataError } from '../base/errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
-import type { ColumnChunk, ColumnsToEncode } from '../tables/parquet/column-chunk.js';
+import type { ThreadTask } from './columns.js';
 import { DecodedFile } from './decoded-file.js';
+import { FileRows } from './file-rows.js';
+import { columnsOf, type FileSetup, startOf } from './file-setup.js';
 import type { StoredFile } from './file-source.js';
-import { RowFields } from './row-fields.js';
 import { answerOfThread, EngineThread } from './thread.js';
-import type { WorkerStart } from './worker.js';
 
 /** How many files a thread decodes or holds, so that the next one is ready when one is written. */
 const FILES_A_THREAD = 2;
@@ -27,7 +27,7 @@ interface Waiting {
 export class Threads {
   readonly #script: URL;
   readonly #size: number;
-  readonly #workerStart: WorkerStart;
+  readonly #setup: FileSetup;
   readonly #threads: EngineThread[] = [];
   /**
    * In the order of the files. A later file never takes the place of an earlier one: the reader waits for the earlier
@@ -42,10 +42,10 @@ export class Threads {
   #closed = false;
 
   /** @param size Maximum number of threads. */
-  constructor(script: URL, size: number, start: WorkerStart) {
+  constructor(script: URL, size: number, setup: FileSetup) {
     this.#script = script;
     this.#size = size;
-    this.#workerStart = start;
+    this.#setup = setup;
   }
 
   /** Files to begin before the first of them is read. */
@@ -73,21 +73,18 @@ export class Threads {
   }
 
   /**
-   * Encodes columns of a row group in the thread that has the least to do; `undefined` where there is none.
+   * Runs a task in the thread that has the least to do; returns `undefined` if there is none.
    *
-   * @param path The file that they are for.
-   * @throws DataError where there is not enough memory; StorageError when the thread has ended.
+   * @param path The file that it is for.
+   * @throws DataError as the task; StorageError when the thread has ended.
    */
-  encodeChunks(
-    path: string,
-    columns: ColumnsToEncode,
-  ): Promise<readonly ColumnChunk[]> | undefined {
+  run<In, Out>(task: ThreadTask<In, Out>, input: In, path: string): Promise<Out> | undefined {
     const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
     if (thread === undefined) return undefined;
-    const encoding = thread.ask('encodeChunks', [columns], columns.parts);
-    return answerOfThread(encoding, 'encoded rows of', path).then(result => {
+    const running = thread.ask('run', [task.name, input], task.given(input));
+    return answerOfThread(running, 'encoded rows of', path).then(result => {
       if ('problem' in result) throw new DataError(result.problem);
-      return result.chunks;
+      return result.output as Out;
     });
   }
 
@@ -120,10 +117,8 @@ export class Threads {
       thread.files--;
       this.#heldBytes -= heldBytes;
       this.#dispatch();
-      // Row groups are encoded after the last file, too.
       const isLast = this.#files >= (this.#expectedFiles ?? Number.POSITIVE_INFINITY);
-      if (isLast && this.#workerStart.encodings.every(one => one?.kind !== 'parquet'))
-        this.#endIdle();
+      if (isLast && !this.#setup.encodings.some(one => one?.kind?.hasTasks)) this.#endIdle();
     };
     try {
       const { input: back, decoded } = await ('path' in input
@@ -132,11 +127,16 @@ export class Threads {
       if ('bytes' in input && back !== undefined)
         input.bytes = Buffer.from(back.buffer, back.byteOffset, back.byteLength);
       if (decoded !== undefined) {
-        const { bytes, data, messages } = decoded;
-        heldBytes = bytes + data.count * BYTES_A_POST;
+        const { bytes, bounds, messages } = decoded;
+        const rows = FileRows.elsewhere(this.#setup.decoding.records, bounds);
+        const columns = columnsOf(this.#setup, decoded.columns);
+        heldBytes = bytes + rows.count * BYTES_A_POST;
         this.#heldBytes += heldBytes;
-        const fields = new RowFields(data);
-        return new DecodedFile(origin, { fields, messages }, { thread, file, bytes, onFree });
+        return new DecodedFile(
+          origin,
+          { rows, columns, messages },
+          { thread, file, bytes, onFree },
+        );
       }
     } catch {
       // The thread has ended: the stages of the main thread take the file.
@@ -170,7 +170,7 @@ export class Threads {
     try {
       // As in the threads: before code that reads columns is optimised.
       if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
-      const thread = new EngineThread(this.#script, this.#workerStart);
+      const thread = new EngineThread(this.#script, startOf(this.#setup));
       this.#threads.push(thread);
       return thread;
     } catch {

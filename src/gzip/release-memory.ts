@@ -16,7 +16,7 @@ let closed: MessagePort | undefined;
  * collector, large buffers cost a full collection every few blocks. Does nothing for bytes that may
  * share their memory with others: Node pools small buffers, each less than half of its pool.
  */
-export function releaseMemory({ buffer, byteLength }: Uint8Array): void {
+export function releaseMemory({ buffer, byteLength }: Uint8Array | Uint32Array): void {
   const ownsBuffer = 2 * byteLength >= buffer.byteLength && byteLength > 0;
   if (!ownsBuffer || !(buffer instanceof ArrayBuffer)) return;
   if (closed === undefined) {

@@ -64,7 +64,7 @@ export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFil
   } catch {
     return undefined;
   }
-  const posts = decoded.fields.count;
+  const posts = decoded.rows.count;
   return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
 }
 

@@ -1,5 +1,6 @@
 import { checkOptions, func, type OptionTable } from '../base/check.js';
 import { DataError } from '../base/errors.js';
+import type { RecordKind } from '../files/file-rows.js';
 import { stageFlow } from '../files/planned.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import { givesRecords } from '../flow/framed.js';
@@ -9,9 +10,11 @@ import { errorWithOrigin } from '../flow/with-origin.js';
 import { bytesOf, wrongItem } from '../flow/wrong-item.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { excerpt } from '../json/excerpt.js';
+import { JsonObject } from '../json/json-object.js';
 import type { JsonRecord } from '../json/json-record.js';
 import { extentOfObject } from '../json/value-end.js';
 import { Activity } from '../post/activity.js';
+import { leadingIdStart } from '../post/bytes/leading-id.js';
 import { type InStreamMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
 /** What `activities` does with messages of the service and with damaged records. */
@@ -32,6 +35,25 @@ const OPTIONS = {
   onMessage: func('called with each message'),
   onDamaged: func('called with each damaged record'),
 } satisfies OptionTable<ActivitiesOptions>;
+
+/** Records of whole files: a post is an item, a message of the service is not. */
+export const POSTS: RecordKind<Activity> = {
+  name: 'posts',
+  // What starts with an id cannot be a message.
+  isItem: (content, start, end) =>
+    leadingIdStart(content, start) !== -1 ||
+    parseInStreamMessage(content.subarray(start, end)) === undefined,
+  item: record => new Activity(record),
+};
+
+/**
+ * V8 discards the optimised code for objects of a class when a garbage collection finds none of them, such as
+ * between two files. One of each class stays.
+ */
+export const staying: readonly unknown[] = [
+  new Activity(Buffer.from('{}')),
+  JsonObject.of(Buffer.from('{}')),
+];
 
 /**
  * Records to activities, which are views of the same bytes. Skips the `info`, `error` and `warn` messages that streams and
@@ -61,7 +83,7 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
           ),
         ),
       // Functions of the caller are called for each record, in order.
-      (plan, stage) => (isDefault ? plan.posts(stage) : undefined),
+      (plan, stage) => (isDefault ? plan.items(POSTS, stage) : undefined),
     );
 }
 

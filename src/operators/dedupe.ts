@@ -1,11 +1,14 @@
 import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../base/check.js';
 import { DataError } from '../base/errors.js';
+import type { Column } from '../files/columns.js';
 import { stepOperator } from '../files/planned.js';
 import type { Rows } from '../files/rows.js';
 import type { Cursor, Operator, Run } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 import { checkActivities, kindOf } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
+import { IdNumber } from '../post/bytes/id-number.js';
+import { leadingIdStart } from '../post/bytes/leading-id.js';
 import { IdWindow } from '../post/id-window.js';
 
 /** How many ids `dedupe` remembers, and the name under which it counts duplicates. */
@@ -85,7 +88,7 @@ export function dedupe(
     };
   };
   // The key of an item is a function of the caller.
-  return stepOperator({ identity, start, fields: { id: true }, isPlanned: key === idOf });
+  return stepOperator({ identity, start, columns: [IDS], isPlanned: key === idOf });
 }
 
 function idOf(activity: Activity): string {
@@ -105,12 +108,51 @@ function textOf(key: unknown): string {
   );
 }
 
-/** The posts whose ids are new. */
+/** The ids of rows. */
+interface Ids {
+  /** Two halves for each row; zero if the id is in `others`. */
+  readonly halves: Uint32Array;
+  /** Ids that are not 64-bit integers, by row. */
+  readonly others: ReadonlyMap<number, string>;
+}
+
+export const IDS: Column<Ids, undefined> = {
+  kind: {
+    name: 'ids',
+    create: () => {
+      const number = new IdNumber();
+      return rows => {
+        const { content } = rows;
+        const halves = new Uint32Array(2 * rows.count);
+        const others = new Map<number, string>();
+        rows.each((row, start) => {
+          const digits = leadingIdStart(content, start);
+          if (digits === -1 || !number.parseDigits(content, digits)) {
+            const { id } = rows.item(row) as Activity;
+            if (!number.parse(id)) {
+              others.set(row, id);
+              return;
+            }
+          }
+          halves[2 * row] = number.high;
+          halves[2 * row + 1] = number.low;
+        });
+        return { halves, others };
+      };
+    },
+    moved: ({ halves }) => [halves],
+  },
+  options: undefined,
+};
+
+/** The rows whose ids are new. */
 function newRows(ids: IdWindow, rows: Rows): Rows {
-  const { highs, lows, otherIds } = rows.fields;
+  const { halves, others } = rows.column(IDS);
   return rows.filter(row => {
-    const other = otherIds.size === 0 ? undefined : otherIds.get(row);
-    return other === undefined ? ids.addNumber(highs[row]!, lows[row]!) : ids.add(other);
+    const other = others.size === 0 ? undefined : others.get(row);
+    return other === undefined
+      ? ids.addNumber(halves[2 * row]!, halves[2 * row + 1]!)
+      : ids.add(other);
   });
 }
 

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { checkOptions, flag, type OptionTable } from '../base/check.js';
+import type { Column, ColumnKind } from '../files/columns.js';
+import type { FileRows } from '../files/file-rows.js';
 import { stepOperator } from '../files/planned.js';
 import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
-import type { Activity } from '../post/activity.js';
+import { releaseMemory } from '../gzip/release-memory.js';
+import { LF } from '../json/json-bytes.js';
+import { Activity } from '../post/activity.js';
 import {
   type CompileRulesOptions,
   compileRules,
@@ -53,10 +57,14 @@ export function matchRules(
     dropUnmatched,
     rules: rules instanceof RuleMatcher ? '(a matcher)' : fingerprint(rules),
   };
+  const column: Column<Uint32Array, RowRules> | undefined = shared && {
+    kind: MATCHES,
+    options: { rules: shared, dropUnmatched },
+  };
   const matched = shared === undefined ? byMatcher(rules as RuleMatcher) : byShared(shared);
   return stepOperator({
     identity,
-    fields: { rules: shared && { rules: shared, dropUnmatched } },
+    columns: column === undefined ? [] : [column],
     // The rules of a matcher may change between any two posts: it stays on this thread.
     isPlanned: shared !== undefined,
     replaces: true,
@@ -71,7 +79,7 @@ export function matchRules(
           return left;
         },
         rows: rows => {
-          const left = dropUnmatched ? matchedRows(rows) : rows;
+          const left = dropUnmatched && column !== undefined ? matchedRows(rows, column) : rows;
           passed(rows.count, left.count);
           return left;
         },
@@ -102,10 +110,95 @@ function byShared(rules: SharedRules): MatchItems {
     );
 }
 
-/** The posts that match a rule. */
-function matchedRows(rows: Rows): Rows {
-  const { matches } = rows.fields;
+/** The rows that match a rule. */
+function matchedRows(rows: Rows, column: Column<Uint32Array, RowRules>): Rows {
+  const matches = rows.column(column);
   return rows.filter(row => matches[row] !== 0);
+}
+
+/** Rules that rows are matched against. */
+interface RowRules {
+  readonly rules: SharedRules;
+  /** Whether posts that match none are dropped. */
+  readonly dropUnmatched: boolean;
+}
+
+/** The number of rules that each row matches. Reading it puts the rules into the posts, as `matchRules` does to items. */
+export const MATCHES: ColumnKind<Uint32Array, RowRules> = {
+  name: 'matches',
+  create: options => rows => matchRows(rows, options),
+  moved: matches => [matches],
+  isFirst: true,
+};
+
+/** @throws DataError for a post that rules cannot be put into, or that is not JSON as far as it is read. */
+function matchRows(rows: FileRows, { rules, dropUnmatched }: RowRules): Uint32Array {
+  const matcher = SharedMatcher.of(rules);
+  const posts = new MatchedPosts(rows, matcher);
+  const matches = matcher.run(() => {
+    const counts = new Uint32Array(rows.count);
+    for (let row = 0; row < rows.count; row++) counts[row] = posts.match(row, dropUnmatched);
+    return counts;
+  });
+  releaseMemory(rows.content);
+  rows.content = posts.content;
+  rows.forgetItems();
+  return matches;
+}
+
+/** Most lists of rules are shorter than that part of the posts. */
+const EXPECTED_PART = 8;
+
+/** Copies posts with their matching rules to new content. */
+class MatchedPosts {
+  readonly #rows: FileRows;
+  readonly #matcher: SharedMatcher;
+  #out: Buffer;
+  #end = 0;
+
+  constructor(rows: FileRows, matcher: SharedMatcher) {
+    this.#rows = rows;
+    this.#matcher = matcher;
+    const { length } = rows.content;
+    // The system gives memory only for pages that are written. Not from Node's pool: it may be transferred.
+    this.#out = Buffer.allocUnsafeSlow(length + Math.ceil(length / EXPECTED_PART));
+  }
+
+  get content(): Buffer {
+    return this.#out.subarray(0, this.#end);
+  }
+
+  /** Returns how many rules match. */
+  match(row: number, dropUnmatched: boolean): number {
+    const { content, starts, lengths } = this.#rows;
+    const from = starts[row]!;
+    const to = from + lengths[row]!;
+    const matcher = this.#matcher;
+    const found =
+      matcher.matchBytes(content, from, to) ??
+      matcher.matchParsed(new Activity(content.subarray(from, to)));
+    const isDropped = found.length === 0 && dropUnmatched;
+    starts[row] = this.#end;
+    if (!isDropped) this.#write(from, to, found);
+    lengths[row] = isDropped ? 0 : this.#end - 1 - starts[row]!;
+    return found.length;
+  }
+
+  #write(from: number, to: number, found: readonly number[]): void {
+    const matcher = this.#matcher;
+    this.#reserve(matcher.lengthWith(to - from, found) + 1);
+    const end = matcher.write(this.#rows.content, from, to, found, this.#out, this.#end);
+    this.#out[end] = LF;
+    this.#end = end + 1;
+  }
+
+  #reserve(more: number): void {
+    if (this.#end + more <= this.#out.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.ceil(1.5 * (this.#end + more)));
+    this.#out.copy(grown, 0, 0, this.#end);
+    releaseMemory(this.#out);
+    this.#out = grown;
+  }
 }
 
 /** What a checkpoint records: there may be hundreds of thousands of rules. */

@@ -1,10 +1,13 @@
 import { checkOptions, type OptionTable, text } from '../base/check.js';
 import { DataError } from '../base/errors.js';
+import type { Column } from '../files/columns.js';
 import { stepOperator } from '../files/planned.js';
 import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity, Routed } from '../post/activity.js';
+import { leadingIdStart } from '../post/bytes/leading-id.js';
+import { matchesAtEnd } from '../post/matching-rules.js';
 
 /** The tag that `routeByTag` gives to activities without one. */
 export interface RouteByTagOptions {
@@ -35,7 +38,7 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
   const { untagged } = checkOptions('routeByTag', OPTIONS, options);
   return stepOperator({
     identity: { step: 'routeByTag', untagged },
-    fields: { tags: true },
+    columns: [TAGS],
     routes: true,
     start: ({ resume }) => ({
       resume,
@@ -61,9 +64,72 @@ function routesOf(activities: readonly Activity[], untagged: string): Routed[] {
   return routed;
 }
 
+/** The tags of rows. */
+interface RowTags {
+  /** For each row, the number of its combination of tags. */
+  readonly sets: Uint32Array;
+  /** The distinct tags. */
+  readonly tagNames: readonly string[];
+  /** The combinations one after the other, as indexes in `tagNames`, and where each starts and the last ends. */
+  readonly tagSets: Uint32Array;
+  readonly tagStarts: Uint32Array;
+}
+
+export const TAGS: Column<RowTags, undefined> = {
+  kind: {
+    name: 'tags',
+    create: () => rows => {
+      const sets = new Uint32Array(rows.count);
+      const combinations = new TagCombinations();
+      rows.each((row, start, end) => {
+        // Posts of the other format may have a member of this name that is not read.
+        const isOriginal = leadingIdStart(rows.content, start) !== -1;
+        const matches = isOriginal ? matchesAtEnd(rows.content, start, end) : undefined;
+        sets[row] = combinations.numberOf((matches ?? (rows.item(row) as Activity)).tags);
+      });
+      return { sets, ...combinations.tables() };
+    },
+    moved: ({ sets }) => [sets],
+  },
+  options: undefined,
+};
+
+/** Numbers combinations of tags in the order in which they occur. */
+class TagCombinations {
+  readonly #names = new Map<string, number>();
+  /** Most posts share the arrays of few combinations. */
+  readonly #numbers = new Map<readonly string[], number>();
+  readonly #sets: number[] = [];
+  readonly #starts: number[] = [0];
+
+  numberOf(tags: readonly string[]): number {
+    let number = this.#numbers.get(tags);
+    if (number === undefined) {
+      for (const tag of tags) this.#sets.push(this.#indexOf(tag));
+      number = this.#starts.push(this.#sets.length) - 2;
+      this.#numbers.set(tags, number);
+    }
+    return number;
+  }
+
+  tables(): Omit<RowTags, 'sets'> {
+    return {
+      tagNames: [...this.#names.keys()],
+      tagSets: Uint32Array.from(this.#sets),
+      tagStarts: Uint32Array.from(this.#starts),
+    };
+  }
+
+  #indexOf(tag: string): number {
+    const index = this.#names.get(tag) ?? this.#names.size;
+    this.#names.set(tag, index);
+    return index;
+  }
+}
+
 /** The same for rows. */
 function routedRows(posts: Rows, untagged: string): Rows {
-  const { tags: sets, tagNames, tagSets, tagStarts } = posts.fields;
+  const { sets, tagNames, tagSets, tagStarts } = posts.column(TAGS);
   const indexes = new Uint32Array(tagSets.length + tagStarts.length);
   const starts = new Uint32Array(tagStarts.length);
   let next = 0;
@@ -76,7 +142,7 @@ function routedRows(posts: Rows, untagged: string): Rows {
   }
   const { rows, tags } = routes(posts.rows, sets, starts, indexes);
   if (tags.includes(REFUSED)) refuse(untagged, untagged);
-  return posts.routed(rows, tags, [untagged, ...tagNames]);
+  return posts.routed(rows, tags, [untagged, ...tagNames], (tag, activity) => ({ tag, activity }));
 }
 
 /** Each row once for each index of its set. Apart, as V8 optimises a short loop over typed arrays quickly. */

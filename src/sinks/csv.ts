@@ -5,6 +5,7 @@ import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
 import { CsvCells } from '../tables/csv/csv-cells.js';
 import { csvRow } from '../tables/csv/csv-row.js';
+import { CSV_ROWS } from '../tables/csv/csv-rows.js';
 import { itemWriter } from '../tables/from-bytes/post-rows.js';
 import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
@@ -87,7 +88,10 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
       linesFormat({
         encode,
         header: Buffer.from(bom ? `\ufeff${names}` : names),
-        rows: postColumns && { kind: 'csv', columns: postColumns, invalidValues, escapesFormulas },
+        rows: postColumns && {
+          kind: CSV_ROWS,
+          options: { columns: postColumns, invalidValues, escapesFormulas },
+        },
       }),
     settings: { columns: settingsOf(list), formulas, bom },
     takesFunctions: hasOwnColumns(list),

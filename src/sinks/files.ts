@@ -51,7 +51,7 @@ export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Wr
     format: () =>
       linesFormat({
         encode: (item, origin) => lineOf(item, line, origin),
-        rows: line === undefined ? { kind: 'lines' } : undefined,
+        rows: line === undefined ? {} : undefined,
       }),
     settings: { line: line !== undefined },
     takesFunctions: line !== undefined,

@@ -17,6 +17,7 @@ import {
   ROW_GROUP_ROWS,
   rowAdder,
 } from '../tables/parquet/parquet-encoder.js';
+import { PARQUET_ROWS } from '../tables/parquet/parquet-rows.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
 import { fileSinkOn } from './commit/file-sink.js';
 import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
@@ -123,7 +124,10 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
         committedBytes: DEFAULT_FILE_BYTES,
         committedItems: rowGroup,
       },
-      rows: postColumns && { kind: 'parquet', columns: postColumns, invalidValues },
+      rows: postColumns && {
+        kind: PARQUET_ROWS,
+        options: { columns: postColumns, invalidValues },
+      },
     }),
     settings: { columns: settingsOf(list) },
     takesFunctions: hasOwnColumns(list),

@@ -2,18 +2,20 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeFile } from '../../src/files/decode-file.js';
-import type { RowFields } from '../../src/files/row-fields.js';
+import type { FileRows } from '../../src/files/file-rows.js';
 import { Flow } from '../../src/flow/flow.js';
 import { compressBlockSync } from '../../src/gzip/compress-block.js';
 import { inflateWhole, inflateWholeHere } from '../../src/gzip/inflate-whole.js';
 import { nodeZstd } from '../../src/gzip/node-zstd.js';
-import { activities } from '../../src/operators/activities.js';
+import { activities, POSTS } from '../../src/operators/activities.js';
+import { IDS } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
+import { TAGS } from '../../src/operators/route-by-tag.js';
 import type { Activity } from '../../src/post/activity.js';
+import { PATH_KEYS } from '../../src/sinks/write/path-keys.js';
 import { bySuite } from '../slow-suite.js';
 
-const FIELDS = { id: true, tags: true, keys: ['day'] as const };
 const LIMITS = { maxBytes: 16 * 1024 * 1024, maxDepth: 3_000 };
 const GUNZIP = { plain: 'refuse', maxBytes: Number.POSITIVE_INFINITY } as const;
 
@@ -48,28 +50,39 @@ function fieldsOf(post: Activity): Seen {
   return { id: post.id, tags: [...post.tags], day, raw: post.raw.toString('latin1') };
 }
 
-function tagsIn({ tags, tagNames, tagSets, tagStarts }: RowFields, row: number): string[] {
-  const set = tags[row]!;
-  return Array.from(tagSets.subarray(tagStarts[set], tagStarts[set + 1]), tag => tagNames[tag]!);
-}
-
-/** What the engine reads of it, or `undefined` where it refuses the file. */
+/** What the engine reads of it, or `undefined` if it refuses the file. */
 async function decode(
   file: Buffer,
   plain: 'refuse' | 'pass',
   limits = LIMITS,
 ): Promise<Seen[] | undefined> {
-  const decoding = { gunzip: { ...GUNZIP, plain }, limits };
-  const decoded = await decodeFile(file, decoding, FIELDS, inflateWholeHere);
-  const inPool = await decodeFile(file, decoding, FIELDS, inflateWhole);
-  expect(inPool?.bytes).toEqual(decoded?.bytes);
+  const decoding = { gunzip: { ...GUNZIP, plain }, limits, records: POSTS };
+  const [readIds, readTags, readKeys] = [
+    IDS.kind.create(undefined),
+    TAGS.kind.create(undefined),
+    PATH_KEYS.create(['day']),
+  ];
+  const read = (rows: FileRows) => ({
+    ids: readIds(rows),
+    tags: readTags(rows),
+    keys: readKeys(rows),
+  });
+  const decoded = await decodeFile(file, decoding, [read], inflateWholeHere);
+  const inPool = await decodeFile(file, decoding, [read], inflateWhole);
+  expect(inPool?.rows.content).toEqual(decoded?.rows.content);
   if (decoded === undefined) return undefined;
-  const { bytes, fields: c } = decoded;
-  return Array.from({ length: c.count }, (_, row) => ({
-    id: c.otherIds.get(row) ?? `${(BigInt(c.highs[row]!) << 32n) | BigInt(c.lows[row]!)}`,
-    tags: tagsIn(c, row),
-    day: Number(c.keySets[c.keys[row]!]![0]),
-    raw: bytes.toString('latin1', c.starts[row], c.starts[row]! + c.lengths[row]!),
+  const { rows, columns } = decoded;
+  const { ids, tags, keys } = columns[0] as ReturnType<typeof read>;
+  return Array.from({ length: rows.count }, (_, row) => ({
+    id:
+      ids.others.get(row) ??
+      `${(BigInt(ids.halves[2 * row]!) << 32n) | BigInt(ids.halves[2 * row + 1]!)}`,
+    tags: Array.from(
+      tags.tagSets.subarray(tags.tagStarts[tags.sets[row]!], tags.tagStarts[tags.sets[row]! + 1]),
+      tag => tags.tagNames[tag]!,
+    ),
+    day: Number(keys.sets[keys.indexes[row]!]![0]),
+    raw: rows.record(row).toString('latin1'),
   }));
 }
 
@@ -226,23 +239,18 @@ it('a file of very many tiny records is left to the main thread, which has them 
   const decoded = (records: number) =>
     decodeFile(
       gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
-      { gunzip: GUNZIP, limits: LIMITS },
-      { id: true, tags: false, keys: [] },
+      { gunzip: GUNZIP, limits: LIMITS, records: POSTS },
+      [],
       inflateWholeHere,
     );
-  expect((await decoded(100_000))?.fields.count).toBe(100_000);
+  expect((await decoded(100_000))?.rows.count).toBe(100_000);
   expect(await decoded(300_000)).toBeUndefined();
 });
 
 it('a file with bytes behind its gzip is left to the stages, which name them', async () => {
   const file = gzipSync('{"id":1,"id_str":"1"}\n');
   const decoded = (bytes: Buffer) =>
-    decodeFile(
-      bytes,
-      { gunzip: GUNZIP, limits: LIMITS },
-      { id: true, tags: false, keys: [] },
-      inflateWholeHere,
-    );
-  expect((await decoded(file))?.fields.count).toBe(1);
+    decodeFile(bytes, { gunzip: GUNZIP, limits: LIMITS, records: POSTS }, [], inflateWholeHere);
+  expect((await decoded(file))?.rows.count).toBe(1);
   expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
 });

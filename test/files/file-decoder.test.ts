@@ -2,11 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FileDecoder } from '../../src/files/file-decoder.js';
+import { POSTS } from '../../src/operators/activities.js';
+import { IDS } from '../../src/operators/dedupe.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-const START = {
-  decoding: { limits: { maxBytes: 1e6, maxDepth: 100 } },
-  fields: { id: true, tags: false, keys: [] },
+const SETUP = {
+  decoding: { limits: { maxBytes: 1e6, maxDepth: 100 }, records: POSTS },
+  columns: [IDS],
   encodings: [],
 };
 
@@ -17,7 +19,7 @@ function decoderFor(
   readers: ConstructorParameters<typeof FileDecoder>[1],
   expected = { count: 20, bytes: 1 },
 ): FileDecoder {
-  const decoder = new FileDecoder(START, readers);
+  const decoder = new FileDecoder(SETUP, readers);
   onTestFinished(() => decoder.threads?.close());
   decoder.expect(expected);
   return decoder;
@@ -44,7 +46,8 @@ describe('the decoder of the files of a run', () => {
         file: { path: file, size: 44, read: () => readFile(file) },
         origin: file,
       });
-      expect(decoded?.fields.count).toBe(2);
+      expect(decoded?.rows.count).toBe(2);
+      expect(decoded?.columns.get(IDS)).toMatchObject({ halves: Uint32Array.of(0, 1, 0, 2) });
       expect((await decoded?.content())?.toString()).toContain('"id_str":"2"');
       decoded?.release();
     }

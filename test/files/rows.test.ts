@@ -1,23 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DecodedFile } from '../../src/files/decoded-file.js';
-import { RowFields } from '../../src/files/row-fields.js';
+import { FileRows } from '../../src/files/file-rows.js';
 import { Rows } from '../../src/files/rows.js';
+import { POSTS } from '../../src/operators/activities.js';
+import type { Activity } from '../../src/post/activity.js';
 
 const lineOf = (row: number) => `{"id_str":"${row}"}`;
 
 function rowsOf(count: number): Rows {
-  const fields = RowFields.ofSize(count);
-  let text = '';
-  for (let row = 0; row < count; row++) {
-    fields.add(text.length, lineOf(row).length);
-    text += `${lineOf(row)}\n`;
+  const lines = Array.from({ length: count }, (_, row) => `${lineOf(row)}\n`);
+  const rows = new FileRows(Buffer.from(lines.join('')), POSTS, count);
+  let start = 0;
+  for (const line of lines) {
+    rows.add(start, line.length - 1);
+    start += line.length;
   }
-  return Rows.of(new DecodedFile('x', { fields, messages: [] }, Buffer.from(text)));
+  return Rows.of(new DecodedFile('x', { rows, columns: new Map(), messages: [] }));
 }
 
-const idsOf = async (rows: Rows) =>
-  (await rows.items()).map(item => ('tag' in item ? item.activity : item).id);
+const idsOf = async (rows: Rows) => ((await rows.items()) as Activity[]).map(({ id }) => id);
 
 describe('rows of a decoded file', () => {
   it('keep those that pass a test, and a part of them, as an array does', async () => {
@@ -41,13 +43,13 @@ describe('rows of a decoded file', () => {
   });
 
   it('come as routed posts once they are routed, also a part of them', async () => {
-    const routed = rowsOf(2).routed(Uint32Array.of(0, 0, 1), Uint32Array.of(1, 2, 0), [
-      '-',
-      'a',
-      'b',
-    ]);
-    const items = await routed.slice(1, 3).items();
-    expect(items.map(item => 'tag' in item && [item.tag, item.activity.id])).toEqual([
+    const routed = rowsOf(2).routed(
+      Uint32Array.of(0, 0, 1),
+      Uint32Array.of(1, 2, 0),
+      ['-', 'a', 'b'],
+      (tag, post) => [tag, (post as Activity).id],
+    );
+    expect(await routed.slice(1, 3).items()).toEqual([
       ['b', '0'],
       ['-', '1'],
     ]);
@@ -65,7 +67,7 @@ describe('rows of a decoded file', () => {
       ]),
     );
     expect(await idsOf(rows)).toEqual(['1000', '1', '2']);
-    expect((await rows.file.posts(Uint32Array.of(0, 2))).map(String)).toEqual([
+    expect((await rows.file.records(Uint32Array.of(0, 2))).map(String)).toEqual([
       lineOf(1_000),
       lineOf(2),
     ]);

@@ -9,8 +9,8 @@ import { temporaryFolder } from '../temporary-folder.js';
 // Compiled by the set-up of all tests.
 const SCRIPT = new URL('../../dist/engine-worker.cjs', import.meta.url);
 const START = {
-  decoding: { limits: { maxBytes: 1e6, maxDepth: 100 } },
-  fields: { id: true, tags: false, keys: [] },
+  decoding: { limits: { maxBytes: 1e6, maxDepth: 100 }, records: 'posts' },
+  columns: [{ name: 'ids', options: undefined }],
   encodings: [],
 };
 
@@ -26,7 +26,7 @@ it('a thread ends after the calls before, and answers each', async () => {
   const answers = Promise.allSettled(asked);
   await thread.end();
   expect(await answers).toMatchObject([
-    { value: { decoded: { bytes: 22, data: { count: 1 } } } },
+    { value: { decoded: { bytes: 22, bounds: { lengths: Uint32Array.of(21) } } } },
     { value: { decoded: { bytes: 22 } } },
     { value: { byteLength: 22 } },
   ]);

@@ -9,21 +9,24 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DataError, StorageError } from '../../src/base/errors.js';
 import type { Decoding } from '../../src/files/decode-file.js';
-import type { RowEncoding } from '../../src/files/encode-rows.js';
+import type { EncoderKind, RowEncoding } from '../../src/files/encode-rows.js';
 import type { StoredFile } from '../../src/files/file-source.js';
 import { scriptOfThreads, Threads } from '../../src/files/threads.js';
+import { POSTS } from '../../src/operators/activities.js';
+import { IDS } from '../../src/operators/dedupe.js';
+import { ENCODE_CHUNKS } from '../../src/tables/parquet/column-chunk.js';
+import { PARQUET_ROWS } from '../../src/tables/parquet/parquet-rows.js';
 import { RowBlockBuilder } from '../../src/tables/parquet/row-block.js';
 import { compiled } from '../compiled.js';
 import { root } from '../pages.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-const DECODING = { limits: { maxBytes: 1e6, maxDepth: 100 } };
-const FIELDS = { id: true, tags: false, keys: [] };
+const DECODING = { limits: { maxBytes: 1e6, maxDepth: 100 }, records: POSTS };
 
 function threadsOf(size: number, options: { script?: URL; decoding?: Decoding } = {}): Threads {
   const script = options.script ?? scriptOfThreads()!;
   const { decoding = DECODING } = options;
-  return new Threads(script, size, { decoding, fields: FIELDS, encodings: [] });
+  return new Threads(script, size, { decoding, columns: [IDS], encodings: [] });
 }
 
 /** Threads with another script. */
@@ -58,8 +61,8 @@ describe('the threads of the engine', () => {
     const threads = threadsWith(
       `parentPort.on('message', ({ name }) => {
         if (name !== 'decode') process.exit(1);
-        const data = { count: 0, numbers: new Uint32Array(0), otherIds: new Map(), tagNames: [], tagSets: new Uint32Array(0), tagStarts: new Uint32Array(1), keySets: [], keyNames: [], shownIds: new Uint32Array(0) };
-        parentPort.postMessage({ decoded: { data, messages: [], bytes: 5 } });
+        const bounds = { starts: new Uint32Array(0), lengths: new Uint32Array(0) };
+        parentPort.postMessage({ decoded: { bounds, columns: [], messages: [], bytes: 5 } });
       })`,
       1,
     );
@@ -74,17 +77,17 @@ describe('the threads of the engine', () => {
   it('that end while they encode a row group give a typed error', async () => {
     const threads = threadsWith(
       `parentPort.on('message', ({ name }) => {
-        if (name === 'encodeChunks') process.exit(1);
+        if (name === 'run') process.exit(1);
       })`,
       1,
     );
     threads.start(1);
     const encode = () =>
-      threads.encodeChunks('out.parquet', {
-        types: ['string'],
-        parts: [new Uint8Array(8)],
-        compression: 'snappy',
-      });
+      threads.run(
+        ENCODE_CHUNKS,
+        { types: ['string'], parts: [new Uint8Array(8)], compression: 'snappy' },
+        'out.parquet',
+      );
     const encoding = encode();
     await expect(encoding).rejects.toThrow(StorageError);
     await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run again/);
@@ -101,18 +104,21 @@ describe('the threads of the engine', () => {
       parts: [],
       compression: 'snappy',
     } as const;
-    const lines: RowEncoding = { kind: 'lines' };
-    const parquet: RowEncoding = { kind: 'parquet', columns: ['id'], invalidValues: 'error' };
+    const lines: RowEncoding = {};
+    const parquet: RowEncoding = {
+      kind: PARQUET_ROWS as EncoderKind,
+      options: { columns: ['id'], invalidValues: 'error' },
+    };
     for (const [encodings, isLeft] of [
       [[], false],
       [[lines, undefined], false],
       [[lines, parquet], true],
     ] as const) {
-      const start = { decoding: DECODING, fields: FIELDS, encodings };
+      const start = { decoding: DECODING, columns: [IDS], encodings };
       const threads = new Threads(scriptOfThreads()!, 1, start);
       threads.start(1);
       (await threads.decode(task(file)))!.release();
-      const encoding = threads.encodeChunks('out.parquet', columns);
+      const encoding = threads.run(ENCODE_CHUNKS, columns, 'out.parquet');
       expect(encoding !== undefined).toBe(isLeft);
       if (encoding !== undefined) expect(await encoding).toHaveLength(1);
       await threads.close();
@@ -136,7 +142,7 @@ describe('the threads of the engine', () => {
       const builder = new RowBlockBuilder(['string']);
       builder.add(['text']);
       const parts = builder.take().parts.slice(0, 1);
-      return threads.encodeChunks('a', { types: ['string'], parts, compression: 'snappy' });
+      return threads.run(ENCODE_CHUNKS, { types: ['string'], parts, compression: 'snappy' }, 'a');
     };
     const encoding = encode();
     await expect(encoding).rejects.toThrow(DataError);
@@ -188,7 +194,7 @@ describe('the threads of the engine', () => {
     expect(done.toSorted()).toEqual([0, 1, 2, 3]);
     for (const one of held) {
       const file = await one;
-      expect(file.fields.count).toBe(1);
+      expect(file.rows.count).toBe(1);
       expect((await file.content()).toString()).toMatch(/^{"id":\d,"id_str":"\d"}\n$/);
       file.release();
     }
@@ -246,7 +252,7 @@ describe('the threads of the engine', () => {
       import { existsSync } from 'node:fs';
       import { Threads } from ${JSON.stringify(library)};
       const script = new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(worker)}`)});
-      const threads = new Threads(script, 1, { decoding: {}, fields: {}, encodings: [] });
+      const threads = new Threads(script, 1, { decoding: { records: {} }, columns: [], encodings: [] });
       threads.decode({ file: { path: 'a' }, origin: 'a' });
       while (!existsSync(${JSON.stringify(replied)}));
       await threads.close();

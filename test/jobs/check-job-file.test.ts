@@ -14,7 +14,7 @@ const fileOf = (info: object) => gzipSync(`{"id":1}\n${JSON.stringify({ info })}
 
 /** As a thread has scanned it. */
 const decoded = (info: object) =>
-  unchecked({ messages: [Buffer.from(JSON.stringify({ info }))], fields: { count: 1 } });
+  unchecked({ messages: [Buffer.from(JSON.stringify({ info }))], rows: { count: 1 } });
 
 const rangeTo = (toDate: string) => ({
   message: 'x',

@@ -1,5 +1,4 @@
 import { isBudgetSpent } from '../../base/errors.js';
-import type { PlanReader } from '../../files/choose-threads.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
 import type { Engine } from '../../files/engine.js';
 import type { EngineBatch } from '../../files/rows.js';
@@ -11,6 +10,7 @@ import type { DamagedLog } from '../commit/damaged-log.js';
 import type { HandOn } from '../commit/hand-on.js';
 import type { Format } from './format.js';
 import { type Output, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
+import { pathKeys } from './path-keys.js';
 import type { PathField, PathTemplate } from './path-template.js';
 import { type Route, routeByFunction, routeByTemplate } from './routes.js';
 import { RowWriter } from './row-writer.js';
@@ -79,14 +79,29 @@ export class FileWriter<T> {
         ...run,
         maxBytes,
         only: onlyOutput(plan),
-        encodeInThread: file => columns => engine.encodeChunks(file, columns),
+        tasksFor: file => engine.tasksFor(file),
       },
       format,
     );
     const encoding = rowEncodingOf(plan, format, maxBytes);
-    const encodingNumber = engine.add(readerOf(plan, format, encoding));
-    if (encoding !== undefined && typeof path !== 'function')
-      this.#rows = new RowWriter(this.outputs, { path, maxOpen, format, encoding, encodingNumber });
+    const takesRows = encoding !== undefined && typeof path !== 'function';
+    const keys = pathKeys(takesRows ? path.fields.filter(field => field !== 'tag') : []);
+    const encodingNumber = engine.add({
+      workers: plan.workers,
+      // Posts that are encoded here come to the main thread anyway.
+      isHere: encoding === undefined && format.wholeFiles !== undefined,
+      encoding,
+      columns: takesRows ? [keys] : [],
+    });
+    if (takesRows)
+      this.#rows = new RowWriter(this.outputs, {
+        path,
+        maxOpen,
+        format,
+        encoding,
+        encodingNumber,
+        keys,
+      });
   }
 
   /** Whether it writes rows of decoded files in another way than their items. */
@@ -190,24 +205,9 @@ function rowEncodingOf<T>(
     return undefined;
   // A file that has an end ends once it has its size, and may have some more.
   const least = wholeFiles === undefined ? Number.POSITIVE_INFINITY : LARGE_FILE_BYTES;
-  return rows !== undefined && (maxBytes >= least || rows.kind === 'lines')
+  return rows !== undefined && (maxBytes >= least || rows.kind === undefined)
     ? { ...rows, compression }
     : undefined;
-}
-
-function readerOf<T>(
-  { path, workers }: FileSinkPlan<T>,
-  { wholeFiles }: Format<T>,
-  encoding: RowEncoding | undefined,
-): PlanReader {
-  const keys = typeof path === 'function' ? [] : path.fields.filter(field => field !== 'tag');
-  return {
-    workers,
-    // Posts that are encoded here come to the main thread anyway.
-    isHere: encoding === undefined && wholeFiles !== undefined,
-    encoding,
-    fields: { keys: encoding === undefined ? [] : keys },
-  };
 }
 
 /** `x.jsonl`, `.gz` → `x.jsonl.gz` */

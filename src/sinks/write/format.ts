@@ -1,5 +1,5 @@
+import type { RunInThread } from '../../files/columns.js';
 import type { EncodedBlock, RowEncoding } from '../../files/encode-rows.js';
-import type { ColumnChunk, ColumnsToEncode } from '../../tables/parquet/column-chunk.js';
 import type { Buffers } from './buffers.js';
 
 /** How the items of a sink become the bytes of its files. */
@@ -39,14 +39,9 @@ export interface FileToEncode {
   readonly isNew: boolean;
   /** Memory that is used again once the bytes in it are written. */
   readonly buffers: Buffers;
-  /** Encodes columns in another thread; gives nothing where there is none. */
-  readonly inThread?: EncodeInThread | undefined;
+  /** Runs a task in another thread; returns `undefined` if there is none. */
+  readonly inThread?: RunInThread | undefined;
 }
-
-/** `encodeChunks` in another thread, to which the parts move. */
-export type EncodeInThread = (
-  columns: ColumnsToEncode,
-) => Promise<readonly ColumnChunk[]> | undefined;
 
 /** Encodes one file. */
 export interface Encoder<Entry> {

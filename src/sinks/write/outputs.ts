@@ -1,10 +1,11 @@
 import path from 'node:path';
 import { StorageError } from '../../base/errors.js';
+import type { RunInThread } from '../../files/columns.js';
 import type { EncodedBlock } from '../../files/encode-rows.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { Buffers } from './buffers.js';
-import type { EncodeInThread, Encoder, FileEntry, Format } from './format.js';
+import type { Encoder, FileEntry, Format } from './format.js';
 import { type FileCounts, OutputFile, type Writer } from './output-file.js';
 import { numberedName, OutputNames, type OutputNamesOptions } from './output-names.js';
 import {
@@ -20,8 +21,8 @@ export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   readonly maxBytes: number | undefined;
   readonly progress: Progress | undefined;
   onFailure(error: unknown): void;
-  /** Encodes columns of a file in another thread. */
-  encodeInThread?(path: string): EncodeInThread;
+  /** What runs tasks for a file in other threads. */
+  tasksFor?(path: string): RunInThread;
 }
 
 /** What all outputs of a run have in common. */
@@ -236,7 +237,7 @@ export class Outputs<T> implements Writer {
 
   encoderOf({ path, lineBytes }: OutputFile): Encoder<FileEntry> {
     const { buffers } = this;
-    const inThread = this.#options.encodeInThread?.(path);
+    const inThread = this.#options.tasksFor?.(path);
     return this.#format.encoder({ isNew: lineBytes === 0, buffers, inThread });
   }
 

@@ -1,8 +1,10 @@
+import type { Column } from '../../files/columns.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
 import type { Rows } from '../../files/rows.js';
 import type { Format } from './format.js';
 import type { OutputFile } from './output-file.js';
 import type { Output, Outputs } from './outputs.js';
+import type { PathKeys } from './path-keys.js';
 import type { PathTemplate } from './path-template.js';
 import { untagged } from './routes.js';
 
@@ -47,6 +49,7 @@ interface RowWriterOptions<T> {
   readonly encoding: RowEncoding;
   /** What the engine knows it by. */
   readonly encodingNumber: number;
+  readonly keys: Column<PathKeys>;
 }
 
 /**
@@ -70,18 +73,19 @@ export class RowWriter<T> {
    */
   async write(posts: Rows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#options.encoding;
+    const isLines = kind === undefined;
     const { bytes, isInThread } = posts.file;
-    if (!isInThread && kind !== 'lines') return false;
+    if (!isInThread && !isLines) return false;
     const partitioned = this.#partition(posts, origin);
     if (partitioned === undefined) return false;
     const isScattered = partitioned.files > MANY_FILES && bytes < FEW_BYTES * partitioned.files;
     if (!isInThread || isScattered) {
-      if (kind !== 'lines') return false;
+      if (!isLines) return false;
       await this.#collect(posts, partitioned);
       return true;
     }
-    const ranges = rangesOf(posts, partitioned, kind === 'lines');
-    if (kind === 'lines' && compression === undefined)
+    const ranges = rangesOf(posts, partitioned, isLines);
+    if (isLines && compression === undefined)
       this.#writeRanges(posts, ranges).then(() => posts.file.release());
     else {
       this.#encode(posts, ranges);
@@ -126,8 +130,8 @@ export class RowWriter<T> {
   /** Collects the lines on the main thread. */
   async #collect(posts: Rows, { combinations, partitions }: Partitioned<T>) {
     const content = await posts.file.content();
-    const { rows, fields } = posts;
-    const { starts, lengths } = fields;
+    const { rows } = posts;
+    const { starts, lengths } = posts.bounds;
     for (let index = 0; index < rows.length; index++) {
       const start = starts[rows[index]!]!;
       const line = content.subarray(start, start + lengths[rows[index]!]!);
@@ -162,14 +166,11 @@ export class RowWriter<T> {
   }
 
   /** Partitions posts by file; `undefined` where there are too many combinations of tags and keys. */
-  #partition(
-    { fields, rows, tags, tagNames }: Rows,
-    origin: string | undefined,
-  ): Partitioned<T> | undefined {
-    const template = this.#options.path;
-    const { keys, keySets, keyNames } = fields;
-    // Other readers of the posts may want other keys.
-    const places = template.fields.map(field => (field === 'tag' ? -1 : keyNames.indexOf(field)));
+  #partition(posts: Rows, origin: string | undefined): Partitioned<T> | undefined {
+    const { rows, tags, tagNames } = posts;
+    const { path: template, keys: column } = this.#options;
+    const { indexes: keys, sets: keySets, names } = posts.column(column);
+    const places = template.fields.map(field => (field === 'tag' ? -1 : names.indexOf(field)));
     if (template.needsTag && tags === undefined && rows.length > 0) throw untagged(origin);
     const byTag = template.needsTag ? tags : undefined;
     const width = Math.max(1, keySets.length);
@@ -211,11 +212,11 @@ export class RowWriter<T> {
  * full, and follow each other in the file that the first one is of.
  */
 function rangesOf<T>(
-  { fields, rows }: Rows,
+  { bounds, rows }: Rows,
   { combinations, partitions }: Partitioned<T>,
   areLines: boolean,
 ): Range[] {
-  const { lengths } = fields;
+  const { lengths } = bounds;
   const ranges: Range[] = [];
   for (let index = 0; index < rows.length; index++) {
     const partition = partitions[combinations[index]!]!;

@@ -1,3 +1,4 @@
+import type { ThreadTask } from '../../files/columns.js';
 import type { ColumnType, ScalarType } from '../column.js';
 import { PAGE_CODECS, type ParquetCompression } from './page-codec.js';
 import { type BlockColumn, readPart } from './row-block.js';
@@ -223,3 +224,11 @@ function upperBound(text: Uint8Array): Uint8Array | undefined {
   }
   return undefined;
 }
+
+/** Encodes columns in a thread. */
+export const ENCODE_CHUNKS: ThreadTask<ColumnsToEncode, readonly ColumnChunk[]> = {
+  name: 'encodeChunks',
+  run: encodeChunks,
+  given: ({ parts }) => parts,
+  made: chunks => chunks.flatMap(({ pieces }) => pieces),
+};

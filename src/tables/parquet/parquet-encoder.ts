@@ -1,9 +1,15 @@
+import type { RunInThread } from '../../files/columns.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
-import type { EncodeInThread, Encoder, FileEntry } from '../../sinks/write/format.js';
+import type { Encoder, FileEntry } from '../../sinks/write/format.js';
 import type { CheckedColumns } from '../columns.js';
 import { itemWriter } from '../from-bytes/post-rows.js';
 import { type InvalidValues, rowReader } from '../row-reader.js';
-import { type ColumnChunk, type ColumnsToEncode, encodeChunks } from './column-chunk.js';
+import {
+  type ColumnChunk,
+  type ColumnsToEncode,
+  ENCODE_CHUNKS,
+  encodeChunks,
+} from './column-chunk.js';
 import type { ParquetCompression } from './page-codec.js';
 import { ParquetFile } from './parquet-file.js';
 import { BlockCells, columnsOfPart, PARTS, type RowBlock, RowBlockBuilder } from './row-block.js';
@@ -55,7 +61,7 @@ export const ROW_GROUP_ROWS = 100_000;
  */
 export class ParquetEncoder implements Encoder<ItemToAdd> {
   readonly #format: ParquetFormat;
-  readonly #inThread: EncodeInThread | undefined;
+  readonly #inThread: RunInThread | undefined;
   readonly #file: ParquetFile;
   /** The last rows, which were added one by one. */
   readonly #rows: RowBlockBuilder;
@@ -66,7 +72,7 @@ export class ParquetEncoder implements Encoder<ItemToAdd> {
   /** The last row group, where one is encoded in other threads. */
   #last: Promise<unknown> | undefined;
 
-  constructor(format: ParquetFormat, inThread: EncodeInThread | undefined) {
+  constructor(format: ParquetFormat, inThread: RunInThread | undefined) {
     const { columns, compression } = format;
     this.#format = format;
     this.#inThread = inThread;
@@ -133,7 +139,9 @@ export class ParquetEncoder implements Encoder<ItemToAdd> {
   async #encode({ blocks }: RowGroup): Promise<readonly ColumnChunk[]> {
     const made = await Promise.all(blocks);
     const chunks = await Promise.all(
-      this.#columnsOf(made).map(columns => this.#inThread?.(columns) ?? encodeChunks(columns)),
+      this.#columnsOf(made).map(
+        columns => this.#inThread?.(ENCODE_CHUNKS, columns) ?? encodeChunks(columns),
+      ),
     );
     return dealtBack(this.#types, chunks);
   }

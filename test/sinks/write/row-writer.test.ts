@@ -1,18 +1,32 @@
 import { expect, it } from 'vitest';
+import type { DecodedFile } from '../../../src/files/decoded-file.js';
 import { Rows } from '../../../src/files/rows.js';
 import { linesFormat } from '../../../src/sinks/write/lines.js';
+import { type PathKeys, pathKeys } from '../../../src/sinks/write/path-keys.js';
 import { parsePathTemplate } from '../../../src/sinks/write/path-template.js';
 import { RowWriter } from '../../../src/sinks/write/row-writer.js';
 import { unchecked } from '../../unchecked.js';
 
+const KEYS = pathKeys([]);
 const optionsOf = (template: string) =>
   ({
     path: parsePathTemplate('files', template),
     maxOpen: 10,
     format: linesFormat({ encode: () => new Uint8Array() }),
-    encoding: { kind: 'lines' },
+    encoding: {},
     encodingNumber: 0,
+    keys: KEYS,
   }) as const;
+
+/** A file with records of two bytes, which a thread holds. */
+function fileOf(keys: Omit<PathKeys, 'byText'>): DecodedFile {
+  const rows = {
+    count: keys.indexes.length,
+    lengths: new Uint32Array(keys.indexes.length).fill(2),
+  };
+  const columns = new Map([[KEYS, keys]]);
+  return unchecked({ bytes: 2 ** 30, rows, columns, isInThread: true, release() {} });
+}
 
 it('posts with more combinations of tags and keys than 32 bits are left to the main thread', async () => {
   const opened: string[] = [];
@@ -21,15 +35,8 @@ it('posts with more combinations of tags and keys than 32 bits are left to the m
   const names = Array.from({ length: 70_000 }, (_, index) => String(index));
   // The last 32 bits of these two combinations are the same: 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
-  const fields = {
-    count: 2,
-    keys,
-    keySets: names.map(name => [name]),
-    keyNames: ['author'],
-    lengths: Uint32Array.of(2, 2),
-  };
-  const file = unchecked({ bytes: 2 ** 30, fields, isInThread: true, release() {} });
-  const items = Rows.of(file).routed(Uint32Array.of(0, 1), tags, names);
+  const file = fileOf({ names: ['author'], indexes: keys, sets: names.map(name => [name]) });
+  const items = Rows.of(file).routed(Uint32Array.of(0, 1), tags, names, tag => tag);
   expect(await lines.write(items, undefined)).toBe(false);
   expect(opened).toEqual([]);
 });
@@ -54,18 +61,14 @@ it('posts whose keys differ and fill one path are one range of its file', async 
     writeRanges: async (ranges: typeof written) => void written.push(...ranges),
   });
   const lines = new RowWriter(outputs, optionsOf('{author}{lang}'));
-  const keySets = [
-    ['a', 'bc'],
-    ['ab', 'c'],
-  ];
-  const fields = {
-    count: 4,
-    keys: Uint32Array.of(0, 1, 0, 1),
-    keySets,
-    keyNames: ['author', 'lang'],
-    lengths: Uint32Array.of(2, 2, 2, 2),
-  };
-  const file = unchecked({ bytes: 2 ** 30, fields, isInThread: true, release() {} });
+  const file = fileOf({
+    names: ['author', 'lang'],
+    indexes: Uint32Array.of(0, 1, 0, 1),
+    sets: [
+      ['a', 'bc'],
+      ['ab', 'c'],
+    ],
+  });
   expect(await lines.write(Rows.of(file), undefined)).toBe(true);
   expect([...files.keys()]).toEqual(['abc']);
   expect(written).toMatchObject([{ position: 0, bytes: 12, rows: [0, 1, 2, 3] }]);

@@ -108,7 +108,7 @@ describe('stored posts that threads write as Parquet', () => {
   it('come out as without threads, byte for byte', async () => {
     const folder = await temporaryFolder();
     const columns = vi.spyOn(DecodedFile.prototype, 'encode');
-    const chunks = vi.spyOn(Threads.prototype, 'encodeChunks');
+    const chunks = vi.spyOn(Threads.prototype, 'run');
     let runs = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -216,7 +216,7 @@ describe('stored posts that threads write as Parquet', () => {
     for (let commits = 0; commits < 6; commits++) {
       const out = path.join(folder, `out${commits}`);
       const stop = new AbortController();
-      const spied = vi.spyOn(Threads.prototype, 'encodeChunks');
+      const spied = vi.spyOn(Threads.prototype, 'run');
       const watch = setInterval(() => {
         if (spied.mock.calls.length >= commits * 5) stop.abort(new Error('enough'));
       }, 1);
@@ -242,9 +242,11 @@ describe('stored posts that threads write as Parquet', () => {
   it('give a typed error where the thread that encodes their row group ends', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(path.join(folder, 'in'), [gzipSync(linesOf(POSTS))]);
-    const failing = vi.spyOn(Threads.prototype, 'encodeChunks').mockImplementation(async path => {
-      throw new StorageError('ended', { path });
-    });
+    const failing = vi
+      .spyOn(Threads.prototype, 'run')
+      .mockImplementation(async (_task, _input, path) => {
+        throw new StorageError('ended', { path });
+      });
     const { result, contents } = await run(inputs, path.join(folder, 'out'), { workers: 2 });
     failing.mockRestore();
     expect(result).toMatchObject({ code: 'ERR_STORAGE' });

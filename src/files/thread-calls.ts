@@ -1,0 +1,238 @@
+import { writeSync, writevSync } from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+import { DataError } from '../base/errors.js';
+import { inflateWholeHere } from '../gzip/inflate-whole.js';
+import { releaseMemory } from '../gzip/release-memory.js';
+import type { ColumnKind, Memory, ThreadTask } from './columns.js';
+import { type Decoding, decodeFile } from './decode-file.js';
+import {
+  type EncodeRows,
+  type EncoderKind,
+  type RowEncoding,
+  type RowList,
+  rowsEncoder,
+} from './encode-rows.js';
+import type { FileRows, RecordKind } from './file-rows.js';
+import { readWhole } from './read-whole.js';
+
+// What a thread does: it decodes files, and keeps their content until it is written or taken.
+
+/** What threads can do for features: `src/worker.ts` has the only list. */
+export interface ThreadAbilities {
+  readonly records: readonly RecordKind[];
+  readonly columns: readonly ColumnKind[];
+  readonly encoders: readonly EncoderKind[];
+  readonly tasks: readonly ThreadTask[];
+}
+
+/** A kind, by its name, and its options. */
+interface Named {
+  readonly name: string;
+  readonly options: unknown;
+}
+
+/** What a thread is started with: kinds by their names. */
+export interface ThreadStart {
+  readonly decoding: Omit<Decoding, 'records'> & { readonly records: string };
+  readonly columns: readonly Named[];
+  /** How each reader of the plan encodes rows, if it does. */
+  readonly encodings: readonly (
+    | (Pick<RowEncoding, 'compression'> & { readonly kind: Named | undefined })
+    | undefined
+  )[];
+}
+
+/** Bytes of records for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
+export interface WriteRange {
+  /** An open file of this process. */
+  readonly fd: number;
+  readonly position: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The calls that another thread makes by `EngineThread.ask`. Each file has a number, which the first call gives it. */
+export type ThreadCalls = ReturnType<typeof callsOf>;
+
+/** What a call gives to the other thread. */
+interface Answer<T> {
+  readonly result: T;
+  /** Arrays whose memory moves there; others are copied. */
+  readonly moved: readonly Memory[];
+}
+
+/** Serves the calls of the main thread, in a thread that it has started. */
+export function serveThread(abilities: ThreadAbilities): void {
+  const port = parentPort!;
+  const calls = callsOf(abilities, workerData as ThreadStart, () => port.close());
+  // V8 discards the optimised code that reads buffers when a thread transfers its first one: while there is none yet.
+  releaseMemory(Buffer.allocUnsafeSlow(1));
+  // One after the other: answers are in the order of the calls.
+  let last = Promise.resolve();
+  port.on('message', ({ name, args }: { name: keyof ThreadCalls; args: unknown[] }) => {
+    const call = calls[name] as (...args: unknown[]) => Answer<unknown> | Promise<Answer<unknown>>;
+    last = last.then(async () => {
+      const { result, moved } = await call(...args);
+      port.postMessage(
+        result,
+        moved.map(({ buffer }) => buffer as ArrayBuffer),
+      );
+    });
+  });
+}
+
+function named<Kind extends { readonly name: string }>(kinds: readonly Kind[], name: string): Kind {
+  const kind = kinds.find(one => one.name === name);
+  if (kind === undefined) throw new Error(`Threads do not know ${name}: add it to worker.ts`);
+  return kind;
+}
+
+function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => void) {
+  const decoding = { ...start.decoding, records: named(abilities.records, start.decoding.records) };
+  const columns = start.columns.map(({ name, options }) => {
+    const kind = named(abilities.columns, name);
+    return { read: kind.create(options), moved: (data: unknown) => kind.moved?.(data) ?? [] };
+  });
+  const encoders = start.encodings.map(given => given && encoderOf(abilities, given));
+  const held = new Map<number, FileRows>();
+  return {
+    /**
+     * Decodes a file, by its path or its bytes, which come back as `input`. `decoded` is absent if it has to be read in
+     * another way.
+     *
+     * @param size Of a file at a path, when it was listed: one that has become shorter is refused.
+     */
+    async decode(file: number, pathOrBytes: string | Uint8Array, size: number) {
+      const [stored, input] =
+        typeof pathOrBytes === 'string'
+          ? [readWhole(pathOrBytes, size), undefined]
+          : [bufferOf(pathOrBytes), pathOrBytes];
+      const back = input === undefined ? [] : [input];
+      const readers = columns.map(({ read }) => read);
+      const decoded = stored && (await decodeFile(stored, decoding, readers, inflateWholeHere));
+      if (decoded === undefined) return answer({ input, decoded: undefined }, back);
+      const { rows, messages } = decoded;
+      held.set(file, rows);
+      const bounds = rows.bounds();
+      const moved = columns.flatMap((column, index) => column.moved(decoded.columns[index]));
+      return answer(
+        {
+          input,
+          decoded: { bounds, columns: decoded.columns, messages, bytes: rows.content.length },
+        },
+        [bounds.starts, bounds.lengths, ...moved, ...back],
+      );
+    },
+
+    /** Writes rows as lines at positions of open files. Gives what failed, as an error loses its code on the way. */
+    write(file: number, rows: Uint32Array, ranges: readonly WriteRange[]) {
+      const content = held.get(file)!;
+      for (const [index, { fd, position, from, to }] of ranges.entries())
+        try {
+          writeAll(fd, content.lines(rows, from, to), position);
+        } catch (error) {
+          const { message, code, errno, syscall } = error as NodeJS.ErrnoException;
+          return answer({ index, message, code, errno, syscall });
+        }
+      return answer(undefined);
+    },
+
+    /**
+     * Encodes rows in blocks: `ends` has the index in the list after the last of each. If that fails, the main thread
+     * encodes the items again, for the exact error.
+     */
+    encode(file: number, encoding: number, list: RowList, ends: readonly number[]) {
+      const encodeRows = encoders[encoding]!;
+      const rows = held.get(file)!;
+      try {
+        const blocks = ends.map((to, index) => encodeRows(rows, list, ends[index - 1] ?? 0, to));
+        return answer(
+          blocks,
+          blocks.flatMap(({ parts }) => parts),
+        );
+      } catch {
+        return answer(undefined);
+      }
+    },
+
+    /** Runs a task. Gives what is wrong if it cannot, as an error loses its class on the way. */
+    run(name: string, input: unknown) {
+      const task = named(abilities.tasks, name);
+      try {
+        const output = task.run(input);
+        for (const part of task.given(input)) releaseMemory(part);
+        return answer({ output }, task.made(output));
+      } catch (error) {
+        if (!(error instanceof DataError)) throw error;
+        return answer({ problem: error.message });
+      }
+    },
+
+    /** Copies of some records. */
+    records(file: number, rows: Uint32Array) {
+      const from = held.get(file)!;
+      return answer(Array.from(rows, row => new Uint8Array(from.record(row))));
+    },
+
+    /** Replaces some records. */
+    replace(file: number, rows: Uint32Array, records: readonly Uint8Array[]) {
+      held.get(file)!.replace(rows, records);
+      return answer(undefined);
+    },
+
+    /** A copy of the content of a file. */
+    copy(file: number) {
+      const bytes = new Uint8Array(held.get(file)!.content);
+      return answer(bytes, [bytes]);
+    },
+
+    /** The content of a file, which is then no longer held. */
+    take(file: number) {
+      const bytes: Uint8Array = held.get(file)!.content;
+      held.delete(file);
+      return answer(bytes, [bytes]);
+    },
+
+    /** Frees the content of a file. */
+    free(file: number) {
+      held.get(file)!.release();
+      held.delete(file);
+      return answer(undefined);
+    },
+
+    /** Ends the thread, as nothing else keeps it. */
+    end() {
+      close();
+      return answer(undefined);
+    },
+  };
+}
+
+function encoderOf(
+  { encoders }: ThreadAbilities,
+  { kind, compression }: NonNullable<ThreadStart['encodings'][number]>,
+): EncodeRows {
+  if (kind === undefined) return rowsEncoder({ compression });
+  const { name, options } = kind;
+  return rowsEncoder({ kind: named(encoders, name), options, compression });
+}
+
+function answer<T>(result: T, moved: readonly Memory[] = []): Answer<T> {
+  return { result, moved };
+}
+
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** A call may write fewer bytes, on a disk that is nearly full. */
+function writeAll(fd: number, lines: readonly Buffer[], position: number): void {
+  let skip = writevSync(fd, lines, position);
+  let at = position;
+  for (const line of lines) {
+    for (let done = Math.min(skip, line.length); done < line.length; )
+      done += writeSync(fd, line, done, line.length - done, at + done);
+    skip -= Math.min(skip, line.length);
+    at += line.length;
+  }
+}

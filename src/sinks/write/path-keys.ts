@@ -1,0 +1,47 @@
+import type { Column, ColumnKind } from '../../files/columns.js';
+import type { Activity } from '../../post/activity.js';
+import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
+
+/** What the fields of a path template are for each row: few combinations of keys. */
+export interface PathKeys {
+  readonly names: readonly PostKey[];
+  /** For each row, the index of its keys in `sets`. */
+  readonly indexes: Uint32Array;
+  readonly sets: (readonly (string | number)[])[];
+  /** The index of the keys in `sets`, by their JSON. */
+  readonly byText: Map<string, number>;
+}
+
+export const PATH_KEYS: ColumnKind<PathKeys, readonly PostKey[]> = {
+  name: 'pathKeys',
+  create: names => rows => {
+    const keys: PathKeys = {
+      names,
+      indexes: new Uint32Array(rows.count),
+      sets: [],
+      byText: new Map(),
+    };
+    // A template without fields has one combination for all rows.
+    if (names.length === 0) keys.sets.push([]);
+    else rows.each(row => setKeys(keys, row, rows.item(row) as Activity));
+    return keys;
+  },
+  moved: ({ indexes }) => [indexes],
+  replace: (keys, row, item) => setKeys(keys, row, item as Activity),
+};
+
+export function pathKeys(names: readonly PostKey[]): Column<PathKeys, readonly PostKey[]> {
+  return { kind: PATH_KEYS, options: names };
+}
+
+/** @throws DataError if the post lacks a key. */
+function setKeys({ names, indexes, sets, byText }: PathKeys, row: number, post: Activity): void {
+  const keys = names.map(name => POST_KEYS[name](post));
+  const text = JSON.stringify(keys);
+  let index = byText.get(text);
+  if (index === undefined) {
+    index = sets.push(keys) - 1;
+    byText.set(text, index);
+  }
+  indexes[row] = index;
+}

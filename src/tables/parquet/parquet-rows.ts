@@ -1,0 +1,36 @@
+import type { EncoderKind } from '../../files/encode-rows.js';
+import { sharedPost } from '../../post/bytes/spanned-post.js';
+import { listColumns } from '../columns.js';
+import { type OfPost, postRowReader, postRowWriter } from '../from-bytes/post-rows.js';
+import type { PostColumnName } from '../post-columns.js';
+import type { InvalidValues } from '../row-reader.js';
+import { BlockCells, RowBlockBuilder } from './row-block.js';
+
+export interface ParquetRowsOptions {
+  readonly columns: readonly PostColumnName[];
+  readonly invalidValues: InvalidValues;
+}
+
+/** Rows of posts as blocks of columns, which row groups are made of. */
+export const PARQUET_ROWS: EncoderKind<ParquetRowsOptions> = {
+  name: 'parquet',
+  // Row groups are encoded after the last file, too.
+  hasTasks: true,
+  create: ({ columns, invalidValues }) => {
+    const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
+    const post = sharedPost();
+    const read = postRowReader('parquet', columns, invalidValues);
+    const write: OfPost<void> =
+      post === undefined
+        ? (content, start, end, tag) => builder.add(read(content, start, end, tag))
+        : postRowWriter('parquet', columns, invalidValues, {
+            post,
+            out: new BlockCells(builder, post.spans),
+          });
+    return each => {
+      builder.clear();
+      each(write);
+      return builder.take();
+    };
+  },
+};

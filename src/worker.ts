@@ -1,0 +1,18 @@
+import { SHOWN_IDS } from './compliance/without-deleted.js';
+import { serveThread } from './files/thread-calls.js';
+import { POSTS } from './operators/activities.js';
+import { IDS } from './operators/dedupe.js';
+import { MATCHES } from './operators/match-rules.js';
+import { TAGS } from './operators/route-by-tag.js';
+import { PATH_KEYS } from './sinks/write/path-keys.js';
+import { CSV_ROWS } from './tables/csv/csv-rows.js';
+import { ENCODE_CHUNKS } from './tables/parquet/column-chunk.js';
+import { PARQUET_ROWS } from './tables/parquet/parquet-rows.js';
+
+// The script of the threads that decode stored files, and the only list of what they can do.
+serveThread({
+  records: [POSTS],
+  columns: [IDS.kind, TAGS.kind, SHOWN_IDS.kind, MATCHES, PATH_KEYS],
+  encoders: [CSV_ROWS, PARQUET_ROWS],
+  tasks: [ENCODE_CHUNKS],
+});

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { FileRows } from '../../src/files/file-rows.js';
+
+const kind = { name: 'text', isItem: () => true, item: (record: Buffer) => record.toString() };
+
+it('rows of a file grow and keep the position of each record', () => {
+  const content = Buffer.from(Array.from({ length: 200 }, (_, n) => `${n}\n`).join(''));
+  const rows = new FileRows(content, kind, 1);
+  let at = 0;
+  for (let n = 0; n < 200; n++) {
+    rows.add(at, String(n).length);
+    at += String(n).length + 1;
+  }
+  expect(Array.from({ length: 200 }, (_, n) => rows.newItem(n))).toEqual(
+    Array.from({ length: 200 }, (_, n) => String(n)),
+  );
+  const seen: string[] = [];
+  rows.each((_, start, end) => seen.push(content.toString('latin1', start, end)));
+  expect(seen).toHaveLength(200);
+});
+
+it('rows of a file skip records that a column has dropped', () => {
+  const rows = new FileRows(Buffer.from('a\nb\nc\n'), kind, 3);
+  for (const start of [0, 2, 4]) rows.add(start, 1);
+  rows.lengths[1] = 0;
+  const seen: number[] = [];
+  rows.each(row => seen.push(row));
+  expect(seen).toEqual([0, 2]);
+});
+
+it('rows of a file create the item of a record once for all columns', () => {
+  const rows = new FileRows(Buffer.from('{"a":1}\n'), { ...kind, item: () => ({}) }, 1);
+  rows.add(0, 7);
+  const item = rows.item(0);
+  expect(rows.item(0)).toBe(item);
+  expect(rows.newItem(0)).not.toBe(item);
+  rows.forgetItems();
+  expect(rows.item(0)).not.toBe(item);
+});
