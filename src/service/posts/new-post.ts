@@ -6,13 +6,14 @@ import type { Format } from '../../post/activity.js';
 import { parseInstant } from '../clock.js';
 import { languageAt } from '../sample/languages.js';
 import type { SampleAuthor } from '../sample/sample-authors.js';
+import { escapeText } from './entities.js';
 
 /**
  * The fields of a post that a test decides; the service completes all others. Tags, mentions, symbols and links are
  * those of the text.
  */
 export interface NewPost {
-  /** The full text. Of a share, by default `RT @handle: ` and the shared text. */
+  /** The full text, not escaped. Of a share, by default `RT @handle: ` and the shared text. */
   readonly text?: string | undefined;
   /** Digits. By default an id of its time, as the service makes them. */
   readonly id?: string | undefined;
@@ -124,10 +125,10 @@ export function profileOf(author: NewAuthor, createdAt: number): SampleAuthor {
   return {
     id,
     handle,
-    name,
-    description: author.description ?? null,
+    name: escapeText(name),
+    description: author.description === undefined ? null : escapeText(author.description),
     url: null,
-    location: author.location ?? null,
+    location: author.location === undefined ? null : escapeText(author.location),
     home: undefined,
     city: 0,
     language: languageAt(0),
@@ -154,6 +155,7 @@ export interface ContainedPost {
   readonly id: string;
   readonly handle: string;
   readonly userId: string;
+  /** Not escaped. */
   readonly text: string;
   /** One line of JSON in a format. */
   render(format: Format): string;

@@ -10,6 +10,7 @@ import {
 } from '../sample/render-author.js';
 import { editMembers } from '../sample/render-shared-parts.js';
 import { codePoints } from '../sample/sample-fragments.js';
+import { type Entity, entitiesIn, escapeText } from './entities.js';
 import { type CompletedPost, profileOf } from './new-post.js';
 
 /** Prints a completed post as one line of JSON. */
@@ -18,10 +19,10 @@ export function renderPost(post: CompletedPost, format: Format): string {
 }
 
 function renderOriginal(post: CompletedPost): string {
-  const { id, at, author, text, reply, retweeted, quoted } = post;
+  const { id, at, author, reply, retweeted, quoted } = post;
   const cut = cutText(post);
-  const entities = entitiesOf(text);
-  const shown = cut ?? { text, entities };
+  const whole = wholeText(post);
+  const shown = cut ?? whole;
   return objectOf([
     `"created_at":"${createdAt(at)}","id":${id},"id_str":"${id}","text":${quote(shown.text)}`,
     `"source":"<a href=\\"http://twitter.com\\" rel=\\"nofollow\\">Twitter Web Client</a>","truncated":${cut !== undefined}`,
@@ -33,25 +34,28 @@ function renderOriginal(post: CompletedPost): string {
     quoted &&
       `"quoted_status_id":${quoted.id},"quoted_status_id_str":"${quoted.id}","quoted_status":${quoted.render('original')}`,
     cut &&
-      `"extended_tweet":{"full_text":${quote(text)},"display_text_range":[0,${codePoints(text)}],"entities":${printed(entities, post, true)}}`,
+      `"extended_tweet":{"full_text":${quote(whole.text)},"display_text_range":[0,${codePoints(whole.text)}],"entities":${printed(whole.entities, post, true)}}`,
     `"quote_count":0,"reply_count":0,"retweet_count":${post.retweets},"favorite_count":${post.likes}`,
     `"entities":${printed(shown.entities, post, true)},"favorited":false,"retweeted":false`,
-    entities.urls.length === 0 ? undefined : '"possibly_sensitive":false',
+    whole.entities.some(({ kind }) => kind === 'url') ? '"possibly_sensitive":false' : undefined,
     `"filter_level":"low","lang":${quote(post.lang)}${editMembers(post, isEditable(post))}`,
   ]);
 }
 
 function renderActivityStreams(post: CompletedPost): string {
-  const { id, at, author, text, reply, retweeted, quoted } = post;
+  const { id, at, author, reply, retweeted, quoted } = post;
   const cut = cutText(post);
-  const entities = entitiesOf(text);
-  const shown = cut ?? { text, entities };
+  const whole = wholeText(post);
+  const shown = cut ?? whole;
   const link = pageOf(author.handle, id);
   const time = postedTime(at);
   const note = `{"objectType":"note","id":"object:search.twitter.com,2005:${id}","summary":${quote(shown.text)},"link":"${link}","postedTime":"${time}"}`;
-  const pages = entities.urls.map(
-    ({ text: url }) => `{"url":${quote(url)},"expanded_url":${quote(url)},"expanded_status":200}`,
-  );
+  const pages = whole.entities
+    .filter(({ kind }) => kind === 'url')
+    .map(
+      ({ text: url }) =>
+        `{"url":${quote(escapeText(url))},"expanded_url":${quote(targetOf(url))},"expanded_status":200}`,
+    );
   return objectOf([
     `"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"${retweeted === undefined ? 'post' : 'share'}","postedTime":"${time}"`,
     '"generator":{"displayName":"Twitter Web Client","link":"http://twitter.com"},"provider":{"objectType":"service","displayName":"Twitter","link":"http://www.twitter.com"}',
@@ -59,7 +63,7 @@ function renderActivityStreams(post: CompletedPost): string {
     reply && `"inReplyTo":{"link":"${pageOf(reply.handle ?? 'i', reply.id)}"}`,
     `"favoritesCount":${post.likes},"twitter_entities":${printed(shown.entities, post, false)}`,
     cut &&
-      `"long_object":{"body":${quote(text)},"display_text_range":[0,${codePoints(text)}],"twitter_entities":${printed(entities, post, false)}}`,
+      `"long_object":{"body":${quote(whole.text)},"display_text_range":[0,${codePoints(whole.text)}],"twitter_entities":${printed(whole.entities, post, false)}}`,
     quoted && `"twitter_quoted_status":${quoted.render('activity_streams')}`,
     `"retweetCount":${post.retweets},"twitter_lang":${quote(post.lang)},"twitter_filter_level":"low"`,
     `"gnip":{${renderActorInfluence(author, at)}${pages.length === 0 ? '' : `,"urls":[${pages}]`}}${editMembers(post, isEditable(post))}`,
@@ -79,77 +83,91 @@ function pageOf(handle: string, id: string): string {
   return `http://twitter.com/${handle}/statuses/${id}`;
 }
 
-interface Entity {
+/** A text as the service prints it, with its entities. */
+interface ShownText {
+  /** Escaped. */
   readonly text: string;
-  /** In code points. */
-  readonly start: number;
-  readonly end: number;
+  readonly entities: readonly ShownEntity[];
 }
 
-interface Entities {
-  readonly hashtags: readonly Entity[];
-  readonly symbols: readonly Entity[];
-  readonly mentions: readonly Entity[];
-  readonly urls: readonly Entity[];
+interface ShownEntity {
+  readonly kind: Entity['kind'];
+  /** Not escaped. */
+  readonly text: string;
+  /** In code points of the escaped text. */
+  readonly indices: readonly [number, number];
 }
 
-const PATTERNS = {
-  hashtags: /(?<![\p{L}\p{N}_&/])#(?=[\p{N}_]*[\p{L}\p{M}])[\p{L}\p{M}\p{N}_]+/gu,
-  symbols: /(?<![\p{L}\p{N}_$])\$[a-z]{1,6}(?:[._][a-z]{1,2})?(?![\p{L}\p{N}_])/giu,
-  mentions: /(?<![\p{L}\p{N}_@/])@\w{1,15}(?![\w@])/gu,
-  urls: /https?:\/\/[^\s"<>]*[^\s"<>.,;:!?)\]'…]/gu,
-};
-
-function entitiesOf(text: string): Entities {
-  const urls = found(text, PATTERNS.urls);
-  const outside = (kind: keyof typeof PATTERNS) =>
-    found(text, PATTERNS[kind]).filter(
-      ({ start }) => !urls.some(url => start >= url.start && start < url.end),
-    );
+function shownText(text: string, entities: readonly Entity[]): ShownText {
+  let length = 0;
+  let read = 0;
+  const lengthTo = (end: number) => {
+    length += codePoints(escapeText(text.slice(read, end)));
+    read = end;
+    return length;
+  };
   return {
-    urls,
-    hashtags: outside('hashtags'),
-    symbols: outside('symbols'),
-    mentions: outside('mentions'),
+    text: escapeText(text),
+    entities: entities.map(({ kind, text, start, end }) => {
+      const from = lengthTo(start);
+      return { kind, text, indices: [from, lengthTo(end)] };
+    }),
   };
 }
 
-function found(text: string, pattern: RegExp): readonly Entity[] {
-  return Array.from(text.matchAll(pattern), ({ 0: match, index }) => {
-    const start = codePoints(text.slice(0, index));
-    return { text: match, start, end: start + codePoints(match) };
-  });
-}
-
-/** @param unwound Whether links have their target; `activity_streams` has it elsewhere. */
-function printed(
-  { hashtags, symbols, mentions, urls }: Entities,
-  { idOf }: CompletedPost,
-  unwound: boolean,
-): string {
-  const list = (entities: readonly Entity[], members: (entity: Entity) => string) =>
-    entities.map(entity => `{${members(entity)},"indices":[${entity.start},${entity.end}]}`);
-  const named = ({ text }: Entity) => `"text":${quote(text.slice(1))}`;
-  const linked = list(urls, ({ text }) => {
-    const shown = text.replace(/^https?:\/\//, '');
-    const display = shown.length > 27 ? `${shown.slice(0, 26)}…` : shown;
-    const target = unwound ? `,"unwound":{"url":${quote(text)},"status":200}` : '';
-    return `"url":${quote(text)},"expanded_url":${quote(text)},"display_url":${quote(display)}${target}`;
-  });
-  const mentioned = list(mentions, ({ text }) => {
-    const { id, handle } = profileOf({ handle: text.slice(1), id: idOf(text.slice(1)) }, 0);
-    return `"screen_name":"${handle}","name":"${handle}","id":${id},"id_str":"${id}"`;
-  });
-  return `{"hashtags":[${list(hashtags, named)}],"urls":[${linked}],"user_mentions":[${mentioned}],"symbols":[${list(symbols, named)}]}`;
+/** All of a post's text. If a share cuts what it was given, the entity at the cut is left out. */
+function wholeText({ text, retweeted }: CompletedPost): ShownText {
+  const found = entitiesIn(text);
+  const shared = retweeted && `RT @${retweeted.handle}: ${retweeted.text}`;
+  if (shared === undefined || !text.endsWith('…') || !shared.startsWith(text.slice(0, -1)))
+    return shownText(text, found);
+  const given = new Map(entitiesIn(shared).map(({ start, end }) => [start, end]));
+  return shownText(
+    text,
+    found.filter(({ start, end }) => given.get(start) === end),
+  );
 }
 
 const CUT_TO = 140;
 
 /** What a post shows of a longer text, with a link to all of it. A share shows what it was given. */
-function cutText({ id, text, retweeted }: CompletedPost) {
+function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined {
   const points = Array.from(text);
   if (points.length <= CUT_TO || retweeted !== undefined) return undefined;
-  const page = `https://twitter.com/i/web/status/${id}`;
   const kept = points.slice(0, CUT_TO - 26).join('');
-  return { text: `${kept}… ${page}`, entities: entitiesOf(`${kept}… ${page}`) };
+  const page = `https://twitter.com/i/web/status/${id}`;
+  const start = kept.length + 2;
+  return shownText(`${kept}… ${page}`, [
+    ...entitiesIn(text).filter(({ end }) => end <= kept.length),
+    { kind: 'url', text: page, start, end: start + page.length },
+  ]);
+}
+
+/** @param unwound Whether links have their target; `activity_streams` has it elsewhere. */
+function printed(
+  entities: readonly ShownEntity[],
+  { idOf }: CompletedPost,
+  unwound: boolean,
+): string {
+  const list = (kind: Entity['kind'], members: (text: string) => string) =>
+    entities
+      .filter(entity => entity.kind === kind)
+      .map(({ text, indices }) => `{${members(text)},"indices":[${indices}]}`);
+  const named = (text: string) => `"text":${quote(text.slice(1))}`;
+  const linked = (text: string) => {
+    const target = quote(targetOf(text));
+    const bare = text.replace(/^https?:\/\//i, '');
+    const display = bare.length > 27 ? `${bare.slice(0, 26)}…` : bare;
+    return `"url":${quote(escapeText(text))},"expanded_url":${target},"display_url":${quote(display)}${unwound ? `,"unwound":{"url":${target},"status":200}` : ''}`;
+  };
+  const mentioned = (text: string) => {
+    const { id, handle } = profileOf({ handle: text.slice(1), id: idOf(text.slice(1)) }, 0);
+    return `"screen_name":"${handle}","name":"${handle}","id":${id},"id_str":"${id}"`;
+  };
+  return `{"hashtags":[${list('hashtag', named)}],"urls":[${list('url', linked)}],"user_mentions":[${list('mention', mentioned)}],"symbols":[${list('symbol', named)}]}`;
+}
+
+/** The address of a link, which may have been written without a protocol. */
+function targetOf(link: string): string {
+  return /^https?:/i.test(link) ? link : `http://${link}`;
 }

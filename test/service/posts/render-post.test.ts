@@ -1,6 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../../src/index.js';
+import { fieldsOf } from '../../../src/post/fields-of.js';
+import { unescaped } from '../../../src/post/loose-values.js';
 import { createService } from '../../../src/service/index.js';
+import { escapeText } from '../../../src/service/posts/entities.js';
 import { FORMATS, NOW, serve } from './serve-posts.js';
 
 describe('a post of a service', () => {
@@ -43,4 +47,104 @@ describe('a post of a service', () => {
     expect(bob.id_str).toBe(mention.author.id);
     expect(own.author.id).toBe('42');
   });
+
+  it.each(FORMATS)('escapes its text in %s, and counts indices over it', async format => {
+    const { service } = await serve({ posts: [], format });
+    const text = '😀 a & b <c> #tea http://example.com/?a=1&b=2 & example.com @ann $TWTR ＃東京';
+    const [post] = service.posts.add({ text }) as [Activity];
+    expect(shownOf(post)).toEqual({
+      text: text.replaceAll('&', '&amp;').replace('<c>', '&lt;c&gt;'),
+      entities: [
+        '#tea',
+        'http://example.com/?a=1&amp;b=2',
+        'example.com',
+        '@ann',
+        '$TWTR',
+        '＃東京',
+      ],
+    });
+    expect(post.raw.toString()).toContain('"expanded_url":"http://example.com/?a=1&b=2"');
+    expect(post.raw.toString()).toContain('"expanded_url":"http://example.com"');
+    const [share] = service.posts.add({ retweeted: post.id }) as [Activity];
+    expect(shownOf(share).text).toBe(`RT @someone: ${shownOf(post).text}`);
+  });
+
+  it.each(FORMATS)('does not escape an exact text again in %s when it is shared', async format => {
+    const { service } = await serve({ posts: [], format });
+    const [first] = service.posts.add({ id: '1000', text: 'a & b' }) as [Activity];
+    const exact = first.raw.toString();
+    service.posts.clear();
+    service.posts.add(exact);
+    const [share] = service.posts.add({ retweeted: '1000' }) as [Activity];
+    expect(shownOf(share).text).toBe('RT @someone: a &amp; b');
+  });
+
+  it.each(FORMATS)('escapes the profile of its author in %s', async format => {
+    const { service } = await serve({ posts: [], format });
+    const author = { handle: 'ann', name: 'Ann & <Co>', description: 'a & b', location: 'C & D' };
+    const [post] = service.posts.add({ text: 'tea', author }) as [Activity];
+    expect(post.raw.toString()).toContain('"Ann &amp; &lt;Co&gt;"');
+    const { name, bio, location } = fieldsOf(post).author;
+    expect([name, bio, location]).toEqual(['Ann & <Co>', 'a & b', 'C & D']);
+  });
+
+  it('has no entity for the part of one that is cut off', async () => {
+    const { service } = await serve({ posts: [] });
+    const [long] = service.posts.add({
+      text: `#first ${'x'.repeat(100)} #coffeetime ${'y'.repeat(60)}`,
+    });
+    const { text, entities, extended_tweet } = JSON.parse(String(long?.raw));
+    expect(text).toContain('#coffe… https://twitter.com/i/web/status/');
+    expect(entities.hashtags).toEqual([{ text: 'first', indices: [0, 6] }]);
+    expect(entities.urls).toHaveLength(1);
+    expect(extended_tweet.entities.hashtags).toHaveLength(2);
+    const [share] = service.posts.add({ retweeted: { text: `${'x'.repeat(120)} #coffeetime` } });
+    expect(share?.text).toMatch(/ #coff…$/);
+    expect(JSON.parse(String(share?.raw)).entities.hashtags).toEqual([]);
+  });
+
+  it.each(FORMATS)('reads back in %s as it was given', format => {
+    const { posts } = createService({ format });
+    const piece = fc.constantFrom(
+      ...['&', '<', '>', '&amp;', '😀', '#tea', '＃東京', '@ann', '$TWTR', 'x'.repeat(30), '・'],
+      ...['https://example.com/?a&b', 'example.com', 'é', '"', '\\', '\u2028', '\n', '…'],
+    );
+    const texts = fc.array(piece, { minLength: 1, maxLength: 30 }).map(pieces => pieces.join(' '));
+    fc.assert(
+      fc.property(
+        texts.filter(text => text.trim() !== ''),
+        text => {
+          const [post] = posts.add({ text }) as [Activity];
+          expect(unescaped(post.text)).toBe(text);
+          const { entities } = shownOf(post);
+          expect(entities).toEqual(
+            text.match(/#tea|＃東京|@ann|\$TWTR|\S*example.com\S*/g)?.map(escapeText) ?? [],
+          );
+        },
+      ),
+    );
+  });
 });
+
+/** The full text of a post, and the parts of it that its indices point at, each checked against what it is an entity of. */
+function shownOf(post: Activity) {
+  const { text, full_text, body, entities, twitter_entities, extended_tweet, long_object } =
+    JSON.parse(post.raw.toString());
+  const whole = extended_tweet ??
+    long_object ?? { full_text, text, body, entities, twitter_entities };
+  const full: string = whole.full_text ?? whole.text ?? whole.body;
+  const all = whole.entities ?? whole.twitter_entities;
+  const points = Array.from(full);
+  const at = ({ indices: [start, end] }: { indices: [number, number] }) =>
+    points.slice(start, end).join('');
+  for (const url of all.urls) expect(at(url)).toBe(url.url);
+  for (const tag of all.hashtags) expect(at(tag).slice(1)).toBe(tag.text);
+  for (const tag of all.symbols) expect(at(tag).slice(1)).toBe(tag.text);
+  for (const mention of all.user_mentions) expect(at(mention).slice(1)).toBe(mention.screen_name);
+  return {
+    text: full,
+    entities: [...all.hashtags, ...all.urls, ...all.user_mentions, ...all.symbols]
+      .sort((a, b) => a.indices[0] - b.indices[0])
+      .map(at),
+  };
+}
