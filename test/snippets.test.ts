@@ -178,14 +178,18 @@ describe('the commands of the pages', () => {
   it('print the environment of scripts', async () => {
     const lines = commands.flatMap(command => command.match(/^.*--env.*$/gm) ?? []);
     expect(lines.length).toBe(3);
+    await using service = createService({ postsPerMinute: 60 });
+    const { baseUrl, localService } = await service.start();
     const npx = `npx() { "$NODE" "$CLI" "\${@:2}"; }`;
     const env = { NODE: process.execPath, CLI: cli };
     const folder = await temporaryFolder();
-    const script = [npx, ...lines, 'echo "$MILLRACE_URL"', 'cat service.env'].join('\n');
+    const given = lines.map(line => line.replace('8080', new URL(baseUrl).port));
+    const shown = ['echo "$MILLRACE_URL $MILLRACE_LOCAL_SERVICE"', 'cat service.env'];
+    const script = [npx, ...given, ...shown].join('\n');
     const { code, stdout } = await run(['bash', '-c', script], folder, env);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\n/);
-    expect(stdout).toMatch(/MILLRACE_URL='?http:/);
+    expect(stdout).toContain(`${baseUrl} ${localService}\n`);
+    expect(stdout).toContain(`export MILLRACE_URL='${baseUrl}'\n`);
   });
 
   it('run against the control path', async () => {

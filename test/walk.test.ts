@@ -107,11 +107,8 @@ it('leads from the README to posts in files and through the pages it links', asy
     expect(await run('src/compliance/README.md')).toMatch(/^[1-3] posts and users\n$/);
   }
 
-  // The banner and `--env` say the same, but for the posts: here they are given as options of the service alone.
   const variablesOf = (text: string) =>
-    [...text.matchAll(/export (MILLRACE_\w+=\S+)/g)]
-      .map(match => match[1]!)
-      .filter(variable => !variable.startsWith('MILLRACE_LOCAL_SERVICE='));
+    [...text.matchAll(/export (MILLRACE_\w+=\S+)/g)].map(match => match[1]!);
   const exported = await printed(environment.replace(/eval "\$\((.*)\)"/, '$1'));
   expect(variablesOf(exported)).toEqual(variablesOf(banner));
   service.kill('SIGTERM');

@@ -7,12 +7,13 @@ import { didYouMean } from '../base/closest.js';
 import { MillraceError, OptionError } from '../base/errors.js';
 import { print as printTo } from '../storage/print.js';
 import { environmentOf, exportLines } from './environment.js';
-import { type Addresses, addressesAt, addressesLine } from './http/addresses.js';
+import { type Addresses, addressesLine } from './http/addresses.js';
 import { urlAt } from './http/listen.js';
 import { flagConfig, flagHelp, optionsFromFlags } from './option-flags.js';
 import { splitPosts } from './posts/read-given.js';
+import { addressesOfRunning } from './running-service.js';
 import { createService, PORT } from './service.js';
-import { type ServiceOptions, settingsOf } from './service-options.js';
+import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
 const usage = () => `Usage: ${calledAs()} [options]
 
@@ -21,7 +22,7 @@ The whole service on this machine, over a folder of delivered job files or gener
 ${flagHelp()}
 ${calledAs()} check compares an account with the documentation of the service; see ${calledAs()} check --help.
 
-Scripts read where it is from their environment:
+Scripts read where it is from their environment. While it runs:
   eval "$(${calledAs()} --port 8080 --env)"      in a shell
   ${calledAs()} --port 8080 --env > service.env   for node --env-file=service.env
 `;
@@ -55,8 +56,8 @@ async function run(): Promise<void> {
   const { port, json, env, version, help, ...given } = readArguments();
   if (help === true) return print(usage());
   if (version === true) return print(`${packageVersion()}\n`);
+  if (env === true) return print(await environmentFor(port, given));
   const options = { ...given, ...tokenOption(given.token), ...postsOption(given.posts) };
-  if (env === true) return print(environmentFor(port, options));
   const service = createService({
     ...(options as ServiceOptions),
     onError: error => process.stderr.write(`${error instanceof Error ? error.stack : error}\n`),
@@ -146,16 +147,26 @@ function readArguments(): Record<string, unknown> {
   }
 }
 
-/** The variables of a service with this port and these options, which may not run yet. */
-function environmentFor(port: unknown, options: ServiceOptions): string {
+/** The variables of the service that runs at this port. */
+async function environmentFor(
+  port: unknown,
+  { host = SERVICE_OPTIONS.host.otherwise, token, ...others }: Readonly<Record<string, unknown>>,
+): Promise<string> {
   checkValue('millrace-service', 'port', PORT, port);
+  checkValue('millrace-service', 'host', SERVICE_OPTIONS.host, host);
   if (port === undefined || port === 0)
     throw new OptionError(
       'port',
       '--env needs the --port of the service: without one it listens at any free port, which it prints when it starts',
     );
-  const settings = settingsOf(options);
-  const addresses = addressesAt(urlAt(settings.host, Number(port)), settings, Date.now);
+  if (Object.keys(others).length > 0)
+    throw new OptionError(
+      'env',
+      '--env asks the service that runs at --port for all other options: give them when it starts, and here only --host, --port and --token',
+    );
+  const url = urlAt(String(host), Number(port));
+  const startedBy = `${calledAs()} --port ${port}`;
+  const addresses = await addressesOfRunning(url, tokenOption(token).token, startedBy);
   return exportLines(environmentOf(addresses, process.env));
 }
 

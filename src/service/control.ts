@@ -1,7 +1,8 @@
 import { IncompleteError, OptionError } from '../base/errors.js';
 import type { Activity } from '../post/activity.js';
 import type { ServiceContext } from './context.js';
-import { isBearer, isLoopbackHost } from './http/check-access.js';
+import type { Addresses } from './http/addresses.js';
+import { isBearer, isLoopbackHost, originOf } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
 import { parseJsonObject, readBody } from './http/request-body.js';
@@ -39,6 +40,8 @@ export interface ControlledService {
     snapshot(): Promise<unknown>;
   };
   whyNotReady(): Promise<string | undefined>;
+  /** @param origin as a client has called the service */
+  addresses(origin: string | undefined): Addresses;
 }
 
 type ControlParts = ServiceContext & ControlledService;
@@ -66,6 +69,10 @@ export function controlRoutes(
     }),
   ];
 }
+
+/** What `account()` takes: a client in another process has the identity of this service, not one that it assumes. */
+const showAddresses: Handler<ControlParts> = ({ request }, { addresses, settings }) =>
+  jsonResponse(200, addresses(originOf(request, settings)));
 
 const showClock: Handler<ControlParts> = (_, { clock }) =>
   jsonResponse(200, { now: new Date(clock.now()).toISOString(), frozen: clock.frozen });
@@ -187,6 +194,7 @@ const revokeOfUser: Handler<ControlParts> = async ({ path }, { oauth }) => {
 };
 
 const TABLE: RouteTable<ControlParts> = {
+  '/_control/addresses': { GET: showAddresses },
   '/_control/clock': { GET: showClock, POST: moveClock, DELETE: resetClock },
   '/_control/faults': {
     GET: (_, { faults }) => jsonResponse(200, { faults: faults.list() }),

@@ -73,7 +73,7 @@ const SERVICE_FLAGS: Readonly<
 /** Flags of the command itself, each with its meaning. */
 const COMMAND_FLAGS = {
   json: 'print one line of JSON once ready, and nothing else',
-  env: 'print the variables that scripts need (with --port), and end: nothing is started',
+  env: 'print the variables for scripts of the service that runs at --port, and end',
   version: 'print the version',
   help: 'print this',
 };

@@ -272,7 +272,8 @@ export class Service extends Server {
 
   #routes(): readonly Route[] {
     const context = this.#context;
-    const control = { service: this, whyNotReady: () => this.#whyNotReady() };
+    const addresses = (origin?: string) => this.#addressesAt(origin);
+    const control = { service: this, whyNotReady: () => this.#whyNotReady(), addresses };
     return [
       ...searchRoutes(context),
       ...this.#jobs.routes,
@@ -285,7 +286,7 @@ export class Service extends Server {
       ...pageRoutes({
         context,
         jobs: this.#jobs,
-        addresses: origin => this.#addressesAt(origin),
+        addresses,
         firstSearch: () => this.#firstSearch(),
       }),
       ...(context.settings.control ? controlRoutes(context, control) : []),

@@ -438,7 +438,9 @@ describe('millrace', () => {
     expect(name).toMatch(/millrace(\.[jt]s)? service$/);
     const [, call = ''] = /eval "\$\((.*)\)"/.exec(stdout) ?? [];
     expect(call).toBe(`${name} --port 8080 --env`);
-    expect((await shell(call)).stdout).toContain("MILLRACE_URL='http://127.0.0.1:8080'");
+    const { baseUrl } = service.addresses();
+    const ofRunning = call.replace('8080', new URL(baseUrl).port);
+    expect((await shell(ofRunning)).stdout).toContain(`MILLRACE_URL='${baseUrl}'`);
     expect((await millrace('service', '-h')).stdout).toBe(stdout);
   });
 

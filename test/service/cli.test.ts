@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -8,6 +9,7 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import { account } from '../../src/http/account.js';
 import { SETTINGS, type SettingName, type UrlSettingName } from '../../src/http/settings.js';
 import { search } from '../../src/search/search.js';
+import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { collect } from '../../src/sinks/collect.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
@@ -242,12 +244,25 @@ describe('the command', () => {
 });
 
 describe('the variables', () => {
+  it.concurrent('of --env are those of the service that runs, whatever it was started with', async () => {
+    const options = ['--posts-per-minute', '60', '--seed', 'one', '--limits', 'relaxed'];
+    const { child, ready } = run('--json', '--account', 'acme', '--password', 'own', ...options);
+    const { base_url: url, local_service: posts } = JSON.parse(await ready);
+    const { stdout } = await run('--env', '--port', new URL(url).port).ended;
+    expect(posts).toBe('seed=one&postsPerMinute=60&complianceRate=0');
+    expect(stdout).toContain(`export MILLRACE_LOCAL_SERVICE='${posts}'\n`);
+    expect(stdout).toContain(`export MILLRACE_URL='${url}'\n`);
+    expect(stdout).toContain("export MILLRACE_ACCOUNT='acme'\n");
+    expect(stdout).toContain("export MILLRACE_PASSWORD='own'\n");
+    expect(stdout).toContain("export MILLRACE_LIMITS='relaxed'\n");
+    child.kill('SIGTERM');
+  });
+
   it.concurrent('of --env are all settings that every family of calls needs, for a shell and for --env-file', async () => {
     const folder = await temporaryFolder();
     const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
     const { base_url: url } = JSON.parse(await ready);
-    const options = ['--port', new URL(url).port, '--account', "it's", '--label', '$(x) `y`'];
-    const printed = await run('--env', ...options).ended;
+    const printed = await run('--env', '--port', new URL(url).port).ended;
     expect(printed).toMatchObject({ code: 0, stderr: '' });
     const file = path.join(folder, 'service.env');
     await writeFile(file, printed.stdout);
@@ -274,64 +289,82 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent.each([
-    ['--env', '8080'],
-    ['--no-control', '0'],
-  ])(
-    'lead to this service where the environment has addresses of another: %s',
-    async (flag, port) => {
-      const addresses = Object.entries(SETTINGS).filter(([, { kind }]) => kind === 'url');
-      const others = Object.fromEntries(
-        addresses.map(([, { env }]) => [env, 'https://other.example']),
-      );
-      const nats = { MILLRACE_NATS_URL: 'nats://other.example' };
-      const { child, ready } = runAs([CLI], [flag, '--port', port], { ...others, ...nats });
-      const lines = (await ready).matchAll(/^ *export (MILLRACE_\w+)='(.*)'$/gm);
+  it.concurrent('lead to this service where the environment has addresses of another', async () => {
+    const addresses = Object.entries(SETTINGS).filter(([, { kind }]) => kind === 'url');
+    const others = Object.fromEntries(
+      addresses.map(([, { env }]) => [env, 'https://other.example']),
+    );
+    const given = {
+      ...others,
+      MILLRACE_NATS_URL: 'nats://other.example',
+      MILLRACE_LIMITS: 'relaxed',
+      MILLRACE_INSECURE_ORIGINS: 'http://other.example',
+    };
+    const { child, ready } = runAs([CLI], [], given);
+    const banner = await ready;
+    const [, port = ''] = /MILLRACE_URL='.*:(\d+)'/.exec(banner) ?? [];
+    const { stdout } = await runAs([CLI], ['--env', '--port', port], given).ended;
+    for (const text of [banner, stdout]) {
+      const lines = text.matchAll(/^ *export (MILLRACE_\w+)='(.*)'$/gm);
       const variables = Object.fromEntries([...lines].map(([, name, value]) => [name, value]));
       expect(variables).not.toHaveProperty('MILLRACE_NATS_URL');
+      expect(variables).toMatchObject({ MILLRACE_LIMITS: '', MILLRACE_INSECURE_ORIGINS: '' });
       const { settings } = account({}, { ...others, ...variables });
       for (const [name] of addresses)
         expect(settings[name as UrlSettingName]?.hostname, name).toBe('127.0.0.1');
-      child.kill('SIGTERM');
-    },
-  );
-
-  it.concurrent('allow http to its origin where it listens on other addresses than loopback', async () => {
-    const printed = await run('--host', '192.0.2.7', '--port', '8080', '--env').ended;
-    expect(printed.stdout).toContain("export MILLRACE_INSECURE_ORIGINS='http://192.0.2.7:8080'\n");
-    expect(printed.stdout).toContain("export MILLRACE_URL='http://192.0.2.7:8080'\n");
-    const local = await run('--port', '8080', '--env').ended;
-    expect(local.stdout).not.toContain('MILLRACE_INSECURE_ORIGINS');
-    const left = { MILLRACE_INSECURE_ORIGINS: 'http://other.example' };
-    const after = await runAs([CLI], ['--port', '8080', '--env'], left).ended;
-    expect(after.stdout).toContain("export MILLRACE_INSECURE_ORIGINS=''\n");
+    }
+    child.kill('SIGTERM');
   });
 
-  it.concurrent('say that its limits are relaxed, so that clients do not wait for their own', async () => {
-    const relaxed = await run('--port', '8080', '--env', '--limits', 'relaxed').ended;
-    expect(relaxed.stdout).toContain("export MILLRACE_LIMITS='relaxed'\n");
-    const strict = await run('--port', '8080', '--env').ended;
-    expect(strict.stdout).not.toContain('MILLRACE_LIMITS');
-    const left = { MILLRACE_LIMITS: 'relaxed' };
-    const after = await runAs([CLI], ['--port', '8080', '--env'], left).ended;
-    expect(after.stdout).toContain("export MILLRACE_LIMITS=''\n");
+  it.concurrent('of a service with a token need it, and allow http to its origin', async () => {
+    const token = 'a-token-of-our-own';
+    const { child, ready } = run('--json', '--host', '0.0.0.0', '--token', token);
+    const { base_url: url } = JSON.parse(await ready);
+    const at = ['--env', '--host', '0.0.0.0', '--port', new URL(url).port];
+    const refused = await run(...at).ended;
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain('--token');
+    const { stdout } = await runAs([CLI], at, { MILLRACE_SERVICE_TOKEN: token }).ended;
+    expect(stdout).toContain(`export MILLRACE_INSECURE_ORIGINS='${url}'\n`);
+    expect(stdout).toContain(`export MILLRACE_URL='${url}'\n`);
+    child.kill('SIGTERM');
   });
 
-  it.concurrent('say which posts it has, so that a checkpoint is refused by one with others', async () => {
-    const of = async (...args: string[]) =>
-      (await run('--port', '8080', '--env', ...args).ended).stdout;
-    const line = "export MILLRACE_LOCAL_SERVICE='seed=one&postsPerMinute=3.5&complianceRate=0'\n";
-    expect(await of('--seed', 'one')).toContain(line);
-    expect(await of('--seed', 'one', '--files-port', '8081')).toContain(line);
-    expect(await of('--archive', 'posts')).toContain(
-      `MILLRACE_LOCAL_SERVICE='archive=${encodeURIComponent(path.resolve('posts'))}&`,
+  it.concurrent('say of an archive which posts it has, so that a checkpoint is refused by one with others', async () => {
+    const folder = await temporaryFolder();
+    const [post] = samplePosts(Date.UTC(2026, 0, 1), { postsPerMinute: 60 });
+    await writeFile(path.join(folder, 'posts.jsonl'), post?.raw ?? '');
+    const { child, ready } = run('--json', '--archive', folder);
+    const { base_url: url } = JSON.parse(await ready);
+    const { stdout } = await run('--env', '--port', new URL(url).port).ended;
+    expect(stdout).toContain(`MILLRACE_LOCAL_SERVICE='archive=${encodeURIComponent(folder)}&`);
+    child.kill('SIGTERM');
+  });
+
+  it.concurrent('of --env need a service that runs at a port, and say how to start it', async () => {
+    const server = createServer((_, response) => response.writeHead(404).end());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const port = String((server.address() as net.AddressInfo).port);
+    const other = await run('--env', '--port', port).ended;
+    expect(other).toMatchObject({ code: 1, stdout: '' });
+    expect(other.stderr).toContain(`No local service answers at http://127.0.0.1:${port}: 404`);
+    expect(other.stderr).toContain('--no-control');
+    server.closeAllConnections();
+    await once(server.close(), 'close');
+    const gone = await run('--env', '--port', port).ended;
+    expect(gone).toMatchObject({ code: 1, stdout: '' });
+    expect(gone.stderr).toMatch(
+      new RegExp(`No service runs at http://127.0.0.1:${port}.* Start it .* --port ${port}\n$`),
     );
   });
 
-  it.concurrent('of --env need a port, because the URL is not known yet', async () => {
-    const end = await run('--env').ended;
+  it.concurrent.each([
+    [['--env'], '--env needs the --port of the service'],
+    [['--env', '--port', '8080', '--seed', 'one'], '--env asks the service that runs at --port'],
+  ])('are not printed for %j', async (args, message) => {
+    const end = await run(...args).ended;
     expect(end).toMatchObject({ code: 2, stdout: '' });
-    expect(end.stderr).toContain('--env needs the --port of the service');
+    expect(end.stderr).toContain(message);
   });
 });
 
