@@ -1,4 +1,5 @@
 import { checkValue, required, special } from '../../base/check.js';
+import type { Span } from '../tree.js';
 import { RULE_TEXT } from './parse-rule.js';
 import type { Problem, TextEdit } from './problem.js';
 
@@ -13,7 +14,7 @@ const PROBLEMS = required(
 
 /**
  * Returns the rule with the suggestions of these problems applied, in order. A suggestion that overlaps
- * an earlier one is skipped; check the result again to get it. Filter the problems to choose:
+ * an earlier one, or inserts text right beside its change, is skipped; check the result again to get it. Filter the problems to choose:
  * suggestions with `certain` keep the meaning, others are guesses.
  *
  * @throws OptionError For a rule that is not a string, and for what is not a list of problems.
@@ -27,7 +28,7 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
   const taken: TextEdit[] = [];
   for (const { suggestion } of problems) {
     const edits = suggestion?.edits ?? [];
-    if (edits.every(edit => taken.every(other => areApart(edit, other)))) taken.push(...edits);
+    if (!edits.some(edit => taken.some(other => overlap(edit, other)))) taken.push(...edits);
   }
   let result = '';
   let at = 0;
@@ -38,8 +39,11 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
   return result + text.slice(at);
 }
 
-/** Whether both edits can be applied, in the order of the text. */
-function areApart(edit: TextEdit, other: TextEdit): boolean {
-  if (edit.start === other.start) return false;
-  return edit.start < other.start ? edit.end <= other.start : other.end <= edit.start;
+/**
+ * Whether one of two spans changes what the other is about. An insertion overlaps what it touches: a `)` after a group closes
+ * the group, so it must not be added to what replaces the group.
+ */
+export function overlap(a: Span, b: Span): boolean {
+  const isInsertion = a.start === a.end || b.start === b.end;
+  return isInsertion ? a.start <= b.end && b.start <= a.end : a.start < b.end && b.start < a.end;
 }

@@ -2,7 +2,7 @@ import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../.
 import { isAvailable, mayStandAlone } from '../operators/operators.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
 import type { RuleNode, Span } from '../tree.js';
-import { applySuggestions } from './apply-suggestions.js';
+import { applySuggestions, overlap } from './apply-suggestions.js';
 import { lintRule } from './lint-rule.js';
 import { type ParsedRule, parseDraft, RULE_TEXT } from './parse-rule.js';
 import type { Problem, Suggestion } from './problem.js';
@@ -30,7 +30,7 @@ export const CHECK_OPTIONS = {
  * Checks whether a product accepts a rule. Each problem has the message of the service and an
  * explanation for people. A warning is about a rule that the service accepts, but that may not mean
  * what it seems to. An invalid rule is never an exception. There are suggestions only if applying
- * them all, until none is left, gives a valid rule; otherwise their text is in the `note`.
+ * them all, until none is left, gives a valid rule, and never adds errors on the way; otherwise their text is in the `note`.
  *
  * @throws OptionError For a rule that is not a string, and for invalid options.
  *
@@ -47,7 +47,7 @@ export function checkRule(text: string, options: CheckOptions = {}): ParsedRule 
     : { tree, problems: problems.map(withoutSuggestion) };
 }
 
-/** Whether applying the suggestions, round after round, gives an accepted rule. */
+/** Whether applying the suggestions, round after round, gives an accepted rule. No round may leave more errors than before. */
 function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
   if (problems.every(({ suggestion }) => suggestion === undefined)) return true;
   // No suggestion shortens a rule that is too long.
@@ -58,9 +58,16 @@ function leadsToRule(text: string, problems: readonly Problem[], product: RulePr
     const corrected = applySuggestions(rule, rest);
     if (corrected === rule) break;
     rule = corrected;
-    rest = check(rule, product, undefined).problems;
+    const left = check(rule, product, undefined).problems;
+    if (ruleErrorsIn(left) > ruleErrorsIn(rest)) return false;
+    rest = left;
   }
-  return rest.every(({ severity, code }) => severity === 'warning' || code === 'R023');
+  return ruleErrorsIn(rest) === 0;
+}
+
+/** Errors of the tag do not count: no suggestion changes it. */
+function ruleErrorsIn(problems: readonly Problem[]): number {
+  return problems.filter(({ severity, code }) => severity === 'error' && code !== 'R023').length;
 }
 
 /** The maximum number of rounds of suggestions. */
@@ -102,9 +109,7 @@ function firstProblems(problems: readonly Problem[]): readonly Problem[] {
 /** Removes warnings about text that the suggestion of an error changes anyway. */
 function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]): Problem[] {
   const edits = errors.flatMap(({ suggestion }) => suggestion?.edits ?? []);
-  return warnings.filter(
-    ({ start, end }) => !edits.some(edit => edit.start < end && start < edit.end),
-  );
+  return warnings.filter(warning => !edits.some(edit => overlap(edit, warning)));
 }
 
 /** The maximum number of characters of a tag. */
