@@ -25,6 +25,7 @@ import {
   replayRulesUrl,
   ruleBodies,
   ruleVerdicts,
+  warnOfReplayRules,
 } from './rule-request.js';
 
 /** A rule that was sent to be added. */
@@ -76,6 +77,7 @@ export async function addReplayRules(
 ): Promise<AddedRule[]> {
   const url = replayRulesUrl('replayRules.add', account, options);
   const checked = checkRules('replayRules.add', rules);
+  warnOfReplayRules('replayRules.add', checked);
   const results: AddedRule[] = [];
   for (const { body, items } of ruleBodies('rules', checked, ADD_BYTES, printRule)) {
     const call: AccountRequest = {

@@ -6,6 +6,7 @@ import { Fields } from '../http/read-fields.js';
 import { serviceUrl } from '../http/service-url.js';
 import { parseExact } from '../json/exact-json.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
+import { warnOfRules } from '../rules/language/warn-of-rules.js';
 
 /** The options of all calls about the rules of a replay stream. */
 export interface ReplayRulesOptions {
@@ -152,6 +153,15 @@ export function checkRules(
       throw optionError(call, option, 'must have a `tag` that is a string or null');
   }
   return rules;
+}
+
+/** Emits the warnings of rules that are to be added. */
+export function warnOfReplayRules(call: string, rules: readonly NewRule[]): void {
+  warnOfRules(
+    call,
+    'replay',
+    rules.map(({ value }) => value),
+  );
 }
 
 function mustBeObjects(

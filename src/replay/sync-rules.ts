@@ -21,6 +21,7 @@ import {
   REPLAY_RULES_OPTIONS,
   type ReplayRule,
   type ReplayRulesOptions,
+  warnOfReplayRules,
 } from './rule-request.js';
 
 /** The stream whose rules `replayRules.sync` changes, and whether it only reports the changes. */
@@ -85,6 +86,7 @@ export async function syncRules(
   }
   const added = [...missing.values()];
   const changes = { added, deleted, retagged, unchanged };
+  warnOfReplayRules('replayRules.sync', [...added, ...retagged]);
   if (dryRun) return { ...changes, applied: false };
 
   await validate(account, [...added, ...retagged], options);

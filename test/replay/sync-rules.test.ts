@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { OptionError, RulesError } from '../../src/base/errors.js';
 import { type Account, account } from '../../src/http/account.js';
 import { listReplayRules } from '../../src/replay/rule-calls.js';
@@ -74,6 +74,19 @@ describe('syncRules', () => {
     stream.hold('keep', 'k');
     stream.hold('retag', 'old');
     stream.hold('drop');
+  });
+
+  it('emits the warnings of new rules, also in a dry run', async () => {
+    const emitted = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    stream.hold('squall*');
+    const rules = [...wanted, { value: 'squall*' }, { value: 'gust*' }];
+    await syncRules(acme, rules, { dryRun: true });
+    await syncRules(acme, rules);
+    const warnings = emitted.mock.calls.map(([warning]) => String(warning));
+    emitted.mockRestore();
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/^replayRules\.sync: .*R112.*gust/s);
+    expect(warnings[0]).not.toContain('squall');
   });
 
   it('makes the rules of the stream those of the list, and changes nothing the second time', async () => {
