@@ -1,12 +1,12 @@
-import { operatorNames, operators } from '../operators/operators.js';
+import { isAvailable, operatorNames, operators } from '../operators/operators.js';
 import { languageKey } from '../operators/value-operators.js';
 import type { RuleProduct } from '../post/dialect.js';
 import type { OperatorClause, Span, TextClause } from '../tree.js';
 import { languageCodes, languageMeant } from './iso-codes.js';
 import type { Problem, ProblemCode, Suggestion } from './problem.js';
-import type { Draft } from './reader.js';
-import { isSpace } from './rule-characters.js';
-import { LIST_END, quoting, suggest, suggestWord } from './syntax-problems.js';
+import type { Draft, Leaf } from './reader.js';
+import { isSpace, isWord } from './rule-characters.js';
+import { LIST_END, quoting, shorten, suggest, suggestWord } from './syntax-problems.js';
 
 /** Adds a warning about a part of the rule. */
 type Warn = (code: ProblemCode, span: Span, explanation: string, suggestion?: Suggestion) => void;
@@ -51,7 +51,7 @@ function lintNode(rule: LintedRule, node: Draft): void {
       lintNode(rule, node.node);
       return;
     case 'keyword':
-      lintKeyword(rule, node);
+      if (!warnsOfWildcard(rule, node)) lintKeyword(rule, node);
       return;
     case 'phrase':
       lintPhrase(node, warn);
@@ -59,10 +59,10 @@ function lintNode(rule: LintedRule, node: Draft): void {
     case 'hashtag':
     case 'mention':
     case 'cashtag':
-      lintTag(node, warn);
+      if (!warnsOfWildcard(rule, node)) lintTag(node, warn);
       return;
     case 'operator':
-      lintHandle(text, node, warn);
+      if (!warnsOfWildcard(rule, node)) lintHandle(text, node, warn);
       lintLanguage(text, node, warn);
   }
 }
@@ -168,6 +168,33 @@ const ADVICE: { readonly [Product in RuleProduct]: string } = {
 const QUOTING: { readonly [Product in RuleProduct]?: string } = {
   search: 'to match its words in order, quote them',
 };
+
+/** Warns about `algorithm*`. Between quotes, a `*` is probably meant as such. */
+function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boolean {
+  const span = clause.kind === 'operator' ? valueSpan(text, clause) : clause;
+  const written = text.slice(span.start, span.end);
+  const stem = /^([^"]*[^"*])\*+[,;]*$/.exec(written)?.[1];
+  if (stem === undefined) return false;
+  const fix = suggestPart(clause, span, stem, product);
+  warn('R112', span, '`*` is not a wildcard: the service has none', fix);
+  return true;
+}
+
+/** Suggests an operator that finds parts of words, if the product has one for the clause, or else the word without its `*`. */
+function suggestPart(
+  clause: Leaf,
+  span: Span,
+  stem: string,
+  product: RuleProduct,
+): Suggestion | undefined {
+  const name = clause.kind === 'operator' ? clause.name : undefined;
+  if (name !== undefined && operators[name].value !== 'text') return undefined;
+  const part = name === undefined ? 'contains' : name === 'url' ? 'url_contains' : undefined;
+  if (part === undefined || !isAvailable(part, product)) return suggest('remove it', span, stem);
+  const use = `${part}:${isWord(stem) ? stem : `"${stem}"`}`;
+  const label = `to match parts of words, use \`${shorten(use)}\``;
+  return suggest(label, { start: clause.start, end: span.end }, use);
+}
 
 function lintPhrase(phrase: TextClause, warn: Warn): void {
   const name = /^([a-z_]+):[^\s"]+$/.exec(phrase.text)?.[1] ?? '';

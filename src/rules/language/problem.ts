@@ -108,7 +108,9 @@ export type ProblemCode =
   /** Only operators of which the service's pages differ on whether they may be used alone. */
   | 'R110'
   /** A language code that the service is not known to use. */
-  | 'R111';
+  | 'R111'
+  /** A `*` after a word, which is not a wildcard. */
+  | 'R112';
 
 /** The service ends the messages of these with two line ends. */
 const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);

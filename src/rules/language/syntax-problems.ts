@@ -3,6 +3,7 @@ import { deprecatedOperators } from '../operators/deprecated-operators.js';
 import { operatorNames } from '../operators/operators.js';
 import type { Span } from '../tree.js';
 import type { Problem, ProblemCode, Suggestion } from './problem.js';
+import { startsWord } from './rule-characters.js';
 
 /** Maximum characters of a rule, in every product. */
 export const MAX_CHARACTERS = 2048;
@@ -86,8 +87,21 @@ export function badCharacter(text: string, offset: number): Problem {
     quoted === undefined
       ? `\`${character}\` cannot start a clause`
       : `\`${character}\` is not a quote; only \`"\` is`,
-    { suggestion: quoted ?? inQuotes(text, offset) },
+    character === '*'
+      ? { note: NO_WILDCARDS, suggestion: withoutStar(text, offset) }
+      : { suggestion: quoted ?? inQuotes(text, offset) },
   );
+}
+
+const NO_WILDCARDS = 'there are no wildcards; `contains:` of jobs and replay finds parts of words';
+
+function withoutStar(text: string, star: number): Suggestion | undefined {
+  const span = { start: star, end: star + 1 };
+  let word = span.end;
+  while (text[word] === '*') word++;
+  return startsWord(text, word)
+    ? suggest('to match the word itself, remove it', span, '')
+    : inQuotes(text, star);
 }
 
 export function badInput(

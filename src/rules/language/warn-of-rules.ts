@@ -6,11 +6,12 @@ import { renderProblem } from './render-problem.js';
 const MAX_REPORTED = 5;
 /** Rules that were reported or had no warnings. A program that asks again with the same rule hears of it once. */
 const known = new Set<string>();
-const MAX_KNOWN = 10_000;
+/** Of more rules, the first are checked and remembered, so that the event loop is not blocked for more than half a second. */
+const MAX_RULES = 10_000;
 
 /**
  * Emits a process warning for rules that the service accepts but that may not mean what they seem to, before a request that
- * may cost money.
+ * may cost money. Rules with errors are left to the service, or were refused before.
  *
  * @param derived Rules made of these, whose warnings would repeat theirs.
  */
@@ -21,10 +22,10 @@ export function warnOfRules(
   derived: readonly string[] = [],
 ): void {
   const reported: string[] = [];
-  for (const rule of rules) {
+  for (const rule of rules.slice(0, MAX_RULES)) {
     if (known.has(rule)) continue;
-    const { problems } = checkRule(rule, { product });
-    const warnings = problems.filter(({ severity }) => severity === 'warning');
+    const { tree, problems } = checkRule(rule, { product });
+    const warnings = tree === undefined ? [] : problems;
     if (warnings.length > 0 && reported.length === MAX_REPORTED) {
       reported.push('More rules have warnings: `rules.check` gives those of each rule.');
       break;
@@ -32,8 +33,8 @@ export function warnOfRules(
     if (warnings.length > 0)
       reported.push(warnings.map(warning => renderProblem(rule, warning)).join('\n'));
   }
-  if (known.size + rules.length + derived.length > MAX_KNOWN) known.clear();
-  for (const rule of [...rules, ...derived].slice(0, MAX_KNOWN)) known.add(rule);
+  if (known.size + rules.length + derived.length > MAX_RULES) known.clear();
+  for (const rule of [...rules, ...derived].slice(0, MAX_RULES)) known.add(rule);
   if (reported.length === 0) return;
   process.emitWarning(
     `${call}: the service accepts this, but it may not mean what it seems to.\n${reported.join('\n')}`,

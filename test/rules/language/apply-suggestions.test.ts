@@ -28,6 +28,10 @@ test.each([
   ["(cat OR 'big dog')", '(cat OR "big dog")'],
   ['★ cat', '"★" cat'],
   ['(cat (dog', '(cat (dog))'],
+  ['coffee -(tea OR milk', 'coffee -(tea OR milk)'],
+  ['cat *dog', 'cat dog'],
+  ['cat **dog', 'cat dog'],
+  ['contains:*dog', 'contains:dog'],
   ['cat)', 'cat'],
   ['cat "dog', 'cat "dog"'],
   ['cat - dog', 'cat  dog'],
@@ -89,26 +93,34 @@ test('applying can be limited to certain suggestions', () => {
   expect(applySuggestions(text, certain)).toBe('place_country:us has:vidoes');
 });
 
+const problem = (...edits: [number, number, string][]): Problem => ({
+  code: 'R004',
+  severity: 'error',
+  message: '',
+  explanation: '',
+  start: 0,
+  end: 0,
+  suggestion: {
+    label: '',
+    certain: true,
+    edits: edits.map(([start, end, text]) => ({ start, end, text })),
+  },
+});
+
 test('of two overlapping suggestions only the first is applied, completely', () => {
-  const problem = (...edits: [number, number, string][]): Problem => ({
-    code: 'R004',
-    severity: 'error',
-    message: '',
-    explanation: '',
-    start: 0,
-    end: 0,
-    suggestion: {
-      label: '',
-      certain: true,
-      edits: edits.map(([start, end, text]) => ({ start, end, text })),
-    },
-  });
   const first = problem([1, 3, 'X']);
   expect(applySuggestions('abcdef', [first, problem([2, 4, 'Y'], [5, 6, 'Z'])])).toBe('aXdef');
   expect(applySuggestions('abcdef', [first, problem([3, 4, 'Y'], [0, 1, 'Z'])])).toBe('ZXYef');
   expect(applySuggestions('abc', [problem([1, 1, 'X']), problem([1, 1, 'Y'])])).toBe('aXbc');
   expect(applySuggestions('abc', [problem([1, 1, 'X']), problem([0, 2, 'Y'])])).toBe('aXbc');
   expect(applySuggestions('abc', [problem([0, 2, 'Y']), problem([1, 1, 'X'])])).toBe('Yc');
+});
+
+test('an insertion that touches another edit overlaps it', () => {
+  expect(applySuggestions('abc', [problem([0, 2, 'Y']), problem([2, 2, 'X'])])).toBe('Yc');
+  expect(applySuggestions('abc', [problem([1, 1, 'X']), problem([1, 2, 'Y'])])).toBe('aXbc');
+  expect(applySuggestions('abc', [problem([1, 2, 'Y']), problem([1, 1, 'X'])])).toBe('aYc');
+  expect(applySuggestions('abc', [problem([0, 1, 'Y']), problem([1, 2, 'X'])])).toBe('YXc');
 });
 
 test('a rule stays valid when its warnings are corrected', () => {
@@ -139,39 +151,49 @@ test('the text of a withheld suggestion is in the note', () => {
   expect(problems.find(({ code }) => code === 'R016')?.note).toContain('-lang:und');
 });
 
-test('applying all suggestions until none is left gives a valid rule', () => {
-  const part = fc.constantFrom(
-    ...[
-      'cat',
-      ' ',
-      ' OR ',
-      '(',
-      ')',
-      '-',
-      '"',
-      'has:lang',
-      'has:vidoes',
-      'lang:en_us',
-      'AND',
-      'or',
-    ],
-    ...[
-      '“',
-      '”',
-      "'",
-      ':',
-      '[',
-      '#',
-      '@a.b',
-      'the',
-      'sample:5',
-      'is:nullcast',
-      '"a b"~9',
-      '★',
-      'x:y',
-    ],
-    ...['country_code:us', 'not ', 'a-b', '10...20', 'followers_count:', 'from:@'],
+const part = fc.constantFrom(
+  ...['cat', ' ', ' OR ', '(', ')', '-', '"', 'has:lang', 'has:vidoes', 'lang:en_us', 'AND', 'or'],
+  ...[
+    '“',
+    '”',
+    "'",
+    ':',
+    '[',
+    '#',
+    '@a.b',
+    'the',
+    'sample:5',
+    'is:nullcast',
+    '"a b"~9',
+    '★',
+    'x:y',
+  ],
+  ...['country_code:us', 'not ', 'a-b', '10...20', 'followers_count:', 'from:@', '*', 'the*'],
+);
+
+test('applying all suggestions of a rule never adds errors, and changes nothing without suggestions', () => {
+  const errors = (problems: readonly Problem[]) =>
+    problems.filter(({ severity }) => severity === 'error').length;
+  const text = fc.oneof(
+    fc.array(part, { maxLength: 10 }).map(parts => parts.join('')),
+    arbitraryRule({ words: ['cat', 'or', 'and', 'not', 'dog', 'a-b', 'cat*'] }).chain(tree => {
+      const printed = printRule(tree);
+      return fc.nat(printed.length).map(length => printed.slice(0, length));
+    }),
   );
+  fc.assert(
+    fc.property(text, fc.constantFrom('search' as const, 'replay' as const), (rule, product) => {
+      const { problems } = checkRule(rule, { product });
+      const mended = applySuggestions(rule, problems);
+      if (problems.every(({ suggestion }) => suggestion === undefined)) expect(mended).toBe(rule);
+      const left = errors(checkRule(mended, { product }).problems);
+      expect(left, mended).toBeLessThanOrEqual(errors(problems));
+    }),
+    { numRuns: bySuite(1_500, 20_000) },
+  );
+});
+
+test('applying all suggestions until none is left gives a valid rule', () => {
   fc.assert(
     fc.property(
       fc.array(part, { maxLength: 8 }).map(parts => parts.join('')),

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { account, counts, jobs, preview, search } from '../../../src/index.js';
+import { account, counts, jobs, preview, replayRules, search } from '../../../src/index.js';
 
 // No request is answered: the warning comes before it.
 const acme = account({
   url: 'http://127.0.0.1:1',
   account: 'acme',
+  publisher: 'twitter',
   label: 'main',
+  streamLabel: 'prod',
   email: 'a@b.example',
   password: 'x',
   retry: { attempts: 1 },
@@ -56,6 +58,16 @@ describe('a rule with a warning is reported before a request that may cost money
     expect(warnings).toHaveLength(1);
     expect(warnings[0]?.match(/R104/g)).toHaveLength(5);
     expect(warnings[0]).toContain('More rules have warnings');
+  });
+
+  it('by replayRules.add, unless the service refuses the rule', async () => {
+    const rules = [{ value: 'drizzle*' }, { value: 'mizzle* has:vidoes' }];
+    await expect(replayRules.add(acme, rules, { signal: nothing })).rejects.toThrow(
+      'nothing is sent',
+    );
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/^RuleWarning: replayRules\.add: .*warning\[R112\]/s);
+    expect(warnings[0]).not.toContain('mizzle');
   });
 
   it('never for a rule without one', () => {
