@@ -1,4 +1,4 @@
-import { lstat, readdir } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import pLimit from 'p-limit';
@@ -16,6 +16,7 @@ import { compressionOf } from '../gzip/compression.js';
 import { nodeZstd } from '../gzip/node-zstd.js';
 import { lacksZstd } from '../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { filesBelow } from '../storage/files-below.js';
 import { syncFolder } from '../storage/folder.js';
 import { firstBytes } from '../storage/regular-file.js';
 import { withAnyStorageError, withStorageError } from '../storage/storage-error.js';
@@ -98,7 +99,7 @@ export async function applyCompliance(
   const checked = checkOptions('applyCompliance', APPLY_OPTIONS, options);
   const { match = (name: string) => STORED_POSTS.test(name), signal, ...redacting } = checked;
   const names: string[] = [];
-  for (const name of (await filesIn(archiveFolder)).filter(match)) {
+  for (const name of await filesIn(archiveFolder, match)) {
     const file = path.join(archiveFolder, name);
     if (!(await reading(file, isCheckpointFile(file)))) names.push(name);
   }
@@ -167,13 +168,12 @@ function reading<T>(file: string, action: Promise<T>): Promise<T> {
 }
 
 /** Regular files only: a link may point anywhere. */
-function filesIn(folder: string): Promise<string[]> {
-  return withAnyStorageError('read', folder, async () => {
+async function filesIn(folder: string, match: (name: string) => boolean): Promise<string[]> {
+  await withAnyStorageError('read', folder, async () => {
     if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    return entries
-      .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
-      .map(entry => path.relative(folder, path.join(entry.parentPath, entry.name)))
-      .sort();
+  });
+  return filesBelow(folder, {
+    match: (name, isRegular) => isRegular && match(name),
+    hiddenFolders: true,
   });
 }

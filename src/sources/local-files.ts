@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { abortable } from '../base/abortable.js';
 import {
@@ -29,6 +29,7 @@ import type { Progress } from '../flow/progress.js';
 import { workAhead } from '../flow/work-ahead.js';
 import { isCount } from '../json/json.js';
 import type { FileBytes } from '../json/json-record.js';
+import { filesBelow } from '../storage/files-below.js';
 import { openToRead } from '../storage/regular-file.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
@@ -87,8 +88,8 @@ const OPTIONS = {
  *
  * @param paths A folder, a file, or a list of them.
  * @throws OptionError Immediately, for invalid arguments.
- * @throws StorageError From the flow, for a file or folder that is missing or cannot be read, or a folder
- * in which no file matches.
+ * @throws StorageError From the flow, for a file or folder that is missing or cannot be read, a folder
+ * in which no file matches, or a matching file whose name is not UTF-8.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
@@ -339,7 +340,7 @@ async function filesAt(
   if (stats.isFile()) return [{ path: root, name: root, ...listed(stats) }];
   if (!stats.isDirectory())
     throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
-  const names = (await namesIn(root, '')).filter(matches);
+  const names = await filesBelow(root, { match: matches });
   const regular: LocalFile[] = [];
   for (let first = 0; first < names.length; first += LOOKED_AT) {
     const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name, checkpoints));
@@ -347,19 +348,7 @@ async function filesAt(
   }
   if (regular.length === 0 && !incremental)
     throw new StorageError(`No file in ${root} matches; see the option \`match\``, { path: root });
-  return regular.sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-async function namesIn(root: string, folder: string): Promise<string[]> {
-  const path = join(root, folder);
-  const entries = await failing(path, readdir(path, { withFileTypes: true }));
-  const names = entries
-    .filter(entry => !entry.name.startsWith('.'))
-    .map(entry => {
-      const name = `${folder}${entry.name}`;
-      return entry.isDirectory() ? namesIn(root, `${name}/`) : [name];
-    });
-  return (await Promise.all(names)).flat();
+  return regular;
 }
 
 /** Links to files are followed; links to folders are not, as they could form a loop. */

@@ -26,6 +26,10 @@ const READING_ADVICE: Readonly<Record<string, string>> = {
   ENOENT: 'It does not exist: check the path',
 };
 
+/** Node decodes names and arguments that are not UTF-8 to this character, and the text opens no file. */
+export const NOT_UTF8 = '\ufffd';
+const RENAME = 'It does not exist, or its name is not UTF-8: rename it';
+
 /**
  * Makes a `StorageError` of a system error on `file`, with advice. Other errors are returned unchanged.
  *
@@ -60,8 +64,9 @@ export function anyStorageError(
   if (cause instanceof StorageError || isAbort(cause)) return cause;
   const code = codeOf(cause);
   const reading = /^read\b/.test(doing) ? READING_ADVICE : ADVICE;
-  const advice =
-    code === undefined ? otherwise : (reading[code] ?? ADVICE[code] ?? 'See the cause');
+  const isMisnamed = code === 'ENOENT' && reading === READING_ADVICE && file.includes(NOT_UTF8);
+  const systemAdvice = isMisnamed ? RENAME : (reading[code ?? ''] ?? ADVICE[code ?? '']);
+  const advice = code === undefined ? otherwise : (systemAdvice ?? 'See the cause');
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new StorageError(
     `Could not ${doing} ${file}: ${reason}${advice === undefined ? '' : `. ${advice}${then}.`}`,

@@ -53,6 +53,20 @@ async function contents(): Promise<Record<string, string[]>> {
 }
 
 describe('applyCompliance', () => {
+  it.runIf(process.platform === 'linux')(
+    'rejects a file name that is not UTF-8 before it changes a file',
+    async () => {
+      await tombstones.record([ofPost('delete', posts[0]?.[0]?.id ?? '')]);
+      const before = await contents();
+      const name = Buffer.from('/day/caf\xe9.json', 'latin1');
+      await writeFile(Buffer.concat([Buffer.from(archive), name]), '');
+      const error = await applyCompliance(archive, tombstones).catch(error => error);
+      expect(error).toBeInstanceOf(StorageError);
+      expect(error.message).toContain("not UTF-8: $'day/caf\\xe9.json'");
+      expect(await contents()).toEqual(before);
+    },
+  );
+
   it('changes nothing in a dry run, and counts what a run then does', async () => {
     const victim = posts[2]?.[4];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);

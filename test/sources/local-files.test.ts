@@ -104,6 +104,26 @@ describe('localFiles', () => {
     expect(await contents(localFiles(folder))).toEqual(['a', 'a']);
   });
 
+  it.runIf(process.platform === 'linux')(
+    'rejects a file name that is not UTF-8, instead of reading another file twice',
+    async () => {
+      await write({ 'caf\ufffd.json': 'other' });
+      await writeFile(Buffer.from(`${folder}/caf\xe9.json`, 'latin1'), 'latin');
+      await expect(contents(localFiles(folder))).rejects.toThrow(
+        expect.objectContaining({
+          constructor: StorageError,
+          message: expect.stringContaining("not UTF-8: $'caf\\xe9.json'"),
+        }),
+      );
+    },
+  );
+
+  it('says that a path with U+FFFD may be of a name that is not UTF-8', async () => {
+    await expect(contents(localFiles(join(folder, 'caf\ufffd.json')))).rejects.toThrow(
+      /does not exist.* not UTF-8/,
+    );
+  });
+
   describe('of empty and large files', () => {
     const large = Buffer.alloc(9 * 1024 * 1024, 'large');
     const paths = () => ['a', 'b', 'c', 'd'].map(name => join(folder, `${name}.json`));

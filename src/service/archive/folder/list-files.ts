@@ -1,6 +1,7 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import { filesBelow } from '../../../storage/files-below.js';
 import { withStorageError } from '../../../storage/storage-error.js';
 import { isCheckpointFile, STORED_POSTS } from '../../../storage/stored-files.js';
 
@@ -22,36 +23,16 @@ export interface ListedFile {
  * @throws StorageError If the folder cannot be read.
  */
 export async function listFiles(folder: string): Promise<readonly ListedFile[]> {
-  const found = await collect(folder, '');
-  // What cannot be opened is reported once its posts are read.
-  const checkpoints = await pLimit(OPEN).map(found, ({ path }) =>
-    isCheckpointFile(join(folder, path)).catch(() => false),
-  );
-  return found
-    .filter((_, index) => !checkpoints[index])
-    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-async function collect(folder: string, within: string): Promise<readonly ListedFile[]> {
-  const here = join(folder, within);
-  const entries = await withStorageError('read the archive folder', here, () =>
-    readdir(here, { withFileTypes: true }),
-  );
-  const found = await Promise.all(
-    entries
-      .filter(({ name }) => !name.startsWith('.'))
-      .map(async entry => {
-        const path = within === '' ? entry.name : `${within}/${entry.name}`;
-        if (entry.isDirectory()) return collect(folder, path);
-        return STORED_POSTS.test(entry.name) ? fileAt(folder, path) : [];
-      }),
-  );
-  return found.flat();
+  const paths = await filesBelow(folder, { match: name => STORED_POSTS.test(name) });
+  return (await pLimit(OPEN).map(paths, path => fileAt(folder, path))).flat();
 }
 
 /** A file, or the file that a link points to. */
 async function fileAt(folder: string, path: string): Promise<readonly ListedFile[]> {
   const file = join(folder, path);
   const found = await withStorageError('read', file, () => stat(file));
-  return found.isFile() ? [{ path, bytes: found.size, modifiedMs: found.mtimeMs }] : [];
+  if (!found.isFile()) return [];
+  // What cannot be opened is reported once its posts are read.
+  const isCheckpoint = await isCheckpointFile(file).catch(() => false);
+  return isCheckpoint ? [] : [{ path, bytes: found.size, modifiedMs: found.mtimeMs }];
 }

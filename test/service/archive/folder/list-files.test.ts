@@ -1,4 +1,4 @@
-import { readdir, utimes } from 'node:fs/promises';
+import { readdir, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { StorageError } from '../../../../src/base/errors.js';
@@ -25,6 +25,15 @@ describe('the files of a folder', () => {
     await addFiles(folder, { 'notes.json': '{\n  "version": 1\n}\n' });
     await expect(folders.open(folder)).rejects.toThrow('notes.json');
   });
+
+  test.runIf(process.platform === 'linux')(
+    'are refused with the bytes of a name that is not UTF-8',
+    async () => {
+      const folder = await folders.make({});
+      await writeFile(Buffer.from(`${folder}/caf\xe9.jsonl`, 'latin1'), '');
+      await expect(folders.open(folder)).rejects.toThrow("is not UTF-8: $'caf\\xe9.jsonl'");
+    },
+  );
 
   test('are refused if there are none, or no folder', async () => {
     const folder = await folders.make({ 'readme.txt': 'hello' });

@@ -1,0 +1,62 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/base/errors.js';
+import { filesBelow } from '../../src/storage/files-below.js';
+import { temporaryFolder } from '../temporary-folder.js';
+
+const all = { match: () => true };
+
+async function made(...names: readonly string[]): Promise<string> {
+  const folder = await temporaryFolder();
+  for (const name of names) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
+    await writeFile(path.join(folder, name), '');
+  }
+  return folder;
+}
+
+describe('filesBelow', () => {
+  it('lists files in order of their whole paths, without hidden ones', async () => {
+    const folder = await made('b', 'a/z', 'a-', 'é', '雪/x', '.c', '.d/e', 'a/.f');
+    expect(await filesBelow(folder, all)).toEqual(['a-', 'a/z', 'b', 'é', '雪/x']);
+    expect(await filesBelow(folder, { ...all, hiddenFolders: true })).toContain('.d/e');
+  });
+
+  it('tells links from regular files, and does not enter linked folders', async () => {
+    const folder = await made('a', 'b/c');
+    await symlink(path.join(folder, 'a'), path.join(folder, 'to-file'));
+    await symlink(folder, path.join(folder, 'b/round'));
+    expect(await filesBelow(folder, all)).toEqual(['a', 'b/c', 'b/round', 'to-file']);
+    const match = (_: string, isRegular: boolean) => isRegular;
+    expect(await filesBelow(folder, { match })).toEqual(['a', 'b/c']);
+  });
+
+  it('names the folder that it cannot read', async () => {
+    const folder = path.join(await temporaryFolder(), 'none');
+    await expect(filesBelow(folder, all)).rejects.toThrow(
+      expect.objectContaining({
+        constructor: StorageError,
+        message: expect.stringContaining(folder),
+      }),
+    );
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'names the bytes of a matching name that is not UTF-8, also of a folder',
+    async () => {
+      const folder = await made('a.txt');
+      const latin = (name: string) => Buffer.from(`${folder}/${name}`, 'latin1');
+      await writeFile(latin("caf\xe9's.json"), '');
+      await expect(filesBelow(folder, all)).rejects.toThrow(
+        `in ${folder} is not UTF-8: $'caf\\xe9\\x27s.json', in Windows-1252 "café's.json". Rename it`,
+      );
+      const match = (name: string) => !name.includes('caf');
+      expect(await filesBelow(folder, { match })).toEqual(['a.txt']);
+      await mkdir(latin('\xfcber'));
+      expect(await filesBelow(folder, { match })).toEqual(['a.txt']);
+      await writeFile(latin('\xfcber/b.json'), '');
+      await expect(filesBelow(folder, { match })).rejects.toThrow("$'\\xfcber/b.json'");
+    },
+  );
+});
