@@ -99,7 +99,7 @@ export type { DamagedRecord, OnDamaged } from './json/damaged-record.js';
 export { parseExact } from './json/exact-json.js';
 export type { Json } from './json/json.js';
 export type { Bytes, FileBytes, JsonRecord } from './json/json-record.js';
-export type { RecordLimits } from './json/record-limits.js';
+export type { ArrayPath, RecordLimits } from './json/record-limits.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
 export { type ChunkOptions, chunk } from './operators/chunk.js';
 export { compose } from './operators/compose.js';

@@ -179,8 +179,7 @@ const OPERATORS: Stages = {
   },
   gunzip: { wrong: OPTIONS, right: () => [{ plain: 'pass' }], reads: ['bytes'] },
   jsonArray: {
-    needs: 'key',
-    wrong: [...FUNCTION('key').slice(1), [['a', 5], 'options']],
+    wrong: [...FUNCTION('path').slice(1), [[['a', 5]], 'path'], [['a', 5], 'options']],
     right: () => ['id'],
     reads: ['bytes'],
   },

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import jsonlParser from 'stream-json/jsonl/parser.js';
+import jsonlParser from 'stream-json-3/jsonl/parser.js';
 import type { Work } from '../question.js';
 import { TagFiles } from './tag-files.js';
 

@@ -1,40 +1,228 @@
+import { StringDecoder } from 'node:string_decoder';
 import { DataError } from '../base/errors.js';
-import { ElementSplitter } from './element-splitter.js';
 import { parseExact } from './exact-json.js';
+import { excerpt } from './excerpt.js';
 import type { Framer } from './framer.js';
 import type { Json } from './json.js';
 import type { CheckedLimits } from './record-limits.js';
 
-/** The parsed elements of one array at the top level of a document; see `jsonArray`. */
-export class JsonArrayFramer implements Framer<Json> {
-  readonly #splitter: ElementSplitter;
-  readonly #origin: string | undefined;
+/** A token of `stream-json`. Keys, strings and numbers are whole; a number is its digits. */
+interface Token {
+  readonly name: string;
+  readonly value?: unknown;
+}
 
-  constructor(key: string, limits: CheckedLimits, origin: string | undefined) {
-    this.#splitter = new ElementSplitter(key, { ...limits, origin });
+/** The types of `stream-json` say that its functions return tokens; they return async generators. */
+type Reader<T> = (text: string) => AsyncIterable<T>;
+
+const BRACKETS: Readonly<Record<string, string>> = {
+  startObject: '{',
+  endObject: '}',
+  startArray: '[',
+  endArray: ']',
+};
+
+/** The tokens of one slice are in memory at the same time. */
+const SLICE_BYTES = 64 * 1024;
+/** More characters than `stream-json` looks ahead: a mistake is found at most that late. */
+const LOOK_AHEAD = 64;
+/** Characters of the document that are kept for messages. */
+const START_CHARS = 4096;
+
+/**
+ * The parsed elements of one array of a document; see `jsonArray`. One reader of `stream-json` finds the exact position
+ * of the first mistake, so that the other one delivers all elements before it.
+ */
+export class JsonArrayFramer implements Framer<Json> {
+  readonly #path: readonly string[];
+  readonly #limits: CheckedLimits;
+  readonly #origin: string | undefined;
+  readonly #decoder = new StringDecoder();
+  #verify: Reader<never> | undefined;
+  #parse: Reader<Token> | undefined;
+  #start = '';
+  /** The end of the earlier slices, and the size of all of them. */
+  #tail = '';
+  #chars = 0;
+  #bytes = 0;
+  /** The size of the slices since the last token: a string is kept until it ends. */
+  #waitingBytes = 0;
+  /** The key or index in each open object or array, innermost last. */
+  readonly #keys: (string | number)[] = [];
+  /** How many of the values on the path were found, the document included. */
+  #found = 0;
+  #isInArray = false;
+  #isComplete = false;
+  #elements = 0;
+  /** The element that has begun, as JSON. */
+  #element = '';
+  #elementBytes = 0;
+
+  /** @param path The keys that lead to the array; none if the document is the array. */
+  constructor(path: readonly string[], limits: CheckedLimits, origin: string | undefined) {
+    this.#path = path;
+    this.#limits = limits;
     this.#origin = origin;
   }
 
-  push(block: Buffer, items: Json[]): undefined {
-    const elements: Buffer[] = [];
-    try {
-      this.#splitter.push(block, elements);
-    } finally {
-      // Also those before a mistake: an element that is not JSON is then the first mistake.
-      for (const element of elements) items.push(this.#parsed(element));
-    }
+  async push(block: Buffer, items: Json[]): Promise<void> {
+    const sliceBytes = Math.min(SLICE_BYTES, this.#limits.maxBytes);
+    for (let from = 0; from < block.length; from += sliceBytes)
+      await this.#read(this.#decoder.write(block.subarray(from, from + sliceBytes)), items);
   }
 
-  end(): void {
-    this.#splitter.end();
+  async end(items: Json[]): Promise<void> {
+    await this.#read(this.#decoder.end(), items);
+    const length = this.#bytes;
+    if (length === 0) throw this.#error('The JSON document is empty', { byteOffset: 0 });
+    // Spaces end what the readers wait for, which may be a mistake.
+    if (!this.#isComplete) await this.#read(' '.repeat(LOOK_AHEAD), items);
+    if (!this.#isComplete)
+      throw this.#error('The JSON document is cut short', { byteOffset: length });
+    if (this.#found <= this.#path.length) throw this.#notFound();
   }
 
-  #parsed(element: Buffer): Json {
+  async #read(text: string, items: Json[]): Promise<void> {
+    this.#start += text.slice(0, START_CHARS - this.#start.length);
+    const mistake = await this.#mistakeIn(text);
+    const tokens = await this.#tokensOf(
+      mistake === undefined ? text : text.slice(0, Math.max(0, mistake.at)),
+    );
+    for (const token of tokens) this.#take(token, items);
+    if (mistake !== undefined) throw this.#notJson(text, mistake.at, mistake.cause);
+    this.#waitingBytes = tokens.length > 0 ? 0 : this.#waitingBytes + Buffer.byteLength(text);
+    if (this.#waitingBytes > this.#limits.maxBytes) throw this.#tooLarge('A value');
+    this.#tail = (this.#tail + text).slice(-LOOK_AHEAD);
+    this.#chars += text.length;
+    this.#bytes += Buffer.byteLength(text);
+  }
+
+  /** The first mistake, and its position in these characters: below 0 if it is in the earlier ones. */
+  async #mistakeIn(text: string): Promise<{ at: number; cause: unknown } | undefined> {
+    this.#verify ??= (
+      await import('stream-json/utils/verifier.js')
+    ).default() as unknown as Reader<never>;
     try {
-      return parseExact(element) as Json;
+      for await (const _ of this.#verify(text));
+      return undefined;
     } catch (cause) {
-      const { message } = cause as Error;
-      throw new DataError(message, { cause, position: { origin: this.#origin } });
+      const { offset } = cause as { readonly offset?: number };
+      if (offset === undefined) throw cause;
+      return { at: offset - this.#chars, cause };
     }
   }
+
+  async #tokensOf(text: string): Promise<Token[]> {
+    this.#parse ??= (await import('stream-json/parser.js')).default({
+      streamValues: false,
+    }) as unknown as Reader<Token>;
+    const tokens: Token[] = [];
+    for await (const token of this.#parse(text)) tokens.push(token);
+    return tokens;
+  }
+
+  #take(token: Token, items: Json[]): void {
+    const { name, value } = token;
+    const keys = this.#keys;
+    if (name === 'endObject' || name === 'endArray') keys.pop();
+    else if (name === 'keyValue') keys[keys.length - 1] = String(value);
+    else this.#begin(name);
+    if (this.#isInArray && keys.length > this.#path.length) this.#addToElement(token);
+    if (name === 'keyValue') return;
+    if (name === 'startObject' || name === 'startArray') this.#open(name);
+    else this.#endValue(items);
+  }
+
+  /** A value begins: it may be on the path. */
+  #begin(name: string): void {
+    const keys = this.#keys;
+    const depth = keys.length;
+    const index = keys[depth - 1];
+    if (typeof index === 'number') keys[depth - 1] = index + 1;
+    const isOnPath = !this.#isInArray && keys.every((key, at) => String(key) === this.#path[at]);
+    if (!isOnPath) return;
+    // `JSON.parse` takes the last one, and its elements may have been delivered.
+    if (this.#found > depth)
+      throw this.#error(`There is more than one ${named(this.#path.slice(0, depth))}`);
+    this.#found = depth + 1;
+    if (depth < this.#path.length) return;
+    if (name !== 'startArray') throw this.#notFound();
+    this.#isInArray = true;
+  }
+
+  #open(name: string): void {
+    const { maxDepth } = this.#limits;
+    if (this.#keys.length > this.#path.length + maxDepth)
+      throw this.#error(`JSON is nested deeper than ${maxDepth} (\`maxDepth\`)`);
+    this.#keys.push(name === 'startArray' ? -1 : '');
+  }
+
+  #endValue(items: Json[]): void {
+    const depth = this.#keys.length - this.#path.length;
+    if (this.#isInArray && depth === 1) {
+      items.push(parseExact(this.#element) as Json);
+      this.#elements++;
+      this.#element = '';
+      this.#elementBytes = 0;
+    } else if (depth === 0) this.#isInArray = false;
+    this.#isComplete = this.#keys.length === 0;
+  }
+
+  #addToElement(token: Token): void {
+    const isFirst = ['{', '[', ':', undefined].includes(this.#element.at(-1));
+    const text = isFirst || token.name.startsWith('end') ? textOf(token) : `,${textOf(token)}`;
+    this.#element += text;
+    this.#elementBytes += Buffer.byteLength(text);
+    if (this.#elementBytes > this.#limits.maxBytes)
+      throw this.#tooLarge(`Element ${this.#elements} of ${named(this.#path)}`);
+  }
+
+  #tooLarge(what: string): DataError {
+    return this.#error(`${what} is larger than ${this.#limits.maxBytes} bytes (\`maxBytes\`)`);
+  }
+
+  #notFound(): DataError {
+    const isArray = this.#start.trimStart().startsWith('[');
+    const path = named(this.#path);
+    if (this.#path.length === 0)
+      return this.#error(`The JSON document is not an array: ${excerpt(this.#start)}`);
+    const advice = isArray ? 'jsonArray() without a path reads a document that is an array' : '';
+    return this.#error(`The JSON document has no array ${path}: ${excerpt(this.#start)}`, {
+      advice,
+    });
+  }
+
+  #notJson(text: string, at: number, cause: unknown): DataError {
+    const near = this.#tail + text;
+    const from = this.#tail.length + at;
+    const byteOffset =
+      this.#bytes + Buffer.byteLength(near.slice(0, from)) - Buffer.byteLength(this.#tail);
+    const found = excerpt(near.slice(from).trimEnd());
+    return this.#isComplete
+      ? this.#error(`The JSON document has bytes after its end: ${found}`, {
+          byteOffset,
+          cause,
+          advice: 'jsonLines() reads objects, one a line',
+        })
+      : this.#error(`The JSON document is damaged or cut short at ${found}`, { byteOffset, cause });
+  }
+
+  #error(
+    message: string,
+    { byteOffset, ...options }: { byteOffset?: number; advice?: string; cause?: unknown } = {},
+  ): DataError {
+    return new DataError(message, { ...options, position: { origin: this.#origin, byteOffset } });
+  }
+}
+
+/** How messages call the array. */
+function named(path: readonly string[]): string {
+  return path.length === 0 ? 'the document' : `\`${path.join('.')}\``;
+}
+
+/** A token as JSON. */
+function textOf({ name, value }: Token): string {
+  if (name === 'keyValue') return `${JSON.stringify(value)}:`;
+  if (name === 'numberValue') return String(value);
+  return BRACKETS[name] ?? JSON.stringify(value);
 }

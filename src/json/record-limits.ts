@@ -38,6 +38,20 @@ export const ARRAY_KEY = required(
   special<string>('the name of the array', 'a string', value => typeof value === 'string'),
 );
 
+/**
+ * Where an array is in a document: its key, or the keys that lead to it, as a list or with dots between. Without one, the
+ * document is the array. A list may have keys that contain dots; the index of an element is a key of an array.
+ */
+export type ArrayPath = string | readonly string[];
+
+export const ARRAY_PATH = special<ArrayPath>(
+  'the keys that lead to the array',
+  'a string, or an array of strings',
+  value =>
+    typeof value === 'string' ||
+    (Array.isArray(value) && value.every(key => typeof key === 'string')),
+);
+
 /** The limits with their defaults, checked for this call. */
 export function recordLimits(call: string, limits: RecordLimits = {}): CheckedLimits {
   return checkOptions(call, RECORD_LIMITS, limits);

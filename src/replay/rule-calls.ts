@@ -302,7 +302,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
   const limits = recordLimits('replayRules');
   request(account.withProgress(run.progress), call, async answer => {
     const body = batchesOf(answer.body, { signal: bound });
-    const start = () => new JsonArrayFramer('rules', limits, answer.url);
+    const start = () => new JsonArrayFramer(['rules'], limits, answer.url);
     for await (const { items } of framed('replayRules.list', body, start)) {
       const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));
       await queue.add(rules.filter(({ id, value }) => seen.add(id ?? `value ${value}`)));

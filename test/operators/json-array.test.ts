@@ -1,12 +1,147 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DataError } from '../../src/base/errors.js';
+import { DataError, orDataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { jsonArray } from '../../src/operators/json-array.js';
+import { collectGarbage } from '../collect-garbage.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
+/** An array at the end of a path, with other members around it. */
+const placed = fc
+  .record({
+    path: fc.array(fc.oneof(fc.string(), fc.constantFrom('a.b', '__proto__', '0')), {
+      maxLength: 3,
+    }),
+    elements: fc.array(
+      document.map(({ rest }) => rest),
+      { maxLength: 5 },
+    ),
+    other: document.map(({ rest }) => rest),
+    s: fc.constantFrom('', ' ', '\n\t'),
+  })
+  .map(({ path, elements, other, s }) => {
+    const array = `[${s}${elements.join(`${s},${s}`)}${s}]`;
+    const text = path.reduceRight(
+      (inner, key) => `{"${'b'.repeat(9)}"${s}:${other},${JSON.stringify(key)}:${s}${inner}${s}}`,
+      array,
+    );
+    return { path, array, bytes: Buffer.from(`${s}${text}${s}`) };
+  });
+
+/** A document of 8 MB with 20,001 elements. */
+async function* largeDocument(): AsyncGenerator<Buffer> {
+  const element = Buffer.from(`{"id":1050118621198921728,"text":"${'x'.repeat(360)}"},`);
+  yield Buffer.from('{"data":{"items":[');
+  for (let block = 0; block < 100; block++) yield Buffer.concat(Array<Buffer>(200).fill(element));
+  yield Buffer.from('{"id":1}]}}');
+}
+
 describe('jsonArray', () => {
+  it('reads a document that is an array', async () => {
+    const list = Buffer.from('[{"id":1050118621198921728},{"id":2}]');
+    expect(await all(jsonArray()(blocks([list])))).toEqual([
+      { id: '1050118621198921728' },
+      { id: '2' },
+    ]);
+  });
+
+  it.each<[path: string | string[]]>([['data.items'], [['data', 'items']]])(
+    'reads an array at the path %j',
+    async path => {
+      const page = Buffer.from(
+        '{"items":[0],"data":{"n":[1],"items":[{"id":1},2]},"b":{"items":[3]}}',
+      );
+      expect(await all(jsonArray(path)(blocks([page])))).toEqual([{ id: '1' }, 2]);
+    },
+  );
+
+  it('reads keys with dots from a list, and elements of arrays by their index', async () => {
+    const page = Buffer.from('[{"a.b":[1]},{"a.b":[2]}]');
+    expect(await all(jsonArray(['1', 'a.b'])(blocks([page])))).toEqual([2]);
+  });
+
+  it('gives the same as JSON.parse with exact ids, at any path and for any cuts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        placed.chain(one => fc.tuple(fc.constant(one), cuts(one.bytes.length))),
+        async ([{ path, array, bytes }, places]) => {
+          const items = await all(jsonArray(path)(filesOf(cutAt(bytes, places))));
+          expect(items).toEqual(parseExact(array));
+        },
+      ),
+    );
+  });
+
+  it('refuses a changed document that JSON.parse refuses', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        placed,
+        fc.nat(),
+        fc.constantFrom(...'{}[]",:x0 '),
+        async (one, at, byte) => {
+          const bytes = Buffer.from(one.bytes);
+          bytes[at % bytes.length] = byte.charCodeAt(0);
+          const items: unknown[] = [];
+          const read = (async () => {
+            for await (const item of jsonArray(one.path)(blocks([bytes]))) items.push(item);
+          })();
+          if (orDataError(() => parseExact(bytes)) instanceof DataError)
+            await expect(read).rejects.toThrow(DataError);
+          else await read.catch(error => expect(error).toBeInstanceOf(DataError));
+        },
+      ),
+    );
+  });
+
+  it.each([
+    [
+      'of a missing path',
+      '{"data":{"n":1}}',
+      'has no array `data.items`: "{\\"data\\":',
+      undefined,
+    ],
+    ['of an array without a path', '[{"a":1}]', 'jsonArray() without a path reads', undefined],
+    ['of an object in its place', '{"data":{"items":{}}}', 'has no array `data.items`', undefined],
+    ['with the path twice', '{"data":{"items":[]},"data":1}', 'more than one `data`', undefined],
+    ['that is cut', '{"data":{"items":[{"a":1}', 'cut short', 25],
+    ['that is cut within a string', '{"data":{"items":["é', 'cut short', 21],
+    ['with a damaged element', '{"data":{"é":1,"items":[{"a":1},{"b":tru},3]}}', 'at "tru},', 38],
+    ['with a comma too many', '{"data":{"items":[{"a":1,}]}}', 'damaged or cut short at "}', 25],
+    ['that is empty', '', 'is empty', 0],
+    ['with more after it', '{"data":{"items":[]}}{}', 'jsonLines() reads objects', 21],
+  ])('refuses a document %s, and says where', async (_, text, message, byteOffset) => {
+    const bytes = Buffer.from(text);
+    for (let place = 0; place <= bytes.length; place++) {
+      const { error } = await until(jsonArray('data.items')(filesOf(cutAt(bytes, [place]))));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({
+        message: expect.stringContaining(message),
+        position: { origin: 'file 0', byteOffset },
+      });
+    }
+  });
+
+  it('delivers the elements before a mistake', async () => {
+    const damaged = Buffer.from('[{"a":1},2,{"b":tru},3]');
+    for (let place = 0; place <= damaged.length; place++) {
+      const { items } = await until(jsonArray()(blocks(cutAt(damaged, [place]))));
+      expect(items).toEqual([{ a: 1 }, 2]);
+    }
+  });
+
+  it('keeps nothing of the elements that it has delivered', async () => {
+    const used = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = used();
+    let count = 0;
+    for await (const _ of jsonArray('data.items')(largeDocument()))
+      if (++count === 20_000) expect(used() - before).toBeLessThan(3_000_000);
+    expect(count).toBe(20_001);
+  });
+
   it('gives the same as parsing the whole document, for any chunks', async () => {
     const cutDocument = document.chain(({ bytes, elements }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
@@ -102,8 +237,8 @@ describe('jsonArray', () => {
     for (const text of [
       `{"results":[${rule},{"value":"${'x'.repeat(95)}"}]}`,
       `{"results":[{"a":[${'1,'.repeat(60)}1]}]}`,
-      `{"a":"${'x'.repeat(101)}`,
-      `${' '.repeat(101)}{`,
+      `{"a":"${'x'.repeat(301)}`,
+      `${' '.repeat(301)}{`,
       '{"results":[[[[[[[',
     ])
       for (const parts of [[Buffer.from(text)], cutAt(Buffer.from(text), [1, 20, 40, 60, 80])]) {

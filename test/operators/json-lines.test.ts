@@ -130,7 +130,7 @@ describe('jsonLines', () => {
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({
       message:
-        'Expected a JSON object on each line: "[1,2]" (in memory, line 3, byte 11). jsonElements() and jsonArray() read the array of a document by its name',
+        'Expected a JSON object on each line: "[1,2]" (in memory, line 3, byte 11). jsonArray() reads a document that is an array',
       position: { line: 3, byteOffset: 11 },
     });
   });
