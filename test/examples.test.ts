@@ -6,8 +6,10 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
-import { samplePosts } from 'millrace/service';
+import Database from 'libsql';
+import { createService, samplePosts } from 'millrace/service';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { environmentOf } from '../src/service/environment.js';
 import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { readSqlite } from './databases/stored-rows.js';
@@ -371,6 +373,18 @@ describe('the examples work as described', () => {
       if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
     },
   );
+
+  it('15-into-sqlite: a text with NUL is stored whole, though the driver reads it to the NUL', async () => {
+    await using service = createService({ posts: [{ text: 'coffee\0break' }] });
+    const env = environmentOf(await service.start(), {});
+    expect(await run('15-into-sqlite.ts', [], '', env)).toMatchObject({ code: 0, stderr: '' });
+    const db = new Database(path.join(folder, 'out/posts.sqlite'));
+    const read = 'SELECT text, CAST(text AS BLOB) AS bytes FROM posts';
+    const [post] = db.prepare(read).all() as [{ text: string; bytes: ArrayBuffer }];
+    db.close();
+    expect(Buffer.from(post.bytes).toString()).toBe('coffee\0break');
+    expect(post.text).toBe('coffee');
+  });
 
   it('28-files-and-sqlite: the same posts once in files and in the database', async () => {
     const first = await run('28-files-and-sqlite.ts');
