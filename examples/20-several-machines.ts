@@ -1,5 +1,5 @@
 // One machine replays a stream and publishes it to NATS JetStream; two others match each post against many rules and
-// write tables. On three machines, with the address of `nats-server -js` in MILLRACE_NATS_URL:
+// write tables. On three machines, with the address of `nats-server -js` in NATS_URL:
 //   npx tsx examples/20-several-machines.ts publish
 //   npx tsx examples/20-several-machines.ts match 1/2
 //   npx tsx examples/20-several-machines.ts match 2/2
@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import net from 'node:net';
 import { parseArgs } from 'node:util';
+import { connect } from '@nats-io/transport-node';
 import { account, csv, matchRules, pipeline, replay } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { createService, samplePosts } from 'millrace/service';
@@ -18,7 +19,9 @@ const { values, positionals } = parseArgs({
   options: { rules: { type: 'string', default: '250000' } },
 });
 const [role, share = '1/1'] = positionals;
-const stream = { stream: 'posts', subject: 'posts' };
+const servers = (process.env.NATS_URL ?? 'nats://127.0.0.1:4222').split(',');
+const connection = () => connect({ servers, maxReconnectAttempts: -1 });
+const stream = { connection, stream: 'posts', subject: 'posts' };
 
 if (role === 'publish') await publish();
 else if (role === 'match') await match();
@@ -83,7 +86,7 @@ async function allHere(): Promise<void> {
       [...process.execArgv, import.meta.filename, ...args, '--rules', values.rules],
       {
         stdio: 'inherit',
-        env: { ...process.env, MILLRACE_NATS_URL: `nats://127.0.0.1:${port}` },
+        env: { ...process.env, NATS_URL: `nats://127.0.0.1:${port}` },
       },
     );
     const [code] = await once(child, 'exit');

@@ -29,6 +29,7 @@ import { signIn } from '../src/users/sign-in.js';
 import { begin, COMPLETED, info, stream } from './http/live-wire.js';
 import { scriptedAccount } from './http/scripted-account.js';
 import { json, ScriptedServer, status } from './http/scripted-server.js';
+import { connecting } from './jetstream/connecting.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { numberedSource } from './jetstream/numbered-posts.js';
 import { jobServer, UUID } from './jobs/job-server.js';
@@ -179,7 +180,7 @@ const RUNS: Readonly<
     pipeline(await linesOf('{"id":1}'), collect(), { onSummary, signal }),
   'jetstream/from-jet-stream.ts onGap': async (onGap, signal) => {
     await using node = await startNode();
-    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 1 << 20, shares: 4 };
     await pipeline(numberedSource({ total: 9 }), toJetStream({ ...to, create }));
     const connection = await connect({ servers: node.url });
@@ -192,7 +193,7 @@ const RUNS: Readonly<
   },
   'jetstream/to-jet-stream.ts onDamaged': async (onDamaged, signal) => {
     await using node = await startNode();
-    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 1 << 20, shares: 4 };
     const lines = await linesOf('{"text":"no id"}');
     return await pipeline(

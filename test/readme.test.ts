@@ -108,7 +108,7 @@ const OPTION_TABLES = [
   ['src/sinks/README.md', 'A target of your own', 'Option', 'CommittedOptions'],
   ['src/tables/README.md', 'CSV', 'Option', 'CsvOptions'],
   ['src/tables/README.md', 'Parquet', 'Option', 'ParquetOptions'],
-  ['src/jetstream/README.md', 'Servers', 'Option', 'jetstream:JetStreamServers'],
+  ['src/jetstream/README.md', 'The connection', 'Option', 'jetstream:JetStreamConnectionOptions'],
   ['src/jetstream/README.md', 'Publishing', 'Setting', 'jetstream:CreateStreamOptions'],
   ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
 ] as const;
@@ -122,11 +122,11 @@ describe('the tables of options are those of the code', () => {
   it.each([
     ['Publishing', 'jetstream:ToJetStreamOptions'],
     ['Reading', 'jetstream:FromJetStreamOptions'],
-  ])('JetStream: %s, besides the servers', (heading, type) => {
+  ])('JetStream: %s, besides the connection', (heading, type) => {
     const rows = tableOf(pageNamed('src/jetstream/README.md'), heading, 'Option');
     const named = rows.flatMap(row => namesIn(row[0]));
-    const servers = membersOf('jetstream:JetStreamServers');
-    expect([...named, ...servers].toSorted()).toEqual(membersOf(type).toSorted());
+    const shared = membersOf('jetstream:JetStreamConnectionOptions');
+    expect([...named, ...shared].toSorted()).toEqual(membersOf(type).toSorted());
   });
 
   it('search: the options of a search for rules, besides those of a search', () => {

@@ -7,14 +7,12 @@ import ts from 'typescript';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { Secret } from '../src/base/secret.js';
-import { fromJetStream } from '../src/jetstream/index.js';
 import { parseJobCsv, parseJobListing } from '../src/jobs/parse-job.js';
 import { createService } from '../src/service/index.js';
 import { Grants } from '../src/service/users/grants.js';
 import { authorization } from '../src/users/signed-call.js';
 import { pageNamed, root } from './pages.js';
 import { temporaryFolder } from './temporary-folder.js';
-import { unchecked } from './unchecked.js';
 
 describe('the page of security', () => {
   const rows = pageNamed('src/SECURITY.md')
@@ -151,20 +149,6 @@ describe('credentials', () => {
       expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(CANARY);
     }
   });
-
-  it.each([`nats://user:${CANARY}@host:99999`, `http://user:${CANARY}@host`, `nats://${CANARY}@`])(
-    'an address of a JetStream server that is wrong is refused without its password',
-    address => {
-      let error: unknown;
-      try {
-        fromJetStream(unchecked({ servers: address, stream: 'posts' }));
-      } catch (thrown) {
-        error = thrown;
-      }
-      expect(error).toMatchObject({ code: 'ERR_OPTION', option: 'servers' });
-      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(CANARY);
-    },
-  );
 
   it('secret state of the service is readable by its owner only', async () => {
     const folder = await temporaryFolder();

@@ -6,7 +6,6 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { SETTINGS, type SettingName } from '../src/http/settings.js';
-import { VARIABLES } from '../src/jetstream/servers.js';
 import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
@@ -130,7 +129,7 @@ describe('the code of the pages', () => {
     });
     const env: Record<string, string | undefined> = {
       ...environmentOf(await service.start()),
-      ...(node && { [VARIABLES.servers]: node.url }),
+      ...(node && { NATS_URL: node.url }),
     };
     const folder = await temporaryFolder();
     // A module of the compiled sources finds the library, and what the scripts import with it.
@@ -148,10 +147,7 @@ describe('the commands of the pages', () => {
   const cli = compiled(path.join(root, 'src/service/cli.ts'));
 
   it('use only scripts of the package and settings of an account', () => {
-    const settings = [
-      ...Object.values(SETTINGS).map(({ env }) => env as string),
-      ...Object.values<string>(VARIABLES),
-    ];
+    const settings = Object.values(SETTINGS).map(({ env }) => env as string);
     for (const command of commands) {
       for (const [, script = ''] of command.matchAll(/\bnpm run ([\w:-]+)/g))
         expect(Object.keys(manifest.scripts)).toContain(script);

@@ -1,3 +1,4 @@
+import { connect } from '@nats-io/transport-node';
 import { activities, dedupe, gunzip, jsonLines, localFiles, pipeline } from 'millrace';
 import { toJetStream } from 'millrace/jetstream';
 import { onTask } from './task.js';
@@ -10,7 +11,7 @@ await onTask(async ({ urls, stream, replicas, inFlight, files, batch }) => async
     activities(),
     dedupe({ window: 1_000_000 }),
     toJetStream({
-      servers: urls,
+      connection: () => connect({ servers: urls, noAsyncTraces: true }),
       stream,
       subject: stream,
       maxInFlight: inFlight,

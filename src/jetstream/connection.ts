@@ -6,36 +6,31 @@ import type {
   StreamInfoRequestOptions,
 } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
-import type { NatsConnection } from '@nats-io/transport-node';
-import { abortable } from '../base/abortable.js';
+import type { NatsConnection, PermissionViolationError, Status } from '@nats-io/transport-node';
+import { abortable, LinkedAbort } from '../base/abortable.js';
+import { optionError } from '../base/check.js';
+import { withoutUndefined } from '../base/without-undefined.js';
 import { realTime } from '../http/timing.js';
-import { isMissing, isRefusedLogin, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
+import { type Access, isConnection } from './connection-options.js';
+import { failureOf, isMissing, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import {
   type ConnectionRun,
   type RepeatedRequest,
   RequestTries,
   repeat,
+  SHOWN_AFTER_MS,
   showWait,
   typedError,
 } from './request-tries.js';
-import { type Access, connectionOptions, REQUEST_MS } from './servers.js';
 
-/** How long one server may fail until another is tried; longer than an election. */
-const OTHER_SERVER_MS = 10_000;
-/** How long servers of a cluster may say that a stream does not exist: a server that has just started may not know it yet. */
-const MISSING_MS = 10_000;
-/** How long one server may say that a stream does not exist until another is asked: it may be cut off from those that know it. */
-const MISSING_AT_ONE_MS = 2_000;
-/** How long to wait until the servers are asked for the stream again. */
-const MISSING_WAIT_MS = 200;
-
+/** The time limit of one request: a leader that is gone does not answer. */
+const REQUEST_MS = 5_000;
 /** How long a reader that waits for a stream sleeps until it asks again. */
 const UNMADE_WAIT_MS = 1_000;
 
-/** How long servers must have refused a login: one that reloads its users may refuse all for a moment, and a name may have several addresses. */
-const REFUSED_MS = 2_000;
-/** How often each server must have refused a login: the client does not take turns exactly. */
-const REFUSALS = 2;
+/** What to do about a closed connection. */
+const REOPEN =
+  'Open it with `maxReconnectAttempts: -1`, so that it reconnects until `maxOutageMs` is over';
 
 /** The packages of the NATS client. */
 interface Packages {
@@ -52,76 +47,70 @@ export class JetStreamConnection {
   readonly #nats: NatsConnection;
   readonly #access: Access;
   readonly #run: ConnectionRun;
+  /** What the connection says about itself, until the run ends: other code may use the connection after that. */
+  readonly #statuses: AsyncIterable<Status> & { stop?(): void };
   /** By the name of a stream: the request that finds out whether it still exists. */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
   /** When this connection last went to another server. */
   #changedAt = 0;
   /** By their subjects: requests that the login has no permission for. */
   readonly #denials = new Map<string, Error>();
-  /** Why the connection has ended for good, such as a login that the servers no longer accept. */
-  #endedBy: Error | undefined;
+  /** Why the connection was closed during the run. */
+  #closedBy: JetStreamError | undefined;
 
   /**
-   * Connects. Servers that are out of reach are tried again, see `maxOutageMs`.
+   * Uses the caller's connection, or opens one by the caller's function.
    *
+   * @throws OptionError if the function returns something else.
    * @throws JetStreamError
    */
   static async open(access: Access, run: ConnectionRun): Promise<JetStreamConnection> {
     // Each message that is on its way may listen to the signal.
     setMaxListeners(0, run.signal);
     const packages = await loadPackages(run.call);
-    const nats = access.connection ?? (await connected(access, run, packages));
-    // With `checkAPI`, the manager would send a request that is not repeated.
-    const manager = await packages.jetstream.jetstreamManager(nats, {
-      checkAPI: false,
-      timeout: REQUEST_MS,
-      ...access.jetStream,
-    });
-    return new JetStreamConnection(packages, nats, manager, access, run);
+    const { connection, domain, apiPrefix } = access;
+    const nats = typeof connection === 'function' ? await opened(access, run) : connection;
+    if (nats.isClosed())
+      throw connectionError(access, run, ['is closed', REOPEN], await nats.closed());
+    const options = { timeout: REQUEST_MS, ...withoutUndefined({ domain, apiPrefix }) };
+    const client = packages.jetstream.jetstream(nats, options);
+    // With `true`, the manager would send a request that is not repeated.
+    const manager = await client.jetstreamManager(false);
+    return new JetStreamConnection(packages, nats, client, manager, access, run);
   }
 
   private constructor(
     packages: Packages,
     nats: NatsConnection,
+    client: JetStreamClient,
     manager: JetStreamManager,
     access: Access,
     run: ConnectionRun,
   ) {
     this.packages = packages;
     this.#nats = nats;
+    this.client = client;
     this.manager = manager;
-    this.client = packages.jetstream.jetstream(nats, {
-      timeout: REQUEST_MS,
-      ...access.jetStream,
-    });
     this.#access = access;
     this.#run = run;
-    const endedBy = (error: unknown) => {
-      if (!(error instanceof Error)) return;
-      this.#endedBy ??= error;
-      void this.close();
-    };
-    // Not for the caller's connection: other code may use it, and `status()` ends only with the connection.
-    if (access.connection === undefined) {
-      refusedLogin(nats).then(endedBy);
-      void this.#watchDenials();
+    this.#statuses = nats.status();
+    void this.#watch();
+  }
+
+  async #watch(): Promise<void> {
+    for await (const status of this.#statuses) {
+      if (status.type === 'error' && status.error.name === 'PermissionViolationError')
+        this.#denials.set((status.error as PermissionViolationError).subject, status.error);
+      if (status.type === 'close') {
+        const error = await this.#nats.closed();
+        this.#closedBy = connectionError(this.#access, this.#run, ['was closed', REOPEN], error);
+      }
     }
-    nats.closed().then(error => {
-      // For a connection that the caller has closed, the client gives no error.
-      endedBy(access.connection === undefined ? error : closedByCaller(run, error));
-    });
   }
 
   /** Why the login may not send a request with this subject: the client itself does not reject such a request. */
   denial(subject: string): Error | undefined {
     return [...this.#denials].find(([denied]) => denied.includes(subject))?.[1];
-  }
-
-  async #watchDenials(): Promise<void> {
-    const { PermissionViolationError } = this.packages.core;
-    for await (const status of this.#nats.status())
-      if (status.type === 'error' && status.error instanceof PermissionViolationError)
-        this.#denials.set(status.error.subject, status.error);
   }
 
   get signal(): AbortSignal {
@@ -168,31 +157,8 @@ export class JetStreamConnection {
     request: () => Promise<T>,
     isAnswer?: (error: unknown) => boolean,
   ): Promise<T> {
-    return repeat(
-      this.#requestFor(what),
-      () => abortable(this.#whileMissing(request, isAnswer), this.#run.signal),
-      isAnswer,
-    );
-  }
-
-  /** Makes a request again for some seconds where servers of a cluster say that its stream does not exist. */
-  async #whileMissing<T>(
-    request: () => Promise<T>,
-    isAnswer?: (error: unknown) => boolean,
-  ): Promise<T> {
-    const started = performance.now();
-    while (true) {
-      try {
-        return await request();
-      } catch (thrown) {
-        const error = this.#causeOf(thrown);
-        const isCluster = this.#nats.info?.cluster !== undefined;
-        if (!isMissing(error) || !isCluster || isAnswer?.(error) === true) throw error;
-        if (performance.now() - started > MISSING_MS) throw error;
-        this.#changeServer(started, MISSING_AT_ONE_MS);
-        await realTime.sleep(MISSING_WAIT_MS, this.#run.signal);
-      }
-    }
+    const send = () => abortable(request(), this.#run.signal);
+    return repeat(this.#requestFor(what), send, isAnswer);
   }
 
   /**
@@ -277,65 +243,106 @@ export class JetStreamConnection {
   }
 
   #requestFor(what: string): RepeatedRequest {
+    const nats = this.#nats;
     return {
-      access: this.#access,
       run: this.#run,
       what,
-      onOutage: this.#changeServer,
-      causeOf: this.#causeOf,
+      maxOutageMs: this.maxOutageMs,
+      get servers() {
+        return nats
+          .getServers()
+          .map(({ listen }) => listen)
+          .join(', ');
+      },
+      get isCluster() {
+        return nats.info?.cluster !== undefined;
+      },
+      causeOf: error => this.#closedBy ?? error,
+      changeServer: (since, afterMs) => this.#changeServer(since, afterMs),
     };
   }
 
-  /** Why a request failed. Once the connection has ended for good, the client only says that it is closed. */
-  readonly #causeOf = (error: unknown): unknown => this.#endedBy ?? error;
-
-  /** Connects to another server where the present one has failed for some time: it may be cut off from the rest. */
-  readonly #changeServer = (since: number, afterMs = OTHER_SERVER_MS): void => {
+  #changeServer(since: number, afterMs: number): void {
     // A connection of the caller has other users, which a change would interrupt.
-    if (this.#access.connection !== undefined) return;
+    if (!this.#isOurs) return;
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < afterMs) return;
     this.#changedAt = now;
     this.#nats.reconnect().catch(() => {});
-  };
+  }
 
-  /** Closes the connection, which ends all requests that are under way. That of the caller stays open. */
+  get #isOurs(): boolean {
+    return typeof this.#access.connection === 'function';
+  }
+
+  /** Closes a connection that the run has opened, which ends all requests that are under way. That of the caller stays open. */
   async close(): Promise<void> {
-    if (this.#access.connection !== undefined) return;
-    await this.#nats.close().catch(() => {});
+    this.#statuses.stop?.();
+    if (this.#isOurs) await this.#nats.close().catch(() => {});
   }
 }
 
-/** The error about a connection of the caller that was closed before the run was over. */
-function closedByCaller({ call, cursor }: ConnectionRun, error: unknown): JetStreamError {
-  const reason = error instanceof Error ? ` (${error.message})` : '';
-  return new JetStreamError(
-    `${call}: its \`connection\` was closed${reason}. Run the same again with an open one: it goes on from the last cursor`,
-    { failure: 'outage', cause: error, cursor: cursor() },
-  );
+/** A new connection, by the caller's function. */
+async function opened(access: Access, run: ConnectionRun): Promise<NatsConnection> {
+  const { connection, maxOutageMs } = access;
+  const limit = new LinkedAbort(run.signal);
+  const waiting = connectionError(access, run, [
+    'is not open yet',
+    'Check its servers and TLS options',
+  ]);
+  limit.abortAfter(maxOutageMs, () => waiting);
+  let endWait = () => {};
+  const showing = setTimeout(() => {
+    endWait = showWait(run, waiting, maxOutageMs - SHOWN_AFTER_MS, 1);
+  }, SHOWN_AFTER_MS);
+  const opening = (async () => (connection as () => NatsConnection | Promise<NatsConnection>)())();
+  try {
+    const nats: unknown = await abortable(opening, limit.signal);
+    if (isConnection(nats)) return nats;
+    throw optionError(run.call, 'connection', 'must return a connection of the NATS client');
+  } catch (error) {
+    // The client may still connect.
+    opening.then(late => late.close()).catch(() => {});
+    run.signal.throwIfAborted();
+    const isOfClient = failureOf(error).failure !== undefined;
+    throw isOfClient
+      ? connectionError(
+          access,
+          run,
+          [
+            'could not be opened',
+            'Start its servers, or open it with `waitOnFirstConnect: true` to wait for them',
+          ],
+          error,
+        )
+      : error;
+  } finally {
+    clearTimeout(showing);
+    endWait();
+    limit.unlink();
+  }
 }
 
-/** A new connection. */
-async function connected(
-  access: Access,
-  run: ConnectionRun,
-  packages: Packages,
-): Promise<NatsConnection> {
-  const options = await connectionOptions(access, run.call, packages.core);
-  const nats = await repeat({ access, run, what: 'connect' }, async () => {
-    const connecting = packages.core.connect(options);
-    try {
-      return await abortable(connecting, run.signal);
-    } catch (error) {
-      // After an abort, the client may still connect.
-      connecting.then(late => late.close()).catch(() => {});
-      throw error;
-    }
-  });
-  // The client forgets servers that were out of reach before it was connected.
-  const known = nats.getServers().map(({ listen }) => listen);
-  nats.setServers([...new Set([...known, ...access.addresses])]);
-  return nats;
+/** The error about a connection that could not be opened, or was closed before the run was over. */
+function connectionError(
+  { connection }: Access,
+  { call, cursor }: ConnectionRun,
+  [problem, advice]: readonly [problem: string, advice: string],
+  cause?: unknown,
+): JetStreamError {
+  const { failure: found, text } = failureOf(cause);
+  const failure = found === 'refused' ? 'refused' : 'outage';
+  const reason = cause instanceof Error ? ` (${text})` : '';
+  return new JetStreamError(
+    `${call}: its \`connection\` ${problem}${reason}. ${failure === 'refused' ? 'Check its TLS options and its login' : advice}. Then run the same again: it goes on from the last cursor`,
+    {
+      failure,
+      cause,
+      // The same call opens another connection.
+      retryable: failure === 'outage' && typeof connection === 'function',
+      cursor: cursor(),
+    },
+  );
 }
 
 /**
@@ -357,29 +364,4 @@ async function loadPackages(call: string): Promise<Packages> {
       { failure: 'packages', cause },
     );
   }
-}
-
-/**
- * Resolves to the refusal once every server refuses the login in the middle of a run, or to `undefined` once the
- * connection is closed. It waits for enough refusals in a row that each server was tried. The client itself would give
- * up after two refusals, which may come from one server of a cluster, or hours apart.
- */
-export async function refusedLogin(nats: NatsConnection): Promise<Error | undefined> {
-  let refusals = 0;
-  let since = 0;
-  let isRefused = false;
-  for await (const status of nats.status()) {
-    if (status.type === 'reconnecting') {
-      // The try before this one failed for another reason, so its server may accept the login later.
-      if (!isRefused) refusals = 0;
-      isRefused = false;
-    } else if (status.type === 'reconnect') refusals = 0;
-    else if (status.type === 'error' && isRefusedLogin(status.error)) {
-      isRefused = true;
-      if (refusals++ === 0) since = performance.now();
-      const isEnough = refusals >= REFUSALS * nats.getServers().length;
-      if (isEnough && performance.now() - since >= REFUSED_MS) return status.error;
-    }
-  }
-  return undefined;
 }

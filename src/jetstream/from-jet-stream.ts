@@ -23,9 +23,14 @@ import { isCount } from '../json/json.js';
 import type { Activity } from '../post/activity.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
+import {
+  type Access,
+  CONNECTION_OPTIONS,
+  checkAccess,
+  type JetStreamConnectionOptions,
+} from './connection-options.js';
 import type { JetStreamGap } from './jet-stream-errors.js';
 import { type ReadPlan, SubjectReader } from './read-subject.js';
-import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   findStream,
   nameProblem,
@@ -36,7 +41,7 @@ import {
 } from './stream-settings.js';
 
 /** The stream to read, the part of it, where to end, and what to do about posts that are gone. */
-export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
+export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionOptions {
   /** The name of the stream. */
   readonly stream: string;
   /** The prefix of its subjects, where `toJetStream` fills it: `posts` for `posts.0`, `posts.1` and so on. */
@@ -73,7 +78,7 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamServers {
 }
 
 const OPTIONS = {
-  ...SERVER_OPTIONS,
+  ...CONNECTION_OPTIONS,
   stream: required(explained<string>('the name of the stream', nameProblem)),
   subject: explained<string>('the prefix of its subjects', prefixProblem),
   subjects: explained<string | readonly string[]>('the subjects to read', subjectsProblem),
@@ -108,7 +113,7 @@ const OPTIONS = {
  * @throws JetStreamError When the servers stay out of reach, refuse the login, or the stream was made again.
  * @example
  * await pipeline(
- *   fromJetStream({ servers: 'nats://127.0.0.1:4222', stream: 'posts', subject: 'posts' }),
+ *   fromJetStream({ connection: () => connect(), stream: 'posts', subject: 'posts' }),
  *   files({ path: 'out/{day}.jsonl', checkpoint: 'out/checkpoint.json' }),
  * );
  */
@@ -121,6 +126,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   const checked = checkOptions('fromJetStream', OPTIONS, given);
   const { stream, subject, until, item, resume } = checked;
   const { share = shareOf('fromJetStream') } = checked;
+  checkAccess('fromJetStream', checked);
   if ((subject === undefined) === (checked.subjects === undefined))
     throw optionError(
       'fromJetStream',
@@ -134,7 +140,6 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     ...checked,
     subjects,
     share,
-    access: accessOf('fromJetStream', checked),
     item: item as Plan<T>['item'],
   };
   const step = {
@@ -149,14 +154,13 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   return sourceFlow(step, run => read(plan, { ...run, resume: run.resume ?? resume }));
 }
 
-interface Plan<T> extends ReadPlan<T>, ReadStream {
-  readonly access: Access;
+interface Plan<T> extends ReadPlan<T>, ReadStream, Access {
   readonly share: Share | undefined;
 }
 
 async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
   const { signal, progress } = run;
-  const connection = await JetStreamConnection.open(plan.access, {
+  const connection = await JetStreamConnection.open(plan, {
     call: 'fromJetStream',
     signal,
     progress,

@@ -204,7 +204,9 @@ function messageOf(error: Error): string {
 }
 
 function isSystemError(error: Error): boolean {
-  return /^E[A-Z]+$/.test(String((error as NodeJS.ErrnoException).code));
+  const { code, path } = error as NodeJS.ErrnoException;
+  // An error with a path is about a file, such as one with the login.
+  return /^E[A-Z]+$/.test(String(code)) && path === undefined;
 }
 
 /** The code of an error of the servers. */

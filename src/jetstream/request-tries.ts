@@ -3,13 +3,21 @@ import { backoffMs } from '../base/wait.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { realTime } from '../http/timing.js';
-import { failureOf, JetStreamError } from './jet-stream-errors.js';
-import type { Access } from './servers.js';
+import { failureOf, isMissing, JetStreamError } from './jet-stream-errors.js';
 
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
 /** How long a request may fail until progress shows it: a shorter wait would only flicker. */
-const SHOWN_AFTER_MS = 1_000;
+export const SHOWN_AFTER_MS = 1_000;
+
+/** How long servers of a cluster may say that a stream does not exist: a server that has just started may not know it yet. */
+const MISSING_MS = 10_000;
+/** How long one server may say that a stream does not exist until another is asked: it may be cut off from those that know it. */
+const MISSING_AT_ONE_MS = 2_000;
+/** How long to wait until the servers are asked for the stream again. */
+const MISSING_WAIT_MS = 200;
+/** How long one server may fail until another is tried; longer than an election. */
+const OTHER_SERVER_MS = 10_000;
 
 /** What a connection is for. */
 export interface ConnectionRun {
@@ -21,16 +29,20 @@ export interface ConnectionRun {
   cursor(): Cursor | undefined;
 }
 
-/** A request to the servers that is made again while they are out of reach. */
+/** A request to the servers that is repeated while they are out of reach. */
 export interface RepeatedRequest {
-  readonly access: Access;
   readonly run: ConnectionRun;
   /** What it does, for messages: `publish to posts`. */
   readonly what: string;
-  /** Called each time that no server answers, with the time at which the first try began. */
-  readonly onOutage?: ((since: number) => void) | undefined;
-  /** Why a try has failed, by its error. @default the error */
-  readonly causeOf?: ((error: unknown) => unknown) | undefined;
+  readonly maxOutageMs: number;
+  /** The addresses of the servers, for messages. */
+  readonly servers: string;
+  /** Whether other servers may know more than the one that answers. */
+  readonly isCluster: boolean;
+  /** Returns why a try failed. Once the connection is closed, the client only says that it is. */
+  causeOf(error: unknown): unknown;
+  /** Connects to another server if no server was tried in the last `afterMs`, and the failure began before that. */
+  changeServer(since: number, afterMs: number): void;
 }
 
 /**
@@ -69,6 +81,8 @@ export class RequestTries {
   readonly #request: RepeatedRequest;
   readonly #since: number;
   #failed = 0;
+  /** Since when servers say that the stream does not exist. */
+  #missingSince: number | undefined;
   #endWait: () => void = () => {};
 
   /** @param since When the first try began. */
@@ -80,20 +94,33 @@ export class RequestTries {
   /**
    * Waits before the next try.
    *
-   * @throws The typed error, where the request cannot succeed later or `maxOutageMs` is over.
+   * @throws The typed error, if the request cannot succeed later or `maxOutageMs` is over.
    */
   async failed(error: unknown): Promise<void> {
-    const { access, run, onOutage } = this.#request;
+    const { run, maxOutageMs } = this.#request;
     run.signal.throwIfAborted();
+    if (this.#mayAppear(error)) return await realTime.sleep(MISSING_WAIT_MS, run.signal);
     const typed = typedError(this.#request, error);
     if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
     const passedMs = performance.now() - this.#since;
-    if (passedMs > access.maxOutageMs) throw typed;
-    if (typed.failure === 'outage') onOutage?.(this.#since);
+    if (passedMs > maxOutageMs) throw typed;
+    if (typed.failure === 'outage') this.#request.changeServer(this.#since, OTHER_SERVER_MS);
     this.#failed++;
-    if (passedMs >= SHOWN_AFTER_MS) this.#show(typed, access.maxOutageMs - passedMs);
+    if (passedMs >= SHOWN_AFTER_MS) this.#show(typed, maxOutageMs - passedMs);
     const limits = { firstMs: FIRST_WAIT_MS, maxMs: MAX_WAIT_MS, random: Math.random() };
     await realTime.sleep(backoffMs(this.#failed, limits), run.signal);
+  }
+
+  /** Whether the stream may exist although a server of a cluster says that it does not. */
+  #mayAppear(error: unknown): boolean {
+    if (!this.#request.isCluster || !isMissing(this.#request.causeOf(error))) {
+      this.#missingSince = undefined;
+      return false;
+    }
+    const now = performance.now();
+    this.#missingSince ??= now;
+    this.#request.changeServer(this.#missingSince, MISSING_AT_ONE_MS);
+    return now - this.#missingSince <= MISSING_MS;
   }
 
   /** The request has succeeded, or is given up. */
@@ -119,27 +146,27 @@ export function showWait(
 }
 
 /**
- * The typed form of an error of the client; any other error unchanged. It is retryable where the same request may
- * succeed later: `outage` and `full`.
+ * The typed form of an error of the client; any other error unchanged. It is retryable if the same request may succeed
+ * later: `outage` and `full`.
  */
 export function typedError(
-  { access, run, what, causeOf }: RepeatedRequest,
+  { run, what, maxOutageMs, servers, causeOf }: Omit<RepeatedRequest, 'isCluster' | 'changeServer'>,
   thrown: unknown,
 ): unknown {
-  const error = causeOf === undefined ? thrown : causeOf(thrown);
+  const error = causeOf(thrown);
   const { failure, text, mayPass } = failureOf(error);
   if (failure === undefined) return error;
-  const servers = access.addresses.join(', ');
   const cause = new ConnectionError(`${servers}: ${text}`, {
     failure: 'refused',
     url: servers,
     retryable: mayPass,
   });
+  const repeated = `It is tried again for ${maxOutageMs / 1000} s (maxOutageMs).`;
   const advice = {
-    outage: `It is tried again for ${access.maxOutageMs / 1000} s (maxOutageMs). When the servers are back, run the same again: it goes on from the last cursor`,
-    full: `It is tried again for ${access.maxOutageMs / 1000} s (maxOutageMs). Give the stream a larger \`max_bytes\`, or its servers more disk, and run the same again: it goes on from the last cursor`,
+    outage: `${repeated} When the servers are back, run the same again: it goes on from the last cursor`,
+    full: `${repeated} Give the stream a larger \`max_bytes\`, or its servers more disk, and run the same again: it goes on from the last cursor`,
     refused:
-      'Check `tls`, the login, and that it permits the stream, its subjects and the bucket of publishers',
+      'Check the TLS options and the login of `connection`, and that the login permits the stream, its subjects and the bucket of publishers',
     stream: 'Pass `create` to `toJetStream` to make the stream',
   }[failure];
   return new JetStreamError(`${run.call}: cannot ${what} at ${servers}: ${text}. ${advice}`, {

@@ -16,6 +16,12 @@ import { isIncremental } from '../flow/flow-difference.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { JetStreamConnection } from './connection.js';
 import {
+  type Access,
+  CONNECTION_OPTIONS,
+  checkAccess,
+  type JetStreamConnectionOptions,
+} from './connection-options.js';
+import {
   checkBatch,
   DamagedItem,
   type JetStreamBatchOptions,
@@ -24,7 +30,6 @@ import {
 } from './packer.js';
 import { Publisher, type PublisherOptions } from './publisher.js';
 import type { PublishedToJetStream } from './publisher-entry.js';
-import { type Access, accessOf, type JetStreamServers, SERVER_OPTIONS } from './servers.js';
 import {
   type CreateStreamOptions,
   checkCreate,
@@ -37,7 +42,7 @@ import { shareOfFlow } from './take-over.js';
 import { checkTopics, topicsProblem } from './topics.js';
 
 /** The stream to publish to, the name of the publisher, and how items become messages. */
-export interface ToJetStreamOptions<T> extends JetStreamServers {
+export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   /** The name of the stream. */
   readonly stream: string;
   /**
@@ -95,7 +100,7 @@ export interface ToJetStreamOptions<T> extends JetStreamServers {
 }
 
 const OPTIONS = {
-  ...SERVER_OPTIONS,
+  ...CONNECTION_OPTIONS,
   stream: required(explained<string>('the name of the stream', nameProblem)),
   subject: required(explained<string>('the prefix of its subjects', prefixProblem)),
   topics: explained<readonly string[]>('what has subjects of its own', topicsProblem),
@@ -131,7 +136,7 @@ const OPTIONS = {
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),
  *   toJetStream({
- *     servers: 'nats://127.0.0.1:4222',
+ *     connection: () => connect({ servers: 'nats://127.0.0.1:4222' }),
  *     stream: 'posts',
  *     subject: 'posts',
  *     create: { maxBytes: 10 * 2 ** 30, replicas: 3 },
@@ -146,8 +151,8 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
 /** What to publish and how, checked. */
 interface Plan<T>
   extends PublishedStream,
+    Access,
     Pick<PublisherOptions, 'pack' | 'maxInFlight' | 'commitIntervalMs' | 'takeoverMs'> {
-  readonly access: Access;
   /** The name of the publisher, without its share. */
   readonly name: string;
   readonly bucket: string;
@@ -169,12 +174,12 @@ function planOf<T>(options: ToJetStreamOptions<T>): Plan<T> {
     bucket = 'millrace',
     ...checked
   } = checkOptions(call, OPTIONS, options);
+  checkAccess(call, checked);
   const made = create && checkCreate(call, create);
   const topicOf = checkTopics(call, checked.topics, topic, made?.shares);
   return {
     ...checked,
     bucket,
-    access: accessOf(call, checked),
     create: made,
     name: name ?? checked.stream,
     pack: checkBatch(call, batch),
@@ -203,7 +208,7 @@ async function publish<T>(
   let failure: { readonly error: unknown } | undefined;
   const unlink = onceAborted(signal, () => void connection?.close());
   try {
-    connection = await JetStreamConnection.open(plan.access, {
+    connection = await JetStreamConnection.open(plan, {
       call: 'toJetStream',
       signal,
       progress,

@@ -9,7 +9,8 @@ export interface PublishWork {
   /** The folder of stored files. */
   readonly archive: string;
   readonly perSecond: number;
-  readonly options: ToJetStreamOptions<Activity>;
+  readonly servers: string[];
+  readonly options: Omit<ToJetStreamOptions<Activity>, 'connection'>;
 }
 
 /** What `jetstream-to-files.ts` gets as its argument, as JSON. */
@@ -19,5 +20,6 @@ export interface ConsumeWork {
   readonly out: string;
   /** The file that has a line of JSON for each gap. */
   readonly gaps: string;
-  readonly options: FromJetStreamOptions;
+  readonly servers: string[];
+  readonly options: Omit<FromJetStreamOptions, 'connection'>;
 }

@@ -204,8 +204,8 @@ class Run {
       library: library.href,
       archive: archive.folder,
       perSecond: PER_SECOND,
+      servers: cluster.urls,
       options: {
-        servers: cluster.urls,
         stream: STREAM,
         subject: STREAM,
         takeoverMs: 2_000,
@@ -267,8 +267,8 @@ class Run {
         library: this.#options.library.href,
         out,
         gaps: gapsOf(out),
+        servers: this.#cluster.urls,
         options: {
-          servers: this.#cluster.urls,
           stream: STREAM,
           subject: STREAM,
           share: { index: index + 1, of: CONSUMERS },

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { fromJetStream } from '../../src/jetstream/from-jet-stream.js';
 import { collect } from '../../src/sinks/collect.js';
+import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
 const CREATED = '2024-01-01T00:00:00Z';
@@ -20,7 +21,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     const answers = [late(), late(''), streamInfo()];
     const [server, asked] = await answering(node, n => answers[Math.min(n, 3) - 1]);
     const flow = fromJetStream({
-      servers: node.url,
+      connection: connecting(node.url),
       stream: 'posts',
       subject: 'posts',
       until: 'caught up',
@@ -35,7 +36,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     const cluster = 'cluster { name: test, listen: "127.0.0.1:-1" }';
     await using node = await startNode({ jetstream: 'enabled: false', config: cluster });
     const [server, asked] = await answering(node, n => (n <= 3 ? NOT_FOUND : streamInfo()));
-    const options = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const options = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const flow = fromJetStream({ ...options, until: 'caught up' });
     expect(await pipeline(flow, collect())).toEqual([]);
     expect(asked()).toBe(4);
@@ -67,7 +68,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     };
     const stop = new AbortController();
     const flow = fromJetStream({
-      servers: node.url,
+      connection: connecting(node.url),
       stream: 'posts',
       subject: 'posts',
       until: 60,
@@ -99,7 +100,7 @@ describe
       await using other = await startNode();
       await other.stop();
       const flow = fromJetStream({
-        servers: [alone.url, other.url],
+        connection: connecting([alone.url, other.url]),
         stream: 'posts',
         subject: 'posts',
         until: 'caught up',
@@ -132,7 +133,7 @@ describe
       const [server, asked] = await answering(alone, () => NOT_FOUND, answers);
       const running = pipeline(
         fromJetStream({
-          servers: [alone.url, other.url],
+          connection: connecting([alone.url, other.url]),
           stream: 'posts',
           subject: 'posts',
           until: 'caught up',

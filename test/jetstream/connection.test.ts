@@ -5,56 +5,39 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import {
-  connect,
-  type NatsConnection,
-  nkeyAuthenticator,
-  nkeys,
-  type Status,
-} from '@nats-io/transport-node';
-import { type Activity, collect, pipeline, tap } from 'millrace';
+import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
+import { type Activity, collect, OptionError, pipeline, tap } from 'millrace';
 import {
   type FromJetStreamOptions,
   fromJetStream,
   JetStreamError,
   toJetStream,
 } from 'millrace/jetstream';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { refusedLogin } from '../../src/jetstream/connection.js';
+import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
+import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
-import { numberedId, numberedSource } from './numbered-posts.js';
+import { numberedId, numberedIds, numberedSource } from './numbered-posts.js';
 
 const stream = { stream: 'posts', subject: 'posts' };
 const create = { maxBytes: 64 << 20, shares: 2 };
 
-type Login = Partial<FromJetStreamOptions<Activity>>;
+type Options = Pick<FromJetStreamOptions, 'connection' | 'domain' | 'apiPrefix' | 'maxOutageMs'>;
 
 /** Publishes and reads some posts; returns how many came. */
-async function roundTrip(node: NatsNode, login: Login): Promise<number> {
-  const to = { servers: node.url, ...login, ...stream } as FromJetStreamOptions<Activity> & {
-    readonly item?: undefined;
-  };
-  await pipeline(
-    numberedSource({ total: 20 }),
-    toJetStream({ ...(to as object), ...stream, create }),
-  );
+async function roundTrip(options: Options): Promise<number> {
+  const to = { ...options, ...stream };
+  await pipeline(numberedSource({ total: 20 }), toJetStream({ ...to, create }));
   return (await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect())).length;
 }
 
-/** A token of the decentralized logins of NATS, signed by `by`. */
-function jwt(by: nkeys.KeyPair, subject: string, claims: object): string {
-  const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const body = {
-    jti: subject,
-    iat: 1_700_000_000,
-    iss: by.getPublicKey(),
-    name: 'test',
-    sub: subject,
-  };
-  const text = `${encoded({ typ: 'JWT', alg: 'ed25519-nkey' })}.${encoded({ ...body, nats: { version: 2, ...claims } })}`;
-  return `${text}.${Buffer.from(by.sign(Buffer.from(text))).toString('base64url')}`;
+/** How many watchers of its status a connection has. */
+function watchersOf(connection: NatsConnection): number {
+  const { protocol } = unchecked<{ readonly protocol: { readonly listeners: unknown[] } }>(
+    connection,
+  );
+  return protocol.listeners.length;
 }
 
 /** Forwards connections to a server, and counts them. */
@@ -125,20 +108,25 @@ class TestProxy {
 }
 
 /** Reads what the stream has, has the connection broken, and reads what is published behind that. */
-async function readAcross(node: NatsNode, login: Login, fault: () => unknown): Promise<void> {
+async function readAcross(
+  node: NatsNode,
+  servers: string | string[],
+  login: ConnectionOptions,
+  fault: () => unknown,
+): Promise<void> {
   const before = 20;
-  const right = { servers: node.url, user: login.user, password: login.password };
   const read = new Set<string>();
   const end = new AbortController();
-  const flow = fromJetStream({ ...(login as { servers: string }), ...stream, maxOutageMs: 60_000 });
+  // The client ends a connection after two refusals otherwise, whichever servers they came from.
+  const connection = connecting(servers, { ...login, ignoreAuthErrorAbort: true });
   const reading = pipeline(
-    flow,
+    fromJetStream({ connection, ...stream, maxOutageMs: 60_000 }),
     tap(async ({ id }) => {
       if (id === numberedId(before - 1) && !read.has(id)) {
         await fault();
         const total = 2 * before;
-        const to = toJetStream({ ...(right as { servers: string }), ...stream, name: 'more' });
-        await pipeline(numberedSource({ total }), to);
+        const to = { connection: connecting(node.url, login), ...stream, name: 'more' };
+        await pipeline(numberedSource({ total }), toJetStream(to));
       }
       read.add(id);
       if (id === numberedId(2 * before - 1)) end.abort();
@@ -153,105 +141,70 @@ async function readAcross(node: NatsNode, login: Login, fault: () => unknown): P
 }
 
 describe.skipIf(!hasNatsServer)('a connection', () => {
-  it.each<[string, string, Login, Login]>([
+  it.each<[string, string, ConnectionOptions, ConnectionOptions]>([
     [
       'a user and password',
       'authorization { user: me, password: s3cret }',
-      { user: 'me', password: 's3cret' },
-      { user: 'me', password: 'wr0ng' },
+      { user: 'me', pass: 's3cret' },
+      { user: 'me', pass: 'wr0ng' },
     ],
     ['a token', 'authorization { token: s3cret }', { token: 's3cret' }, { token: 'wr0ng' }],
   ])('logs in with %s, and says that another is refused', async (_, config, right, wrong) => {
     await using node = await startNode({ config });
-    expect(await roundTrip(node, right)).toBe(20);
-    const error = await roundTrip(node, wrong).catch(thrown => thrown);
-    expect(error).toBeInstanceOf(JetStreamError);
-    expect(error).toMatchObject({ failure: 'refused', retryable: false });
-    expect(inspect(error, { depth: 9 })).not.toContain('wr0ng');
+    expect(await roundTrip({ connection: connecting(node.url, right) })).toBe(20);
+    for (const options of [wrong, { ...wrong, waitOnFirstConnect: false }]) {
+      const connection = connecting(node.url, options);
+      const error = await roundTrip({ connection }).catch(thrown => thrown);
+      expect(error).toBeInstanceOf(JetStreamError);
+      expect(error).toMatchObject({ failure: 'refused', retryable: false });
+      expect(error.message).toContain('could not be opened');
+      expect(inspect(error, { depth: 9 })).not.toContain('wr0ng');
+    }
   });
 
-  it('takes the login from the address', async () => {
-    await using node = await startNode({ config: 'authorization { user: me, password: s3cret }' });
-    expect(await roundTrip(node, { servers: `nats://me:s3cret@127.0.0.1:${node.port}` })).toBe(20);
-  });
-
-  it('logs in with a credentials file', async () => {
-    const [operator, system, account, user] = [
-      nkeys.createOperator(),
-      nkeys.createAccount(),
-      nkeys.createAccount(),
-      nkeys.createUser(),
-    ];
-    const limits = {
-      subs: -1,
-      data: -1,
-      payload: -1,
-      imports: -1,
-      exports: -1,
-      conn: -1,
-      leaf: -1,
-    };
-    const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
-    const accountJwt = jwt(operator, account.getPublicKey(), {
-      type: 'account',
-      limits: { ...limits, wildcards: true, ...storage },
-    });
-    const userJwt = jwt(account, user.getPublicKey(), {
-      type: 'user',
-      subs: -1,
-      data: -1,
-      payload: -1,
-    });
-    await using node = await startNode({
-      config: `operator: ${jwt(operator, operator.getPublicKey(), { type: 'operator' })}
-resolver: MEMORY
-system_account: ${system.getPublicKey()}
-resolver_preload: {
-  ${system.getPublicKey()}: ${jwt(operator, system.getPublicKey(), { type: 'account', limits })}
-  ${account.getPublicKey()}: ${accountJwt}
-}`,
-    });
-    const folder = await temporaryFolder();
-    const credentials = path.join(folder, 'user.creds');
-    const part = (name: string, text: string) =>
-      `-----BEGIN ${name}-----\n${text}\n------END ${name}------\n\n`;
-    const seed = new TextDecoder().decode(user.getSeed());
-    await writeFile(credentials, part('NATS USER JWT', userJwt) + part('USER NKEY SEED', seed));
-    expect(await roundTrip(node, { credentials })).toBe(20);
-    const missing = roundTrip(node, { credentials: path.join(folder, 'none.creds') });
-    await expect(missing).rejects.toMatchObject({ failure: 'refused' });
-  });
-
-  it('logs in with the seed of an NKey, or an authenticator', async () => {
-    const [user, other] = [nkeys.createUser(), nkeys.createUser()];
-    const seed = (of: nkeys.KeyPair) => new TextDecoder().decode(of.getSeed());
-    await using node = await startNode({
-      config: `authorization { users: [{ nkey: ${user.getPublicKey()} }] }`,
-    });
-    expect(await roundTrip(node, { nkey: seed(user) })).toBe(20);
-    const authenticator = nkeyAuthenticator(user.getSeed());
-    expect(await roundTrip(node, { authenticator })).toBe(20);
-    const error = await roundTrip(node, { nkey: seed(other) }).catch(thrown => thrown);
-    expect(error).toMatchObject({ failure: 'refused', retryable: false });
-    expect(inspect(error, { depth: 9 })).not.toContain(seed(other));
-  });
-
-  it('of the caller is used, and stays open', async () => {
+  it('that was passed is used by several runs at once, and stays open without their watchers', async () => {
     await using node = await startNode();
     const connection = await connect({ servers: node.url });
     try {
-      const login = { servers: undefined, connection };
-      expect(await roundTrip(node, login)).toBe(20);
-      expect(await roundTrip(node, login)).toBe(20);
+      const before = watchersOf(connection);
+      expect(await roundTrip({ connection })).toBe(20);
+      const both = ['one', 'two'].map(name => {
+        const to = { connection, stream: name, subject: name };
+        return pipeline(numberedSource({ total: 200 }), toJetStream({ ...to, create }));
+      });
+      expect(await Promise.all(both)).toMatchObject([{ posts: 200 }, { posts: 200 }]);
+      expect(connection.isClosed()).toBe(false);
+      expect(watchersOf(connection)).toBe(before);
+    } finally {
+      await connection.close();
+    }
+  });
+
+  it('that was passed and reconnects in the middle of a run gets each post once', async () => {
+    await using node = await startNode();
+    await using proxy = await TestProxy.to(node.port);
+    const connection = await connecting(proxy.url)();
+    try {
+      const before = async (from: number) => {
+        if (from % 100 === 50) proxy.cut();
+        await wait(2);
+      };
+      const to = { connection, ...stream };
+      const source = numberedSource({ total: 500, size: 10, before });
+      const published = await pipeline(source, toJetStream({ ...to, create }));
+      expect(published.posts).toBe(500);
+      expect(proxy.connections).toBeGreaterThan(1);
+      const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
+      expect(read.map(({ id }) => id).toSorted()).toEqual(numberedIds(500));
       expect(connection.isClosed()).toBe(false);
     } finally {
       await connection.close();
     }
   });
 
-  it('of the caller that is closed ends a run at once, with the cursor', async () => {
+  it('that was passed and is closed ends a run at once, with the cursor', async () => {
     await using node = await startNode();
-    expect(await roundTrip(node, {})).toBe(20);
+    expect(await roundTrip({ connection: connecting(node.url) })).toBe(20);
     const connection = await connect({ servers: node.url });
     const close = tap(({ id }: Activity) => {
       if (id === numberedId(19)) void connection.close();
@@ -259,8 +212,74 @@ resolver_preload: {
     const run = pipeline(fromJetStream({ connection, ...stream }), close, collect());
     const error = await run.catch(thrown => thrown);
     expect(error).toBeInstanceOf(JetStreamError);
-    expect(error).toMatchObject({ failure: 'outage', cursor: { seq: expect.any(Number) } });
+    expect(error).toMatchObject({
+      failure: 'outage',
+      retryable: false,
+      cursor: { seq: expect.any(Number) },
+    });
     expect(error.message).toContain('its `connection` was closed');
+    await expect(roundTrip({ connection })).rejects.toMatchObject({
+      failure: 'outage',
+      retryable: false,
+      message: expect.stringContaining('its `connection` is closed'),
+    });
+  });
+
+  it('is opened once per run by a function, and closed at the end of the run, also after an error', async () => {
+    await using node = await startNode();
+    const open: NatsConnection[] = [];
+    const connection = async () => {
+      const one = await connecting(node.url)();
+      open.push(one);
+      return one;
+    };
+    expect(await roundTrip({ connection })).toBe(20);
+    expect(open.map(one => one.isClosed())).toEqual([true, true]);
+    const broken = fromJetStream({ connection, stream: 'none', subject: 'none' });
+    await expect(pipeline(broken, collect())).rejects.toMatchObject({ failure: 'stream' });
+    const stop = new AbortController();
+    const stopping = tap(() => stop.abort(new Error('stopped')));
+    const stopped = pipeline(fromJetStream({ connection, ...stream }), stopping, collect(), {
+      signal: stop.signal,
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    expect(open.map(one => one.isClosed())).toEqual([true, true, true, true]);
+  });
+
+  it('that opens after the run was aborted is closed', async () => {
+    await using node = await startNode();
+    const stop = new AbortController();
+    let resolve: (connection: NatsConnection) => void = () => {};
+    const late = new Promise<NatsConnection>(resolved => {
+      resolve = resolved;
+    });
+    const flow = fromJetStream({ connection: () => late, ...stream });
+    const run = pipeline(flow, collect(), { signal: stop.signal });
+    stop.abort(new Error('stopped'));
+    await expect(run).rejects.toThrow('stopped');
+    const connection = await connect({ servers: node.url });
+    resolve(connection);
+    await connection.closed();
+    expect(connection.isClosed()).toBe(true);
+  });
+
+  it.each([undefined, {}, 'nats://me:s3cret@a'])(
+    'cannot be %j that a function returns, which is an OptionError',
+    async value => {
+      const flow = fromJetStream({ connection: unchecked(() => value), ...stream });
+      const error = await pipeline(flow, collect()).catch(thrown => thrown);
+      expect(error).toBeInstanceOf(OptionError);
+      expect(error).toMatchObject({ option: 'connection' });
+      expect(inspect(error, { depth: 9 })).not.toContain('s3cret');
+    },
+  );
+
+  it('whose function fails with its own error ends the run with that error', async () => {
+    const own = new Error('no such secret');
+    const failing = () => Promise.reject(own);
+    await expect(roundTrip({ connection: failing })).rejects.toBe(own);
+    const credentials = () => readFile('/none/user.creds').then(() => connecting('a')());
+    await expect(roundTrip({ connection: credentials })).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   it('reaches the streams of another account, by the prefix of its imported API', async () => {
@@ -280,19 +299,20 @@ resolver_preload: {
   }
 }`;
     await using node = await startNode({ config });
-    const login = { user: 'guest', password: 's3cret' };
-    expect(await roundTrip(node, { ...login, apiPrefix: 'JS.owner.API' })).toBe(20);
-    expect(await roundTrip(node, { ...login, user: 'owner' })).toBe(20);
-    const without = roundTrip(node, { ...login, maxOutageMs: 500 });
+    const as = (user: string) => connecting(node.url, { user, pass: 's3cret' });
+    expect(await roundTrip({ connection: as('guest'), apiPrefix: 'JS.owner.API' })).toBe(20);
+    expect(await roundTrip({ connection: as('owner') })).toBe(20);
+    const without = roundTrip({ connection: as('guest'), maxOutageMs: 500 });
     await expect(without).rejects.toBeInstanceOf(JetStreamError);
   });
 
   it('reaches the streams of a domain, by its name or by the prefix of its API', async () => {
     await using node = await startNode({ jetstream: 'domain: hub' });
-    expect(await roundTrip(node, { domain: 'hub' })).toBe(20);
-    expect(await roundTrip(node, { apiPrefix: '$JS.hub.API' })).toBe(20);
-    const maxOutageMs = 500;
-    const other = await roundTrip(node, { domain: 'other', maxOutageMs }).catch(thrown => thrown);
+    const connection = connecting(node.url);
+    expect(await roundTrip({ connection, domain: 'hub' })).toBe(20);
+    expect(await roundTrip({ connection, apiPrefix: '$JS.hub.API' })).toBe(20);
+    const unknown = roundTrip({ connection, domain: 'other', maxOutageMs: 500 });
+    const other = await unknown.catch(thrown => thrown);
     expect(other).toMatchObject({ failure: 'outage' });
   });
 
@@ -320,15 +340,17 @@ resolver_preload: {
     await using node = await startNode({
       config: `tls { cert_file: ${JSON.stringify(cert)}, key_file: ${JSON.stringify(key)} }`,
     });
-    const servers = `tls://127.0.0.1:${node.port}`;
-    expect(await roundTrip(node, { servers, tls: { ca: cert } })).toBe(20);
-    const error = await roundTrip(node, { servers }).catch(thrown => thrown);
+    const by = (caFile?: string) =>
+      connecting(node.url, { tls: caFile ? { caFile } : {}, waitOnFirstConnect: false });
+    expect(await roundTrip({ connection: by(cert) })).toBe(20);
+    const error = await roundTrip({ connection: by() }).catch(thrown => thrown);
     expect(error).toMatchObject({ failure: 'refused' });
   });
 
   it('says at once that a server has no TLS', async () => {
     await using node = await startNode();
-    const error = await roundTrip(node, { tls: true }).catch(thrown => thrown);
+    const connection = connecting(node.url, { tls: {}, waitOnFirstConnect: false });
+    const error = await roundTrip({ connection }).catch(thrown => thrown);
     expect(error).toMatchObject({ failure: 'refused' });
   });
 
@@ -337,14 +359,9 @@ resolver_preload: {
     async which => {
       const login = (password: string) => `authorization { user: one, password: ${password} }`;
       await using node = await startNode({ config: login('before') });
-      const to = {
-        servers: node.url,
-        user: 'one',
-        password: 'before',
-        maxOutageMs: 20_000,
-        ...stream,
-      };
-      await roundTrip(node, { user: 'one', password: 'before' });
+      const connection = connecting(node.url, { user: 'one', pass: 'before' });
+      const to = { connection, maxOutageMs: 20_000, ...stream };
+      await roundTrip(to);
       const file = path.join(node.store, 'node.conf');
       const config = await readFile(file, 'utf8');
       const change = async () => {
@@ -379,9 +396,9 @@ resolver_preload: {
     await using proxy = await TestProxy.to(node.port, {
       isSlow: number => [2, 3].includes(number),
     });
-    const right = { user: 'one', password: 'right' };
-    await roundTrip(node, right);
-    await readAcross(node, { servers: proxy.url, ...right }, () => proxy.cut());
+    const right = { user: 'one', pass: 'right' };
+    await roundTrip({ connection: connecting(node.url, right) });
+    await readAcross(node, proxy.url, right, () => proxy.cut());
     expect(proxy.connections).toBeGreaterThanOrEqual(4);
   });
 
@@ -390,9 +407,9 @@ resolver_preload: {
     await using node = await startNode({ config: config('right') });
     await using other = await startNode({ config: config('old') });
     await using proxy = await TestProxy.to(node.port);
-    const right = { user: 'one', password: 'right' };
-    await roundTrip(node, right);
-    await readAcross(node, { servers: [proxy.url, other.url], ...right }, () => proxy.down(4_000));
+    const right = { user: 'one', pass: 'right' };
+    await roundTrip({ connection: connecting(node.url, right) });
+    await readAcross(node, [proxy.url, other.url], right, () => proxy.down(4_000));
     expect(proxy.connections).toBeGreaterThanOrEqual(2);
   });
 
@@ -400,19 +417,24 @@ resolver_preload: {
     const silent = net.createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as net.AddressInfo;
-    for (const servers of ['nats://127.0.0.1:1', `nats://127.0.0.1:${port}`]) {
-      const flow = fromJetStream({ servers, ...stream, maxOutageMs: 200 });
-      const error = await pipeline(flow, collect()).catch(thrown => thrown);
-      expect(error).toBeInstanceOf(JetStreamError);
-      expect(error).toMatchObject({ failure: 'outage', retryable: true });
-      expect(error.message).toContain(servers.slice('nats://'.length));
-    }
+    for (const servers of ['nats://127.0.0.1:1', `nats://127.0.0.1:${port}`])
+      for (const [waits, message] of [
+        [true, 'is not open yet. Check its servers'],
+        [false, 'waitOnFirstConnect: true'],
+      ] as const) {
+        const connection = connecting(servers, { waitOnFirstConnect: waits, timeout: 200 });
+        const flow = fromJetStream({ connection, ...stream, maxOutageMs: 1_000 });
+        const error = await pipeline(flow, collect()).catch(thrown => thrown);
+        expect(error).toBeInstanceOf(JetStreamError);
+        expect(error).toMatchObject({ failure: 'outage', retryable: true });
+        expect(error.message).toContain(message);
+      }
     silent.close();
   });
 
   it('says that a stream does not exist, and how to make it', async () => {
     await using node = await startNode();
-    const flow = fromJetStream({ servers: node.url, ...stream });
+    const flow = fromJetStream({ connection: connecting(node.url), ...stream });
     await expect(pipeline(flow, collect())).rejects.toMatchObject({
       failure: 'stream',
       message: expect.stringContaining('`create`'),
@@ -421,11 +443,11 @@ resolver_preload: {
 
   it('says in which settings a stream differs', async () => {
     await using node = await startNode();
-    await roundTrip(node, {});
+    await roundTrip({ connection: connecting(node.url) });
     const other = { ...create, maxAgeMs: 60_000, discard: 'old' as const };
     const run = pipeline(
       numberedSource({ total: 1 }),
-      toJetStream({ servers: node.url, ...stream, create: other }),
+      toJetStream({ connection: connecting(node.url), ...stream, create: other }),
     );
     await expect(run).rejects.toMatchObject({
       failure: 'stream',
@@ -437,59 +459,15 @@ resolver_preload: {
     await using node = await startNode();
     const run = pipeline(
       numberedSource({ total: 1 }),
-      toJetStream({ servers: node.url, ...stream, create: { ...create, replicas: 3 } }),
+      toJetStream({
+        connection: connecting(node.url),
+        ...stream,
+        create: { ...create, replicas: 3 },
+      }),
     );
     await expect(run).rejects.toMatchObject({
       failure: 'refused',
       message: expect.stringContaining('replicas > 1 not supported'),
     });
-  });
-});
-
-/** What the tries to connect end with, one each 100 ms. */
-type Outcome = 'refused' | 'late' | 'down' | 'connected';
-
-/** How many tries there were until a login counts as refused. */
-async function triesUntilRefused(
-  servers: number,
-  outcomes: readonly Outcome[],
-): Promise<number | undefined> {
-  let tries = 0;
-  async function* status(): AsyncGenerator<Status> {
-    for (const outcome of outcomes) {
-      tries++;
-      vi.advanceTimersByTime(100);
-      yield { type: 'reconnecting' };
-      const error = new Error(
-        outcome === 'late' ? 'Authentication Timeout' : 'Authorization Violation',
-      );
-      error.name = 'AuthorizationError';
-      if (outcome === 'refused' || outcome === 'late') yield { type: 'error', error };
-      if (outcome === 'connected') yield { type: 'reconnect', server: 'one' };
-    }
-  }
-  const nats = { status, getServers: () => Array.from({ length: servers }) };
-  const error = await refusedLogin(unchecked<NatsConnection>(nats));
-  return error === undefined ? undefined : tries;
-}
-
-const tries = (count: number, ...outcomes: readonly Outcome[]) =>
-  Array.from({ length: count }, () => outcomes).flat();
-
-describe('a login in the middle of a run', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
-  afterEach(() => void vi.useRealTimers());
-
-  it('counts as refused once all servers have refused it for two seconds', async () => {
-    expect(await triesUntilRefused(1, tries(100, 'refused'))).toBe(21);
-    expect(await triesUntilRefused(30, tries(100, 'refused'))).toBe(60);
-  });
-
-  it.each<[string, Outcome[]]>([
-    ['one server of several is down', tries(50, 'refused', 'refused', 'down')],
-    ['it comes too late', tries(100, 'late')],
-    ['one server accepts it', tries(10, ...tries(10, 'refused'), 'connected')],
-  ])('does not count as refused where %s', async (_, outcomes) => {
-    expect(await triesUntilRefused(2, outcomes)).toBeUndefined();
   });
 });

@@ -8,6 +8,7 @@ import { collect, DataError, files, pipeline } from 'millrace';
 import { fromJetStream, type JetStreamGap, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.js';
+import { connecting } from './connecting.js';
 import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
@@ -36,7 +37,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     '%s ends a reader with its subject and sequence; once it is deleted, the reader goes on',
     async (_, payload, fields) => {
       await using node = await startNode();
-      const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+      const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
       const publish = (total: number, name: string) => {
         const create = { maxBytes: 64 << 20, shares: 2 };
         return pipeline(numberedSource({ total }), toJetStream({ ...to, create, name }));
@@ -104,7 +105,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
 
   it('under its name that it cannot read ends a publisher, which begins again once message and entry are deleted', async () => {
     await using node = await startNode();
-    const to = { servers: node.url, stream: 'posts', subject: 'posts', name: 'one' };
+    const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts', name: 'one' };
     const create = { maxBytes: 64 << 20, shares: 2 };
     const run = (before?: (from: number) => void) =>
       pipeline(
@@ -136,7 +137,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
 
   it('that a publisher finds in place of its own is named, too', async () => {
     await using node = await startNode();
-    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 64 << 20, shares: 1 };
     const run = (total: number, before: (from: number) => Promise<void>) =>
       pipeline(
@@ -189,7 +190,7 @@ async function errorOf(
     await manager.streams.add({ name: 'posts', subjects: ['posts.0'] });
     await manager.jetstream().publish('posts.0', post(), { headers: all });
   });
-  const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+  const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
   const read = pipeline(fromJetStream({ ...to, until: 'caught up', item }), collect());
   const error = await read.catch(thrown => thrown);
   expect(error).toBeInstanceOf(DataError);

@@ -7,12 +7,17 @@ import { fromJetStream, JetStreamError, type JetStreamGap, toJetStream } from 'm
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.js';
 import { Child } from './children.js';
+import { connecting } from './connecting.js';
 import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedIds, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const create = { maxBytes: 64 << 20, shares: 4 };
-const to = (node: NatsNode) => ({ servers: node.url, stream: 'posts', subject: 'posts' });
+const to = (node: NatsNode) => ({
+  connection: connecting(node.url),
+  stream: 'posts',
+  subject: 'posts',
+});
 const publish = (node: NatsNode, total: number, options: object = {}) =>
   pipeline(numberedSource({ total }), toJetStream({ ...to(node), create, ...options }));
 

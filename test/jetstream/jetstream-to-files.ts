@@ -1,8 +1,9 @@
 import { appendFileSync } from 'node:fs';
 import type { ConsumeWork } from './chaos-work.js';
+import { connecting } from './connecting.js';
 
 // A consumer that tests kill.
-const { library, out, gaps, options } = JSON.parse(process.argv[2] ?? '') as ConsumeWork;
+const { library, out, gaps, servers, options } = JSON.parse(process.argv[2] ?? '') as ConsumeWork;
 const { files, pipeline } = (await import(
   new URL('index.js', library).href
 )) as typeof import('../../src/index.js');
@@ -11,7 +12,11 @@ const { fromJetStream } = (await import(
 )) as typeof import('../../src/jetstream/index.js');
 
 const result = await pipeline(
-  fromJetStream({ ...options, onGap: gap => appendFileSync(gaps, `${JSON.stringify(gap)}\n`) }),
+  fromJetStream({
+    ...options,
+    connection: connecting(servers),
+    onGap: gap => appendFileSync(gaps, `${JSON.stringify(gap)}\n`),
+  }),
   files({
     path: `${out}/{hour}.jsonl`,
     checkpoint: `${out}/checkpoint.json`,

@@ -1,29 +1,20 @@
+import type { NatsConnection } from '@nats-io/transport-node';
 import { OptionError, type Sink } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { unchecked } from '../unchecked.js';
 
-// Nothing listens there, so a call that connects fails with another error.
-const needed = { servers: 'nats://127.0.0.1:1', stream: 'posts', subject: 'posts' };
+// A call that connects fails with another error.
+const connection = () => Promise.reject(new Error('connected'));
+const needed = { connection, stream: 'posts', subject: 'posts' };
 
 /** Wrong values by option, as plain JavaScript may pass them. */
 type Wrong = Readonly<Record<string, readonly unknown[]>>;
 
-const SERVERS: Wrong = {
-  servers: [7, '', [], ['nats://a', 7], 'http://a', 'nats://a/path', {}],
-  user: [7, '', true],
-  password: [7, ''],
-  token: [7, '', {}],
-  credentials: [7, '', ['a.creds']],
-  nkey: [7, '', {}],
-  authenticator: ['nkey', {}],
-  connection: ['nats://a', 7, {}],
+const CONNECTION: Wrong = {
+  connection: [undefined, 'nats://a', 7, {}, [], null, { request: () => {}, close: () => {} }],
   domain: [7, '', 'a.b', 'a b'],
   apiPrefix: [7, '', 'JS.', 'JS.>', 'a b'],
-  tls: ['yes', 7],
-  'tls.ca': [7, ''],
-  'tls.cert': [{}],
-  'tls.key': [false],
   maxOutageMs: ['1', -1, Number.NaN, Number.POSITIVE_INFINITY],
 };
 const NAMES: Wrong = {
@@ -32,7 +23,7 @@ const NAMES: Wrong = {
 };
 
 const TO: Wrong = {
-  ...SERVERS,
+  ...CONNECTION,
   ...NAMES,
   name: [7, '', 'a.b', 'é'],
   bucket: [7, '', 'a/b'],
@@ -56,7 +47,7 @@ const TO: Wrong = {
 };
 
 const FROM: Wrong = {
-  ...SERVERS,
+  ...CONNECTION,
   ...NAMES,
   share: ['1/2', 1, {}, { index: 0, of: 2 }, { index: 3, of: 2 }, { index: 1, of: 2, from: 3 }],
   until: ['end', 0, -1, 1.5, true],
@@ -90,7 +81,7 @@ function refusals(call: (options: never) => unknown, options: Wrong): void {
     expect((error as OptionError).option?.split('.')[0]).toBe(option.split('.')[0]);
   });
 
-  it.each(['servr', 'tls.cafile', ...('create' in options ? ['create.size', 'batch.size'] : [])])(
+  it.each(['servers', 'token', ...('create' in options ? ['create.size', 'batch.size'] : [])])(
     '`%s` is unknown',
     option => {
       expect(() => call(unchecked(wrongOptions(option, 1)))).toThrow(OptionError);
@@ -109,4 +100,23 @@ describe('toJetStream refuses wrong options at once', () => {
 
 describe('fromJetStream refuses wrong options at once', () => {
   refusals(options => fromJetStream(options), FROM);
+
+  it('a connection that was not awaited', () => {
+    const promise = unchecked<NatsConnection>(Promise.resolve());
+    expect(() => fromJetStream({ ...needed, connection: promise })).toThrow(
+      'what `await connect()` of @nats-io/transport-node returns',
+    );
+  });
+
+  it('an address in place of the connection, without showing its password', () => {
+    const address = unchecked<NatsConnection>('nats://me:s3cret@a');
+    const call = () => fromJetStream({ ...needed, connection: address });
+    expect(call).toThrow('`connection`');
+    expect(call).not.toThrow('s3cret');
+  });
+
+  it('two names of the API', () => {
+    const both = { domain: 'hub', apiPrefix: 'JS.hub.API' };
+    expect(() => fromJetStream({ ...needed, ...both })).toThrow('apiPrefix');
+  });
 });

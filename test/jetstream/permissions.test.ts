@@ -3,7 +3,8 @@ import { type Activity, collect, pipeline } from 'millrace';
 import { fromJetStream, type ToJetStreamOptions, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { blocksOf, pageNamed } from '../pages.js';
-import { hasNatsServer, startNode } from './nats-server.js';
+import { connecting } from './connecting.js';
+import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedSource } from './numbered-posts.js';
 
 /** The configuration on the page. */
@@ -14,7 +15,8 @@ function pageConfig(): string {
 }
 
 const stream = { stream: 'posts', subject: 'posts' };
-const password = 's3cret';
+const as = (node: NatsNode, user: 'publisher' | 'reader') =>
+  connecting(node.url, { user, pass: 's3cret' });
 
 /** In two runs, so that the second reads what the first has published. */
 async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<void> {
@@ -37,9 +39,9 @@ async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<vo
 describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
   it('are those that publishers and readers need', async () => {
     await using node = await startNode({ config: pageConfig() });
-    const publisher = { ...stream, servers: node.url, user: 'publisher', password };
+    const publisher = { ...stream, connection: as(node, 'publisher') };
     await publishTwice(publisher);
-    const reader = { ...stream, servers: node.url, user: 'reader', password };
+    const reader = { ...stream, connection: as(node, 'reader') };
     for (const share of [undefined, { index: 1, of: 2 }]) {
       const read = fromJetStream({ ...reader, share, until: 'caught up' });
       expect((await pipeline(read, collect())).length).toBeGreaterThan(share ? 100 : 499);
@@ -55,7 +57,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
   ])('lack none that could be left out, and the error names it: %s', async permission => {
     const named = pageConfig().replace(`"${permission}"`, '');
     await using node = await startNode({ config: named });
-    const publisher = { ...stream, servers: node.url, user: 'publisher', password };
+    const publisher = { ...stream, connection: as(node, 'publisher') };
     const error = await publishTwice(publisher).catch(thrown => thrown);
     expect(error).toMatchObject({
       failure: 'refused',
@@ -63,17 +65,43 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     });
   });
 
+  it.each(['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.STREAM.INFO.posts'])(
+    'end a reader on a connection that was passed, if one is missing: %s',
+    async permission => {
+      await using writable = await startNode({ config: pageConfig() });
+      const publisher = toJetStream<Activity>({
+        ...stream,
+        connection: as(writable, 'publisher'),
+        create: { maxBytes: 64 << 20, shares: 2 },
+      });
+      await pipeline(numberedSource({ total: 20 }), publisher);
+      await writable.stop();
+      const config = pageConfig().replaceAll(`"${permission}"`, '');
+      await using node = await startNode({ config, store: writable.store });
+      const connection = await as(node, 'reader')();
+      const read = fromJetStream({ ...stream, connection, until: 'caught up' });
+      const error = await pipeline(read, collect()).catch(thrown => thrown);
+      expect(error).toMatchObject({
+        failure: 'refused',
+        message: expect.stringContaining(permission.replace(/[*>]$/, '')),
+      });
+      expect(connection.isClosed()).toBe(false);
+      await connection.close();
+    },
+  );
+
   it('are the same with a domain, at its own servers', async () => {
     await using node = await startNode({ config: pageConfig(), jetstream: 'domain: hub' });
-    const login = { ...stream, servers: node.url, domain: 'hub', password };
-    await publishTwice({ ...login, user: 'publisher' });
-    const read = fromJetStream({ ...login, user: 'reader', until: 'caught up' });
+    const to = { ...stream, domain: 'hub' };
+    await publishTwice({ ...to, connection: as(node, 'publisher') });
+    const connection = as(node, 'reader');
+    const read = fromJetStream({ ...to, connection, until: 'caught up' });
     expect((await pipeline(read, collect())).length).toBe(500);
   });
 
   it('let no reader publish', async () => {
     await using node = await startNode({ config: pageConfig() });
-    const reader = { ...stream, servers: node.url, user: 'reader', password };
+    const reader = { ...stream, connection: as(node, 'reader') };
     const create = { maxBytes: 64 << 20, shares: 2 };
     const run = pipeline(numberedSource({ total: 5 }), toJetStream({ ...reader, create }));
     await expect(run).rejects.toMatchObject({ failure: 'refused' });

@@ -1,7 +1,10 @@
 import type { PublishWork } from './chaos-work.js';
+import { connecting } from './connecting.js';
 
 // The publisher that tests kill.
-const { library, archive, perSecond, options } = JSON.parse(process.argv[2] ?? '') as PublishWork;
+const { library, archive, perSecond, servers, options } = JSON.parse(
+  process.argv[2] ?? '',
+) as PublishWork;
 const { activities, gunzip, jsonLines, localFiles, pipeline, throttle } = (await import(
   new URL('index.js', library).href
 )) as typeof import('../../src/index.js');
@@ -15,6 +18,6 @@ const result = await pipeline(
   jsonLines(),
   activities(),
   throttle({ perSecond }),
-  toJetStream(options),
+  toJetStream({ ...options, connection: connecting(servers) }),
 );
 process.stdout.write(JSON.stringify(result));

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Activity, type CommitMessage, collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
+import { connecting } from './connecting.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 
 const MAX_BYTES = 64 << 20;
@@ -34,7 +35,7 @@ function source(total: number, size = 50): Flow<Activity> {
 describe.skipIf(!hasNatsServer)('posts through a stream', () => {
   it('arrive with their exact bytes, each once', async () => {
     await using node = await startNode();
-    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const published = await pipeline(
       source(1000),
       toJetStream({ ...to, create: { maxBytes: MAX_BYTES } }),
@@ -53,7 +54,7 @@ describe.skipIf(!hasNatsServer)('posts through a stream', () => {
     const listener = (message: unknown) => commits.push(message as CommitMessage);
     subscribe('millrace:commit', listener);
     try {
-      const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+      const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
       const create = { maxBytes: MAX_BYTES };
       await pipeline(source(500), toJetStream({ ...to, create, commitIntervalMs: 0 }));
     } finally {

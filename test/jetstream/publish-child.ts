@@ -2,10 +2,18 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pipeline } from 'millrace';
 import { toJetStream } from 'millrace/jetstream';
+import { type ConnectingJson, connecting } from './connecting.js';
 import { numberedSource } from './numbered-posts.js';
 
 // Publishes numbered posts, with options from its argument, and says what came of it. At `holdAt` it waits for `Child.release`.
-const { total, size, waitMs = 0, holdAt, ...options } = JSON.parse(process.argv[2] ?? '{}');
+const {
+  total,
+  size,
+  waitMs = 0,
+  holdAt,
+  connection,
+  ...options
+} = JSON.parse(process.argv[2] ?? '{}');
 const released = once(process, 'SIGUSR2');
 try {
   const source = numberedSource({
@@ -17,7 +25,10 @@ try {
       await wait(waitMs);
     },
   });
-  const published = await pipeline(source, toJetStream(options));
+  const published = await pipeline(
+    source,
+    toJetStream({ ...options, connection: connecting(...(connection as ConnectingJson)) }),
+  );
   console.log(`done ${JSON.stringify(published)}`);
 } catch (error) {
   const { name, code, failure, message } = error as Error & Record<string, unknown>;

@@ -4,6 +4,7 @@ import { collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bySuite } from '../slow-suite.js';
+import { connecting } from './connecting.js';
 import { HeldAcks } from './held-acks.js';
 import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
@@ -44,7 +45,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
         fc.integer({ min: 1, max: 60 }),
         async (runs, size) => {
           const subject = `posts-${++streams}`;
-          const to = { servers: node.url, stream: subject, subject };
+          const to = { connection: connecting(node.url), stream: subject, subject };
           const create = { maxBytes: 4 << 20, shares: 3, duplicateWindowMs: 1000 };
           for (const { stopAt, kills, ...options } of runs) {
             const stop = new AbortController();
@@ -76,7 +77,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
 
   it('finds a message that was acknowledged while a commit waited for the one before it', async () => {
     const subject = `posts-${++streams}`;
-    const to = { servers: node.url, stream: subject, subject };
+    const to = { connection: connecting(node.url), stream: subject, subject };
     const create = { maxBytes: 4 << 20, shares: 1, duplicateWindowMs: 1000 };
     const options = { ...to, create, commitIntervalMs: 0 };
     const stop = new AbortController();
@@ -92,7 +93,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
           await acks[Symbol.asyncDispose]();
           stop.abort(new Error('killed'));
         }),
-        toJetStream({ ...options, servers: acks.url }),
+        toJetStream({ ...options, connection: connecting(acks.url) }),
         { signal: stop.signal },
       );
       await expect(running).rejects.toThrow('killed');

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JetStreamConnection } from '../../src/jetstream/connection.js';
 import { readMessages } from '../../src/jetstream/read-messages.js';
 import { unchecked } from '../unchecked.js';
+import { type Connecting, connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
@@ -52,9 +53,8 @@ async function readAll(stream: string, options: object = {}) {
   const ids: string[] = [];
   const cursors: Cursor[] = [];
   const gaps: JetStreamGap[] = [];
-  const servers = node.url;
   const flow = fromJetStream({
-    servers,
+    connection: connecting(node.url),
     stream,
     subject: stream,
     until: 'caught up',
@@ -259,7 +259,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
 
   it('are seen at the end of a flow too, and by shares', async () => {
     const stream = 'ended';
-    const options = { servers: node.url, stream, subject: stream };
+    const options = { connection: connecting(node.url), stream, subject: stream };
     await pipelineTo(options, 40);
     // As servers do that lose it: what is stored behind it moves, and nothing says that it was there.
     const copy = await newStream();
@@ -287,7 +287,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
 });
 
 async function pipelineTo(
-  options: { servers: string; stream: string; subject: string },
+  options: { connection: Connecting; stream: string; subject: string },
   total: number,
 ): Promise<void> {
   const create = { maxBytes: 1 << 20, shares: 2 };

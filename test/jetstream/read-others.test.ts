@@ -5,6 +5,7 @@ import { type FromJetStreamOptions, fromJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { identityOf } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
+import { connecting } from './connecting.js';
 import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
@@ -36,7 +37,7 @@ function consumersOf(node: NatsNode): Promise<readonly ConsumerInfo[]> {
 type Options = Partial<FromJetStreamOptions<Activity>> & { readonly item?: undefined };
 
 async function idsOf(node: NatsNode, options: Options): Promise<string[]> {
-  const to = { servers: node.url, stream: 'others', until: 'caught up' } as const;
+  const to = { connection: connecting(node.url), stream: 'others', until: 'caught up' } as const;
   const posts = await pipeline(fromJetStream({ ...to, ...options }), collect());
   return posts.map(({ id }) => id);
 }
@@ -83,7 +84,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     const texts = ['a', 'b', 'c'].map(text => ['posts.x', text] as const);
     await fill(node, ['posts.>'], texts);
     const read = fromJetStream({
-      ...{ servers: node.url, stream: 'others', subjects: 'posts.>', until: 3 },
+      ...{ connection: connecting(node.url), stream: 'others', subjects: 'posts.>', until: 3 },
       item: String,
     });
     const batches = [];
@@ -91,7 +92,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect(batches.flatMap(({ items }) => items)).toEqual(['a', 'b', 'c']);
     const cursor = { ...batches[0]?.cursor, seq: 1 };
     const rest = fromJetStream({
-      ...{ servers: node.url, stream: 'others', subjects: 'posts.>', until: 3 },
+      ...{ connection: connecting(node.url), stream: 'others', subjects: 'posts.>', until: 3 },
       ...{ item: String, resume: cursor },
     });
     expect(await pipeline(rest, collect())).toEqual(['b', 'c']);
@@ -112,7 +113,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
   });
 
   it('is part of the identity of the flow by its subjects', () => {
-    const one = { servers: 'nats://127.0.0.1:1', stream: 'others' };
+    const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     const step = { step: 'fromJetStream', stream: 'others' };
     expect(identityOf(fromJetStream({ ...one, subjects: 'a' }))).toEqual([
       { ...step, subjects: ['a'] },
@@ -143,7 +144,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     const progress = ({ wait: one }: ProgressCounts) => waits.add(one?.error?.message);
     const options = { stream: 'others', subjects: 'posts.>', until: 1 } as const;
     const reading = pipeline(
-      fromJetStream({ servers: node.url, ...options, waitForStream: true }),
+      fromJetStream({ connection: connecting(node.url), ...options, waitForStream: true }),
       collect(),
       { progress },
     );
@@ -158,9 +159,13 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     await expect(idsOf(node, { subjects: 'posts.>' })).rejects.toMatchObject({ failure: 'stream' });
     const end = new AbortController();
     const options = { stream: 'others', subjects: 'posts.>', waitForStream: true };
-    const reading = pipeline(fromJetStream({ servers: node.url, ...options }), collect(), {
-      signal: end.signal,
-    });
+    const reading = pipeline(
+      fromJetStream({ connection: connecting(node.url), ...options }),
+      collect(),
+      {
+        signal: end.signal,
+      },
+    );
     setTimeout(() => end.abort(), 200);
     const began = performance.now();
     await expect(reading).rejects.toThrow();
@@ -175,7 +180,7 @@ describe.skipIf(!hasNatsServer)('a reader that is behind', () => {
     await fill(node, ['posts.>'], messages);
     const progress = new Progress();
     const { signal } = new AbortController();
-    const to = { servers: node.url, stream: 'others', until: 100 } as const;
+    const to = { connection: connecting(node.url), stream: 'others', until: 100 } as const;
     const seen: (number | undefined)[] = [];
     let shown: readonly ConsumerInfo[] = [];
     for await (const _ of fromJetStream({ ...to, subjects: 'posts.0' }).batches({
@@ -204,7 +209,12 @@ describe.skipIf(!hasNatsServer)('a reader of messages that are deleted', () => {
     await fill(node, ['posts.>'], messages);
     const progress = new Progress();
     const { signal } = new AbortController();
-    const to = { servers: node.url, stream: 'others', subjects: 'posts.0', until: 100 } as const;
+    const to = {
+      connection: connecting(node.url),
+      stream: 'others',
+      subjects: 'posts.0',
+      until: 100,
+    } as const;
     const flow = fromJetStream({ ...to, onGap: () => {} });
     const seen: (number | undefined)[] = [];
     for await (const _ of flow.batches({ progress, signal })) {
@@ -217,7 +227,7 @@ describe.skipIf(!hasNatsServer)('a reader of messages that are deleted', () => {
 
 describe('subjects', () => {
   const read = (subjects: string[]) => () =>
-    fromJetStream({ servers: 'nats://127.0.0.1:1', stream: 'others', subjects });
+    fromJetStream({ connection: connecting('nats://127.0.0.1:1'), stream: 'others', subjects });
 
   it.each([
     [['posts.>', 'posts.en']],
@@ -239,7 +249,7 @@ describe('subjects', () => {
   });
 
   it('cannot be given beside the prefix of a stream of toJetStream, and one of both is needed', () => {
-    const one = { servers: 'nats://127.0.0.1:1', stream: 'others' };
+    const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     expect(() => fromJetStream({ ...one, subject: 'a', subjects: 'a.>' })).toThrow('pass one');
     expect(() => fromJetStream(one)).toThrow('`subject` is missing');
   });

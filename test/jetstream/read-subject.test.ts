@@ -7,13 +7,14 @@ import { describe, expect, it } from 'vitest';
 import { HEADERS, shownPosition } from '../../src/jetstream/headers.js';
 import { readAgain } from '../../src/jetstream/read-subject.js';
 import { unchecked } from '../unchecked.js';
+import { connecting } from './connecting.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 import { numberedIds, numberedSource } from './numbered-posts.js';
 
 describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
   it('gives no cursor that is behind a message it could not read, nor one of the messages that came with it', async () => {
     await using node = await startNode();
-    const to = { servers: node.url, stream: 'posts', subject: 'posts' };
+    const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const publish = (total: number, name: string) =>
       pipeline(
         numberedSource({ total }),

@@ -3,11 +3,16 @@ import { collect, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { Child } from './children.js';
+import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedPosts, numberedSource } from './numbered-posts.js';
 
 const create = { maxBytes: 64 << 20, shares: 4, duplicateWindowMs: 1000 };
-const to = (node: NatsNode) => ({ servers: node.url, stream: 'posts', subject: 'posts' });
+const to = (node: NatsNode) => ({
+  connection: connecting(node.url),
+  stream: 'posts',
+  subject: 'posts',
+});
 
 async function textsIn(node: NatsNode): Promise<string[]> {
   const read = await pipeline(fromJetStream({ ...to(node), until: 'caught up' }), collect());

@@ -18,13 +18,18 @@ import {
 } from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
 import { Child } from './children.js';
+import { connecting } from './connecting.js';
 import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedIds, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const create = { maxBytes: 64 << 20, duplicateWindowMs: 1000, shares: 4 };
 
-const to = (node: NatsNode) => ({ servers: node.url, stream: 'posts', subject: 'posts' });
+const to = (node: NatsNode) => ({
+  connection: connecting(node.url),
+  stream: 'posts',
+  subject: 'posts',
+});
 
 /** Which process publishes, or did last; undefined before the first. */
 async function publisherOf(node: NatsNode): Promise<string | undefined> {

@@ -8,6 +8,7 @@ import {
 } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { countSubjects, subjectNumber, subjectsOf } from '../../src/jetstream/topics.js';
+import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId } from './numbered-posts.js';
 
@@ -50,7 +51,7 @@ function idsOf(...languages: string[]): string[] {
 }
 
 const to = ({ url }: NatsNode) => ({
-  servers: url,
+  connection: connecting(url),
   stream: 'posts',
   subject: 'posts',
   topics: ['es', 'en'],
@@ -59,7 +60,12 @@ const to = ({ url }: NatsNode) => ({
 });
 
 async function read({ url }: NatsNode, options: Partial<FromJetStreamOptions>): Promise<string[]> {
-  const from = fromJetStream({ servers: url, stream: 'posts', until: 'caught up', ...options });
+  const from = fromJetStream({
+    connection: connecting(url),
+    stream: 'posts',
+    until: 'caught up',
+    ...options,
+  });
   return (await pipeline(from, collect())).map(({ id }) => id).toSorted();
 }
 
@@ -113,7 +119,7 @@ describe.skipIf(!hasNatsServer).concurrent('subjects by topic', () => {
     for (const wrong of [
       { ...others, topics: ['en'] },
       { ...others, topics: ['en', 'es', 'fr'] },
-      { servers: node.url, stream: 'posts', subject: 'posts' },
+      { connection: connecting(node.url), stream: 'posts', subject: 'posts' },
     ])
       await expect(
         pipeline(source(), toJetStream({ ...wrong, name: 'another' })),
@@ -142,7 +148,9 @@ describe('topics', () => {
       /at most 256/,
     ],
   ])('are refused at once: %o', (wrong, message) => {
-    const options = { stream: 'posts', subject: 'posts', ...wrong } as ToJetStreamOptions<Activity>;
+    const connection = () => Promise.reject(new Error('connected'));
+    const needed = { connection, stream: 'posts', subject: 'posts' };
+    const options: ToJetStreamOptions<Activity> = { ...needed, ...wrong };
     expect(() => toJetStream(options)).toThrow(message);
   });
 

@@ -5,12 +5,18 @@ import { fromJetStream } from '../../src/jetstream/from-jet-stream.js';
 import { toJetStream } from '../../src/jetstream/to-jet-stream.js';
 import { samplePosts } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
+import { connecting } from './connecting.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 
 describe.skipIf(!hasNatsServer)('a server without JetStream', () => {
   it('is named as that by publisher and reader', async () => {
     await using node = await startNode({ jetstream: 'enabled: false' });
-    const options = { servers: node.url, stream: 'posts', subject: 'posts', maxOutageMs: 500 };
+    const options = {
+      connection: connecting(node.url),
+      stream: 'posts',
+      subject: 'posts',
+      maxOutageMs: 500,
+    };
     const failed = {
       code: 'ERR_JETSTREAM',
       failure: 'outage',

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { collect, pipeline } from 'millrace';
 import { fromJetStream } from 'millrace/jetstream';
 import { describe, expect, it, vi } from 'vitest';
+import { connecting } from './connecting.js';
 
 vi.mock('@nats-io/kv', () => {
   throw new Error("Cannot find package '@nats-io/kv'");
@@ -15,7 +16,11 @@ const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
 
 describe('the NATS client', () => {
   it('is asked for where it is not installed', async () => {
-    const flow = fromJetStream({ servers: '127.0.0.1:1', stream: 'posts', subject: 'posts' });
+    const flow = fromJetStream({
+      connection: connecting('127.0.0.1:1'),
+      stream: 'posts',
+      subject: 'posts',
+    });
     await expect(pipeline(flow, collect())).rejects.toMatchObject({
       failure: 'packages',
       message:

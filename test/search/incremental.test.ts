@@ -143,7 +143,8 @@ describe('an incremental search', () => {
     const source = search(local(), NIGHTLY);
     await expect(pipeline(source, files({ path: to }))).rejects.toThrow(message);
     await expect(pipeline(source, tee(files({ path: to })))).rejects.toThrow(message);
-    const nats = toJetStream<Activity>({ servers: 'localhost:1', stream: 'x', subject: 'y' });
+    const unopened = () => Promise.reject(new Error('connected'));
+    const nats = toJetStream<Activity>({ connection: unopened, stream: 'x', subject: 'y' });
     await expect(pipeline(search(local(), NIGHTLY), nats)).rejects.toThrow(
       '`toJetStream` cannot take a source that is `incremental`',
     );

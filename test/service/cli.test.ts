@@ -296,7 +296,6 @@ describe('the variables', () => {
     );
     const given = {
       ...others,
-      MILLRACE_NATS_URL: 'nats://other.example',
       MILLRACE_LIMITS: 'relaxed',
       MILLRACE_INSECURE_ORIGINS: 'http://other.example',
     };
@@ -307,7 +306,6 @@ describe('the variables', () => {
     for (const text of [banner, stdout]) {
       const lines = text.matchAll(/^ *export (MILLRACE_\w+)='(.*)'$/gm);
       const variables = Object.fromEntries([...lines].map(([, name, value]) => [name, value]));
-      expect(variables).not.toHaveProperty('MILLRACE_NATS_URL');
       expect(variables).toMatchObject({ MILLRACE_LIMITS: '', MILLRACE_INSECURE_ORIGINS: '' });
       const { settings } = account({}, { ...others, ...variables });
       for (const [name] of addresses)

@@ -74,7 +74,7 @@ export class PublisherRun {
       dedupes ? dedupe() : filter<Activity>(() => true),
       this.#libraries.jetstream.toJetStream({
         ...world.target(this.name),
-        servers: this.proxy.url,
+        connection: world.connecting(this.proxy.url),
         commitIntervalMs: 10,
         maxOutageMs: 60_000,
         ...options,

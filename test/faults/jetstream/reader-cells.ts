@@ -115,7 +115,12 @@ const killed =
     const reading = await readingOf(setting, trial.random);
     const start = (run: ReaderRun, dieAt?: number) => {
       const { options, out } = run;
-      const work: ReaderWork = { library: child.library.href, options, out, dieAt };
+      const work: ReaderWork = {
+        library: child.library.href,
+        options: { ...options, connection: options.connection.toJSON() },
+        out,
+        dieAt,
+      };
       return new KilledChild(child.script, work);
     };
     const clean = await setting.once(`child ${keyOf(reading)}`, async folder => {

@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FromJetStreamOptions } from 'millrace/jetstream';
+import { type ConnectingJson, connecting } from '../../jetstream/connecting.js';
 import { watchDisk } from '../matrix/failing-disk.js';
 import { readToFiles } from './reader.js';
 
 /** What the process is started with, as JSON. */
 export interface ReaderWork {
   readonly library: string;
-  readonly options: FromJetStreamOptions;
+  readonly options: Omit<FromJetStreamOptions, 'connection'> & {
+    readonly connection: ConnectingJson;
+  };
   readonly out: string;
   /** The process kills itself before this call that changes a file below `out`, counted from 1. */
   readonly dieAt?: number | undefined;
@@ -30,7 +33,7 @@ process.stdout.write('started\n');
 await readToFiles({
   millrace,
   jetstream,
-  options,
+  options: { ...options, connection: connecting(...options.connection) },
   out,
   consume: index => (index % PACED === 0 ? sleep(PACE_MS) : undefined),
 });

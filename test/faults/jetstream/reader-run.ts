@@ -69,8 +69,8 @@ export class ReaderRun {
   /** What the script needs to know, also in another process. */
   get options() {
     const { name } = this.stream;
-    const { login } = this.world;
-    return { ...login, servers: this.proxy.url, stream: name, subject: name, share: this.share };
+    const connection = this.world.connecting(this.proxy.url);
+    return { connection, stream: name, subject: name, share: this.share };
   }
 
   /** One run of the script. */

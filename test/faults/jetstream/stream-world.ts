@@ -14,6 +14,7 @@ import {
 import { Activity, Flow, pipeline } from '../../../src/index.js';
 import { type ToJetStreamOptions, toJetStream } from '../../../src/jetstream/index.js';
 import { samplePosts } from '../../../src/service/index.js';
+import { type Connecting, connecting } from '../../jetstream/connecting.js';
 import { type NatsNode, startNode } from '../../jetstream/nats-server.js';
 import { type Expected, expectedPosts } from '../matrix/bare-client.js';
 
@@ -51,7 +52,7 @@ const LARGE_BYTES = 256 << 10;
 /** Clients that do not answer a ping for longer than 1.5 s are disconnected. */
 const SHORT_PINGS = 'ping_interval: "500ms"\nping_max: 2';
 const ADMIN = { user: 'admin', pass: 'oracle' };
-const LOGIN = { user: 'client', password: 'good' };
+const LOGIN = { user: 'client', pass: 'good' };
 /** The oracle's login, and that of the library, which a trial changes. */
 const logins = (password: string) =>
   `authorization { users: [
@@ -93,7 +94,7 @@ export class StreamWorld {
 
   static async open(setup: ServerSetup): Promise<StreamWorld> {
     const hasLogins = setup === 'logins';
-    const configs = { default: '', 'short pings': SHORT_PINGS, logins: logins(LOGIN.password) };
+    const configs = { default: '', 'short pings': SHORT_PINGS, logins: logins(LOGIN.pass) };
     const node = await startNode({ config: configs[setup] });
     const connection = await connect({ servers: node.url, ...(hasLogins && ADMIN) });
     const manager = await jetstreamManager(connection);
@@ -103,7 +104,7 @@ export class StreamWorld {
   /** Refuses the library's login, and ends its connections; or accepts it again. */
   async setLogin(isAccepted: boolean): Promise<void> {
     const file = path.join(this.node.store, 'node.conf');
-    const [good, bad] = [logins(LOGIN.password), logins('another')];
+    const [good, bad] = [logins(LOGIN.pass), logins('another')];
     const config = (await readFile(file, 'utf8')).replace(good, bad);
     await writeFile(file, isAccepted ? config.replace(bad, good) : config);
     process.kill(this.node.pid as number, 'SIGHUP');
@@ -112,8 +113,7 @@ export class StreamWorld {
 
   async #accepts(): Promise<boolean> {
     try {
-      const { user, password } = LOGIN;
-      const probe = { servers: this.node.url, user, pass: password, reconnect: false };
+      const probe = { servers: this.node.url, ...LOGIN, reconnect: false };
       await (await connect(probe)).close();
       return true;
     } catch {
@@ -152,10 +152,15 @@ export class StreamWorld {
     await pipeline(source, toJetStream({ ...this.target(stream), ...options }));
   }
 
+  /** What opens a connection of the library, to the server itself or through a proxy. */
+  connecting(url = this.node.url): Connecting {
+    return connecting(url, this.login);
+  }
+
   /** The stream as options, with the server itself. */
   target(stream: string) {
     const create = { maxBytes: 256 << 20, shares: SUBJECTS };
-    return { ...this.login, servers: this.node.url, stream, subject: stream, create };
+    return { connection: this.connecting(), stream, subject: stream, create };
   }
 
   /** All messages of a stream, but for a damaged one. */

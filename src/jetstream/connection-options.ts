@@ -1,0 +1,71 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import {
+  type Checked,
+  milliseconds,
+  type OptionTable,
+  optionError,
+  required,
+  special,
+} from '../base/check.js';
+import { isRecord } from '../base/is-record.js';
+
+/** The connection to use, where its requests go, and how long to wait for the servers. */
+export interface JetStreamConnectionOptions {
+  /**
+   * A connection of the NATS client, which stays open, or a function that opens one: it is called once per run, which
+   * closes the connection at its end. The connection decides about addresses, login, TLS and reconnects. Open it with
+   * `maxReconnectAttempts: -1`, so that only `maxOutageMs` ends a run.
+   */
+  readonly connection: NatsConnection | (() => NatsConnection | Promise<NatsConnection>);
+  /** The JetStream domain of the servers that have the stream, such as those behind a leaf node. */
+  readonly domain?: string | undefined;
+  /** The prefix of JetStream requests, where an account imports them by another name than `$JS.API`. */
+  readonly apiPrefix?: string | undefined;
+  /**
+   * How long the servers may be out of reach, without a leader or without space, in milliseconds. Until then
+   * every request is repeated; then the run ends with a `JetStreamError`.
+   * @default 300000 (5 minutes)
+   */
+  readonly maxOutageMs?: number | undefined;
+}
+
+const METHODS = ['request', 'status', 'closed', 'isClosed', 'close', 'getServers', 'reconnect'];
+
+/** Whether a value is a connection of the NATS client. */
+export function isConnection(value: unknown): value is NatsConnection {
+  return isRecord(value) && METHODS.every(name => typeof value[name] === 'function');
+}
+
+function textLike(meaning: string, wanted: string, form: RegExp) {
+  return special<string>(meaning, wanted, value => typeof value === 'string' && form.test(value));
+}
+
+export const CONNECTION_OPTIONS = {
+  connection: {
+    ...required(
+      special<JetStreamConnectionOptions['connection']>(
+        'a connection of the NATS client',
+        'what `await connect()` of @nats-io/transport-node returns, or a function that opens such a connection',
+        value => typeof value === 'function' || isConnection(value),
+      ),
+    ),
+    // An address, passed by mistake, may have a password.
+    isSecret: true,
+  },
+  domain: textLike('the JetStream domain', 'letters, digits, `-` and `_`', /^[\w-]+$/),
+  apiPrefix: textLike(
+    'the prefix of JetStream requests',
+    'such as JS.acme.API',
+    /^\$?[\w-]+(\.[\w-]+)*$/,
+  ),
+  maxOutageMs: milliseconds('how long the servers may be out of reach', { default: 300_000 }),
+} satisfies OptionTable<JetStreamConnectionOptions>;
+
+/** The options with their defaults. */
+export type Access = Checked<JetStreamConnectionOptions, typeof CONNECTION_OPTIONS>;
+
+/** @throws OptionError */
+export function checkAccess(call: string, { domain, apiPrefix }: Access): void {
+  if (domain !== undefined && apiPrefix !== undefined)
+    throw optionError(call, 'apiPrefix', 'cannot be used with `domain`: pass one');
+}
