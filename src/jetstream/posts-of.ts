@@ -2,9 +2,9 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { DataError } from '../base/errors.js';
 import { nodeZstd } from '../gzip/node-zstd.js';
+import { checkObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';
 import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
-import { ValueEnd } from '../json/value-end.js';
 import { Activity } from '../post/activity.js';
 import { HEADERS, type HeaderReader } from './headers.js';
 
@@ -94,24 +94,11 @@ export function postOf(payload: Buffer, isOurs: boolean): Activity {
   const post = new Activity(payload);
   // Throws where the id is missing. It need not read the bytes after the id.
   void post.id;
-  if (!isOurs) mustBeOneObject(payload);
+  let start = 0;
   let end = payload.length;
+  while (isSpace(payload[start] as number)) start++;
   while (isSpace(payload[end - 1] as number)) end--;
+  if (!isOurs) checkObject(payload.subarray(start, end), MAX_DEPTH, 'A message');
   if (payload[end - 1] === CLOSE_OBJECT) return post;
   throw new DataError(`A post is cut: it ends with ${excerpt(payload.subarray(-40))}`);
-}
-
-/** Does not use `JSON.parse`, whose result for a large message can fill the heap. */
-function mustBeOneObject(payload: Buffer): void {
-  const fail = (_: string, byteOffset: number) =>
-    new DataError(`A message is not one JSON object: it starts with ${excerpt(payload)}`, {
-      position: { byteOffset },
-    });
-  const value = new ValueEnd(MAX_DEPTH, fail);
-  let end = value.find(
-    payload,
-    payload.findIndex(byte => !isSpace(byte)),
-  );
-  while (end < payload.length && isSpace(payload[end] as number)) end++;
-  if (value.open || end < payload.length) throw fail('', end);
 }

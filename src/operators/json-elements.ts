@@ -1,8 +1,13 @@
 import { checkValue } from '../base/check.js';
 import { type Batches, type Operator, ownOperator } from '../flow/flow.js';
 import { framed, ofRecords } from '../flow/framed.js';
+import { withOrigin } from '../flow/with-origin.js';
+import { checkObject } from '../json/check-object.js';
 import { ElementSplitter } from '../json/element-splitter.js';
+import { parseJson } from '../json/exact-json.js';
+import { OPEN_OBJECT } from '../json/json-bytes.js';
 import type { Bytes, JsonRecord } from '../json/json-record.js';
+import { jsonText } from '../json/json-text.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limits.js';
 
 /**
@@ -13,8 +18,8 @@ import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limit
  * @param key The name of the array.
  * @param options Limits of one element; 16 MiB and 3,000 levels by default.
  * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, when a document is cut short, is not JSON around the array or has no
- * such array, or when an element exceeds a limit.
+ * @throws DataError From the flow, when a document is cut short, is not JSON or has no such array, or when
+ * an element exceeds a limit.
  *
  * @example
  * // Search pages that were saved as files: { "results": [ ... ], "next": "..." }
@@ -27,8 +32,22 @@ export function jsonElements(key: string, options: RecordLimits = {}): Operator<
     input =>
       framed('jsonElements', input, origin => {
         const splitter = new ElementSplitter(key, { ...limits, origin });
+        const prove = (element: Buffer) => {
+          if (element[0] === OPEN_OBJECT)
+            checkObject(element, limits.maxDepth, `An element of \`${key}\``, { origin });
+          else withOrigin(origin, () => parseJson(jsonText(element), element));
+          return element;
+        };
         return {
-          push: (bytes, elements) => void splitter.push(bytes, elements),
+          push(bytes, elements) {
+            const found: Buffer[] = [];
+            try {
+              splitter.push(bytes, found);
+            } finally {
+              // Also before a later mistake of the document: an element that is not JSON is the first one.
+              for (const element of found) elements.push(prove(element) as JsonRecord);
+            }
+          },
           end: () => void splitter.end(),
         };
       }) as Batches<JsonRecord>,

@@ -16,9 +16,9 @@ import { type Batches, type Flow, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
+import { checkObject } from '../json/check-object.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { excerpt } from '../json/excerpt.js';
-import { isDeeperThan } from '../json/json-depth.js';
 import { recordLimits } from '../json/record-limits.js';
 import { Activity } from '../post/activity.js';
 import { compileRules, type Rule, type RuleMatcher } from '../rules/index/compile-rules.js';
@@ -331,8 +331,7 @@ function parsePost(bytes: Buffer): Activity {
   const { maxBytes, maxDepth } = POST_LIMITS;
   if (bytes[0] !== 0x7b) throw new DataError(`A result is not a post: ${excerpt(bytes)}`);
   if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
-  if (bytes.length > 2 * maxDepth && isDeeperThan(maxDepth, bytes))
-    throw new DataError(`A result is nested deeper than ${maxDepth}`);
+  checkObject(bytes, maxDepth, 'A result');
   const post = new Activity(bytes);
   // Throws where the post has no id.
   void post.id;

@@ -52,6 +52,21 @@ describe('jsonElements', () => {
     expect(error).toBeInstanceOf(DataError);
   });
 
+  it.each(['{"a":1,}', '{"a" 1}', '{"a":tru}', '{"a":1 "b":2}', 'tru', '[1,]'])(
+    'refuses the element %s, which is not JSON, after the elements before it',
+    async element => {
+      const page = Buffer.from(`{"results":[{"a":1},${element},{"b":2}]}`);
+      for (let place = 0; place <= page.length; place++) {
+        const { items, error } = await until(
+          jsonElements('results')(filesOf(cutAt(page, [place]))),
+        );
+        expect(items.map(String)).toEqual(['{"a":1}']);
+        expect(error).toBeInstanceOf(DataError);
+        expect(error).toMatchObject({ position: { origin: 'file 0' } });
+      }
+    },
+  );
+
   it('refuses options that cannot work', () => {
     expect(() => jsonElements('results', { maxBytes: Number.NaN })).toThrow(OptionError);
   });
