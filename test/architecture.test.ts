@@ -12,6 +12,7 @@ const RULE_BASE = ['post', 'rules/tree', 'rules/post', 'rules/operators'];
 const SERVICE_LEAVES = [
   'clock',
   'context',
+  'deadline',
   'event-loop-yield',
   'get-or-make',
   'service-options',
@@ -83,6 +84,7 @@ const ARROWS: Record<string, readonly string[]> = {
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['base'],
+  'service/deadline': [],
   'service/event-loop-yield': [],
   'service/get-or-make': [],
   'service/stored-map': ['base', 'storage'],

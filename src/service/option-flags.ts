@@ -27,7 +27,7 @@ interface Flag {
 
 /** The flags of the options that a command line can give. */
 const SERVICE_FLAGS: Readonly<
-  Record<keyof Omit<ServiceOptions, 'countsTimeoutMs' | 'onError'>, FlagForm>
+  Record<keyof Omit<ServiceOptions, 'countsTimeoutMs' | 'searchTimeoutMs' | 'onError'>, FlagForm>
 > = {
   archive: ['archive', 'FOLDER'],
   posts: ['posts', 'FILE'],

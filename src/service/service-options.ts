@@ -67,6 +67,12 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    */
   readonly countsTimeoutMs?: number | undefined;
   /**
+   * Milliseconds after which a page of posts times out: it ends with the posts found so far, and a `next`. Engagement totals
+   * have no parts, so they fail with 503.
+   * @default 10_000
+   */
+  readonly searchTimeoutMs?: number | undefined;
+  /**
    * Minimum milliseconds, by the service's clock, that a job stays in each of its states: one number
    * for all, or some states by name.
    * @default 500, but 1_000 for `estimating` and 2_000 for `running`
@@ -222,6 +228,12 @@ export const SERVICE_OPTIONS = {
   ),
   countsTimeoutMs: special<number, 10_000>(
     'milliseconds after which a page of counts times out',
+    'a number of milliseconds, 0 or more',
+    isAmount,
+    10_000,
+  ),
+  searchTimeoutMs: special<number, 10_000>(
+    'milliseconds after which a page of posts, or engagement totals, time out',
     'a number of milliseconds, 0 or more',
     isAmount,
     10_000,

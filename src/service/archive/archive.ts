@@ -36,6 +36,8 @@ export interface SearchOptions {
   readonly after?: SortKey | undefined;
   /** The time whose state is searched, for archives from which posts disappear. */
   readonly asOf?: number | undefined;
+  /** Milliseconds of real time after which the search stops, with the posts found so far. It always gets ahead. */
+  readonly deadlineMs?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -46,6 +48,8 @@ export interface SearchResult {
   readonly posts: readonly ArchivedPost[];
   /** Whether the window has at least one more match. */
   readonly more: boolean;
+  /** If the deadline ended the search: posts that sort strictly after this were not searched. */
+  readonly reached?: SortKey | undefined;
 }
 
 /** The order, deadline and signal of a count of an archive. */

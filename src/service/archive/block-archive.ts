@@ -1,5 +1,6 @@
 import { floorTo, SECOND, SEGMENT, type Window } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
+import { Deadline } from '../deadline.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import {
   type Archive,
@@ -44,26 +45,33 @@ export class BlockArchive implements Archive {
   async search(
     rule: ArchiveQuery,
     window: Window,
-    { limit, after, signal }: SearchOptions,
+    { limit, after, deadlineMs, signal }: SearchOptions,
   ): Promise<SearchResult> {
     const work = new EventLoopYield(signal);
     const span = this.#span(window);
     const newest =
       after === undefined ? span : { ...span, to: Math.min(span.to, after.at + SECOND) };
+    const deadline = new Deadline(deadlineMs);
     const posts: ArchivedPost[] = [];
+    let reached: SortKey | undefined;
     for (const range of this.#blocks.within(newest, true)) {
+      if (reached !== undefined && deadline.isPast) return { posts, more: false, reached };
       await work.pause();
       const block = await this.#blocks.open(range);
       const [start, end] = documentRange(block, newest, after);
-      if (start === end) continue;
       const { documents, exact } = candidateDocuments(rule.tree, block);
       const size = exact ? limit + 1 - posts.length : BATCH;
       for (const batch of batches(documents.members(start, end), size)) {
+        if (reached !== undefined && deadline.isPast) return { posts, more: false, reached };
         const found = exact ? batch : await verifiedMatches(rule, block, batch, work);
         const kept = found.slice(0, limit - posts.length);
         posts.push(...(await loadPosts(block, kept, signal)));
         if (kept.length < found.length) return { posts, more: true };
+        reached = keyOf(block, batch.at(-1) as number);
       }
+      const edge = { at: range.from, id: '0' };
+      // After an earlier edge, the first block may have nothing left.
+      if (after === undefined || newestFirst(after, edge) < 0) reached = edge;
     }
     return { posts, more: false };
   }
@@ -74,15 +82,15 @@ export class BlockArchive implements Archive {
     bucketMs: number,
     options: CountsOptions = {},
   ): Promise<CountsResult> {
-    const { newestFirst = false, deadlineMs = Number.POSITIVE_INFINITY, signal } = options;
+    const { newestFirst = false, deadlineMs, signal } = options;
     const work = new EventLoopYield(signal);
-    const deadline = performance.now() + deadlineMs;
+    const deadline = new Deadline(deadlineMs);
     const counts = new BucketCounts(window, bucketMs);
     const stopAt = (edge: number) =>
       counts.of(newestFirst ? { ...window, from: edge } : { ...window, to: edge });
     const span = this.#span(window);
     for (const range of this.#blocks.within(span, newestFirst)) {
-      if (performance.now() > deadline)
+      if (deadline.isPast)
         return stopAt(
           newestFirst ? Math.min(range.to, window.to) : Math.max(range.from, window.from),
         );
@@ -100,8 +108,7 @@ export class BlockArchive implements Archive {
       for (const batch of batches(members, BATCH)) {
         const at = block.timeAt(batch[0] as number);
         // A covered part ends between two seconds, so that each post is either in it or after it.
-        if (at !== last && performance.now() > deadline)
-          return stopAt(newestFirst ? at + SECOND : at);
+        if (at !== last && deadline.isPast) return stopAt(newestFirst ? at + SECOND : at);
         for (const document of await verifiedMatches(rule, block, batch, work))
           counts.add(block.timeAt(document));
         last = block.timeAt(batch.at(-1) as number);
@@ -199,12 +206,18 @@ class BucketCounts {
   }
 }
 
+function keyOf(block: Block, document: number): SortKey {
+  return { at: block.timeAt(document), id: block.idAt(document) };
+}
+
 /** The range of documents of a block that are in a window and after a sort key: first and end. */
 function documentRange(block: Block, { from, to }: Window, after?: SortKey): [number, number] {
   let start = firstWhere(block.count, document => block.timeAt(document) < to);
   if (after !== undefined) {
-    const keyOf = (document: number) => ({ at: block.timeAt(document), id: block.idAt(document) });
-    const next = firstWhere(block.count, document => newestFirst(after, keyOf(document)) < 0);
+    const next = firstWhere(
+      block.count,
+      document => newestFirst(after, keyOf(block, document)) < 0,
+    );
     start = Math.max(start, next);
   }
   const end = firstWhere(block.count, document => block.timeAt(document) < from);

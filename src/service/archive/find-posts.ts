@@ -2,6 +2,7 @@ import { FIRST_POST, MINUTE, SECOND, type Window } from '../../base/time.js';
 import type { Author } from '../../post/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
+import { type Deadline, DeadlineError } from '../deadline.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from './archive.js';
 
 /** Ids hold the milliseconds since 2010-11-04T01:42:54.657Z, above their lowest 22 bits. */
@@ -32,52 +33,58 @@ export async function findAuthor(
   return author?.handle.toLowerCase() === name.toLowerCase() ? author : undefined;
 }
 
-/** The post with an id, if the archive has it. */
+/** What ends a look-up early. */
+export interface Limits {
+  readonly signal: AbortSignal;
+  readonly deadline?: Deadline | undefined;
+}
+
+/** The post with an id, if the archive has it. @throws DeadlineError */
 export async function findPost(
   archive: Archive,
   id: string,
   now: number,
-  signal: AbortSignal,
+  limits: Limits,
 ): Promise<ArchivedPost | undefined> {
   const known = archive.post?.(id);
   if (known !== undefined) return known;
   const number = BigInt(id);
-  if (number < MIN_TIME_BASED) return findSequential(archive, id, signal);
+  if (number < MIN_TIME_BASED) return findSequential(archive, id, limits);
   const at = Number(number >> 22n) + ID_EPOCH;
   if (at > now + SECOND) return undefined;
   // Posts have whole seconds, some of them the one before or after that of the id.
   const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
-  return newest(archive, queryOfId(id), window, signal);
+  return newest(archive, queryOfId(id), window, limits);
 }
 
 /** Binary search: sequential ids grow with time, except within the same moment. */
 async function findSequential(
   archive: Archive,
   id: string,
-  signal: AbortSignal,
+  limits: Limits,
 ): Promise<ArchivedPost | undefined> {
   const number = BigInt(id);
   let from = FIRST_POST;
   let to = ID_EPOCH + MINUTE;
   while (to - from > MINUTE) {
     const middle = from + Math.floor((to - from) / 2);
-    const before = await lastBefore(archive, { from, to: middle }, signal);
+    const before = await lastBefore(archive, { from, to: middle }, limits);
     if (before !== undefined && BigInt(before.id) >= number) to = middle;
     else from = middle;
   }
   const window = { from: from - 10 * MINUTE, to: to + 10 * MINUTE };
-  return newest(archive, queryOfId(id), window, signal);
+  return newest(archive, queryOfId(id), window, limits);
 }
 
 /** The newest post of a window. Searches growing parts from its end, since the first usually has one. */
 async function lastBefore(
   archive: Archive,
   window: Window,
-  signal?: AbortSignal,
+  limits?: Limits,
 ): Promise<ArchivedPost | undefined> {
   for (let { to } = window, length = MINUTE; to > window.from; length *= 8) {
     const from = Math.max(window.from, to - length);
-    const found = await newest(archive, ANY, { from, to }, signal);
+    const found = await newest(archive, ANY, { from, to }, limits);
     if (found !== undefined) return found;
     to = from;
   }
@@ -88,9 +95,12 @@ async function newest(
   archive: Archive,
   rule: ArchiveQuery,
   window: Window,
-  signal?: AbortSignal,
+  { signal, deadline }: Partial<Limits> = {},
 ): Promise<ArchivedPost | undefined> {
-  const { posts } = await archive.search(rule, window, { limit: 1, signal });
+  const deadlineMs = deadline?.leftMs;
+  const found = await archive.search(rule, window, { limit: 1, deadlineMs, signal });
+  const { posts, reached } = found;
+  if (posts.length === 0 && reached !== undefined) throw new DeadlineError();
   return posts[0];
 }
 

@@ -1,4 +1,5 @@
 import type { Compliance } from '../compliance/compliance-events.js';
+import { Deadline } from '../deadline.js';
 import type { Archive, ArchivedPost } from './archive.js';
 
 /**
@@ -24,14 +25,20 @@ export function visibleArchive(
     get reactionsMs() {
       return archive.reactionsMs;
     },
-    async search(rule, window, { limit, after, signal, asOf = now() }) {
+    async search(rule, window, { limit, after, deadlineMs, signal, asOf = now() }) {
       const found: ArchivedPost[] = [];
+      const deadline = new Deadline(deadlineMs);
       let cursor = after;
       for (;;) {
-        const missing = { limit: limit - found.length, after: cursor, signal };
-        const { posts, more } = await archive.search(rule, window, missing);
+        const missing = {
+          limit: limit - found.length,
+          after: cursor,
+          deadlineMs: deadline.leftMs,
+          signal,
+        };
+        const { posts, more, reached } = await archive.search(rule, window, missing);
         found.push(...visible(posts, asOf));
-        if (!more || found.length === limit) return { posts: found, more };
+        if (!more || found.length === limit) return { posts: found, more, reached };
         cursor = posts.at(-1);
       }
     },

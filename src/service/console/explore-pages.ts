@@ -135,15 +135,10 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
   const next = pages.at(-1);
   const pageAt = (all: readonly string[]) =>
     withParameters(url, { from, to, last: undefined, next: all });
-  const late = AbortSignal.timeout(SEARCH_MS);
   try {
     const parameters = searchParameters(context);
     const request = resolveRequest(product, { ...given, next }, parameters, context);
-    const found = await findPage(request, context, AbortSignal.any([signal, late])).catch(error => {
-      if (!late.aborted || signal.aborted) throw error;
-      return undefined;
-    });
-    const { posts = [], next: older } = found ?? {};
+    const { posts, next: older, isLate } = await findPage(request, context, signal);
     const pager =
       (older ?? next) !== undefined &&
       pagerOf(`page ${pages.length + 1}`, [
@@ -153,7 +148,7 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
       ]);
     return html`${next === undefined && (await chartOf(request, visit))}
 <section class="card" aria-labelledby="posts"><h2 id="posts">Posts</h2>
-${posts.length === 0 ? html`<p class="empty">${found === undefined ? `Not found within ${SEARCH_MS / 1000} s. Choose a shorter window, or send the request below.` : older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
+${posts.length === 0 ? html`<p class="empty">${isLate ? `Not found within ${context.settings.searchTimeoutMs / 1000} s. Choose a shorter window, or go on with older posts.` : older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
 <section class="card" aria-labelledby="request"><h2 id="request">This request</h2>${commandsOf(product, given, visit)}</section>`;
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;
@@ -191,8 +186,6 @@ ${command('curl', curlOf(`${address}?${new URLSearchParams(given)}`, {}))}${comm
 
 const BUCKETS = [MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
 const MAX_BARS = 62;
-/** Milliseconds of real time that a page waits for posts: rare words can take minutes in many generated posts. */
-const SEARCH_MS = 10_000;
 /** Milliseconds of real time that a page waits for counts. */
 const COUNT_MS = 2_000;
 

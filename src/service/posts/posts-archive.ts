@@ -1,9 +1,10 @@
-import { SECOND, type Window } from '../../base/time.js';
+import { floorTo, SECOND, type Window } from '../../base/time.js';
 import type { Activity, Author, Format } from '../../post/activity.js';
 import {
   type Archive,
   type ArchivedPost,
   type ArchiveQuery,
+  type CountsOptions,
   newestFirst,
   type ScannedSegment,
 } from '../archive/archive.js';
@@ -11,6 +12,8 @@ import type { Block, BlockStore } from '../archive/block.js';
 import { BlockArchive } from '../archive/block-archive.js';
 import { DocumentSet } from '../archive/document-set.js';
 import { queryOfId } from '../archive/find-posts.js';
+import { Deadline } from '../deadline.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import type { PostInFormat, Posts } from './posts.js';
 
 /** An archive of exact posts. None is served before its time. */
@@ -81,26 +84,42 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   /** Whether the archive has a post too, by its id. */
   const known = new Map<string, boolean>();
 
-  /** Times of the matching posts that both archives have: they are served once, and counted once. */
-  const timesInBoth = async (
+  const has = async (query: ArchiveQuery, at: number, signal: AbortSignal | undefined) => {
+    const second = { from: at, to: at + SECOND };
+    const { posts } = await archive.search(query, second, { limit: 1, signal });
+    return posts.length > 0;
+  };
+
+  /**
+   * What the exact posts of a window change in the counts of the archive, and the part of the window that the deadline
+   * allows. A post that both have is counted once, as the exact one.
+   */
+  const changesOf = async (
     rule: ArchiveQuery,
     window: Window,
-    signal: AbortSignal | undefined,
-  ): Promise<readonly number[]> => {
-    const times: number[] = [];
-    for (const { id, at } of exact.within(window)) {
-      const has = async (query: ArchiveQuery) => {
-        const second = { from: at, to: at + SECOND };
-        const { posts } = await archive.search(query, second, { limit: 1, signal });
-        return posts.length > 0;
-      };
+    { newestFirst: descending = false, deadlineMs, signal }: CountsOptions,
+  ) => {
+    const work = new EventLoopYield(signal);
+    const deadline = new Deadline(deadlineMs);
+    const changes: { readonly at: number; readonly by: number }[] = [];
+    const posts = exact.within(window);
+    let last: number | undefined;
+    for (const { id, at, activity } of descending ? posts : posts.toReversed()) {
+      if (at !== last && deadline.isPast)
+        return {
+          changes,
+          part: descending ? { ...window, from: at + SECOND } : { ...window, to: at },
+        };
+      last = at;
+      if (work.isDue) await work.pause();
+      if (rule.matches(activity)) changes.push({ at, by: 1 });
       const byId = queryOfId(id);
-      const isKnown = known.get(id) ?? (await has(byId));
+      const isKnown = known.get(id) ?? (await has(byId, at, signal));
       known.set(id, isKnown);
       const matches = (post: Activity) => byId.matches(post) && rule.matches(post);
-      if (isKnown && (await has({ ...byId, matches }))) times.push(at);
+      if (isKnown && (await has({ ...byId, matches }, at, signal))) changes.push({ at, by: -1 });
     }
-    return times;
+    return { changes, part: window };
   };
 
   return {
@@ -117,23 +136,33 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
         exact.search(rule, window, options),
         archive.search(rule, window, options),
       ]);
-      const posts = distinct([...own.posts, ...others.posts].sort(newestFirst));
+      const [reached] = [own, others].flatMap(result => result.reached ?? []).sort(newestFirst);
+      const posts = distinct([...own.posts, ...others.posts].sort(newestFirst)).filter(
+        post => reached === undefined || newestFirst(post, reached) <= 0,
+      );
+      const { limit } = options;
+      const more = own.more || others.more;
+      if (posts.length < limit) return { posts, more: more && reached === undefined, reached };
       return {
-        posts: posts.slice(0, options.limit),
-        more: own.more || others.more || posts.length > options.limit,
+        posts: posts.slice(0, limit),
+        more: more || posts.length > limit || reached !== undefined,
       };
     },
-    async counts(rule, window, bucketMs, options) {
-      const others = await archive.counts(rule, window, bucketMs, options);
-      if (exact.isEmpty) return others;
-      const { counted } = others;
-      const own = await exact.counts(rule, counted, bucketMs, { signal: options?.signal });
-      const both = await timesInBoth(rule, counted, options?.signal);
-      const buckets = others.buckets.map(({ start, count }, i) => {
-        const twice = both.filter(at => at >= start && at < start + bucketMs).length;
-        return { start, count: count + (own.buckets[i]?.count ?? 0) - twice };
-      });
-      return { buckets, counted };
+    async counts(rule, window, bucketMs, options = {}) {
+      if (exact.isEmpty) return archive.counts(rule, window, bucketMs, options);
+      const { deadlineMs = Number.POSITIVE_INFINITY } = options;
+      const deadline = new Deadline(deadlineMs);
+      const half = { ...options, deadlineMs: deadlineMs / 2 };
+      const { changes, part } = await changesOf(rule, window, half);
+      const rest = { ...options, deadlineMs: deadline.leftMs };
+      const { buckets, counted } = await archive.counts(rule, part, bucketMs, rest);
+      const counts = new Map(buckets.map(({ start, count }) => [start, count]));
+      for (const { at, by } of changes) {
+        const start = floorTo(bucketMs, at);
+        if (at >= counted.from && at < counted.to)
+          counts.set(start, (counts.get(start) as number) + by);
+      }
+      return { buckets: Array.from(counts, ([start, count]) => ({ start, count })), counted };
     },
     async *scan(window, options) {
       const own: ScannedSegment[] = [];

@@ -77,6 +77,8 @@ export function searchParameters({
 interface Page {
   readonly posts: readonly ArchivedPost[];
   readonly next: string | undefined;
+  /** Whether the time limit ended it. */
+  readonly isLate?: boolean;
 }
 
 /** The posts of a page, newest first, and the `next` of the page after it. */
@@ -93,14 +95,15 @@ export async function findPage(
   const from = Math.max(window.from, to - responseSpanMs);
   if (from >= to) return { posts: [], next: undefined };
   const matches = compileRule(tree, { product: 'search' });
-  const { posts, more } = await (await archive()).search(
+  const { posts, more, reached } = await (await archive()).search(
     { tree, matches },
     { from, to },
-    { limit: parameters.maxResults, after, asOf, signal },
+    { limit: parameters.maxResults, after, asOf, deadlineMs: settings.searchTimeoutMs, signal },
   );
   const last = posts.at(-1);
   if (more && last !== undefined)
     return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
+  if (reached !== undefined) return { posts, next: nextAfter(reached), isLate: true };
   // The rest of the window may have no match, but this response does not cover it.
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
 }

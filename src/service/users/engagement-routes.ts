@@ -1,7 +1,8 @@
 import { MINUTE } from '../../base/time.js';
 import type { ArchivedPost } from '../archive/archive.js';
-import { findPost } from '../archive/find-posts.js';
+import { findPost, type Limits } from '../archive/find-posts.js';
 import type { ServiceContext } from '../context.js';
+import { Deadline, DeadlineError } from '../deadline.js';
 import { getOrMake } from '../get-or-make.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
@@ -19,7 +20,8 @@ const MAX_BODY_BYTES = 256 * 1024;
  * 4. the content type: 415; the body and its content: 400;
  * 5. the posts. A post outside the archive is unavailable; a post of another author is forbidden, and
  *    so is every post if the user has revoked the token. If any post is left, the response is 200 with
- *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400.
+ *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400;
+ * 6. the time that all of this takes: 503.
  */
 export function engagementRoutes(context: ServiceContext): readonly Route[] {
   const rate = context.quotas.window('engagementRate');
@@ -49,11 +51,18 @@ const totals: Handler<EngagementParts> = async (incoming, { context, rate }) => 
   const request = readEngagementRequest(body, context.settings.limits);
   const grant = oauth.grantWith(String(token), application);
   const userId = grant?.revoked ? undefined : grant?.user.id;
-  const found = await lookUp(request.ids, userId, context, incoming.signal);
+  const { searchTimeoutMs } = context.settings;
+  const limits = { signal: incoming.signal, deadline: new Deadline(searchTimeoutMs) };
+  const late = (error: unknown): never => {
+    if (!(error instanceof DeadlineError)) throw error;
+    throw new HttpProblem(503, `Service Unavailable: not found within ${searchTimeoutMs / 1000} s`);
+  };
+  const found = await lookUp(request.ids, userId, context, limits).catch(late);
   const headers = perMinute(rate);
   if (found.posts.length === 0)
     return jsonResponse(found.forbidden.size > 0 ? 403 : 400, errorsOf(found), headers);
-  const engagements = await engagementsOf(found.posts, await context.archive(), incoming.signal);
+  const archive = await context.archive();
+  const engagements = await engagementsOf(found.posts, archive, limits).catch(late);
   return jsonResponse(
     200,
     { ...engagementTotals(request, engagements), ...errorsOf(found) },
@@ -72,14 +81,14 @@ async function lookUp(
   ids: readonly string[],
   userId: string | undefined,
   { archive, clock }: ServiceContext,
-  signal: AbortSignal,
+  limits: Limits,
 ): Promise<LookedUp> {
   const posts: ArchivedPost[] = [];
   const unavailable: string[] = [];
   const forbidden = new Map<string, string[]>();
   const opened = await archive();
   for (const id of ids) {
-    const post = await findPost(opened, id, clock.now(), signal);
+    const post = await findPost(opened, id, clock.now(), limits);
     const authorId = post?.activity.author.id;
     if (post === undefined || authorId === undefined) unavailable.push(id);
     else if (authorId === userId) posts.push(post);

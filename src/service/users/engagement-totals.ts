@@ -3,6 +3,8 @@ import type { Activity } from '../../post/activity.js';
 import { fieldsOf } from '../../post/fields-of.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
+import type { Limits } from '../archive/find-posts.js';
+import { DeadlineError } from '../deadline.js';
 import { getOrMake } from '../get-or-make.js';
 import type { EngagementRequest, EngagementType, Group } from './read-engagement-request.js';
 
@@ -16,16 +18,18 @@ const PAGE = 500;
  * How often posts were liked, reposted and answered, by id. Each number is the maximum of three: what
  * the post itself says, what a repost of it says, and the reposts and replies that the archive has in
  * the 31 days after it.
+ *
+ * @throws DeadlineError
  */
 export async function engagementsOf(
   posts: readonly ArchivedPost[],
   archive: Archive,
-  signal: AbortSignal,
+  limits: Limits,
 ): Promise<ReadonlyMap<string, Engagements>> {
   const totals = new Map(posts.map(({ id, activity }) => [id, statedBy(activity)]));
   for (const { window, ids } of reactionWindows(posts, archive.reactionsMs ?? MAX_REACTION_MS)) {
     const found = new Map<string, { retweets: number; replies: number }>();
-    for await (const activity of reactions(ids, archive, window, signal)) {
+    for await (const activity of reactions(ids, archive, window, limits)) {
       const { retweeted, repliedId } = fieldsOf(activity);
       const shared = activity.retweeted;
       const sharedTotals = shared && totals.get(shared.id);
@@ -88,7 +92,7 @@ async function* reactions(
   ids: ReadonlySet<string>,
   archive: Archive,
   window: Window,
-  signal: AbortSignal,
+  { signal, deadline }: Limits,
 ): AsyncGenerator<Activity> {
   const nodes = [...ids].flatMap((value): RuleNode[] => [
     { kind: 'operator', name: 'retweets_of_status_id', value, start: 0, end: 0 },
@@ -103,7 +107,9 @@ async function* reactions(
   };
   let after: SortKey | undefined;
   for (;;) {
-    const { posts, more } = await archive.search(rule, window, { limit: PAGE, after, signal });
+    const options = { limit: PAGE, after, deadlineMs: deadline?.leftMs, signal };
+    const { posts, more, reached } = await archive.search(rule, window, options);
+    if (reached !== undefined) throw new DeadlineError();
     for (const { activity } of posts) yield activity;
     after = posts.at(-1);
     if (!more || after === undefined) return;

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { floorTo, HOUR, MINUTE, SECOND, SEGMENT, type Window } from '../../../src/base/time.js';
 import { Activity } from '../../../src/post/activity.js';
+import { newestFirst, type SortKey } from '../../../src/service/archive/archive.js';
 import type { Block, BlockStore } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
@@ -50,34 +51,34 @@ it('a scan gives a post at the first moment of ten minutes in their segment alon
   ]);
 });
 
+const window = { from: START, to: START + 600 * SECOND };
+const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
+
+/** An archive of two blocks whose posts must be read to be counted; a clock that each look moves on measures the deadline. */
+function archiveOf(times: readonly number[]) {
+  const middle = START + 300 * SECOND;
+  const newestFirst = times.toSorted((a, b) => b - a);
+  const store: BlockStore = {
+    within: (_window, newest) => {
+      const ranges = [
+        { from: START, to: middle },
+        { from: middle, to: window.to },
+      ];
+      return newest ? ranges.reverse() : ranges;
+    },
+    open: async ({ from, to }) => blockOf(newestFirst.filter(at => at >= from && at < to)),
+    close: async () => {},
+  };
+  return new BlockArchive('original', store);
+}
+
+function slowClock() {
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now);
+  onTestFinished(() => void clock.mockRestore());
+}
+
 describe('counts with a deadline', () => {
-  const window = { from: START, to: START + 600 * SECOND };
-  const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
-
-  /** An archive of two blocks whose posts must be read to be counted; a clock that each look moves on measures the deadline. */
-  function archiveOf(times: readonly number[]) {
-    const middle = START + 300 * SECOND;
-    const newestFirst = times.toSorted((a, b) => b - a);
-    const store: BlockStore = {
-      within: (_window, newest) => {
-        const ranges = [
-          { from: START, to: middle },
-          { from: middle, to: window.to },
-        ];
-        return newest ? ranges.reverse() : ranges;
-      },
-      open: async ({ from, to }) => blockOf(newestFirst.filter(at => at >= from && at < to)),
-      close: async () => {},
-    };
-    return new BlockArchive('original', store);
-  }
-
-  function slowClock() {
-    let now = 0;
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now);
-    onTestFinished(() => void clock.mockRestore());
-  }
-
   it('stop within a bucket, and say which part of the window they cover', async () => {
     slowClock();
     const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
@@ -157,4 +158,50 @@ it('the newest post is found without a read of the others in its block', async (
   expect(read.length).toBeLessThanOrEqual(2);
   // No list of all blocks since 2006.
   expect(windows.map(({ from, to }) => to - from)).toEqual([MINUTE]);
+});
+
+describe('search with a deadline', () => {
+  it('stops within a block, and the page after it continues there', async () => {
+    slowClock();
+    const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
+    const rule = { tree: all, matches: () => false };
+    const first = await archiveOf(times).search(rule, window, { limit: 10, deadlineMs: 4 });
+    expect(first).toMatchObject({ posts: [], more: false });
+    expect(first.reached?.at).toBeGreaterThan(START + 300 * SECOND);
+    expect(first.reached?.at).toBeLessThan(window.to - SECOND);
+    expect(await archiveOf(times).search(rule, window, { limit: 10 })).toEqual({
+      posts: [],
+      more: false,
+    });
+  });
+
+  it('finds each post once over its pages, for any posts, limit and deadline', async () => {
+    slowClock();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.nat(599), { maxLength: 600 }),
+        fc.integer({ min: 1, max: 9 }),
+        fc.nat(40),
+        fc.integer({ min: 1, max: 200 }),
+        async (seconds, limit, deadlineMs, nth) => {
+          const times = seconds.map(second => START + second * SECOND);
+          const matches = ({ id }: Activity) => (Number(id) / SECOND) % nth === 0;
+          const archive = archiveOf(times);
+          const found: number[] = [];
+          let after: SortKey | undefined;
+          for (;;) {
+            const options = { limit, after, deadlineMs };
+            const page = await archive.search({ tree: all, matches }, window, options);
+            found.push(...page.posts.map(({ at }) => at));
+            const next = page.more ? page.posts.at(-1) : page.reached;
+            if (next === undefined) break;
+            if (after !== undefined) expect(newestFirst(after, next)).toBeLessThan(0);
+            after = next;
+          }
+          const expected = times.filter(at => (at / SECOND) % nth === 0);
+          expect(found).toEqual(expected.toSorted((a, b) => b - a));
+        },
+      ),
+    );
+  });
 });

@@ -26,9 +26,9 @@ describe('a post is found by its id', () => {
       const posts = [...samplePosts(at), ...samplePosts(at + MINUTE)];
       expect(posts.length).toBeGreaterThan(3);
       for (const { id } of posts)
-        expect((await findPost(archive, id, now, signal))?.activity.id).toBe(id);
+        expect((await findPost(archive, id, now, { signal }))?.activity.id).toBe(id);
       for (const id of ['1', '29999999999', String(BigInt(posts[0]?.id ?? 0) + 11_000n)])
-        expect(await findPost(archive, id, now, signal)).toBe(undefined);
+        expect(await findPost(archive, id, now, { signal })).toBe(undefined);
       await archive.close();
     },
   );
@@ -56,7 +56,7 @@ describe('a post is found by its id', () => {
   it('not before its time', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const id = idOf(MINE);
-    expect(await findPost(archive, id, NOW, signal)).toBeDefined();
-    expect(await findPost(archive, id, NOW - 3 * DAY, signal)).toBe(undefined);
+    expect(await findPost(archive, id, NOW, { signal })).toBeDefined();
+    expect(await findPost(archive, id, NOW - 3 * DAY, { signal })).toBe(undefined);
   });
 });

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { type Activity, collect, counts, pipeline, search } from '../../../src/index.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
@@ -10,6 +10,7 @@ import { type GivenPost, samplePosts } from '../../../src/service/index.js';
 import { joinedArchive, PostsArchive } from '../../../src/service/posts/posts-archive.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { unchecked } from '../../unchecked.js';
+import { MemoryArchive } from '../memory-archive.js';
 import { added, NOW, serve } from './serve-posts.js';
 
 describe('the exact posts of an archive', () => {
@@ -139,5 +140,48 @@ describe('the exact posts of an archive', () => {
       collect(),
     );
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(1);
+  });
+});
+
+describe('a joined archive with a deadline', () => {
+  /** 400 exact posts, beside those of another archive; each look at the clock moves it on. */
+  async function joined(others: Archive) {
+    const posts = added(
+      Array.from({ length: 400 }, (_, i) => ({ text: 'tea', postedAt: NOW - (i + 1) * SECOND })),
+    );
+    let now = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now);
+    onTestFinished(() => void clock.mockRestore());
+    return joinedArchive(new PostsArchive(posts, 'original', () => NOW), others);
+  }
+  const window = { from: NOW - HOUR, to: NOW };
+  const rule = { tree: parseRule('tea').tree as RuleNode, matches: () => true };
+
+  it('counts only the part of its exact posts that it has time for', async () => {
+    for (const newestFirst of [true, false]) {
+      const archive = await joined(new MemoryArchive([]));
+      const options = { newestFirst, deadlineMs: 100 };
+      const { buckets, counted } = await archive.counts(rule, window, DAY, options);
+      const within = Array.from({ length: 400 }, (_, i) => NOW - (i + 1) * SECOND)
+        .map(at => floorTo(SECOND, at))
+        .filter(at => at >= counted.from && at < counted.to);
+      expect(within.length).toBeLessThan(400);
+      expect(newestFirst ? counted.to : counted.from).toBe(newestFirst ? NOW : window.from);
+      expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(within.length);
+      expect(within.length).toBeGreaterThan(newestFirst ? 0 : -1);
+    }
+  });
+
+  it('finds no exact post that is older than what the other archive has reached', async () => {
+    const others = new MemoryArchive([]);
+    const reached = { at: NOW - 10 * SECOND, id: '0' };
+    const search = vi.spyOn(others, 'search');
+    search.mockResolvedValue({ posts: [], more: false, reached });
+    const found = await (await joined(others)).search(rule, window, { limit: 100 });
+    expect(found.posts.map(({ at }) => at >= reached.at)).toEqual(Array(9).fill(true));
+    expect(found).toMatchObject({ more: false, reached });
+    const few = await (await joined(others)).search(rule, window, { limit: 5 });
+    expect(few.posts).toHaveLength(5);
+    expect(few.more).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import type { Archive } from '../../../src/service/index.js';
 import { bySuite } from '../../slow-suite.js';
@@ -327,5 +327,45 @@ describe('pages', () => {
     const { status, page } = await search({ query: phrases(101) });
     expect(status).toBe(422);
     expect(page.error?.message).toContain('too complex to process. It has 101 phrase operators');
+  });
+});
+
+describe('a search with a time limit', () => {
+  it('ends its page early with a next, and finds each post once', async () => {
+    const posts = Array.from({ length: 40 }, (_, i) => ({
+      text: 'tea',
+      postedAt: NOW - (i + 2) * MINUTE,
+    }));
+    const { pages, service } = await local([], {
+      archive: undefined,
+      postsPerMinute: 60,
+      searchTimeoutMs: 0,
+      posts,
+    });
+    const request = {
+      query: '"tea" -has:geo -zyxwv',
+      maxResults: 500,
+      fromDate: formatTimestamp(NOW - 2 * HOUR),
+    };
+    const late = await pages('search', request);
+    service.clock.set(NOW);
+    const { pages: inTime } = await local([], { archive: undefined, postsPerMinute: 60, posts });
+    const whole = await inTime('search', request);
+    expect(late.length).toBeGreaterThan(whole.length);
+    expect(late.flatMap(idsOf)).toEqual(whole.flatMap(idsOf));
+  });
+
+  it('passes it to the archive', async () => {
+    const { search, archive } = await local(teaPosts(3), { searchTimeoutMs: 250 });
+    const reached = { at: NOW - DAY, id: '0' };
+    const found = vi.spyOn(archive, 'search');
+    found.mockResolvedValue({ posts: [], more: false, reached });
+    const { page } = await search({ query: 'tea' });
+    expect(page.results).toEqual([]);
+    await search({ query: 'tea', next: page.next });
+    const [first, second] = found.mock.calls.map(([, window, options]) => ({ window, options }));
+    expect(first?.options.deadlineMs).toBeLessThanOrEqual(250);
+    expect(second?.options.after).toEqual(reached);
+    expect(second?.window.to).toBe(reached.at + 1);
   });
 });

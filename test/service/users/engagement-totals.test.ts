@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/index.js';
 import { engagementTotals } from '../../../src/service/users/engagement-totals.js';
@@ -232,5 +232,31 @@ describe('posts without totals', () => {
       `{"delete":{"status":{"id":${mine},"id_str":"${mine}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${NOW}"}}`,
     );
     expect((await totals([mine])).status).toBe(400);
+  });
+});
+
+describe('engagement totals with a time limit', () => {
+  it('fail with 503 if their reactions take too long', async () => {
+    const archive = new MemoryArchive([post(MINE)]);
+    const { totals } = await signedIn([], { archive, searchTimeoutMs: 2000 });
+    const search = archive.search.bind(archive);
+    vi.spyOn(archive, 'search').mockImplementation(async (rule, window, options) => {
+      expect(options.deadlineMs).toBeLessThanOrEqual(2000);
+      const found = await search(rule, window, options);
+      return options.limit === 1 ? found : { ...found, more: false, reached: post(MINE) };
+    });
+    const reply = await totals([idOf(MINE)], { 'My totals': BOTH });
+    expect(reply.status).toBe(503);
+    expect(reply.text).toContain('not found within 2 s');
+  });
+
+  it('fail with 503 if a post is not found in time', async () => {
+    const archive = new MemoryArchive([post(MINE)]);
+    const { totals } = await signedIn([], { archive });
+    const reached = { at: 1, id: '0' };
+    vi.spyOn(archive, 'search').mockResolvedValue({ posts: [], more: false, reached });
+    // Ids without a time in them are looked up by a binary search.
+    for (const id of [idOf(MINE), '20000000'])
+      expect((await totals([id], { 'My totals': BOTH })).status).toBe(503);
   });
 });

@@ -29,10 +29,10 @@ describe.skipIf(folder === undefined)('real posts (set MILLRACE_REAL_DATA to the
       expect(posts.length).toBeGreaterThan(20);
       const { signal } = new AbortController();
       for (const { id } of posts) {
-        const found = await findPost(archive, id, Date.now(), signal);
+        const found = await findPost(archive, id, Date.now(), { signal });
         expect(found?.activity.id).toBe(id);
       }
-      const engagements = await engagementsOf(posts, archive, signal);
+      const engagements = await engagementsOf(posts, archive, { signal });
       for (const { id, activity } of posts) {
         const { favorite_count, favoritesCount } = activity.post as OriginalPost &
           ActivityStreamsPost;
