@@ -12,8 +12,8 @@ import type {
   PublisherEntry,
   PublisherState,
 } from './publisher-entry.js';
+import { type TakeOverOptions, takeOver } from './publisher-fence.js';
 import { Sender } from './sender.js';
-import { type TakeOverOptions, takeOver } from './take-over.js';
 import { subjectNumber } from './topics.js';
 
 const MAX_IN_FLIGHT_BYTES = 16 << 20;

@@ -30,6 +30,7 @@ import {
 } from './packer.js';
 import { Publisher, type PublisherOptions } from './publisher.js';
 import type { PublishedToJetStream } from './publisher-entry.js';
+import { shareOfFlow } from './publisher-fence.js';
 import {
   type CreateStreamOptions,
   checkCreate,
@@ -38,7 +39,6 @@ import {
   type PublishedStream,
   prefixProblem,
 } from './stream-settings.js';
-import { shareOfFlow } from './take-over.js';
 import { checkTopics, topicsProblem } from './topics.js';
 
 /** The stream to publish to, the name of the publisher, and how items become messages. */

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JetStreamConnection } from '../../src/jetstream/connection.js';
 import { failureOf } from '../../src/jetstream/jet-stream-errors.js';
+import { takeOver } from '../../src/jetstream/publisher-fence.js';
 import type { OpenedStream } from '../../src/jetstream/stream-settings.js';
-import { takeOver } from '../../src/jetstream/take-over.js';
 import { unchecked } from '../unchecked.js';
 
 const KEY = 'posts';
