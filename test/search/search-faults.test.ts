@@ -89,7 +89,7 @@ describe('a search that cannot go on', () => {
     ['a Retry-After of a day', status(429, '', { 'retry-after': '86400' }), HttpError],
     ['broken connections on every try', reset, ConnectionError],
     ['cut bodies on every try', cut(PAGE, 'length'), ConnectionError],
-    ['a post that is not JSON', raw('{"results":[{"id_str":"1","text":"a",}]}'), DataError],
+    ['a post that is not JSON', raw('{"results":[{"id":1,"id_str":"1","text":"a",}]}'), DataError],
     ['an answer without results', raw('{"error":{"message":"odd"}}'), DataError],
   ])(
     'on a later page is an error with a cursor to continue from: %s',
