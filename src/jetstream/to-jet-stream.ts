@@ -14,6 +14,7 @@ import { ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import type { OnDamaged } from '../json/damaged-record.js';
+import { detached } from '../post/detached.js';
 import { JetStreamConnection } from './connection.js';
 import {
   type Access,
@@ -232,7 +233,7 @@ async function publish<T>(
     if (publisher.isComplete) return publisher.counts;
     const pull = { signal, progress, resume: publisher.cursor };
     for await (const { items, cursor, origin } of batchesOf(input, pull)) {
-      for (const item of items) {
+      for (const item of detached(items)) {
         try {
           const full = publisher.add(plan.outgoing(item, origin));
           if (full !== undefined) await full;

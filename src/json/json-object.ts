@@ -29,7 +29,7 @@ const STRIDE = 4;
  * @throws DataError From every method, when the bytes it reads are not JSON.
  */
 export class JsonObject {
-  readonly #bytes: Buffer;
+  #bytes: Buffer;
   /** Keys with their quotes; the start of a key that has escapes is negative. */
   readonly #members: number[] = [];
   /** The delimiter before the next member, or the closing brace. */
@@ -44,6 +44,11 @@ export class JsonObject {
   static of(document: Buffer): JsonObject | undefined {
     const start = afterSpace(document, 0);
     return document[start] === OPEN_OBJECT ? new JsonObject(document, start) : undefined;
+  }
+
+  /** Views equal bytes elsewhere from now on. */
+  moveTo(bytes: Buffer): void {
+    this.#bytes = bytes;
   }
 
   /** Whichever of the keys comes first. */

@@ -8,6 +8,7 @@ import {
 } from '../base/check.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
 import { TimedInput } from '../flow/timed-input.js';
+import { detached } from '../post/detached.js';
 
 /** How long `chunk` waits for a chunk to fill. */
 export interface ChunkOptions {
@@ -96,7 +97,10 @@ class Held<T> {
     if (items.length > 0)
       this.#origin = this.isEmpty || this.#origin === origin ? origin : undefined;
     const from = this.#origin;
-    for (const item of items) {
+    // Those that are not in a full chunk wait for more.
+    const waiting = Math.min(items.length, (this.#items.length + items.length) % this.#count);
+    const leaving = items.length - waiting;
+    for (const item of [...items.slice(0, leaving), ...detached(items.slice(leaving))]) {
       if (this.isEmpty) this.since = performance.now();
       this.#items.push(item);
       if (this.#items.length === this.#count) full.push(this.#take());

@@ -10,6 +10,7 @@ import {
 } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/work-ahead.js';
+import { detached } from '../post/detached.js';
 
 /** How many calls `mapAsync` makes at a time. */
 export interface MapAsyncOptions {
@@ -44,7 +45,7 @@ export function mapAsync<In, Out>(
     async function* (input, { signal }) {
       const limit = pLimit(concurrency);
       const transformAll = ({ items }: { readonly items: readonly In[] }) =>
-        abortable(Promise.all(items.map(item => limit(transform, item, signal))), signal);
+        abortable(Promise.all(detached(items).map(item => limit(transform, item, signal))), signal);
       try {
         for await (const { item: batch, result } of workAhead(input, transformAll, concurrency))
           yield { ...batch, items: result ?? [] };

@@ -130,7 +130,10 @@ function parseAll<T>(
       items.push(parse(raw, origin));
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
-      damaged.push({ record: { raw, origin, request, record: index + 1 }, error });
+      damaged.push({
+        record: { raw: Buffer.from(raw), origin, request, record: index + 1 },
+        error,
+      });
     }
   return { items, damaged };
 }

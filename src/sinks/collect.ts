@@ -1,4 +1,5 @@
 import { batchesOf, type Sink } from '../flow/flow.js';
+import { detached } from '../post/detached.js';
 
 /**
  * Everything in one array. For tests and small results: it holds all of it in memory.
@@ -9,7 +10,8 @@ import { batchesOf, type Sink } from '../flow/flow.js';
 export function collect<T>(): Sink<T, T[]> {
   return async (input, run) => {
     const all: T[] = [];
-    for await (const { items } of batchesOf(input, run)) for (const item of items) all.push(item);
+    for await (const { items } of batchesOf(input, run))
+      for (const item of detached(items)) all.push(item);
     return all;
   };
 }

@@ -6,6 +6,7 @@ import { workAhead } from '../flow/work-ahead.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { Activity } from '../post/activity.js';
+import { detached } from '../post/detached.js';
 import { countsAs, engagementBatch, engagementQuery, MAX_IDS } from './engagement-batch.js';
 import {
   type Count,
@@ -158,7 +159,7 @@ export async function* coalesce<T>(
       const { items, cursor, ...rest } = result.value;
       let at = 0;
       do {
-        const part = items.slice(at, at + maxItems - count);
+        const part = detached(items.slice(at, at + maxItems - count));
         at += part.length;
         count += part.length;
         add(

@@ -1,6 +1,7 @@
 import { OptionError } from '../../base/errors.js';
 import { DAY, FIRST_POST, floorTo, MINUTE, SECOND } from '../../base/time.js';
 import { Activity, type Format } from '../../post/activity.js';
+import { detached } from '../../post/detached.js';
 import { unescaped } from '../../post/loose-values.js';
 import { postTerms } from '../../rules/operators/post-terms.js';
 import { rulePost } from '../../rules/post/rule-post.js';
@@ -291,6 +292,7 @@ export class Posts {
 }
 
 function exact(activity: Activity, format: Format): AddedPost {
+  detached([activity]);
   const { id, text, raw } = activity;
   const { handle, id: userId } = activity.author;
   const fields = { given: raw.toString(), id, handle, userId, text: unescaped(text) };

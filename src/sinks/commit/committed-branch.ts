@@ -3,6 +3,7 @@ import path from 'node:path';
 import { LinkedAbort } from '../../base/abortable.js';
 import { batchesOf, type Cursor, type Pull, type SinkRun } from '../../flow/flow.js';
 import type { Progress } from '../../flow/progress.js';
+import { detached } from '../../post/detached.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { type Checkpoint, type CheckpointText, prepareFolder } from './checkpoint.js';
@@ -132,7 +133,7 @@ export class CommittedBranch<T, Tx> implements CheckpointStore {
     signal.addEventListener('abort', onAbort, { once: true });
     let end = resume;
     for await (const { items, cursor } of batchesOf(input, run)) {
-      for (const item of items) this.#held.push(item);
+      for (const item of detached(items)) this.#held.push(item);
       if (cursor !== undefined || items.length > 0) end = cursor;
       if (cursor !== undefined) await reached(cursor);
       if (this.#isOverfull) await this.#addPart(run);

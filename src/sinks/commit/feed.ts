@@ -3,6 +3,7 @@ import { OptionError } from '../../base/errors.js';
 import { WakeUp } from '../../base/wait.js';
 import { countOf, type EngineBatch } from '../../files/rows.js';
 import type { Cursor, Run } from '../../flow/flow.js';
+import { detached } from '../../post/detached.js';
 
 /**
  * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back
@@ -184,8 +185,11 @@ export class Feed {
     try {
       const { done, value } = await this.#iterator.next();
       if (done === true) this.#ended = true;
-      else if (!this.#ended)
-        this.#batches.push({ ...value, cursor: value.cursor && this.#inputCursor(value.cursor) });
+      else if (!this.#ended) {
+        const cursor = value.cursor && this.#inputCursor(value.cursor);
+        const batch = value.rows === undefined ? { ...value, items: detached(value.items) } : value;
+        this.#batches.push({ ...batch, cursor });
+      }
     } catch (error) {
       if (!this.#ended) this.failure = { error };
       this.#ended = true;

@@ -1,4 +1,5 @@
 import type { Batch, Cursor } from '../../flow/flow.js';
+import { detached } from '../../post/detached.js';
 
 /** Rows to be committed, and the cursor after them. */
 export interface Taken<T> {
@@ -34,7 +35,7 @@ export class HeldRows<T> {
 
   /** @param now Of `performance.now()`. */
   add({ items, cursor }: Batch<T>, now: number): void {
-    for (const item of items) this.#rows.push(item);
+    for (const item of detached(items)) this.#rows.push(item);
     if (items.length > 0) this.#behindSince ??= now;
     if (cursor === undefined) return;
     this.#reached = this.#rows.length;

@@ -1,0 +1,85 @@
+import { Activity } from './activity.js';
+import { isComplianceEvent } from './compliance-event.js';
+
+/** Buffers up to the size of Node's pool are kept: bytes copied out of it would be copied into it. */
+const POOL_BYTES = 8 * 1024;
+/** A buffer is kept if the items view at least this part of it. */
+const LEAST_PART = 1 / 2;
+
+type Move = (bytes: Uint8Array) => Uint8Array;
+
+/**
+ * The items, for a stage that holds them beyond their batch. A post is a view of a block of its file: a few posts that pass a
+ * filter would keep whole files in memory. Bytes of buffers that are much larger than what the items view of them are copied,
+ * those of one buffer into one. Activities are changed in place, also within tagged items, arrays and plain objects.
+ */
+export function detached<T>(items: readonly T[]): readonly T[] {
+  const viewed = new Map<ArrayBufferLike, number>();
+  let last: ArrayBufferLike | undefined;
+  let sum = 0;
+  for (const item of items)
+    withBytes(item, bytes => {
+      const { buffer } = bytes;
+      if (buffer !== last) {
+        if (last !== undefined) viewed.set(last, sum);
+        last = buffer;
+        sum = viewed.get(buffer) ?? 0;
+      }
+      sum += bytes.length;
+      return bytes;
+    });
+  if (last !== undefined) viewed.set(last, sum);
+  const copies = new Map<ArrayBufferLike, Copy>();
+  for (const [buffer, size] of viewed)
+    if (buffer.byteLength > POOL_BYTES && size < buffer.byteLength * LEAST_PART)
+      copies.set(buffer, new Copy(size));
+  if (copies.size === 0) return items;
+  return items.map(item => withBytes(item, bytes => copies.get(bytes.buffer)?.of(bytes) ?? bytes));
+}
+
+/** The copy of some bytes of a buffer. */
+class Copy {
+  readonly #bytes: Buffer;
+  #used = 0;
+
+  constructor(size: number) {
+    this.#bytes = Buffer.allocUnsafe(size);
+  }
+
+  of(bytes: Uint8Array): Uint8Array {
+    const start = this.#used;
+    this.#bytes.set(bytes, start);
+    this.#used += bytes.length;
+    const copy = this.#bytes.subarray(start, this.#used);
+    return Buffer.isBuffer(bytes)
+      ? copy
+      : new Uint8Array(copy.buffer, copy.byteOffset, copy.length);
+  }
+}
+
+/** An item whose bytes have been moved. What is not an activity is replaced where that moves bytes. */
+function withBytes<T>(item: T, move: Move): T;
+function withBytes(item: unknown, move: Move): unknown {
+  if (typeof item !== 'object' || item === null) return item;
+  if (item instanceof Activity) return moved(item, move);
+  if (item instanceof Uint8Array) return move(item);
+  if (Array.isArray(item)) {
+    const inner = item.map(one => withBytes(one, move));
+    return inner.some((one, index) => one !== item[index]) ? inner : item;
+  }
+  if (isComplianceEvent(item)) {
+    const raw = move(item.raw);
+    return raw === item.raw ? item : { ...item, raw };
+  }
+  const prototype = Object.getPrototypeOf(item);
+  if (prototype !== Object.prototype && prototype !== null) return item;
+  for (const value of Object.values(item)) if (value instanceof Activity) moved(value, move);
+  return item;
+}
+
+function moved(activity: Activity, move: Move): Activity {
+  const { raw } = activity;
+  const bytes = move(raw);
+  if (bytes !== raw) activity.moveTo(bytes as Buffer);
+  return activity;
+}
