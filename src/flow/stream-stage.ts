@@ -43,25 +43,35 @@ async function* piped<In, Out>(
   run: Run,
 ): Batches<Out> {
   const { signal } = run;
+  let failure: { readonly error: unknown } | undefined;
+  async function* items(at: Run): Batches<In> {
+    try {
+      yield* batchesOf(input, { ...at, progress: run.progress, damaged: run.damaged });
+    } catch (error) {
+      if (!at.signal.aborted) failure = { error };
+      throw error;
+    }
+  }
   // The input is pulled by the stream, in a run that would not have this run's progress.
-  const source = new OwnFlow<In>(
-    at => batchesOf(input, { ...at, progress: run.progress, damaged: run.damaged }),
-    isMinipass(stream) ? { signal } : {},
-  );
+  const source = new OwnFlow<In>(items, isMinipass(stream) ? { signal } : {});
+  const readable = isMinipass(stream) ? undefined : Readable.from(source, { objectMode: true });
   const fed = isMinipass(stream)
     ? writeToStream(source, stream, { signal, untilEnded: false })
-    : streams.pipeline(Readable.from(source, { objectMode: true }), stream as Duplex, { signal });
+    : streams.pipeline(readable as Readable, stream as Duplex, { signal });
   // The failure reaches the reader through the stream itself; `fed` alone must not end the process.
   fed.catch(() => {});
   try {
     yield* batchesOf(stream as AsyncIterable<Out>, { signal });
-    await fed;
+    // A stream may end before its input, as in Node's own pipeline. `fed` rejects then, since the reader has closed the stream.
+    if ((stream as Partial<Duplex>).writableEnded === false) readable?.destroy();
+    else await fed;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw writeError(error);
   } finally {
     stream.destroy();
   }
+  if (failure !== undefined) throw failure.error;
 }
 
 async function* pipedWeb<In, Out>(

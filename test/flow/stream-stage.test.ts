@@ -1,0 +1,145 @@
+import { Transform, type TransformCallback } from 'node:stream';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { take } from '../../src/operators/take.js';
+import { collect } from '../../src/sinks/collect.js';
+
+/** A Transform that does something at its third item, and drops what comes after it. */
+function atThird(act: (stream: Transform, done: TransformCallback) => void): Transform {
+  let count = 0;
+  return new Transform({
+    objectMode: true,
+    transform(item, _encoding, done) {
+      count++;
+      if (count <= 3) this.push(item);
+      if (count === 3) act(this, done);
+      else done();
+    },
+  });
+}
+
+/** Numbers, until it is closed. */
+function numbers({ upTo = Number.POSITIVE_INFINITY, waits = false } = {}) {
+  const state = { read: 0, isClosed: false };
+  const flow = new Flow<number>(async function* ({ signal }) {
+    try {
+      for (let item = 1; item <= upTo; item++) {
+        state.read++;
+        yield { items: [item] };
+        // A source that has no more items for now.
+        if (waits && item > 3)
+          await new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+          });
+        await setImmediate();
+      }
+    } finally {
+      state.isClosed = true;
+    }
+  });
+  return { flow, state };
+}
+
+const INPUTS = [
+  ['100 items', { upTo: 100 }],
+  ['endless items', {}],
+  ['an input that waits', { waits: true }],
+] as const;
+const ENDINGS: readonly (readonly [string, Parameters<typeof atThird>[0]])[] = [
+  [
+    'pushes null and goes on taking items',
+    (stream, done) => {
+      stream.push(null);
+      done();
+    },
+  ],
+  ['pushes null and takes no more items', stream => stream.push(null)],
+  [
+    'pushes null and is destroyed once that is read',
+    (stream, done) => {
+      stream.push(null);
+      stream.once('end', () => stream.destroy());
+      done();
+    },
+  ],
+];
+
+describe('a Node Transform that ends before its input', () => {
+  describe.each(ENDINGS)('%s', (_, act) => {
+    it.each(INPUTS)('gives its items and closes %s', async (_, options) => {
+      const { flow, state } = numbers(options);
+      expect(await pipeline(flow, atThird(act), collect())).toEqual([1, 2, 3]);
+      await expect.poll(() => state.isClosed).toBe(true);
+      expect(state.read).toBeLessThan(60);
+    });
+  });
+
+  it('does so between other stages', async () => {
+    const { flow, state } = numbers();
+    const [, act] = ENDINGS[0] as (typeof ENDINGS)[number];
+    const passing = new Transform({
+      objectMode: true,
+      transform: (item, _, done) => done(null, item * 2),
+    });
+    expect(await pipeline(flow, atThird(act), passing, take(2), collect())).toEqual([2, 4]);
+    await expect.poll(() => state.isClosed).toBe(true);
+  });
+
+  it.each<[string, Parameters<typeof atThird>[0], string]>([
+    [
+      'is destroyed before its end is read',
+      (stream, done) => {
+        stream.push(null);
+        done();
+        stream.destroy();
+      },
+      'ERR_STREAM_PREMATURE_CLOSE',
+    ],
+    [
+      'ends its writable side before the input does',
+      (stream, done) => {
+        done();
+        stream.end();
+      },
+      'ERR_STREAM_PREMATURE_CLOSE',
+    ],
+  ])('fails as in a pipeline of Node if it %s', async (_, act, code) => {
+    const { flow, state } = numbers({ upTo: 100 });
+    await expect(pipeline(flow, atThird(act), collect())).rejects.toMatchObject({ code });
+    await expect.poll(() => state.isClosed).toBe(true);
+  });
+
+  it('takes a null in the callback for no item, as Node does', async () => {
+    const skipping = new Transform({
+      objectMode: true,
+      transform: (item, _, done) => done(null, item === 2 ? null : item),
+    });
+    const { flow } = numbers({ upTo: 4 });
+    expect(await pipeline(flow, skipping, collect())).toEqual([1, 3, 4]);
+  });
+
+  it('fails with an error of the input that comes before its end', async () => {
+    const failure = new Error('the source broke');
+    const failing = new Flow<number>(async function* () {
+      yield { items: [1, 2] };
+      throw failure;
+    });
+    const [, act] = ENDINGS[0] as (typeof ENDINGS)[number];
+    await expect(pipeline(failing, atThird(act), collect())).rejects.toBe(failure);
+  });
+
+  it('fails with an error of the input that comes before its end is read', async () => {
+    const failure = new Error('the source broke');
+    const failing = new Flow<number>(async function* () {
+      yield { items: [1, 2, 3, 4] };
+      throw failure;
+    });
+    const [, act] = ENDINGS[0] as (typeof ENDINGS)[number];
+    const slow = async (items: AsyncIterable<number>) => {
+      for await (const _ of items) await setTimeout(20);
+    };
+    await expect(pipeline(failing, atThird(act), slow)).rejects.toBe(failure);
+  });
+});
