@@ -1,21 +1,11 @@
-import { compressionOf } from '../gzip/compression.js';
-import type { InflateLimits } from '../gzip/gzip-decoder.js';
+import { compressionOf, type InflateLimits } from '../gzip/compression.js';
 import { isZstd } from '../gzip/zstd-frames.js';
 import { OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { ObjectLines } from '../json/object-lines.js';
 import type { CheckedLimits } from '../json/record-limits.js';
 import { FileRows, type RecordKind } from './file-rows.js';
-
-/** How a file becomes records. */
-export interface Decoding {
-  /** The options of `gunzip`; absent where the file is not to be inflated. */
-  readonly gunzip?: InflateLimits | undefined;
-  /** The limits of `jsonLines`. */
-  readonly limits: CheckedLimits;
-  /** What the records are. */
-  readonly records: RecordKind;
-}
+import type { Decoding } from './plan.js';
 
 /** Maximum size of a file that is decoded as a whole, as it is stored. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
@@ -120,6 +110,15 @@ async function cutRecords(
 }
 
 class Records {
+  /**
+   * V8 discards the optimised code for objects of a class when a garbage collection finds none of them, such as
+   * between two files. One stays.
+   */
+  static readonly staying: unknown = new Records(Buffer.alloc(0), {
+    name: '',
+    isItem: () => true,
+    item: () => undefined,
+  });
   readonly rows: FileRows;
   readonly messages: Uint8Array[] = [];
   readonly #kind: RecordKind;
@@ -138,11 +137,3 @@ class Records {
     else messages.push(new Uint8Array(rows.content.subarray(start, end)));
   }
 }
-
-/**
- * V8 discards the optimised code for objects of a class when a garbage collection finds none of them, such as
- * between two files. One of each class stays.
- */
-export const staying: readonly unknown[] = [
-  new Records(Buffer.alloc(0), { name: '', isItem: () => true, item: () => undefined }),
-];

@@ -1,8 +1,7 @@
 import type { Column } from './columns.js';
-import type { RowList } from './encode-rows.js';
 import { type FileRows, moveRecords } from './file-rows.js';
+import type { DecodedRows, RowList, WriteRange } from './rows.js';
 import { answerOfThread, type EngineThread } from './thread.js';
-import type { WriteRange } from './thread-calls.js';
 
 /** What is known of a decoded file on the main thread. */
 interface DecodedContents {
@@ -24,7 +23,7 @@ interface HeldContent {
 }
 
 /** A decoded file, whose content is on this thread or with the one that decoded it. */
-export class DecodedFile {
+export class DecodedFile implements DecodedRows {
   /** The file, for error messages. */
   readonly origin: string;
   readonly rows: FileRows;

@@ -1,25 +1,6 @@
 import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
 import type { FileRows } from './file-rows.js';
-
-/** Rows of a file, and the tags that they are routed by. */
-export interface RowList {
-  readonly rows: Uint32Array;
-  /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
-  readonly tags?: Uint32Array | undefined;
-  readonly tagNames?: readonly string[] | undefined;
-}
-
-/** Rows as parts that a format assembles itself, such as columns of a row group. */
-export interface RowParts {
-  readonly rows: number;
-  readonly parts: readonly Uint8Array[];
-}
-
-/** Rows as bytes of a file, in one part, or as `RowParts`. */
-export interface EncodedBlock extends RowParts {
-  /** Size of its lines before compression; 0 for parts, and for bytes of records, whose size is known before. */
-  readonly lineBytes: number;
-}
+import type { EncodedBlock, RowList, RowParts } from './rows.js';
 
 /** Calls `use` with the position of each row from one index up to another, and its tag. */
 export type EachRow = (

@@ -3,8 +3,8 @@ import { FlowRun } from '../flow/flow-run.js';
 import type { PlanReader } from './choose-threads.js';
 import type { Column, RunInThread } from './columns.js';
 import { FileDecoder } from './file-decoder.js';
-import type { SourceFile } from './file-source.js';
-import { Plan, type PostEngine } from './plan.js';
+import type { FileSource, SourceFile } from './file-source.js';
+import { Plan, type PlanSource, type PostEngine } from './plan.js';
 import { asItems, type EngineBatch, Rows } from './rows.js';
 import { type Steps, throughSteps } from './step.js';
 
@@ -37,13 +37,13 @@ export class Engine implements PostEngine {
 
   /** Whether the flow has a plan of posts, whose rows this engine can encode. */
   canRun(input: AsyncIterable<unknown>): boolean {
-    const plan = Plan.of(input);
+    const plan = Plan.in(input);
     return plan?.isComplete === true && (plan.shared === undefined || plan.shared.engine === this);
   }
 
   /** The batches of a flow: rows where it can run the plan of the flow, and items otherwise. */
   batches(input: AsyncIterable<unknown>, pull: Pull): AsyncIterable<EngineBatch> {
-    const plan = Plan.of(input);
+    const plan = Plan.in(input);
     return plan !== undefined && this.canRun(input) ? this.run(plan, pull) : batchesOf(input, pull);
   }
 
@@ -79,7 +79,8 @@ export class Engine implements PostEngine {
     }
     // The stages themselves report what is damaged.
     if (run.damaged === undefined) this.#decoder = this.#decoderOf(plan);
-    for await (const file of plan.files(run, this.#decoder)) {
+    const { open } = plan.begin() as FilesOfPlan;
+    for await (const file of open(run, this.#decoder)) {
       const { decoded, cursor, origin } = file;
       if (decoded === undefined) yield* plan.postsOf(bytesOfFile(file), run) as Batches<unknown>;
       else {
@@ -98,8 +99,16 @@ export class Engine implements PostEngine {
   }
 }
 
-/** The items of a plan, for a reader that is not a sink of this package. */
-export async function* planItems(plan: Plan, run: Run): Batches<never> {
+/** Files whose plans this engine runs. */
+export interface FilesOfPlan extends PlanSource {
+  readonly open: FileSource;
+}
+
+export function filesOfPlan(open: FileSource): FilesOfPlan {
+  return { open, items: planItems };
+}
+
+async function* planItems(plan: Plan, run: Run): Batches<never> {
   const engine = new Engine();
   // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
   engine.add({ isHere: true });

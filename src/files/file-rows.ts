@@ -11,6 +11,11 @@ export interface RecordKind<T = unknown> {
   isItem(content: Buffer, start: number, end: number): boolean;
   /** The item of a record. Views of the record stay valid as long as the item. */
   item(record: Buffer): T;
+  /**
+   * V8 discards the optimised code for objects of a class when a garbage collection finds none of them, such as
+   * between two files. These stay.
+   */
+  readonly staying?: readonly unknown[];
 }
 
 /** Where records are in the content of their file. */

@@ -1,6 +1,6 @@
 import type { Column } from './columns.js';
-import type { Decoding } from './decode-file.js';
 import type { RowEncoding } from './encode-rows.js';
+import type { Decoding } from './plan.js';
 import type { ThreadStart } from './thread-calls.js';
 
 /** What a run does with each file: how it is decoded, which columns are read, how its rows are encoded. */

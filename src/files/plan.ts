@@ -1,15 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Batches, type FlowPlan, planOf, type Run } from '../flow/flow.js';
-import type { InflateLimits } from '../gzip/gzip-decoder.js';
+import type { InflateLimits } from '../gzip/compression.js';
 import type { CheckedLimits } from '../json/record-limits.js';
-import type { Decoding } from './decode-file.js';
 import type { RecordKind } from './file-rows.js';
-import type { Decoder, FileSource, SourceFile } from './file-source.js';
 import type { EngineBatch } from './rows.js';
 import type { Step, Steps } from './step.js';
 
 /** What a stage does with batches of items. */
 export type Stage = (input: Batches<never>, run: Run) => Batches<unknown>;
+
+/** The files of a plan, and what runs the plan: an operator that extends it needs neither. */
+export interface PlanSource {
+  /** The items of a plan, for a reader that is not a sink of this package. */
+  items(plan: Plan, run: Run): Batches<never>;
+}
+
+/** How a file becomes records. */
+export interface Decoding {
+  /** The options of `gunzip`; absent where the file is not to be inflated. */
+  readonly gunzip?: InflateLimits | undefined;
+  /** The limits of `jsonLines`. */
+  readonly limits: CheckedLimits;
+  /** What the records are. */
+  readonly records: RecordKind;
+}
 
 /** A plan that is run once for several readers: what each of them goes on from. */
 export interface SharedPosts {
@@ -24,7 +38,9 @@ export interface PostEngine {
 }
 
 interface PlanParts {
-  readonly open: FileSource;
+  readonly source: PlanSource;
+  /** Called when a run begins. */
+  readonly check?: (() => void) | undefined;
   readonly shared?: SharedPosts | undefined;
   /** Whether its items are routed before they are shared. */
   readonly isRouted?: boolean;
@@ -49,8 +65,8 @@ export class Plan implements FlowPlan {
     this.#parts = parts;
   }
 
-  static ofFiles(open: FileSource): Plan {
-    return new Plan({ open, stages: [], steps: [] });
+  static of(source: PlanSource): Plan {
+    return new Plan({ source, stages: [], steps: [] });
   }
 
   /**
@@ -60,9 +76,9 @@ export class Plan implements FlowPlan {
    */
   static joined(
     sources: readonly AsyncIterable<unknown>[],
-    join: (open: readonly FileSource[]) => FileSource,
+    join: (sources: readonly PlanSource[]) => PlanSource,
   ): Plan | undefined {
-    const plans = sources.flatMap(source => Plan.of(source) ?? []);
+    const plans = sources.flatMap(source => Plan.in(source) ?? []);
     const parts = plans.map(plan => plan.#parts);
     const [first] = parts;
     if (first === undefined || parts.length < sources.length) return undefined;
@@ -70,15 +86,16 @@ export class Plan implements FlowPlan {
       one =>
         one.steps.length === 0 &&
         one.shared === undefined &&
+        one.check === undefined &&
         isDeepStrictEqual(decodingOf(one), decodingOf(first)),
     );
     return isJoinable
-      ? new Plan({ ...first, open: join(parts.map(({ open }) => open)) })
+      ? new Plan({ ...first, source: join(parts.map(({ source }) => source)) })
       : undefined;
   }
 
   /** The plan of a flow, as far as it has one. */
-  static of(input: AsyncIterable<unknown>): Plan | undefined {
+  static in(input: AsyncIterable<unknown>): Plan | undefined {
     const plan = planOf(input);
     return plan instanceof Plan ? plan : undefined;
   }
@@ -94,7 +111,7 @@ export class Plan implements FlowPlan {
     return this.#parts.limits === undefined ? this.#withStage(stage, { limits }) : undefined;
   }
 
-  items(records: RecordKind, stage: Stage): Plan | undefined {
+  read(records: RecordKind, stage: Stage): Plan | undefined {
     const { limits, records: before } = this.#parts;
     return limits !== undefined && before === undefined
       ? this.#withStage(stage, { records })
@@ -119,12 +136,12 @@ export class Plan implements FlowPlan {
   }
 
   guarded(check: () => void): Plan {
-    const { open } = this.#parts;
+    const before = this.#parts.check;
     return new Plan({
       ...this.#parts,
-      open: (run, decoder) => {
+      check: () => {
+        before?.();
         check();
-        return open(run, decoder);
       },
     });
   }
@@ -156,9 +173,15 @@ export class Plan implements FlowPlan {
     return { gunzip, limits, records };
   }
 
-  /** The files of a run. */
-  files(run: Run, decoder: Decoder | undefined): AsyncIterable<SourceFile> {
-    return this.#parts.open(run, decoder);
+  /** The files, when a run begins. */
+  begin(): PlanSource {
+    this.#parts.check?.();
+    return this.#parts.source;
+  }
+
+  /** The items, for a reader that is not a sink of this package. */
+  items(run: Run): Batches<never> {
+    return this.#parts.source.items(this, run);
   }
 
   /** The posts of a file that cannot be decoded as a whole. */

@@ -1,7 +1,76 @@
 import type { Batch, Cursor } from '../flow/flow.js';
 import type { Column } from './columns.js';
-import type { DecodedFile } from './decoded-file.js';
 import type { FileRows } from './file-rows.js';
+
+/** Rows of a file, and the tags that they are routed by. */
+export interface RowList {
+  readonly rows: Uint32Array;
+  /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
+  readonly tags?: Uint32Array | undefined;
+  readonly tagNames?: readonly string[] | undefined;
+}
+
+/** Rows as parts that a format assembles itself, such as columns of a row group. */
+export interface RowParts {
+  readonly rows: number;
+  readonly parts: readonly Uint8Array[];
+}
+
+/** Rows as bytes of a file, in one part, or as `RowParts`. */
+export interface EncodedBlock extends RowParts {
+  /** Size of its lines before compression; 0 for parts, and for bytes of records, whose size is known before. */
+  readonly lineBytes: number;
+}
+
+/** Bytes of records for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
+export interface WriteRange {
+  /** An open file of this process. */
+  readonly fd: number;
+  readonly position: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A decoded file, as steps and sinks see it. */
+export interface DecodedRows {
+  /** The file, for error messages. */
+  readonly origin: string;
+  /** Where the rows are; their content may be with a thread. */
+  readonly rows: FileRows;
+  readonly columns: ReadonlyMap<Column, unknown>;
+  /** Size of the content. */
+  readonly bytes: number;
+  /** Whether a thread holds the content, and can `write` and `encode` rows. */
+  readonly isInThread: boolean;
+  /** Lets the thread write rows as lines to open files. Resolves to the range that could not be written. */
+  write(
+    rows: Uint32Array,
+    ranges: readonly WriteRange[],
+  ): Promise<{ readonly index: number; readonly error: Error } | undefined>;
+  /**
+   * Lets the thread encode rows in blocks; `ends` has the index in `list` after the last of each. Resolves to `undefined`
+   * if a row cannot be encoded.
+   */
+  encode(
+    list: RowList,
+    ends: readonly number[],
+    encoding: number,
+  ): Promise<readonly EncodedBlock[] | undefined>;
+  /** The content, which the thread then no longer holds. */
+  content(): Promise<Buffer>;
+  /** Some of the records, valid until the content is released. */
+  records(rows: Uint32Array): Promise<readonly Uint8Array[]>;
+  /** Replaces records by those of items. The step that does so must say that it `replaces`. */
+  replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void>;
+  /** The item of a row, whose content is on this thread. */
+  itemOf(row: number): unknown;
+  /** Adds a reader, which releases the file, too. */
+  share(): void;
+  /** Frees the memory of the content once all readers have released it. */
+  release(): void;
+  /** Frees only what other threads hold: the reader that has taken the content continues to use it. */
+  leave(): void;
+}
 
 /** The item of a row that is routed to a tag. */
 type RoutedItem = (tag: string, item: unknown) => unknown;
@@ -17,7 +86,7 @@ interface RowTags {
  * step returns others of the same file.
  */
 export class Rows {
-  readonly file: DecodedFile;
+  readonly file: DecodedRows;
   /** In the order of the records; one that is routed to several tags comes several times. */
   readonly rows: Uint32Array;
   /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
@@ -25,7 +94,7 @@ export class Rows {
   readonly tagNames: readonly string[] | undefined;
   readonly #routed: RoutedItem | undefined;
 
-  private constructor(file: DecodedFile, rows: Uint32Array, tags: RowTags = {}) {
+  private constructor(file: DecodedRows, rows: Uint32Array, tags: RowTags = {}) {
     this.file = file;
     this.rows = rows;
     this.tags = tags.tags;
@@ -34,7 +103,7 @@ export class Rows {
   }
 
   /** All rows of a file. */
-  static of(file: DecodedFile): Rows {
+  static of(file: DecodedRows): Rows {
     const rows = new Uint32Array(file.rows.count);
     for (let row = 0; row < rows.length; row++) rows[row] = row;
     return new Rows(file, rows);

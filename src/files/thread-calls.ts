@@ -4,16 +4,12 @@ import { DataError } from '../base/errors.js';
 import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { ColumnKind, Memory, ThreadTask } from './columns.js';
-import { type Decoding, decodeFile } from './decode-file.js';
-import {
-  type EncodeRows,
-  type EncoderKind,
-  type RowEncoding,
-  type RowList,
-  rowsEncoder,
-} from './encode-rows.js';
+import { decodeFile } from './decode-file.js';
+import { type EncodeRows, type EncoderKind, type RowEncoding, rowsEncoder } from './encode-rows.js';
 import type { FileRows, RecordKind } from './file-rows.js';
+import type { Decoding } from './plan.js';
 import { readWhole } from './read-whole.js';
+import type { RowList, WriteRange } from './rows.js';
 
 // What a thread does: it decodes files, and keeps their content until it is written or taken.
 
@@ -40,15 +36,6 @@ export interface ThreadStart {
     | (Pick<RowEncoding, 'compression'> & { readonly kind: Named | undefined })
     | undefined
   )[];
-}
-
-/** Bytes of records for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
-export interface WriteRange {
-  /** An open file of this process. */
-  readonly fd: number;
-  readonly position: number;
-  readonly from: number;
-  readonly to: number;
 }
 
 /** The calls that another thread makes by `EngineThread.ask`. Each file has a number, which the first call gives it. */

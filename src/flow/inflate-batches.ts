@@ -1,4 +1,4 @@
-import type { InflateLimits } from '../gzip/gzip-decoder.js';
+import type { InflateLimits } from '../gzip/compression.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
 import { SniffingDecoder } from '../gzip/sniffing-decoder.js';
 import type { Batch, Batches } from './flow.js';

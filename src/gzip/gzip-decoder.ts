@@ -1,7 +1,7 @@
 import { constants } from 'node:zlib';
 import { Gunzip } from 'minizlib';
 import { DataError } from '../base/errors.js';
-import { GZIP_MAGIC } from './compression.js';
+import { GZIP_MAGIC, type InflateLimits } from './compression.js';
 
 /** Bytes for one decoder call. Gzip expands up to 1,032 times, so 16 MiB come out. */
 const STEP = 16 * 1024;
@@ -9,11 +9,6 @@ const STEP = 16 * 1024;
 const DECODER = { flush: constants.Z_NO_FLUSH, chunkSize: 64 * 1024 };
 /** Inflated bytes that are collected before they are delivered. */
 const TOGETHER = 512 * 1024;
-
-export interface InflateLimits {
-  readonly plain: 'refuse' | 'pass';
-  readonly maxBytes: number;
-}
 
 export interface GzipDecoderOptions extends InflateLimits {
   readonly origin: string | undefined;

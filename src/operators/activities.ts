@@ -44,16 +44,8 @@ export const POSTS: RecordKind<Activity> = {
     leadingIdStart(content, start) !== -1 ||
     parseInStreamMessage(content.subarray(start, end)) === undefined,
   item: record => new Activity(record),
+  staying: [new Activity(Buffer.from('{}')), JsonObject.of(Buffer.from('{}'))],
 };
-
-/**
- * V8 discards the optimised code for objects of a class when a garbage collection finds none of them, such as
- * between two files. One of each class stays.
- */
-export const staying: readonly unknown[] = [
-  new Activity(Buffer.from('{}')),
-  JsonObject.of(Buffer.from('{}')),
-];
 
 /**
  * Records to activities, which are views of the same bytes. Skips the `info`, `error` and `warn` messages that streams and
@@ -83,7 +75,7 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
           ),
         ),
       // Functions of the caller are called for each record, in order.
-      (plan, stage) => (isDefault ? plan.items(POSTS, stage) : undefined),
+      (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }
 

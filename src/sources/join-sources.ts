@@ -1,6 +1,6 @@
 import { OptionError } from '../base/errors.js';
+import { joinedFlow } from '../files/file-flow.js';
 import type { Decoder, FileSource, SourceFile } from '../files/file-source.js';
-import { joinedFlow } from '../files/planned.js';
 import {
   type Batch,
   batchesOf,

@@ -22,8 +22,8 @@ import {
   shareOf,
 } from '../base/share.js';
 import type { DecodedFile } from '../files/decoded-file.js';
+import { fileFlow } from '../files/file-flow.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
-import { fileFlow } from '../files/planned.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { workAhead } from '../flow/work-ahead.js';

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
-import type { DecodedFile } from '../../src/files/decoded-file.js';
 import { Engine } from '../../src/files/engine.js';
 import { Plan } from '../../src/files/plan.js';
+import type { DecodedRows } from '../../src/files/rows.js';
 import { type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
@@ -88,11 +88,11 @@ describe('the memory of a decoded file', () => {
     const paths = await Promise.all(
       ['1', '2', '3'].map(name => store(`freed-${name}.jsonl.gz`, LARGE)),
     );
-    const seen: DecodedFile[] = [];
+    const seen: DecodedRows[] = [];
     const contents: Buffer[] = [];
     const engine = new Engine();
     engine.add({ workers });
-    const plan = Plan.of(activities()(jsonLines()(gunzip()(localFiles(paths)))))!;
+    const plan = Plan.in(activities()(jsonLines()(gunzip()(localFiles(paths)))))!;
     for await (const { rows } of engine.run(plan, {})) {
       seen.push(rows!.file);
       contents.push(await rows!.file.content());

@@ -291,24 +291,24 @@ describe('rules of a list, for stored files', () => {
     const posts = activities()(jsonLines()(gunzip()(localFiles('in'))));
 
     it('are whole', () => {
-      expect(Plan.of(matchRules(RULES)(posts))?.isComplete).toBe(true);
+      expect(Plan.in(matchRules(RULES)(posts))?.isComplete).toBe(true);
     });
 
     it('are a list, no compiled rules', () => {
-      expect(Plan.of(matchRules(compileRules(RULES))(posts))).toBeUndefined();
+      expect(Plan.in(matchRules(compileRules(RULES))(posts))).toBeUndefined();
     });
 
     it('come once', () => {
-      expect(Plan.of(matchRules(RULES)(matchRules(RULES)(posts)))).toBeUndefined();
+      expect(Plan.in(matchRules(RULES)(matchRules(RULES)(posts)))).toBeUndefined();
     });
 
     it('are not where posts may change before', () => {
       const routed = routeByTag()(unchecked(posts));
-      expect(Plan.of(matchRules(RULES)(unchecked(routed)))).toBeUndefined();
+      expect(Plan.in(matchRules(RULES)(unchecked(routed)))).toBeUndefined();
     });
 
     it('may be behind what only drops posts', () => {
-      expect(Plan.of(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
+      expect(Plan.in(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
     });
   });
 

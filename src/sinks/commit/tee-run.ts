@@ -240,16 +240,16 @@ export class TeeRun {
 
   /** The input: rows, where a branch can take them, and items otherwise. */
   #batches(pull: Pull, { writers, engine }: Opened): AsyncIterable<EngineBatch> {
-    const plan = Plan.of(this.#input);
+    const plan = Plan.in(this.#input);
     const takesRows = this.#files.some(
       ({ output, number }) =>
-        writers[number]?.takesRows === true && Plan.of(output)?.isComplete === true,
+        writers[number]?.takesRows === true && Plan.in(output)?.isComplete === true,
     );
     if (plan === undefined || !takesRows || engine?.canRun(this.#input) !== true)
       return batchesOf(this.#input, pull);
     this.#engine = engine;
     const branches = [...this.#committing, ...this.#others].flatMap(
-      ({ output }) => Plan.of(output) ?? [],
+      ({ output }) => Plan.in(output) ?? [],
     );
     return engine.run(plan, pull, branches);
   }
@@ -257,7 +257,7 @@ export class TeeRun {
   /** The input of a branch, which is known when it is opened. */
   #flowOf(number: number): Flow<unknown> {
     const read = (run: Run) => this.#readFeed(number, run);
-    const plan = Plan.of(this.#input);
+    const plan = Plan.in(this.#input);
     // Without a plan, all batches are items.
     if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
     const engine = () => this.#engine;

@@ -1,5 +1,6 @@
 import { isBudgetSpent } from '../../base/errors.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
+
 import type { Engine } from '../../files/engine.js';
 import type { EngineBatch } from '../../files/rows.js';
 import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';

@@ -1,5 +1,6 @@
 import type { RunInThread } from '../../files/columns.js';
-import type { EncodedBlock, RowEncoding } from '../../files/encode-rows.js';
+import type { RowEncoding } from '../../files/encode-rows.js';
+import type { EncodedBlock } from '../../files/rows.js';
 import type { Buffers } from './buffers.js';
 
 /** How the items of a sink become the bytes of its files. */

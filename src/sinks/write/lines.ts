@@ -1,4 +1,5 @@
 import type { RowEncoding } from '../../files/encode-rows.js';
+
 import { LINE_FEED, type Line } from '../line.js';
 import { type Buffers, MAX_BUFFER_BYTES, MIN_BUFFER_BYTES, nextSize } from './buffers.js';
 import type { Encoder, FileToEncode, Format } from './format.js';

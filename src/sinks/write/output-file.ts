@@ -1,4 +1,4 @@
-import type { EncodedBlock } from '../../files/encode-rows.js';
+import type { EncodedBlock } from '../../files/rows.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
 import type { Buffers } from './buffers.js';
 import type { Encoder, FileEntry } from './format.js';

@@ -1,5 +1,6 @@
 import type { Column } from '../../files/columns.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
+
 import type { Rows } from '../../files/rows.js';
 import type { Format } from './format.js';
 import type { OutputFile } from './output-file.js';
