@@ -116,7 +116,7 @@ class Records {
    */
   static readonly staying: unknown = new Records(Buffer.alloc(0), {
     name: '',
-    isItem: () => true,
+    mark: () => 0,
     item: () => undefined,
   });
   readonly rows: FileRows;
@@ -132,7 +132,8 @@ class Records {
   add(start: number, end: number): void {
     const { rows, messages } = this;
     if (rows.count + messages.length === MAX_RECORDS) throw new RangeError('Many records');
-    if (this.#kind.isItem(rows.content, start, end)) rows.add(start, end - start);
+    const mark = this.#kind.mark(rows.content, start, end);
+    if (mark !== -1) rows.add(start, end - start, mark);
     // A copy: a view takes all of its memory along to another thread.
     else messages.push(new Uint8Array(rows.content.subarray(start, end)));
   }

@@ -7,8 +7,11 @@ const LINE_FEED = Buffer.of(LF);
 export interface RecordKind<T = unknown> {
   /** The name that threads know it by. */
   readonly name: string;
-  /** Whether the record is an item. It does not start with a byte order mark or space. */
-  isItem(content: Buffer, start: number, end: number): boolean;
+  /**
+   * Returns -1 if the record is not an item, else a number that columns may use, such as where its id is from its start.
+   * The record does not start with a byte order mark or space.
+   */
+  mark(content: Buffer, start: number, end: number): number;
   /** The item of a record. Views of the record stay valid as long as the item. */
   item(record: Buffer): T;
   /**
@@ -31,6 +34,8 @@ export class FileRows implements RowBounds {
   count = 0;
   starts: Uint32Array;
   lengths: Uint32Array;
+  /** What the kind of the records returned for each. */
+  marks: Uint32Array;
   readonly #kind: RecordKind;
   #items: unknown[] = [];
 
@@ -40,6 +45,7 @@ export class FileRows implements RowBounds {
     this.#kind = kind;
     this.starts = new Uint32Array(room);
     this.lengths = new Uint32Array(room);
+    this.marks = new Uint32Array(room);
   }
 
   /** Rows whose content is on another thread. */
@@ -56,8 +62,9 @@ export class FileRows implements RowBounds {
     return { starts: this.starts.slice(0, this.count), lengths: this.lengths.slice(0, this.count) };
   }
 
-  add(start: number, length: number): void {
+  add(start: number, length: number, mark = 0): void {
     if (this.count === this.starts.length) this.#grow();
+    this.marks[this.count] = mark;
     this.starts[this.count] = start;
     this.lengths[this.count++] = length;
   }
@@ -136,6 +143,9 @@ export class FileRows implements RowBounds {
     lengths.set(this.lengths);
     this.starts = starts;
     this.lengths = lengths;
+    const marks = new Uint32Array(room);
+    marks.set(this.marks);
+    this.marks = marks;
   }
 }
 

@@ -36,13 +36,18 @@ const OPTIONS = {
   onDamaged: func('called with each damaged record'),
 } satisfies OptionTable<ActivitiesOptions>;
 
-/** Records of whole files: a post is an item, a message of the service is not. */
+/**
+ * Records of whole files: a post is an item, a message of the service is not. The mark of a post is where the digits of
+ * its `leadingId` are from its start, or 0.
+ */
 export const POSTS: RecordKind<Activity> = {
   name: 'posts',
-  // What starts with an id cannot be a message.
-  isItem: (content, start, end) =>
-    leadingIdStart(content, start) !== -1 ||
-    parseInStreamMessage(content.subarray(start, end)) === undefined,
+  mark: (content, start, end) => {
+    const digits = leadingIdStart(content, start);
+    // What starts with an id cannot be a message.
+    if (digits !== -1) return digits - start;
+    return parseInStreamMessage(content.subarray(start, end)) === undefined ? 0 : -1;
+  },
   item: record => new Activity(record),
   staying: [new Activity(Buffer.from('{}')), JsonObject.of(Buffer.from('{}'))],
 };

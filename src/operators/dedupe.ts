@@ -8,7 +8,6 @@ import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 import { checkActivities, kindOf } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/id-number.js';
-import { leadingIdStart } from '../post/bytes/leading-id.js';
 import { IdWindow } from '../post/id-window.js';
 
 /** How many ids `dedupe` remembers, and the name under which it counts duplicates. */
@@ -122,21 +121,23 @@ export const IDS: Column<Ids, undefined> = {
     create: () => {
       const number = new IdNumber();
       return rows => {
-        const { content } = rows;
-        const halves = new Uint32Array(2 * rows.count);
+        const { content, count, starts, lengths, marks } = rows;
+        const halves = new Uint32Array(2 * count);
         const others = new Map<number, string>();
-        rows.each((row, start) => {
-          const digits = leadingIdStart(content, start);
-          if (digits === -1 || !number.parseDigits(content, digits)) {
+        // A loop, not a callback for each row: V8 optimises it sooner.
+        for (let row = 0; row < count; row++) {
+          if (lengths[row] === 0) continue;
+          const digits = marks[row]!;
+          if (digits === 0 || !number.parseDigits(content, starts[row]! + digits)) {
             const { id } = rows.item(row) as Activity;
             if (!number.parse(id)) {
               others.set(row, id);
-              return;
+              continue;
             }
           }
           halves[2 * row] = number.high;
           halves[2 * row + 1] = number.low;
-        });
+        }
         return { halves, others };
       };
     },

@@ -6,7 +6,6 @@ import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity, Routed } from '../post/activity.js';
-import { leadingIdStart } from '../post/bytes/leading-id.js';
 import { matchesAtEnd } from '../post/matching-rules.js';
 
 /** The tag that `routeByTag` gives to activities without one. */
@@ -79,14 +78,17 @@ export const TAGS: Column<RowTags, undefined> = {
   kind: {
     name: 'tags',
     create: () => rows => {
-      const sets = new Uint32Array(rows.count);
+      const { content, count, starts, lengths, marks } = rows;
+      const sets = new Uint32Array(count);
       const combinations = new TagCombinations();
-      rows.each((row, start, end) => {
+      for (let row = 0; row < count; row++) {
+        const length = lengths[row]!;
+        if (length === 0) continue;
         // Posts of the other format may have a member of this name that is not read.
-        const isOriginal = leadingIdStart(rows.content, start) !== -1;
-        const matches = isOriginal ? matchesAtEnd(rows.content, start, end) : undefined;
+        const matches =
+          marks[row] === 0 ? undefined : matchesAtEnd(content, starts[row]!, starts[row]! + length);
         sets[row] = combinations.numberOf((matches ?? (rows.item(row) as Activity)).tags);
-      });
+      }
       return { sets, ...combinations.tables() };
     },
     moved: ({ sets }) => [sets],

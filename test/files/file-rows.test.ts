@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { FileRows } from '../../src/files/file-rows.js';
 
-const kind = { name: 'text', isItem: () => true, item: (record: Buffer) => record.toString() };
+const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record.toString() };
 
 it('rows of a file grow and keep the position of each record', () => {
   const content = Buffer.from(Array.from({ length: 200 }, (_, n) => `${n}\n`).join(''));
