@@ -22,6 +22,7 @@ import { isText, type Json, listOf, shaped } from '../json/json.js';
 import type { ComplianceEvent } from '../post/compliance-event.js';
 import { EVENT_PARSER } from '../replay/replay.js';
 import { parseReplayCursor } from '../replay/replay-cursor.js';
+import type { ReplayWait } from '../replay/replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
 import { maintainConnection } from './maintain-connection.js';
 
@@ -60,8 +61,13 @@ const RETRY_WAIT_MS = 5 * MINUTE;
 /** The events of all connections, and of the replays that fill the gaps between them. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
-  // The replays that fill gaps do not report their waits: events continue to arrive meanwhile.
   const account = job.account.withProgress(run.progress);
+  const showLeft = ({ leftMs }: ReplayWait) => {
+    if (leftMs !== undefined && run.progress !== undefined)
+      run.progress.endsAt = performance.now() + leftMs;
+  };
+  // While an endless run fills a gap, events continue to arrive: it is not waiting. One that ends when it has caught up is.
+  const waits = job.untilCaughtUp ? { account, onWait: showLeft } : { account: job.account };
   const { timing } = account;
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);
@@ -111,7 +117,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   );
   const work = [
     ...connections,
-    fillGaps({ ...job, onDamaged: damaged }, gaps, queue, gapFound, signal),
+    fillGaps({ ...job, ...waits, onDamaged: damaged }, gaps, queue, gapFound, signal),
   ];
   for (const one of work) one.catch(fail);
   try {
@@ -132,14 +138,19 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   }
 }
 
+interface GapFilling extends ComplianceRun {
+  readonly onWait?: ReplayRun<ComplianceEvent>['onWait'];
+}
+
 /** Fetches the events of gaps in sequence by replays, which wait until a gap is old enough. */
 async function fillGaps(
-  { account, replayOf, onGap, onDamaged }: ComplianceRun,
+  { account, onWait, replayOf, onGap, onDamaged }: GapFilling,
   gaps: ConnectionGaps,
   queue: BatchQueue<ComplianceEvent>,
   gapFound: WakeUp,
   signal: AbortSignal,
 ): Promise<void> {
+  let failures = 0;
   while (true) {
     signal.throwIfAborted();
     const gap = gaps.oldest;
@@ -152,7 +163,7 @@ async function fillGaps(
       gaps.filled(gap);
       continue;
     }
-    const replay = { ...replayOf(gap), ...EVENT_PARSER, onGap, onDamaged };
+    const replay = { ...replayOf(gap), ...EVENT_PARSER, account, onWait, onGap, onDamaged };
     try {
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
@@ -162,11 +173,15 @@ async function fillGaps(
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
       gaps.filled(gap);
+      failures = 0;
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof IncompleteError && error.retryable)) throw error;
-      await answerOf(account.onRetry({ error, attempts: 1, waitMs: RETRY_WAIT_MS }), signal);
-      await account.timing.sleep(RETRY_WAIT_MS, signal);
+      failures++;
+      const waitMs = RETRY_WAIT_MS;
+      await answerOf(account.onRetry({ error, attempts: failures, waitMs }), signal);
+      const end = account.beginWait({ reason: 'retry', waitMs, error, retry: failures });
+      await account.timing.sleep(waitMs, signal).finally(end);
     }
   }
 }

@@ -4,12 +4,14 @@ import { constants, createGzip, type Gzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ConnectionError, HttpError, OptionError } from '../../src/base/errors.js';
 import { HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/base/time.js';
+import type { Wait } from '../../src/base/wait.js';
 import {
   type ComplianceGap,
   type ComplianceOptions,
   compliance,
 } from '../../src/compliance/compliance.js';
 import type { Cursor } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
 import type { ComplianceEvent } from '../../src/post/compliance-event.js';
@@ -259,6 +261,57 @@ describe('compliance', () => {
     const third = reading({ ...options, resume: second.cursor() });
     await third.done;
     await service.until(0);
+  });
+
+  it("until 'caught up' says at once what it waits for, and until when", async () => {
+    service.keepAlive(timing);
+    const began = timing.now();
+    service.happened.push({ id: 1, at: began - HOUR });
+    const progress = new Progress();
+    const waits: Wait[] = [];
+    const lefts: number[] = [];
+    const { onWait } = progress;
+    Object.assign(progress, {
+      onWait: (wait: Wait) => {
+        waits.push(wait);
+        return onWait(wait);
+      },
+    });
+    Object.defineProperty(progress, 'endsAt', {
+      set: endsAt => lefts.push(endsAt - performance.now()),
+    });
+    const fromDate = new Date(began - 2 * HOUR);
+    const flow = compliance(acme(), { folder, until: 'caught up', fromDate });
+    for await (const _ of flow.batches({ progress }));
+    expect(waits.map(({ reason }) => reason)).toContain('too recent');
+    // The replay waits in parts: the last ends when the last minute is available, which the first knows.
+    expect(Number(waits.at(-1)?.until)).toBeGreaterThan(began + 30 * MINUTE);
+    expect(lefts[0]).toBeGreaterThan(25 * MINUTE);
+    expect(progress.counts()).toMatchObject({ received: 1, wait: undefined });
+  });
+
+  it("until 'caught up' shows the wait after a replay that gave up", async () => {
+    service.keepAlive(timing);
+    const { otherwise } = server;
+    let failed = 0;
+    server.otherwise = (response, request) => {
+      if (request.url.includes('/replay/') && failed++ < 2) return status(503)(response, request);
+      return otherwise(response, request);
+    };
+    const progress = new Progress();
+    const shown: (number | undefined)[] = [];
+    const { onWait } = progress;
+    Object.assign(progress, {
+      onWait: (wait: Wait) => {
+        if (wait.reason === 'retry') shown.push(wait.waitMs);
+        return onWait(wait);
+      },
+    });
+    const fromDate = new Date(timing.now() - 2 * HOUR);
+    const timings = { attempts: 1 };
+    const flow = compliance(acme(), { folder, until: 'caught up', fromDate, timings });
+    for await (const _ of flow.batches({ progress }));
+    expect(shown).toContain(5 * MINUTE);
   });
 
   it("until 'caught up' reads fromDate first, and does not end while a partition has no connection", async () => {
