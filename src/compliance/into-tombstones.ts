@@ -1,5 +1,5 @@
 import { checkOptions, type OptionTable, special } from '../base/check.js';
-import { ownSink } from '../flow/drain.js';
+import { countingSink, ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkEvents, type Tombstones } from './tombstones.js';
@@ -48,17 +48,19 @@ export function intoTombstones(
 ): Sink<ComplianceEvent, Recorded> {
   checkTombstones('intoTombstones', tombstones);
   const { source } = checkOptions('intoTombstones', OPTIONS, options);
-  return ownSink(async (input, { signal, progress } = {}) => {
-    const resume = source === null ? undefined : tombstones.cursor(source);
-    let events = 0;
-    for await (const batch of batchesOf(input, { signal, resume, progress })) {
-      checkEvents('intoTombstones', batch);
-      const { items, cursor } = batch;
-      const keep = source !== null && cursor !== undefined;
-      await tombstones.record(items, keep ? { source, cursor } : undefined);
-      events += items.length;
-      if (progress !== undefined) progress.written += items.length;
-    }
-    return { events };
-  });
+  return countingSink(
+    ownSink(async (input, { signal, progress } = {}) => {
+      const resume = source === null ? undefined : tombstones.cursor(source);
+      let events = 0;
+      for await (const batch of batchesOf(input, { signal, resume, progress })) {
+        checkEvents('intoTombstones', batch);
+        const { items, cursor } = batch;
+        const keep = source !== null && cursor !== undefined;
+        await tombstones.record(items, keep ? { source, cursor } : undefined);
+        events += items.length;
+        if (progress !== undefined) progress.written += items.length;
+      }
+      return { events };
+    }),
+  );
 }

@@ -10,7 +10,7 @@ import {
   whole,
 } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
-import { ownSink } from '../flow/drain.js';
+import { countingSink, ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import type { OnDamaged } from '../json/damaged-record.js';
@@ -146,7 +146,7 @@ const OPTIONS = {
  */
 export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, PublishedToJetStream> {
   const plan = planOf(options);
-  return ownSink((input, run = {}) => publish(plan, input, run));
+  return countingSink(ownSink((input, run = {}) => publish(plan, input, run)));
 }
 
 /** What to publish and how, checked. */

@@ -1,5 +1,5 @@
 import { OptionError } from '../base/errors.js';
-import { drain } from '../flow/drain.js';
+import { countDelivered, drain } from '../flow/drain.js';
 import type { SinkRun } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
 import {
@@ -165,7 +165,8 @@ function end(
 ): AsyncIterable<unknown> | PromiseLike<unknown> {
   const { value } = last;
   if (isStageStream(value)) return applyStage(input, last);
-  if (typeof value === 'function') return callLast(flowOf(input), last, run);
+  if (typeof value === 'function')
+    return callLast(countDelivered(flowOf(input), last, run), last, run);
   const { signal = new AbortController().signal, progress } = run ?? {};
   return drain(flowOf(input), last, { signal, progress });
 }

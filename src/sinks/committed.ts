@@ -11,6 +11,7 @@ import {
 } from '../base/check.js';
 import { publish } from '../base/diagnostics.js';
 import { isBudgetSpent, StorageError } from '../base/errors.js';
+import { countingSink } from '../flow/drain.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import { shownTime } from '../flow/progress-text.js';
@@ -157,7 +158,7 @@ export function committedOn<T, Tx = void>(
   if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
   const sink: Sink<T, Committed> = (input, run = {}) => new Run(fs, checked, input, run).result();
   sinks.set(sink, { fs, options: checked as CheckedOptions<unknown, unknown> });
-  return sink;
+  return countingSink(sink);
 }
 
 /** `committed`, as `tee` sees it. */

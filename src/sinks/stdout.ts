@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream';
 import { abortable, LinkedAbort } from '../base/abortable.js';
 import { checkOptions, func, type OptionTable } from '../base/check.js';
 import { isNodeError } from '../base/errors.js';
+import { countingSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { storageError } from '../storage/storage-error.js';
@@ -41,7 +42,7 @@ const PIECE = 256 << 10;
  */
 export function stdout<T>(options: StdoutOptions<T> = {}): Sink<LineItem<T>, Written> {
   const { line, stream } = checkOptions('stdout', OPTIONS, options);
-  return async (input, { signal, progress } = {}) => {
+  return countingSink(async (input, { signal, progress } = {}) => {
     const lines = new LineWriter(stream ?? process.stdout, progress);
     const linked = new LinkedAbort(signal, lines.broken);
     const stop = linked.signal;
@@ -64,7 +65,7 @@ export function stdout<T>(options: StdoutOptions<T> = {}): Sink<LineItem<T>, Wri
       lines.release();
     }
     return { posts: lines.posts, bytes: lines.bytes, files: [] };
-  };
+  });
 }
 
 /** Collects lines into blocks: one is being written while the next fills. */

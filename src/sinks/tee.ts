@@ -1,5 +1,5 @@
 import { checkOptions, type OptionTable, text } from '../base/check.js';
-import { ownSink } from '../flow/drain.js';
+import { countingSink, ownSink } from '../flow/drain.js';
 import type { FlowSink, Sink } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
 import { isPlainObject } from '../flow/pipeline-arguments.js';
@@ -114,7 +114,7 @@ export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
     else await tee.end(await writeTogether<unknown>(fs, tee.together()));
     return tee.results;
   };
-  return ownSink(hold(sink, args));
+  return countingSink(ownSink(hold(sink, args)));
 }
 
 function planOf(args: readonly unknown[]): TeePlan {

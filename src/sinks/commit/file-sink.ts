@@ -13,7 +13,7 @@
  * The options that all such sinks have are in file-sink-options.ts, where `planOf` makes a plan of them.
  * For an item that does not fit, `encode` or `add` throws a `DataError`.
  */
-import { ownSink } from '../../flow/drain.js';
+import { countingSink, ownSink } from '../../flow/drain.js';
 import { identityOf, type Sink } from '../../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../../storage/file-system.js';
 import type { FileSinkPlan } from '../write/file-writer.js';
@@ -58,7 +58,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
   };
   // Only `tee` reads it, and gives it the items that the sink would get.
   fileSinks.set(sink, { fs, plan: plan as FileSinkPlan<unknown> });
-  return ownSink(sink);
+  return countingSink(ownSink(sink));
 }
 
 /** The plan of a sink that writes files; `undefined` for other sinks. */
