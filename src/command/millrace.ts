@@ -15,6 +15,8 @@ import { helpFor, OTHER_COMMANDS, overview, usageOf } from './help.js';
 import { terminalText } from './terminal-table.js';
 
 const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 };
+const FROM_A_JOB =
+  'No other run gets minutes that have expired. A job may have them: millrace job run';
 const HELP = ['--help', '-h', 'help'];
 
 const isJson = process.argv.includes('--json');
@@ -169,9 +171,14 @@ function report(error: unknown): number {
     process.stderr.write(`${message}\n`);
     const of = running === undefined ? '' : ` ${running.name}`;
     if (isWrongCall) process.stderr.write(`millrace${of} --help shows all flags\n`);
-    if (isIncomplete) process.stderr.write(`${nextStep()}\n`);
+    if (isIncomplete)
+      process.stderr.write(`${areExpired(error.missing) ? FROM_A_JOB : nextStep()}\n`);
   }
   return isWrongCall ? EXIT.wrongCall : isIncomplete ? EXIT.incomplete : EXIT.failed;
+}
+
+function areExpired(missing: readonly string[]): boolean {
+  return missing.length > 0 && missing.every(one => one.endsWith('(expired)'));
 }
 
 /** The command that continues an incomplete run. */

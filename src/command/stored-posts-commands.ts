@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { OptionError } from '../base/errors.js';
 import { APPLY_OPTIONS, type AppliedCompliance } from '../compliance/apply-compliance.js';
 import { withoutMark } from '../json/json-bytes.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
 import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
+import { hasLmdb } from '../storage/open-lmdb.js';
 import { Call } from './call-script.js';
 import {
   type Command,
@@ -81,8 +82,8 @@ const APPLY = flagsOf(APPLY_OPTIONS, ['country', 'earlierVersions', 'mask', 'dry
 });
 
 /** Tombstones, which the command closes. */
-export const openedTombstones = (folder: unknown) =>
-  new Call('openTombstones', [folder], 'tombstones');
+export const openedTombstones = (...args: readonly [folder: unknown, options?: object]) =>
+  new Call('openTombstones', args, 'tombstones');
 
 /** Applies recorded compliance events to stored files. */
 export const apply: Command = {
@@ -91,16 +92,16 @@ export const apply: Command = {
   examples: ['tombstones out/posts --dry-run', 'tombstones out/posts --country DE --mask'],
   build: ({ positionals: [tombstones, folder], options }) => {
     const given = options(APPLY);
-    // They would be created, empty, and nothing would be removed.
-    if (!existsSync(String(tombstones)))
+    // The folder of posts may have come first. The library says it too, but not which command stores tombstones.
+    if (!hasLmdb(String(tombstones)))
       throw new OptionError(
         'tombstones',
-        `There are no tombstones in ${tombstones}: millrace compliance --into ${tombstones} stores them`,
+        `There are no tombstones in ${tombstones}, the first argument: millrace compliance --into ${tombstones} stores them`,
       );
     return {
       call: new Call('applyCompliance', [
         folder,
-        openedTombstones(tombstones),
+        openedTombstones(tombstones, { readOnly: true }),
         { ...given, ...SIGNAL },
       ]),
       report: result => {

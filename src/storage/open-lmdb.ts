@@ -45,10 +45,15 @@ export async function openLmdb(
   const lmdb = await loadLmdb();
   if (readOnly) return open(lmdb, folder, true);
   await makeSyncedFolder(folder);
-  if (!existsSync(path.join(folder, FILE))) await create(lmdb, folder);
+  if (!hasLmdb(folder)) await create(lmdb, folder);
   // LMDB syncs its file, not the name of it.
   await syncFolder(folder);
   return open(lmdb, folder, false);
+}
+
+/** Whether a folder has an LMDB database. */
+export function hasLmdb(folder: string): boolean {
+  return existsSync(path.join(folder, FILE));
 }
 
 /**

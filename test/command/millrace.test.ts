@@ -274,6 +274,11 @@ describe('millrace', () => {
       code: 0,
       stderr: expect.stringContaining('events in tombstones'),
     });
+    const stored = await readdir(path.join(folder, 'replay'));
+    const swapped = await millrace('apply', 'replay', 'tombstones');
+    expect(swapped).toMatchObject({ code: 2, stdout: '' });
+    expect(swapped.stderr).toContain('There are no tombstones in replay');
+    expect(await readdir(path.join(folder, 'replay'))).toEqual(stored);
     const applied = await millrace('apply', 'tombstones', 'replay');
     expect(applied.stderr).toMatch(/^Of \d+ posts in 1 files, 0 removed and 0 changed\n$/);
     const options = ['--country', 'DE', '--mask', '--dry-run'];
@@ -341,6 +346,9 @@ describe('millrace', () => {
     const { code, stderr } = await millrace('replay', '--from', '2020-01-01', '--to', '2020-01-02');
     expect([code, stderr]).toEqual([3, expect.stringContaining('(expired)\n')]);
     expect(stderr).not.toContain('onGap');
+    // No other run gets what has expired, and a job may.
+    expect(stderr).not.toMatch(/To (start again|continue)/);
+    expect(stderr).toContain('millrace job run');
   });
 
   it.concurrent('names the variables that are missing, and the local service that has them', async () => {
