@@ -29,6 +29,9 @@ beforeAll(async () => {
   const cli = compiled(path.join(root, 'src/service/cli.ts'));
   await chmod(cli, 0o755);
   await symlink(cli, path.join(commands, 'millrace-service'));
+  const command = compiled(path.join(root, 'src/command/millrace.ts'));
+  await chmod(command, 0o755);
+  await symlink(command, path.join(commands, 'millrace'));
   const modules = path.join(root, 'node_modules');
   await symlink(path.join(modules, 'tsx'), path.join(project, 'node_modules/tsx'));
   await symlink(path.join(modules, '.bin/tsx'), path.join(commands, 'tsx'));
@@ -93,12 +96,18 @@ it('leads from the README to posts in files and through the pages it links', asy
   expect(await printed(search)).toMatch(/^5000 posts in \d+ files\n$/);
   expect(await postsIn('out/search')).toBe(5_000);
 
+  // Again: it is complete, so nothing changes.
+  expect(await printed(search)).toMatch(/^5000 posts in \d+ files\n$/);
+
   const environment = search.replace(/^npx tsx.*$/m, '');
   const run = async (page: string) => {
     expect(readme.text).toContain(`](${page})`);
     await writeFile(path.join(project, 'page.mts'), scriptOf(page));
     return printed(`${environment}\nnpx tsx page.mts`);
   };
+  const command = await printed(`${environment}\n${commandWith('npx millrace counts')}`);
+  expect(command).toMatch(/\d{12} to \d{12}, a bucket a column|"timePeriod"/);
+  expect(await postsIn('out/command')).toBe(500);
   if (isSlowSuite) {
     expect(await run('src/jobs/README.md')).toContain('nothing is missing');
     expect(await postsIn('out/snow')).toBeGreaterThan(0);
