@@ -5,14 +5,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { activities, files, jsonLines, localFiles, perBatch, pipeline } from 'millrace';
 import { samplePosts } from 'millrace/service';
 
-// Three files of posts: one as it should be, one that is a JSON array, and one whose last line is cut off.
+// Three files of posts: one as it should be, one of server-sent events, and one whose last line is cut off.
 if (!existsSync('out/received')) {
   await mkdir('out/received', { recursive: true });
-  const [whole, array, cut] = [0, 1, 2].map(minute =>
+  const [whole, events, cut] = [0, 1, 2].map(minute =>
     samplePosts(Date.UTC(2024, 0, 1, 12, minute), { postsPerMinute: 10 }).map(post => `${post.raw}`),
   );
   await writeFile('out/received/1.jsonl', `${whole?.join('\n')}\n`);
-  await writeFile('out/received/2.jsonl', `[\n${array?.join(',\n')}\n]\n`);
+  await writeFile('out/received/2.jsonl', `${events?.map(post => `data: ${post}`).join('\n')}\n`);
   await writeFile('out/received/3.jsonl', `${cut?.join('\n').slice(0, -100)}`);
 }
 
@@ -45,9 +45,9 @@ if (first.damaged) {
   console.log(`${again.posts} posts mended, still damaged: ${again.damaged}`);
 }
 
-/** A line without the brackets and commas of an array; other records are as they were. */
+/** The post of an event; other records are as they were. */
 function mended(line: Buffer): Buffer[] {
   const { text, base64 = '' } = JSON.parse(line.toString());
-  const record = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text.replace(/^[[\]]$|,$/, ''));
+  const record = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text.replace(/^data: /, ''));
   return [record, Buffer.from('\n')];
 }
