@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Call, printScript, runScript, type Script } from '../../src/command/call-script.js';
 import { allFlags } from '../../src/command/command.js';
@@ -5,6 +7,7 @@ import { COMMANDS } from '../../src/command/commands.js';
 import { type Flag, optionsOf, parseFlags, SHARED_FLAGS } from '../../src/command/flags.js';
 import { helpFor } from '../../src/command/help.js';
 import { pageNamed, tableOf } from '../pages.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const commands = await Promise.all(
   Object.entries(COMMANDS).map(async ([name, { load }]) => ({ name, command: await load() })),
@@ -29,6 +32,9 @@ function flagRows(): string[] {
         `| \`--${flag.name}\` | ${names.join(' ')} | ${flag.described.meaning} |`,
     );
 }
+
+const TOMBSTONES = await temporaryFolder();
+await writeFile(path.join(TOMBSTONES, 'data.mdb'), '');
 
 describe('commands', () => {
   it('have their flags in a table of the page', () => {
@@ -203,7 +209,7 @@ const CALLS: Readonly<
   'rules test': [['rules.json'], { out: 'x.csv' }],
   'rules sync': [['rules.json']],
   'rules check': [['tea']],
-  apply: [[import.meta.dirname, 'posts']],
+  apply: [[TOMBSTONES, 'posts']],
   'job run': [[], { out: 'x' }],
   'job download': [['abc'], { out: 'x' }],
 };
