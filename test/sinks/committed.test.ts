@@ -45,6 +45,24 @@ describe('committed', () => {
     expect(target.rows).toEqual(numbers(4));
   });
 
+  it('resumes an incremental source after the last cursor, also if an earlier commit saved it', async () => {
+    const target = new StandIn<number>();
+    const opened: number[] = [];
+    const run = (sizes: readonly number[]) =>
+      pipeline(
+        new Flow<number>(
+          pull => places(batchesOf(sizes), { onOpen: from => opened.push(from) }).batches(pull),
+          undefined,
+          [{ step: 'growing', incremental: true }],
+        ),
+        committed({ ...quick, rows: 1, ...target.transactions }),
+      );
+    expect(await run([2, 2])).toEqual({ rows: 4, added: 4 });
+    expect(await run([2, 2, 3])).toEqual({ rows: 7, added: 3 });
+    expect(opened).toEqual([0, 2]);
+    expect(target.rows).toEqual(numbers(7));
+  });
+
   describe('with the text of a run for rain', () => {
     let target: StandIn<number>;
     const run = (query: string) => {

@@ -275,6 +275,25 @@ describe('tee with a branch to committed', () => {
     expect(disk.read('/a/x').toString()).toBe(`${each.slice(0, 7).flat().join('\n')}\n`);
   });
 
+  it('rejects an incremental run whose last items come after the last cursor', async () => {
+    const disk = new SimulatedDisk();
+    const target = new StandIn<number>();
+    const source = new Flow<number>(
+      pull => places(each.slice(0, 3), { cursorEvery: 2 }).batches(pull),
+      undefined,
+      [{ step: 'growing', incremental: true }],
+    );
+    const run = pipeline(
+      source,
+      tee(
+        compose(take<number>(1), filesOn<number>(disk, { path: '/a/x' })),
+        committedOn<number>(disk, { ...quick, ...target.transactions }),
+      ),
+    );
+    await expect(run).rejects.toThrow(/items that no cursor follows/);
+    expect(savedIn(target).state).toBe('running');
+  });
+
   it('keeps each record that cannot be used once, after power cuts at any moment', async () => {
     const lines = Array.from({ length: 12 }, (_, n) => [
       Buffer.from(post(n)),

@@ -53,6 +53,14 @@ describe('rows that wait for their commit', () => {
     expect(held.dueAt).toBe(70);
   });
 
+  it('are due `waitMs` after the first that came since all were taken', () => {
+    const held = new HeldRows<number>({ rows: 10, waitMs: 40 });
+    held.add({ items: [1] }, 5);
+    expect(held.takeAll()).toEqual({ rows: [1], cursor: undefined });
+    held.add({ items: [2], cursor: { next: 2 } }, 100);
+    expect(held.dueAt).toBe(140);
+  });
+
   it('are passed on in parts of at most a size', () => {
     expect([...partsOf([1, 2, 3, 4, 5], 2)]).toEqual([[1, 2], [3, 4], [5]]);
     expect([...partsOf([], 2)]).toEqual([]);

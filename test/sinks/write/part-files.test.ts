@@ -1,0 +1,64 @@
+import { appendFile, readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { StorageError } from '../../../src/base/errors.js';
+import { Buffers } from '../../../src/sinks/write/buffers.js';
+import { OutputFile } from '../../../src/sinks/write/output-file.js';
+import { OutputNames } from '../../../src/sinks/write/output-names.js';
+import { PartFiles } from '../../../src/sinks/write/part-files.js';
+import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+
+async function finishedFile() {
+  const folder = await temporaryFolder();
+  const parts = new PartFiles(
+    nodeFileSystem,
+    new OutputNames({ folder, reserved: [], claims: new Map() }),
+    { compression: undefined, maxOpen: 4, only: undefined, afterFailure: () => '' },
+    new AbortController().signal,
+  );
+  const file = new OutputFile(path.join(folder, 'posts.jsonl'), {
+    buffers: new Buffers(),
+    endsFiles: false,
+    encoderOf: () => {
+      throw new Error('Not used');
+    },
+    changed: () => {},
+    counted: () => 0,
+    expect: () => {},
+    append: async () => 0,
+    fail: () => {},
+  });
+  file.bytes = await parts.write(file, Buffer.from('one\n'), false);
+  await parts.rename([file]);
+  const names = () => readdir(folder);
+  const content = () => readFile(file.path, 'utf8');
+  return { parts, file, names, content };
+}
+
+it('makes a finished file a part again before another thread writes to it', async () => {
+  const { parts, file, names, content } = await finishedFile();
+  expect(await names()).toEqual(['posts.jsonl']);
+  await parts.writeRanges([{ file, position: 4, bytes: 4, posts: 1 }], async () => {
+    expect(await names()).toEqual(['posts.jsonl.part']);
+    const open = await nodeFileSystem.open(file.part, 'r+');
+    await writeAll(open, Buffer.from('two\n'), 4);
+    await open.close();
+    return undefined;
+  });
+  file.bytes += 4;
+  await parts.rename([file]);
+  await parts.close();
+  expect(await content()).toBe('one\ntwo\n');
+});
+
+it('refuses to add to a finished file to which another process has added, and leaves it as it is', async () => {
+  const { parts, file, names, content } = await finishedFile();
+  await appendFile(file.path, 'more\n');
+  const failure = await parts.write(file, Buffer.from('two\n'), false).catch(error => error);
+  await parts.close();
+  expect(failure).toBeInstanceOf(StorageError);
+  expect(failure.message).toContain('another process has changed it during this run');
+  expect(await names()).toEqual(['posts.jsonl']);
+  expect(await content()).toBe('one\nmore\n');
+});
