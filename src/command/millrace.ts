@@ -10,11 +10,11 @@ import { allFlags, type Command } from './command.js';
 import { COMMANDS } from './commands.js';
 import { completionFor } from './completion.js';
 import { inFlags } from './error-words.js';
+import { EXIT, exitCodeOf } from './exit-codes.js';
 import { type Flags, optionsOf, parseFlags, SHARED_FLAGS, YES } from './flags.js';
 import { helpFor, OTHER_COMMANDS, overview, usageOf } from './help.js';
 import { terminalText } from './terminal-table.js';
 
-const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 };
 const FROM_A_JOB =
   'No other run gets minutes that have expired. A job may have them: millrace job run';
 const HELP = ['--help', '-h', 'help'];
@@ -174,7 +174,7 @@ function report(error: unknown): number {
     if (isIncomplete)
       process.stderr.write(`${areExpired(error.missing) ? FROM_A_JOB : nextStep()}\n`);
   }
-  return isWrongCall ? EXIT.wrongCall : isIncomplete ? EXIT.incomplete : EXIT.failed;
+  return exitCodeOf(error);
 }
 
 function areExpired(missing: readonly string[]): boolean {

@@ -1,8 +1,8 @@
 import type { Duplex, Writable } from 'node:stream';
 import type { Flow, Operator, Sink, SinkRun } from './flow.js';
 import type { MinipassStream } from './minipass-streams.js';
-import type { Misfit } from './misfit.js';
 import type { PipelineOptions } from './pipeline-arguments.js';
+import type { Misfit } from './stage-errors.js';
 import type { StageStream } from './stream-stage.js';
 import type { WebReadable, WebTransform, WebWritable } from './web-streams.js';
 import type { StreamSink } from './write-to-stream.js';

@@ -20,6 +20,7 @@ import { readAhead } from '../flow/read-ahead.js';
 import { learnServiceTime } from '../http/learn-service-time.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
+import { nextWindow } from './incremental-window.js';
 import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';
 import {
   advance,
@@ -29,7 +30,6 @@ import {
   type QueryPosition,
   startOf,
 } from './query-cursor.js';
-import { nextWindow } from './searchable-window.js';
 
 /** The parts of a query that differ between posts and counts. One object for each run. */
 export interface Results<T> {

@@ -30,7 +30,7 @@ import {
   Target,
   type TargetCalls,
   type WriteRange,
-} from './commit/target.js';
+} from './commit/transaction.js';
 
 export type { WriteRange };
 

@@ -15,7 +15,7 @@ interface Modules {
   readonly 'gzip/zstd-frames': typeof import('../../src/gzip/zstd-frames.js');
   readonly 'http/account': typeof import('../../src/http/account.js');
   readonly 'http/request': typeof import('../../src/http/request.js');
-  readonly 'http/response-error': typeof import('../../src/http/response-error.js');
+  readonly 'http/retry-after': typeof import('../../src/http/retry-after.js');
   readonly 'base/secret': typeof import('../../src/base/secret.js');
   readonly index: typeof import('../../src/index.js');
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');

@@ -8,7 +8,6 @@ import {
   type MillraceError,
 } from '../../src/base/errors.js';
 import { MINUTE, SECOND } from '../../src/base/time.js';
-import { parseRetryAfter } from '../../src/http/response-error.js';
 import {
   RETRY,
   type RetryAccount,
@@ -16,6 +15,7 @@ import {
   type RetryPolicy,
   retry,
 } from '../../src/http/retry.js';
+import { parseRetryAfter } from '../../src/http/retry-after.js';
 import { VirtualTime } from './virtual-time.js';
 
 const accountOf = (

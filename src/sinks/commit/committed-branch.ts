@@ -10,7 +10,7 @@ import { type Checkpoint, type CheckpointText, prepareFolder } from './checkpoin
 import { type CheckpointStore, lockPaths } from './checkpoint-store.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
 import { cursorOf } from './saved-text.js';
-import { type OpenParts, Target, type TargetOptions } from './target.js';
+import { type OpenParts, Target, type TargetOptions } from './transaction.js';
 
 /** The options of `committed`, as `tee` sees them. */
 export interface CommittedBranchOptions<T, Tx> extends TargetOptions<T, Tx> {

@@ -6,7 +6,7 @@ import type { Outputs } from '../write/outputs.js';
 import type { Checkpoint, CheckpointState, CommittedFile } from './checkpoint.js';
 import type { CheckpointStore } from './checkpoint-store.js';
 import type { DamagedLog } from './damaged-log.js';
-import type { HandOn } from './hand-on.js';
+import type { HandOn } from './on-file.js';
 
 /** The outputs of one sink, which commits alone or together with others. */
 export interface Member {

@@ -18,7 +18,7 @@ import { extensionProblem } from '../write/path-extension.js';
 import { parsePathTemplate } from '../write/path-template.js';
 import { checkpointPaths } from './checkpoint-store.js';
 import { checkDamaged } from './damaged-log.js';
-import { HAND_ON_OPTIONS, type HandOnOptions, handOnOf } from './hand-on.js';
+import { HAND_ON_OPTIONS, type HandOnOptions, handOnOf } from './on-file.js';
 
 /** The options that all sinks that write files share. */
 export interface FileSinkOptions<T> extends HandOnOptions {

@@ -8,7 +8,7 @@ import { batchesOf } from '../../flow/flow.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import type { DamagedLog } from '../commit/damaged-log.js';
-import type { HandOn } from '../commit/hand-on.js';
+import type { HandOn } from '../commit/on-file.js';
 import type { Format } from './format.js';
 import { type Output, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
 import { pathKeys } from './path-keys.js';
