@@ -5,9 +5,12 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
+import { DecodedFile } from '../../src/files/decoded-file.js';
 import { Engine } from '../../src/files/engine.js';
+import { FileRows } from '../../src/files/file-rows.js';
 import { Plan } from '../../src/files/plan.js';
 import type { DecodedRows } from '../../src/files/rows.js';
+import type { EngineThread } from '../../src/files/thread.js';
 import { type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
@@ -23,6 +26,7 @@ import { localFiles } from '../../src/sources/local-files.js';
 import { ofPost } from '../compliance/event.js';
 import { bySuite } from '../slow-suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import { askedOfThreads } from './asked-of-threads.js';
 
 let folder: string;
@@ -177,6 +181,19 @@ describe('the memory of a decoded file', () => {
 });
 
 describe('a post that another one replaces in a decoded file', () => {
+  it('has a place of its own after all posts that were replaced before it', async () => {
+    const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
+    const bounds = { starts: Uint32Array.of(0, 2), lengths: Uint32Array.of(1, 1) };
+    const contents = { rows: FileRows.elsewhere(kind, bounds), columns: new Map(), messages: [] };
+    const thread = unchecked<EngineThread>({ tell: () => {} });
+    const file = new DecodedFile('x', contents, { thread, file: 1, bytes: 4, onFree: () => {} });
+    await file.replace(new Map([[0, { raw: Buffer.from('longer') }]]));
+    await file.replace(new Map([[1, { raw: Buffer.from('also longer') }]]));
+    expect([...file.rows.starts]).toEqual([4, 11]);
+    expect([...file.rows.lengths]).toEqual([6, 11]);
+    expect(file.bytes).toBe(23);
+  });
+
   it.each([0, 2])('is written to the path of the other one, with %i threads', async workers => {
     const asked = askedOfThreads();
     const lines = ['1', '2'].map(

@@ -3,17 +3,18 @@ import { FileRows } from '../../src/files/file-rows.js';
 
 const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record.toString() };
 
-it('rows of a file grow and keep the position of each record', () => {
+it('rows of a file grow and keep the position and the mark of each record', () => {
   const content = Buffer.from(Array.from({ length: 200 }, (_, n) => `${n}\n`).join(''));
   const rows = new FileRows(content, kind, 1);
   let at = 0;
   for (let n = 0; n < 200; n++) {
-    rows.add(at, String(n).length);
+    rows.add(at, String(n).length, 3 * n);
     at += String(n).length + 1;
   }
   expect(Array.from({ length: 200 }, (_, n) => rows.newItem(n))).toEqual(
     Array.from({ length: 200 }, (_, n) => String(n)),
   );
+  expect([...rows.marks.subarray(0, 200)]).toEqual(Array.from({ length: 200 }, (_, n) => 3 * n));
   const seen: string[] = [];
   rows.each((_, start, end) => seen.push(content.toString('latin1', start, end)));
   expect(seen).toHaveLength(200);

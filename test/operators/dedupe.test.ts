@@ -1,11 +1,19 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/base/errors.js';
 import { type Batch, type Cursor, Flow } from '../../src/flow/flow.js';
-import { Progress } from '../../src/flow/progress.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
+import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
 import { Activity } from '../../src/post/activity.js';
+import { files } from '../../src/sinks/files.js';
+import { localFiles } from '../../src/sources/local-files.js';
 import { all } from '../json/cut.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
 /** Batches with a cursor each. */
@@ -130,6 +138,30 @@ describe('dedupe', () => {
     );
     for await (const _ of flow.batches({ progress }));
     expect([...progress.dropped]).toEqual([['dedupe', 2]]);
+  });
+
+  it('drops and counts repeated posts of stored files, also ids beyond 64 bits', async () => {
+    const folder = await temporaryFolder();
+    const [input, output] = [path.join(folder, 'in.jsonl'), path.join(folder, 'out.jsonl')];
+    const lines = ['7', '99999999999999999999', '7', '8', '99999999999999999999', '7'].map(
+      id => `{"created_at":"x","id_str":"${id}"}\n`,
+    );
+    await writeFile(input, lines.join(''));
+    let counts: ProgressCounts | undefined;
+    await pipeline(
+      localFiles(input),
+      jsonLines(),
+      activities(),
+      dedupe({ name: 'repeats' }),
+      files({ path: output, workers: 0 }),
+      {
+        progress: progress => {
+          counts = progress;
+        },
+      },
+    );
+    expect(await readFile(output, 'utf8')).toBe([lines[0], lines[1], lines[3]].join(''));
+    expect([...(counts?.dropped ?? [])]).toEqual([['repeats', 3]]);
   });
 
   it('starts each run empty, and gives no cursor if its input has none', async () => {

@@ -2,12 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/base/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { Activity } from '../../src/post/activity.js';
+import { files } from '../../src/sinks/files.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { all, until } from '../json/cut.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -42,6 +44,23 @@ describe('routeByTag', () => {
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({ message: expect.stringContaining('routeByTag({ untagged:') });
     expect(() => routeByTag({ untagged: '' })).toThrow(OptionError);
+  });
+
+  it('refuses such a tag in stored files, which are routed without their items', async () => {
+    const folder = await temporaryFolder();
+    const file = path.join(folder, 'posts.jsonl');
+    await writeFile(
+      file,
+      '{"created_at":"x","id_str":"1","matching_rules":[{"tag":"a"},{"tag":"rest"}]}\n',
+    );
+    const run = pipeline(
+      localFiles(file),
+      jsonLines(),
+      activities(),
+      routeByTag({ untagged: 'rest' }),
+      files({ path: path.join(folder, '{tag}.jsonl'), workers: 0 }),
+    );
+    await expect(run).rejects.toThrow(/A rule has the tag "rest"/);
   });
 
   it.each<[string, (input: AsyncIterable<never>) => AsyncIterable<unknown>]>([
