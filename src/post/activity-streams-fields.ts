@@ -17,6 +17,7 @@ import {
   position,
   retweetPrefix,
   string,
+  strings,
   tagTexts,
   unescaped,
   wholeSeconds,
@@ -89,7 +90,7 @@ const fieldsIn = viewOf<Source, PostFields>({
   replies: () => undefined,
   quotes: () => undefined,
   possiblySensitive: () => undefined,
-  withheldIn: () => undefined,
+  withheldIn: ({ post }) => strings(post.withheld_in_countries),
   isNullcast: () => false,
   lang({ post }) {
     const { twitter_lang, gnip } = post;

@@ -45,6 +45,8 @@ export interface ActivityStreamsPost {
   readonly favoritesCount?: number | undefined;
   readonly retweetCount?: number | undefined;
   readonly twitter_quoted_status?: ActivityStreamsPost | undefined;
+  /** Two-letter country codes; `XX` means everywhere, `XY` a copyright complaint. */
+  readonly withheld_in_countries?: readonly string[] | undefined;
   /** Enrichments and matching rules. */
   readonly gnip?: StreamsEnrichments | undefined;
   /** Posts from 29 September 2022 on. */

@@ -187,7 +187,7 @@ const COLUMNS = {
   ),
   withheld_countries: of(
     'list<string>',
-    `Where it is withheld: two letters each, \`XX\` for everywhere, \`XY\` by copyright; ${ORIGINAL_ONLY}`,
+    'Where it is withheld: two letters each, `XX` for everywhere, `XY` by copyright',
     ({ fields }) => fields.withheldIn,
   ),
   source: text('Name of the application', ({ fields }) => fields.source.name),

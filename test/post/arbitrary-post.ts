@@ -137,6 +137,7 @@ function streamsMembers(post: PostModel): Members {
     favoritesCount: post.likes,
     retweetCount: post.retweets,
     ...(post.quoted === undefined ? {} : { twitter_quoted_status: streamsMembers(post.quoted) }),
+    ...(post.withheldIn === undefined ? {} : { withheld_in_countries: post.withheldIn }),
     ...editMembers(post),
     gnip: {
       urls: post.links.map(({ url, title, description }, index) => ({

@@ -147,7 +147,7 @@ const place: fc.Arbitrary<PlaceModel> = fc.record({
 const rule: fc.Arbitrary<RuleModel> = fc.record({
   tag: fc.option(fc.oneof(fc.constantFrom('snow', 'ski/"day"', 'café', ''), postText)),
   id: fc.option(postId, { nil: undefined }),
-  value: fc.option(fc.constantFrom('snow', '"toys \\"R\\" us"'), { nil: undefined, freq: 1 }),
+  value: fc.option(fc.constantFrom('snow', '"toys \\"R\\" us"'), { nil: undefined, freq: 2 }),
 });
 
 const link: fc.Arbitrary<LinkModel> = fc.record({
@@ -187,7 +187,7 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
     retweets: fc.nat(3_000_000),
     withheldIn: fc.option(fc.array(fc.constantFrom('DE', 'XX', 'XY'), { maxLength: 3 }), {
       nil: undefined,
-      freq: 1,
+      freq: 2,
     }),
     edits: fc.array(postId, { maxLength: 3 }),
     rules: fc.option(fc.array(rule, { maxLength: 3 }), { nil: undefined }),

@@ -15,10 +15,7 @@ type PostRow = tables.Row<typeof tables.posts>;
 const rowOf = tables.toRow(tables.posts);
 
 /** What only one format has, as the documentation says. */
-const ORIGINAL_ONLY = [
-  ...(['reply_count', 'quote_count', 'possibly_sensitive'] as const),
-  ...(['author_protected', 'withheld_countries'] as const),
-];
+const ORIGINAL_ONLY = ['reply_count', 'quote_count', 'possibly_sensitive', 'author_protected'];
 
 /** The row of the original format without what the other one cannot say. */
 function inBothFormats(row: PostRow, streams: PostRow): PostRow {
@@ -208,6 +205,14 @@ describe('the row of a post', () => {
       });
     },
   );
+
+  it('has the countries where a post of either format is withheld', () => {
+    const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
+    for (const format of ['original', 'activity_streams'] as const) {
+      const { bytes } = writePost({ ...base, withheldIn: ['DE', 'XY'] }, format);
+      expect(rowOf(new Activity(bytes)).withheld_countries).toEqual(['DE', 'XY']);
+    }
+  });
 
   it('has `RT @handle: ` and the whole text of a share in extended form, which has `full_text` alone', () => {
     const share = {

@@ -51,18 +51,19 @@ function idsOf(bytes: Buffer): readonly Id[] | string {
   return outcomeOf(() => listOf(new Activity(bytes), 0));
 }
 
+const countriesOf = (codes: readonly string[], within: number) =>
+  codes.map((code): Id => [within + ID_OF.country, String(countryNumber(code))]);
+
 function listOf(activity: Activity, within: number): readonly Id[] {
   const { id, versionIds, authorId, withheldIn, retweeted, quoted } = activity;
-  const countries = (codes: readonly string[]) =>
-    codes.map((code): Id => [within + ID_OF.country, String(countryNumber(code))]);
   const all: Id[] = [
     [within + ID_OF.post, id],
     ...versionIds
       .filter(version => version !== id)
       .map((version): Id => [within + ID_OF.version, version]),
-    ...countries(withheldIn.post),
+    ...countriesOf(withheldIn.post, within),
     ...(authorId === undefined ? [] : [[within + ID_OF.user, authorId] as const]),
-    ...countries(withheldIn.author),
+    ...countriesOf(withheldIn.author, within),
     ...(retweeted === undefined ? [] : listOf(retweeted, within)),
     ...(quoted === undefined ? [] : listOf(quoted, ID_OF.quoted)),
   ];
@@ -73,12 +74,14 @@ function listOf(activity: Activity, within: number): readonly Id[] {
 }
 
 /** The same of what the document was printed from. */
-function modelIds({ id, edits, author, shared, quoted }: PostModel, within: number): Id[] {
+function modelIds(model: PostModel, within: number): Id[] {
+  const { id, edits, withheldIn = [], author, shared, quoted } = model;
   return [
     [within + ID_OF.post, String(id)],
     ...edits
       .filter(version => version !== id)
       .map((version): Id => [within + ID_OF.version, String(version)]),
+    ...countriesOf(withheldIn, within),
     [within + ID_OF.user, String(author.id)],
     ...(shared === undefined ? [] : modelIds(shared, within)),
     ...(quoted === undefined ? [] : modelIds(quoted, ID_OF.quoted)),
