@@ -158,7 +158,8 @@ export const STANDARD_INPUT: readonly unknown[] = [
   new Call('activities'),
 ];
 
-/** JSON that a file holds, read when the script runs. */
+/** JSON that a file holds, read when the script runs. `JSON.parse` refuses a byte order mark. */
 export function jsonIn(file: string, read: (file: string) => unknown): Code {
-  return new Code(`JSON.parse(readFileSync(${quoted(file)}, 'utf8'))`, () => read(file));
+  const text = `readFileSync(${quoted(file)}, 'utf8').replace(/^\\ufeff/, '')`;
+  return new Code(`JSON.parse(${text})`, () => read(file));
 }
