@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../../base/time.js';
 import type { Archive } from '../archive/archive.js';
+import { Deadline } from '../deadline.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import type { Settings } from '../service-options.js';
 import { type Job, jobDays, type Quote } from './job-record.js';
@@ -25,9 +26,10 @@ export interface Estimate {
 
 /** Minutes in a sample. A shorter window is counted completely. */
 const SAMPLE_MINUTES = 600;
-/** Milliseconds of real time after which a sample of `MIN_SAMPLE_MINUTES` is enough. */
+/** Milliseconds of real time after which a sample of `MIN_SAMPLE_MINUTES` or `MIN_SAMPLE_POSTS` is enough. */
 const SAMPLE_MS = 1_500;
 const MIN_SAMPLE_MINUTES = 10;
+const MIN_SAMPLE_POSTS = 1_000;
 /** Bytes of posts that are compressed to measure the compression ratio. */
 const PROBE_BYTES = 512 * 1024;
 
@@ -43,13 +45,25 @@ export async function estimate(
   let probeBytes = 0;
   let posts = 0;
   let bytes = 0;
+  let tested = 0;
+  // Minutes, with the tested part of the last one.
   let done = 0;
   const startedAt = performance.now();
+  const deadline = new Deadline(SAMPLE_MS);
+  const isEnough = () =>
+    (done >= MIN_SAMPLE_MINUTES || tested >= MIN_SAMPLE_POSTS) && deadline.isPast;
   const work = new EventLoopYield(signal);
   for (const minute of sample) {
     const from = job.from + minute * MINUTE;
+    let part = 1;
     for await (const segment of archive.scan({ from, to: from + MINUTE }, { signal }))
-      for (const { activity } of segment.posts) {
+      for (const [index, { activity }] of segment.posts.entries()) {
+        if (isEnough()) {
+          part = index / segment.posts.length;
+          break;
+        }
+        if (work.isDue) await work.pause();
+        tested++;
         if (matcher.match(activity).length === 0) continue;
         posts++;
         bytes += activity.byteLength;
@@ -57,10 +71,10 @@ export async function estimate(
         probe.push(activity.raw);
         probeBytes += activity.byteLength;
       }
-    done++;
-    const tookMs = performance.now() - startedAt;
-    onProgress(Math.max(done / sample.length, Math.min(tookMs / SAMPLE_MS, 1) * 0.99));
-    if (tookMs > SAMPLE_MS && done >= MIN_SAMPLE_MINUTES) break;
+    done += part;
+    const pastRatio = Math.min(1 - deadline.leftMs / SAMPLE_MS, 1);
+    onProgress(Math.max(done / sample.length, pastRatio * 0.99));
+    if (isEnough()) break;
     await work.pause();
   }
   const scale = minutes / done;

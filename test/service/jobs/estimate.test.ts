@@ -1,9 +1,11 @@
-import { describe, expect, it } from 'vitest';
-import { quoteOf } from '../../../src/service/jobs/estimate.js';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { HOUR } from '../../../src/base/time.js';
+import { estimate, quoteOf } from '../../../src/service/jobs/estimate.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { settingsOf } from '../../../src/service/service-options.js';
 import { bySuite } from '../../slow-suite.js';
 import { NOW } from '../local-service.js';
+import { MemoryArchive, originalPost } from '../memory-archive.js';
 import { DWELL, localJobs } from './local-jobs.js';
 import { JOB } from './opened-job.js';
 
@@ -25,6 +27,34 @@ describe('the estimated count', () => {
       JOB.since,
     );
     expect(estimatedActivityCount).toBe(count);
+  });
+});
+
+describe('an estimate', () => {
+  it('ends at its time limit within a dense minute, with the share of the minute that it tested', async () => {
+    let now = 0;
+    let tested = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const archive = new MemoryArchive([]);
+    archive.scan = async function* ({ from }) {
+      const posts = Array.from({ length: 20_000 }, (_, index) => {
+        const { at, id, activity } = originalPost(from, '1', index % 2 ? 'tea' : 'coffee');
+        const read = () => {
+          now++;
+          tested++;
+          return activity;
+        };
+        return Object.defineProperty({ at, id, activity }, 'activity', { get: read });
+      });
+      yield { segment: from, posts };
+    };
+    const job = { from: NOW, to: NOW + HOUR, rules: [{ value: 'tea', tag: null, id: '1' }] };
+    const { signal } = new AbortController();
+    const { posts, bytes } = await estimate(job, { archive, signal, onProgress() {} });
+    expect(tested).toBeLessThan(1_600);
+    expect(posts / (60 * 10_000)).toBeCloseTo(1, 2);
+    expect(bytes).toBeGreaterThan(0);
   });
 });
 
