@@ -225,8 +225,9 @@ function searchWindow(
 }
 
 /**
- * The content of a `next`. The service keeps no state for it, so it never expires and always gives the
- * same page.
+ * The content of a `next`. The service keeps no state for it, so it never expires. It gives the same page again, unless a
+ * time limit ends the page. A page of posts may then end at another post, and its own `next` continues there. A page of
+ * counts ends at the same bucket while `cutPages` has its end.
  */
 interface NextToken {
   /**

@@ -56,6 +56,12 @@ describe('the request to create a job', () => {
     expect((await jobs.post(fields)).status).toBe(201);
   });
 
+  it.each(['twitter', 'Twitter', 'TWITTER'])('accepts the publisher %s', async publisher => {
+    const jobs = await localJobs();
+    const reply = await jobs.post({ publisher });
+    expect([reply.status, JSON.parse(reply.text).publisher]).toEqual([201, 'twitter']);
+  });
+
   it('accepts track_v2 and unknown fields', async () => {
     const jobs = await localJobs();
     const fields = { streamType: 'track_v2', serviceUsername: 'someone' };

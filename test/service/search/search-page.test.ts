@@ -355,6 +355,28 @@ describe('a search with a time limit', () => {
     expect(late.flatMap(idsOf)).toEqual(whole.flatMap(idsOf));
   });
 
+  it('loses no post when it ends the page of a repeated next elsewhere', async () => {
+    const { search, pages, archive } = await local(teaPosts(31));
+    const request = { query: 'tea', maxResults: 10 };
+    const [first, ...whole] = await pages('search', request);
+    const found = archive.search.bind(archive);
+    const cut = vi.spyOn(archive, 'search');
+    for (const count of [1, 7]) {
+      cut.mockImplementationOnce(async (rule, window, options) => {
+        const { posts } = await found(rule, window, { ...options, limit: count });
+        return { posts, more: false, reached: posts.at(-1) };
+      });
+      const ids: string[] = [];
+      for (let next = first?.next; next !== undefined; ) {
+        const { page } = await search({ ...request, next });
+        if (ids.length === 0) expect(page.results).toHaveLength(count);
+        ids.push(...idsOf(page));
+        next = page.next;
+      }
+      expect(ids).toEqual(whole.flatMap(idsOf));
+    }
+  });
+
   it('passes it to the archive', async () => {
     const { search, archive } = await local(teaPosts(3), { searchTimeoutMs: 250 });
     const reached = { at: NOW - DAY, id: '0' };

@@ -1,3 +1,5 @@
+import { createHmac } from 'node:crypto';
+import OAuth from 'oauth-1.0a';
 import { describe, expect, it } from 'vitest';
 import { MINUTE, SECOND } from '../../../src/base/time.js';
 import { createService, type Service, samplePosts } from '../../../src/service/index.js';
@@ -60,6 +62,37 @@ describe('a sign-in', () => {
       screen_name: 'ann',
     });
     expect(third.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('accepts oauth-1.0a with callback and verifier in both header and form', async () => {
+    const { service, addresses } = await localOAuth(POSTS);
+    const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
+    const oauth = new OAuth({
+      consumer: { key, secret },
+      signature_method: 'HMAC-SHA1',
+      hash_function: (base, signingKey) =>
+        createHmac('sha1', signingKey).update(base).digest('base64'),
+    });
+    oauth.getTimeStamp = () => Math.floor(NOW / SECOND);
+    const send = async (path: string, data: Record<string, string>, token?: OAuth.Token) => {
+      const request = { url: oauthUrl + path, method: 'POST', data };
+      const { Authorization } = oauth.toHeader(oauth.authorize(request, token));
+      for (const name of Object.keys(data)) expect(Authorization).toContain(`${name}="`);
+      const headers = { authorization: Authorization };
+      const body = new URLSearchParams(data);
+      const response = await fetch(request.url, { method: 'POST', headers, body });
+      const text = await response.text();
+      expect([response.status, text]).toEqual([200, expect.stringContaining('oauth_token=')]);
+      return new URLSearchParams(text);
+    };
+    const first = await send('/oauth/request_token', { oauth_callback: CALLBACK });
+    const token = {
+      key: String(first.get('oauth_token')),
+      secret: String(first.get('oauth_token_secret')),
+    };
+    const verifier = verifierOf(await service.oauth.approve(token.key, ANN));
+    const third = await send('/oauth/access_token', { oauth_verifier: verifier }, token);
+    expect(third.get('screen_name')).toBe('ann');
   });
 
   describe('with its callback in the header', () => {
