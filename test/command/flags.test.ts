@@ -76,6 +76,13 @@ describe('flags', () => {
     });
   });
 
+  it('take the name of a flag as a value after an equals sign', () => {
+    expect(parseFlags('millrace search', FLAGS, ['--from-date=--limit', '--limit=5'])).toEqual({
+      values: { 'from-date': '--limit', limit: '5' },
+      positionals: [],
+    });
+  });
+
   it('never change a text that an option of text accepts', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), value => {

@@ -183,6 +183,13 @@ describe('the scan of records', () => {
     }
   });
 
+  it('finds records up to `maxBytes`, and stops at the start of a larger one', () => {
+    const file = Buffer.from('{"a":1}\n{"a":10}\n{"a":100}\n{"a":1}\n');
+    const lines = new ObjectLines('\n', { ...NO_LIMIT, maxBytes: 8 });
+    expect(lines.find(file, 0, file.length)).toBe(2);
+    expect(lines.next).toBe(17);
+  });
+
   it('finds all records of a file, of any size', () => {
     const sizes = [0, 1, 100, 1_000, 5_000, 131_000, 131_060, 131_072, 300_000, 7, 2_000];
     const records = sizes.map((size, index) => `{"n":${index},"text":"${'x'.repeat(size)}"}`);

@@ -30,6 +30,12 @@ describe('entitiesIn', () => {
     ['http://example.com/a日本', ['http://example.com/a']],
     ['(see https://example.com/a_(b))', ['https://example.com/a_(b)']],
     ['https://example.com/a(b', ['https://example.com/a']],
+    ['https://example.com/a(b(c)d)', ['https://example.com/a(b(c)d)']],
+    ['https://example.com/a(b(c(d)))', ['https://example.com/a']],
+    [
+      `https://t.co/${'a'.repeat(40)} https://t.co/${'a'.repeat(41)}`,
+      [`https://t.co/${'a'.repeat(40)}`],
+    ],
     [
       'https://example.com/a?b=c&d=e, http://example.com:80.',
       ['https://example.com/a?b=c&d=e', 'http://example.com:80'],

@@ -224,6 +224,36 @@ describe('counts', () => {
     },
   );
 
+  it.each(['ascending', 'descending'] as const)(
+    'that are %s count each bucket once and as a whole, if the archive stops within one',
+    async countsOrder => {
+      const archive = new MemoryArchive(teaPosts(24, { every: DAY / 4, newest: DAY / 4 }));
+      const { pages } = await local([], {
+        countsOrder,
+        archive: {
+          format: 'original',
+          search: (...call: Parameters<Archive['search']>) => archive.search(...call),
+          counts: (rule, { from, to }, bucketMs, { newestFirst = false } = {}) =>
+            archive.counts(
+              rule,
+              newestFirst
+                ? { from: Math.max(from, to - 1.5 * DAY), to }
+                : { from, to: Math.min(to, from + 1.5 * DAY) },
+              bucketMs,
+            ),
+          scan: window => archive.scan(window),
+          close: () => archive.close(),
+        },
+      });
+      const dates = { fromDate: '202405100000', toDate: '202405140000' };
+      const all = await pages('counts', { query: 'tea', bucket: 'day', ...dates });
+      const starts = ['202405100000', '202405110000', '202405120000', '202405130000'];
+      const expected = countsOrder === 'ascending' ? starts : starts.toReversed();
+      expect(all.map(periods)).toEqual(expected.map(start => [start]));
+      expect(all.map(countsOf)).toEqual([[4], [4], [4], [4]]);
+    },
+  );
+
   it('also accept GET', async () => {
     const { ask } = await local([post('202405141200', '1')]);
     const query = new URLSearchParams({ query: 'tea', bucket: 'day', fromDate: '202405140000' });

@@ -156,6 +156,14 @@ describe('a partition of a path template', () => {
     expect(await readBack(tags)).toEqual(['a\\ud800', 'a\\ud800', 'a\\udfff', 'a\ufffd']);
   });
 
+  it.each(['=', '\ud800', '=\udfff雪'])(
+    'of 300 times %j has a name that fits a file system',
+    unit => {
+      const filled = fill('out/tag={tag}.jsonl', post({ id: '1' }), unit.repeat(300));
+      expect(Buffer.byteLength(path.basename(filled))).toBeLessThanOrEqual(235);
+    },
+  );
+
   it('has one equals sign, also with several fields in a value', () => {
     const activity = post({ id: '1', lang: 'de' });
     expect(fill('a=b/{tag}/tag={lang}-{tag}/x', activity, '=')).toBe('a=b/=/tag=de-%3D/x');
