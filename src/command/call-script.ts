@@ -51,6 +51,8 @@ export interface Script {
    * `terminalText`, otherwise as JSON, a line for each element of a list.
    */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
+  /** The result as the command reports it. @default the result of the call */
+  readonly reported?: ((result: unknown) => unknown) | undefined;
   /** The result as a person reads it on a terminal. */
   readonly table?: ((result: unknown, library: Library) => string) | undefined;
   /** Whether the call itself writes to standard output. */

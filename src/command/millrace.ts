@@ -106,7 +106,7 @@ async function run(name: string, command: Command, args: readonly string[]): Pro
     signal: interrupted.signal,
     confirm: isConfirmed ? async () => true : confirm,
   });
-  await show(script, result, library);
+  await show(script, script.reported?.(result) ?? result, library);
   return script.isWrong?.(result) ? EXIT.failed : 0;
 }
 

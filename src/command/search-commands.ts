@@ -1,9 +1,11 @@
 import { flag, text, whole } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
+import { isRecord } from '../base/is-record.js';
 import { withoutUndefined } from '../base/without-undefined.js';
 import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
+import type { Written } from '../sinks/write/written.js';
 import { Call } from './call-script.js';
 import {
   ACCOUNT,
@@ -97,6 +99,15 @@ export const counts: Command = {
     const written = sinkCalls(given, { routed: false, table: 'tables.counts' });
     const isChart = isTerminal && options(SINK_FLAGS).out === undefined;
     const sinks = isChart ? [new Call('chart')] : written;
-    return pipelineScript([new Call('counts', [ACCOUNT, asked]), ...sinks]);
+    const script = pipelineScript([new Call('counts', [ACCOUNT, asked]), ...sinks]);
+    return { ...script, reported: inRows };
   },
 };
+
+/** What a sink has written of items that are not posts: its result counts each line as one. */
+function inRows(result: unknown): unknown {
+  if (!isRecord(result) || !('posts' in result)) return result;
+  const { posts, files, ...others } = result as unknown as Written;
+  const rows = files.map(({ posts: lines, ...file }) => ({ rows: lines, ...file }));
+  return { rows: posts, ...others, files: rows };
+}

@@ -185,7 +185,10 @@ describe('millrace', () => {
     const total = linesOf(stdout).reduce((sum, line) => sum + JSON.parse(line).count, 0);
     const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
     expect(total).toBe(ids.length);
-    await millrace('counts', 'coffee', ...window, '--out', 'counts.csv');
+    const written = await millrace('counts', 'coffee', ...window, '--out', 'counts.csv', '--json');
+    // Buckets are rows, not posts.
+    expect(written.stdout).toMatch(/"rows":\d+,"bytes":\d+,"files":\[{"rows":\d+/);
+    expect(written.stdout).not.toContain('"posts"');
     expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
   });
 
