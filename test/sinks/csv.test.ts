@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -9,11 +9,18 @@ import { describe, expect, it, vi } from 'vitest';
 import { DataError, OptionError, StorageError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { activities } from '../../src/operators/activities.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
 import { Activity } from '../../src/post/activity.js';
 import { type CsvOptions, csv, csvOn } from '../../src/sinks/csv.js';
 import type { Written } from '../../src/sinks/write/written.js';
+import { localFiles } from '../../src/sources/local-files.js';
+import { listColumns } from '../../src/tables/columns.js';
+import { csvRow } from '../../src/tables/csv/csv-row.js';
+import { rowReader } from '../../src/tables/row-reader.js';
 import * as tables from '../../src/tables/tables.js';
+import { askedOfThreads } from '../files/asked-of-threads.js';
 import { blocksOf, pageNamed } from '../pages.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { bySuite } from '../slow-suite.js';
@@ -111,6 +118,65 @@ describe('the programs of the page read what was written', () => {
 });
 
 describe('csv', () => {
+  it('writes the same bytes with and without threads, for any value in a table of one column', async () => {
+    const folder = await temporaryFolder();
+    const asked = askedOfThreads();
+    const at = (name: string) => path.join(folder, name);
+    const columns = ['text', 'author_name', 'hashtags', 'longitude', 'favorite_count'] as const;
+    const special = fc.constantFrom('\\\\.', '\\u005c.', '', 'a\\ud800b');
+    const anyText = fc.string({
+      unit: fc.constantFrom(
+        '\\\\',
+        '.',
+        '\\ud800',
+        '\\udc00',
+        '\\u005c',
+        '\\"',
+        ',',
+        '\\n',
+        '\\u0000',
+        'é',
+        '-',
+      ),
+      maxLength: 4,
+    });
+    const literal = fc.oneof(special, anyText);
+    const number = fc.constantFrom('-0', '-0.0', '-0e1', '0', '1', '1e2', '-1', '1.50', 'null');
+    const line = fc
+      .tuple(literal, number, number)
+      .map(
+        ([text, x, count]) =>
+          `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":1,"id_str":"1","text":"${text}","user":{"id_str":"2","name":"${text}"},` +
+          `"coordinates":{"type":"Point","coordinates":[${x},1]},"favorite_count":${count},"entities":{"hashtags":[{"text":"${text}"}]}}\n`,
+      );
+    const settings = fc.record({
+      column: fc.constantFrom(...columns),
+      formulas: fc.constantFrom('keep' as const, 'escape' as const),
+      lines: fc.array(line, { minLength: 1, maxLength: 20 }),
+    });
+    let run = 0;
+    const property = fc.asyncProperty(settings, async ({ column, formulas, lines }) => {
+      const input = at(`${++run}.jsonl`);
+      await writeFile(input, lines.join(''));
+      const [here, byThreads] = [at(`${run}-0.csv`), at(`${run}-2.csv`)];
+      const given = { columns: [column], formulas, invalidValues: 'null' as const };
+      const read = () => activities()(jsonLines()(localFiles(input)));
+      await pipeline(read(), csv({ ...given, path: here, workers: 0 }));
+      await pipeline(read(), csv({ ...given, path: byThreads, workers: 2 }));
+      const posts = lines.map(text => new Activity(Buffer.from(text.trimEnd())));
+      const rows = rowReader('csv', listColumns([column]), 'null');
+      const expected = [column, ...posts.map(post => rows(post))].map(row =>
+        csvRow(unchecked(Array.isArray(row) ? row : [row]), formulas === 'escape'),
+      );
+      expect(String(await readFile(here))).toBe(
+        `${expected.join('\n')}\n`.replace(/[\ud800-\udfff]/g, '\ufffd'),
+      );
+      expect(await readFile(byThreads)).toEqual(await readFile(here));
+    });
+    await fc.assert(property, { numRuns: bySuite(20, 300) });
+    expect(asked('decode')).toBeGreaterThan(0);
+  });
+
   describe('of posts with quotes and line ends', () => {
     const two = () =>
       write(
