@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
+import { FileRows } from '../../src/files/file-rows.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
+import { POSTS } from '../../src/operators/activities.js';
 import { filter } from '../../src/operators/filter.js';
-import { matchRules } from '../../src/operators/match-rules.js';
+import { MATCHES, matchRules } from '../../src/operators/match-rules.js';
 import { Activity } from '../../src/post/activity.js';
 import { compileRules } from '../../src/rules/index/compile-rules.js';
 import { collect } from '../../src/sinks/collect.js';
@@ -98,6 +100,16 @@ describe('matchRules', () => {
     );
     expect(matched.map(activity => activity.id)).toEqual(filtered.map(activity => activity.id));
     expect(matched).toHaveLength(1);
+  });
+
+  it('gives later columns of a stored file the posts with their new rules', () => {
+    const content = Buffer.allocUnsafeSlow(posts[1]!.raw.length);
+    posts[1]!.raw.copy(content);
+    const rows = new FileRows(content, POSTS, 1);
+    rows.add(0, content.length);
+    expect((rows.item(0) as Activity).tags).toEqual(['old']);
+    MATCHES.create({ rules: compileRules(RULES).share(), dropUnmatched: false })(rows);
+    expect((rows.item(0) as Activity).tags).toEqual(['wet']);
   });
 
   it('refuses invalid rules when it is called', () => {

@@ -61,6 +61,16 @@ describe('rows that wait for their commit', () => {
     expect(held.dueAt).toBe(140);
   });
 
+  it('are full without a cursor from `rows` on, until one comes', () => {
+    const held = new HeldRows<number>({ rows: 2, waitMs: 40 });
+    held.add({ items: [1] }, 0);
+    expect(held.isFullWithoutCursor).toBe(false);
+    held.add({ items: [2] }, 0);
+    expect(held.isFullWithoutCursor).toBe(true);
+    held.add({ items: [], cursor: { next: 2 } }, 0);
+    expect(held.isFullWithoutCursor).toBe(false);
+  });
+
   it('are passed on in parts of at most a size', () => {
     expect([...partsOf([1, 2, 3, 4, 5], 2)]).toEqual([[1, 2], [3, 4], [5]]);
     expect([...partsOf([], 2)]).toEqual([]);
