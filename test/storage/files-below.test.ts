@@ -42,6 +42,10 @@ describe('filesBelow', () => {
     );
   });
 
+  it('lists a name with the replacement character, which is UTF-8', async () => {
+    expect(await filesBelow(await made('a\ufffd/b\ufffd'), all)).toEqual(['a\ufffd/b\ufffd']);
+  });
+
   it.runIf(process.platform === 'linux')(
     'names the bytes of a matching name that is not UTF-8, also of a folder',
     async () => {

@@ -99,6 +99,25 @@ describe('counts with a deadline', () => {
     expect(oldest.buckets[0]?.count).toBe((oldest.counted.to - window.from) / SECOND);
   });
 
+  it.each([true, false])(
+    'cover all posts of a second or none, if it has more than are read at once (newest first: %s)',
+    async newestFirst => {
+      slowClock();
+      const times = [...Array(300).fill(START + 2 * SECOND), START + SECOND, START + 3 * SECOND];
+      const archive = archiveOf(times);
+      const found = new Set<number>();
+      for (let deadlineMs = 0; deadlineMs < 40; deadlineMs++) {
+        const rule = { tree: all, matches: () => true };
+        const options = { deadlineMs, newestFirst };
+        const { buckets, counted } = await archive.counts(rule, window, HOUR, options);
+        const covered = times.filter(at => at >= counted.from && at < counted.to).length;
+        expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(covered);
+        found.add(covered);
+      }
+      expect([...found].toSorted((a, b) => a - b)).toEqual([0, 302]);
+    },
+  );
+
   it('are those of the covered part, for any posts, order and deadline', async () => {
     slowClock();
     await fc.assert(
