@@ -23,7 +23,7 @@ const BRACKETS: Readonly<Record<string, string>> = {
 };
 
 /** The tokens of one slice are in memory at the same time. */
-const SLICE_BYTES = 64 * 1024;
+const SLICE_BYTES = 16 * 1024;
 /** More characters than `stream-json` looks ahead: a mistake is found at most that late. */
 const LOOK_AHEAD = 64;
 /** Characters of the document that are kept for messages. */

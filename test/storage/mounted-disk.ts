@@ -31,6 +31,7 @@ export function storedFiles(): ReadonlyMap<string, Buffer> {
 }
 
 function diskOf(file: unknown): SimulatedDisk | undefined {
+  if (Buffer.isBuffer(file)) return diskOf(String(file));
   if (typeof file !== 'string') return undefined;
   return file === MOUNT || file.startsWith(`${MOUNT}/`) ? mounted.getStore() : undefined;
 }
@@ -81,15 +82,18 @@ const ASYNC = {
   },
   readdir: async (
     disk: SimulatedDisk,
-    folder: string,
-    options: { recursive?: boolean; withFileTypes?: boolean } = {},
+    given: string | Buffer,
+    options: { recursive?: boolean; withFileTypes?: boolean; encoding?: string } = {},
   ): Promise<unknown[]> => {
+    const folder = path.resolve(String(given));
+    const named = (name: string) => (options.encoding === 'buffer' ? Buffer.from(name) : name);
     await disk.call('readdir', folder);
     const found: unknown[] = [];
     const list = (at: string) => {
       for (const [name, node] of disk.folder(at, 'readdir').now) {
         const isFile = node instanceof SimulatedFile;
-        const entry = { name, parentPath: at, isFile: () => isFile, isDirectory: () => !isFile };
+        const types = { isFile: () => isFile, isDirectory: () => !isFile };
+        const entry = { name: named(name), parentPath: at, ...types };
         found.push(options.withFileTypes ? entry : path.relative(folder, path.join(at, name)));
         if (options.recursive && !isFile) list(path.join(at, name));
       }
