@@ -29,7 +29,7 @@ const IS_CUT = 1020;
 const LIST = 1024;
 const LIST_END = 64 * 1024;
 const DOCUMENT = 64 * 1024;
-/** Pieces that are read at once. After a line that is not a record, small ones: a file may have many such lines. */
+/** Sizes of the blocks that are read at once. After a line that is not a record they are small: a file may have many such lines. */
 const LARGE_PIECE = 128 * 1024;
 const SMALL_PIECE = 1024;
 /** The module leaves deeper records to `scanObject`. */
