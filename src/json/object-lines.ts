@@ -30,8 +30,8 @@ const LIST = 1024;
 const LIST_END = 64 * 1024;
 const DOCUMENT = 64 * 1024;
 /** Sizes of the blocks that are read at once. After a line that is not a record they are small: a file may have many such lines. */
-const LARGE_PIECE = 128 * 1024;
-const SMALL_PIECE = 1024;
+const LARGE_BLOCK = 128 * 1024;
+const SMALL_BLOCK = 1024;
 /** The module leaves deeper records to `scanObject`. */
 const MAX_DEPTH = 63;
 
@@ -76,12 +76,12 @@ export class ObjectLines {
   readonly #module: Module | undefined;
   /** What turns the positions of the module into those of the bytes. */
   #offset = 0;
-  #pieceBytes = LARGE_PIECE;
+  #pieceBytes = LARGE_BLOCK;
 
   constructor(separator: Separator, { maxBytes, maxDepth }: Limits) {
     this.#separator = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
-    this.#isLimited = maxBytes < LARGE_PIECE;
+    this.#isLimited = maxBytes < LARGE_BLOCK;
     this.#module = maxDepth < MAX_DEPTH ? undefined : moduleOfThread();
   }
 
@@ -90,11 +90,11 @@ export class ObjectLines {
     this.next = from;
     if (this.#module === undefined || from >= to) return 0;
     let count = this.#findInPiece(this.#module, bytes, from, to);
-    if (count === 0 && this.#module.numbers[IS_CUT / 4] === 1 && this.#pieceBytes < LARGE_PIECE) {
-      this.#pieceBytes = LARGE_PIECE;
+    if (count === 0 && this.#module.numbers[IS_CUT / 4] === 1 && this.#pieceBytes < LARGE_BLOCK) {
+      this.#pieceBytes = LARGE_BLOCK;
       count = this.#findInPiece(this.#module, bytes, from, to);
     }
-    this.#pieceBytes = count === 0 ? SMALL_PIECE : Math.min(LARGE_PIECE, 4 * this.#pieceBytes);
+    this.#pieceBytes = count === 0 ? SMALL_BLOCK : Math.min(LARGE_BLOCK, 4 * this.#pieceBytes);
     if (this.#isLimited)
       for (let index = 0; index < count; index++)
         if (this.endOf(index) - this.startOf(index) > this.#maxBytes) {
@@ -131,7 +131,7 @@ export class ObjectLines {
 /** Whether these bytes are exactly one JSON object, without white space around it. */
 export function isObject(json: Buffer, maxDepth: number): boolean {
   const { length } = json;
-  const module = maxDepth < MAX_DEPTH || length >= LARGE_PIECE ? undefined : moduleOfThread();
+  const module = maxDepth < MAX_DEPTH || length >= LARGE_BLOCK ? undefined : moduleOfThread();
   if (module !== undefined) {
     json.copy(module.bytes, DOCUMENT);
     module.bytes[DOCUMENT + length] = LF;
