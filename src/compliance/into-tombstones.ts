@@ -1,6 +1,6 @@
 import { checkOptions, type OptionTable, special } from '../base/check.js';
-import { countingSink, ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
+import { withInternals } from '../flow/internals.js';
 import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkEvents, type Tombstones } from './tombstones.js';
 import { checkTombstones } from './without-deleted.js';
@@ -48,19 +48,18 @@ export function intoTombstones(
 ): Sink<ComplianceEvent, Recorded> {
   checkTombstones('intoTombstones', tombstones);
   const { source } = checkOptions('intoTombstones', OPTIONS, options);
-  return countingSink(
-    ownSink(async (input, { signal, progress } = {}) => {
-      const resume = source === null ? undefined : tombstones.cursor(source);
-      let events = 0;
-      for await (const batch of batchesOf(input, { signal, resume, progress })) {
-        checkEvents('intoTombstones', batch);
-        const { items, cursor } = batch;
-        const keep = source !== null && cursor !== undefined;
-        await tombstones.record(items, keep ? { source, cursor } : undefined);
-        events += items.length;
-        if (progress !== undefined) progress.written += items.length;
-      }
-      return { events };
-    }),
-  );
+  const sink: Sink<ComplianceEvent, Recorded> = async (input, { signal, progress } = {}) => {
+    const resume = source === null ? undefined : tombstones.cursor(source);
+    let events = 0;
+    for await (const batch of batchesOf(input, { signal, resume, progress })) {
+      checkEvents('intoTombstones', batch);
+      const { items, cursor } = batch;
+      const keep = source !== null && cursor !== undefined;
+      await tombstones.record(items, keep ? { source, cursor } : undefined);
+      events += items.length;
+      if (progress !== undefined) progress.written += items.length;
+    }
+    return { events };
+  };
+  return withInternals(sink, { holdsLocks: true, counts: true });
 }

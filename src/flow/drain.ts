@@ -5,7 +5,8 @@ import streams from 'node:stream/promises';
 import { settledSoon } from '../base/abortable.js';
 import { batchesOf, type Flow, identityOf, OwnFlow, type Pull, type SinkRun } from './flow.js';
 import { hold } from './held-streams.js';
-import { type Argument, callSink, composedOf } from './pipeline-arguments.js';
+import { type Argument, internalsOf } from './internals.js';
+import { callSink, composedOf } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
 import { type StreamSink, writeError, writeToStream } from './write-to-stream.js';
 
@@ -19,25 +20,8 @@ export function drain(input: Flow<unknown>, sink: Argument, run: Draining): Prom
   const read = countDelivered(input, sink, run);
   const result =
     typeof value === 'function' ? callSink(sink, read, run) : drainTo(read, value, run);
-  const { last } = composedOf(sink);
-  const isOwn = typeof last.value === 'function' && ownSinks.has(last.value);
-  return isOwn ? result : settledSoon(result, run.signal);
-}
-
-const ownSinks = new WeakSet<object>();
-
-/** Marks a sink of this package that holds locks: after an abort, it is waited for until it has released them. */
-export function ownSink<S extends object>(sink: S): S {
-  ownSinks.add(sink);
-  return sink;
-}
-
-const countingSinks = new WeakSet<object>();
-
-/** Marks a sink that counts what it writes. For all others, what they have taken counts as written. */
-export function countingSink<S extends object>(sink: S): S {
-  countingSinks.add(sink);
-  return sink;
+  const { holdsLocks } = internalsOf(composedOf(sink).last.value);
+  return holdsLocks ? result : settledSoon(result, run.signal);
 }
 
 /** The input of a sink. Counts the items of each batch as written once the sink asks for the next, unless the sink counts. */
@@ -46,10 +30,9 @@ export function countDelivered(
   sink: Argument,
   { signal, progress }: SinkRun = {},
 ): Flow<unknown> {
-  const { value } = sink;
+  const { composed, counts } = internalsOf(sink.value);
   // In `compose`, the sink at the end counts.
-  const isComposed = composedOf(sink).last !== sink;
-  if (progress === undefined || isComposed || countingSinks.has(Object(value))) return input;
+  if (progress === undefined || composed !== undefined || counts) return input;
   const open = async function* (pull: Pull) {
     for await (const batch of batchesOf(input, pull)) {
       yield batch;

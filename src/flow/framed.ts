@@ -1,25 +1,11 @@
 import type { Framer } from '../json/framer.js';
-import type { JsonRecord } from '../json/json-record.js';
-import type { Batches, Flow } from './flow.js';
+import type { Batches } from './flow.js';
 import { bytesOf } from './wrong-item.js';
 
 /** An item takes some hundred bytes besides its own: a block of tiny ones is given on in several batches. */
 const MAX_ITEMS = 16_384;
 const MIN_PIECE_BYTES = 64 * 1024;
 const MAX_PIECE_BYTES = 16 * 1024 * 1024;
-
-/** Flows of records that framers have cut: nobody need look at them again. */
-const recordFlows = new WeakSet<object>();
-
-/** Remembers that a flow gives records as framers cut them. */
-export function ofRecords(flow: Flow<JsonRecord>): Flow<JsonRecord> {
-  recordFlows.add(flow);
-  return flow;
-}
-
-export function givesRecords(input: AsyncIterable<unknown>): boolean {
-  return recordFlows.has(input);
-}
 
 /**
  * Runs blocks of bytes through a framer, a new one after each batch with a cursor: there a file or

@@ -4,6 +4,7 @@ import { OptionError } from '../base/errors.js';
 import { isStrayPromise, isThenable } from '../base/is-thenable.js';
 import { batchesOf, Flow, identityOf, OwnFlow, type SinkRun } from './flow.js';
 import { hold } from './held-streams.js';
+import { type Argument, type Composed, internalsOf } from './internals.js';
 import type { RunSummary } from './progress.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
@@ -28,14 +29,6 @@ export interface PipelineOptions {
    * rejects the pipeline, unless the run has failed itself.
    */
   readonly onSummary?: ((summary: RunSummary) => unknown) | undefined;
-}
-
-/** An argument of `pipeline`, `compose`, `merge`, `concat` or `tee`, and its position, from 1. */
-export interface Argument {
-  readonly value: unknown;
-  readonly position: number;
-  /** @default 'pipeline' */
-  readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | 'tee' | undefined;
 }
 
 export interface PipelineArguments {
@@ -155,25 +148,12 @@ export function checkLast(last: Argument): void {
   else checkSink(last);
 }
 
-/** What `compose` has joined. */
-interface Composed {
-  readonly stages: readonly Argument[];
-  readonly last: Argument;
-}
-
-const composed = new WeakMap<object, Composed>();
-
-/** Remembers what `compose` has joined, so that `tee` finds the sink at the end of a branch. */
-export function rememberComposed(joined: object, parts: Composed): void {
-  composed.set(joined, parts);
-}
-
 /** The stages of a branch and the sink at its end. */
 export function composedOf(branch: Argument): Composed {
-  const parts = typeof branch.value === 'function' ? composed.get(branch.value) : undefined;
-  if (parts === undefined) return { stages: [], last: branch };
-  const { stages, last } = composedOf(parts.last);
-  return { stages: [...parts.stages, ...stages], last };
+  const { composed } = internalsOf(branch.value);
+  if (composed === undefined) return { stages: [], last: branch };
+  const { stages, last } = composedOf(composed.last);
+  return { stages: [...composed.stages, ...stages], last };
 }
 
 /**

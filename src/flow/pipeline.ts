@@ -2,7 +2,7 @@ import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
 import { isWatched, publish } from '../base/diagnostics.js';
 import { drain } from './drain.js';
 import { type Batches, batchesOf, boundFlow, identityOf, OwnFlow, planOf } from './flow.js';
-import { closeHeld, hold } from './held-streams.js';
+import { closeHeld, guardAll } from './held-streams.js';
 import { applyStage, type PipelineArguments, readArguments } from './pipeline-arguments.js';
 import { Progress, type RunMessage, summaryOf } from './progress.js';
 import { showProgress } from './progress-display.js';
@@ -196,7 +196,7 @@ export function pipeline<
 ): Promise<ResultOf<Y, Z>>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
   // From here on, a stream that fails before its turn does not end the process.
-  hold({}, args);
+  guardAll(args);
   try {
     const parsed = readArguments(args);
     const result = await run(parsed);

@@ -2,7 +2,7 @@ import { Duplex, Readable } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } from './flow.js';
-import { failureOf, hold, usedBefore } from './held-streams.js';
+import { hold, useOnce } from './held-streams.js';
 import { isMinipass, type MinipassStream } from './minipass-streams.js';
 import { isWebTransform, type WebTransform, type WriteFailure, writeToWeb } from './web-streams.js';
 import { writeError, writeToStream } from './write-to-stream.js';
@@ -20,17 +20,12 @@ export function streamStage<In, Out>(
   stream: StageStream<In, Out>,
 ): Flow<Out> {
   const open = (run: Run) => {
-    if (used.has(stream) || isOver(stream))
-      throw failureOf(stream)?.error ?? usedBefore('stage', 'stream');
-    used.add(stream);
+    useOnce(stream, isOver(stream));
     return isWebTransform(stream) ? pipedWeb(input, stream, run) : piped(input, stream, run);
   };
   const flow = new OwnFlow(open, { identity: identityOf(input, { step: 'through' }) });
   return hold(flow, [input, stream]);
 }
-
-/** Streams that were used. One that is over would take nothing; a run would wait for it, or end at once. */
-const used = new WeakSet<object>();
 
 function isOver(stream: StageStream<unknown, unknown>): boolean {
   const { destroyed, writableEnded } = stream as Partial<Duplex>;

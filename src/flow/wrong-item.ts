@@ -3,6 +3,7 @@ import { isStrayPromise } from '../base/is-thenable.js';
 import { bufferOf } from '../json/json-bytes.js';
 import { Activity } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
+import { withInternals } from './internals.js';
 
 /** What stages read, as messages call it. */
 export type Reads = 'activities' | 'posts' | 'records' | 'lines' | 'bytes' | keyof typeof ADVICE;
@@ -24,7 +25,7 @@ export interface Needed {
 export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): DataError {
   const columns = reads === 'posts' ? columnsFor(item) : undefined;
   const advice = columns ?? adviceFor(item, reads);
-  return wrongStage(
+  return aboutStages(
     new DataError(`${need}, but got ${itemName(item)}`, {
       position: { origin },
       advice: or === undefined || columns !== undefined ? advice : `${advice}, or ${or}`,
@@ -32,17 +33,9 @@ export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): D
   );
 }
 
-const wrongStages = new WeakSet<object>();
-
-/** Marks an error as one of the stages that were put together: every item would give it. */
-export function wrongStage(error: DataError): DataError {
-  wrongStages.add(error);
-  return error;
-}
-
-/** Whether an error is about the stages, not about one item. */
-export function isWrongStage(error: unknown): boolean {
-  return error instanceof DataError && wrongStages.has(error);
+/** Marks an error as one about the stages that were put together: every item would give it. */
+export function aboutStages(error: DataError): DataError {
+  return withInternals(error, { isAboutStages: true });
 }
 
 /** @throws DataError for the first item that is not an activity. */

@@ -10,9 +10,9 @@ import {
   whole,
 } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
-import { countingSink, ownSink } from '../flow/drain.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
+import { withInternals } from '../flow/internals.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { detached } from '../post/detached.js';
 import { JetStreamConnection } from './connection.js';
@@ -146,7 +146,8 @@ const OPTIONS = {
  */
 export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, PublishedToJetStream> {
   const plan = planOf(options);
-  return countingSink(ownSink((input, run = {}) => publish(plan, input, run)));
+  const sink: Sink<T, PublishedToJetStream> = (input, run = {}) => publish(plan, input, run);
+  return withInternals(sink, { holdsLocks: true, counts: true });
 }
 
 /** What to publish and how, checked. */

@@ -3,7 +3,7 @@ import { DataError } from '../base/errors.js';
 import type { RecordKind } from '../files/file-rows.js';
 import { stageFlow } from '../files/planned.js';
 import type { Batches, Operator } from '../flow/flow.js';
-import { givesRecords } from '../flow/framed.js';
+import { internalsOf } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
@@ -76,7 +76,7 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
           activitiesOf(
             batches,
             { onMessage, onDamaged: report },
-            { isCut: givesRecords(input), progress: run.progress },
+            { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
       // Functions of the caller are called for each record, in order.

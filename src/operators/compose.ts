@@ -2,15 +2,8 @@ import { OptionError } from '../base/errors.js';
 import { countDelivered, drain } from '../flow/drain.js';
 import type { SinkRun } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
-import {
-  type Argument,
-  applyStage,
-  callLast,
-  checkLast,
-  checkStage,
-  flowOf,
-  rememberComposed,
-} from '../flow/pipeline-arguments.js';
+import { type Argument, withInternals } from '../flow/internals.js';
+import { applyStage, callLast, checkLast, checkStage, flowOf } from '../flow/pipeline-arguments.js';
 import type { Composed, EitherArgument, OutputOf, StageArgument } from '../flow/stage.js';
 import { isStageStream } from '../flow/stream-stage.js';
 
@@ -154,8 +147,7 @@ export function compose(...args: readonly unknown[]): unknown {
     const result = end(output, last, run);
     return 'then' in result ? result : flowOf(result);
   };
-  rememberComposed(joined, { stages, last });
-  return hold(joined, args);
+  return hold(withInternals(joined, { composed: { stages, last } }), args);
 }
 
 function end(

@@ -1,6 +1,7 @@
 import { checkValue } from '../base/check.js';
 import { type Batches, type Operator, ownOperator } from '../flow/flow.js';
-import { framed, ofRecords } from '../flow/framed.js';
+import { framed } from '../flow/framed.js';
+import { withInternals } from '../flow/internals.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { checkObject } from '../json/check-object.js';
 import { ElementSplitter } from '../json/element-splitter.js';
@@ -52,5 +53,5 @@ export function jsonElements(key: string, options: RecordLimits = {}): Operator<
         };
       }) as Batches<JsonRecord>,
   );
-  return input => ofRecords(operator(input));
+  return input => withInternals(operator(input), { isOfRecords: true });
 }

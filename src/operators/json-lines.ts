@@ -1,7 +1,8 @@
 import { checkOptions, func, type OptionTable, oneOf } from '../base/check.js';
 import { stageFlow } from '../files/planned.js';
 import type { Batches, Operator } from '../flow/flow.js';
-import { framed, ofRecords } from '../flow/framed.js';
+import { framed } from '../flow/framed.js';
+import { withInternals } from '../flow/internals.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import type { Bytes, JsonRecord } from '../json/json-record.js';
@@ -50,7 +51,7 @@ export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonR
   // Other records cannot be written as they are, or are shown to the caller.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
-    ofRecords(
+    withInternals(
       stageFlow(
         input,
         (batches, run) =>
@@ -66,5 +67,6 @@ export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonR
           ),
         (plan, stage) => (isPlanned ? plan.cut(limits, stage) : undefined),
       ),
+      { isOfRecords: true },
     );
 }

@@ -11,9 +11,9 @@ import {
 } from '../base/check.js';
 import { publish } from '../base/diagnostics.js';
 import { isBudgetSpent, StorageError } from '../base/errors.js';
-import { countingSink } from '../flow/drain.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
+import { withInternals } from '../flow/internals.js';
 import { shownTime } from '../flow/progress-text.js';
 import { TimedInput } from '../flow/timed-input.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
@@ -157,21 +157,19 @@ export function committedOn<T, Tx = void>(
   ) as CheckedOptions<T, Tx>;
   if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
   const sink: Sink<T, Committed> = (input, run = {}) => new Run(fs, checked, input, run).result();
-  sinks.set(sink, { fs, options: checked as CheckedOptions<unknown, unknown> });
-  return countingSink(sink);
+  const branch = new CommittedSink(fs, checked as CheckedOptions<unknown, unknown>);
+  return withInternals(sink, { counts: true, branch });
 }
 
 /** `committed`, as `tee` sees it. */
-export interface CommittedSink {
+export class CommittedSink {
   readonly fs: FileSystem;
   readonly options: CommittedBranchOptions<unknown, unknown>;
-}
 
-const sinks = new WeakMap<object, CommittedSink>();
-
-/** What `tee` needs of `committed`; `undefined` for other sinks. */
-export function committedOf(sink: object): CommittedSink | undefined {
-  return sinks.get(sink);
+  constructor(fs: FileSystem, options: CommittedBranchOptions<unknown, unknown>) {
+    this.fs = fs;
+    this.options = options;
+  }
 }
 
 type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;

@@ -1,7 +1,7 @@
 import { optionError } from '../base/check.js';
-import { ownSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
+import { withInternals } from '../flow/internals.js';
 import { checkActivities, wrongItem } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 
@@ -79,7 +79,7 @@ export function completeness(counts: AsyncIterable<ExpectedBucket>): Sink<Activi
       differing,
     };
   };
-  return ownSink(hold(sink, [counts]));
+  return withInternals(hold(sink, [counts]), { holdsLocks: true });
 }
 
 function checkedBucket(item: unknown, origin: string | undefined): ExpectedBucket {

@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream';
 import { abortable, LinkedAbort } from '../base/abortable.js';
 import { checkOptions, func, type OptionTable } from '../base/check.js';
 import { isNodeError } from '../base/errors.js';
-import { countingSink } from '../flow/drain.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
+import { withInternals } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
 import { storageError } from '../storage/storage-error.js';
 import { LINE_FEED, type Line, type LineItem, lineOf, type ToLine, writable } from './line.js';
@@ -42,7 +42,7 @@ const PIECE = 256 << 10;
  */
 export function stdout<T>(options: StdoutOptions<T> = {}): Sink<LineItem<T>, Written> {
   const { line, stream } = checkOptions('stdout', OPTIONS, options);
-  return countingSink(async (input, { signal, progress } = {}) => {
+  const sink: Sink<LineItem<T>, Written> = async (input, { signal, progress } = {}) => {
     const lines = new LineWriter(stream ?? process.stdout, progress);
     const linked = new LinkedAbort(signal, lines.broken);
     const stop = linked.signal;
@@ -65,7 +65,8 @@ export function stdout<T>(options: StdoutOptions<T> = {}): Sink<LineItem<T>, Wri
       lines.release();
     }
     return { posts: lines.posts, bytes: lines.bytes, files: [] };
-  });
+  };
+  return withInternals(sink, { counts: true });
 }
 
 /** Collects lines into blocks: one is being written while the next fills. */

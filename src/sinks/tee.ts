@@ -1,7 +1,7 @@
 import { checkOptions, type OptionTable, text } from '../base/check.js';
-import { countingSink, ownSink } from '../flow/drain.js';
 import type { FlowSink, Sink } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
+import { withInternals } from '../flow/internals.js';
 import { isPlainObject } from '../flow/pipeline-arguments.js';
 import type { WritableSink } from '../flow/stage.js';
 import { planBranches } from './commit/branch-plans.js';
@@ -114,7 +114,7 @@ export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
     else await tee.end(await writeTogether<unknown>(fs, tee.together()));
     return tee.results;
   };
-  return countingSink(ownSink(hold(sink, args)));
+  return withInternals(hold(sink, args), { holdsLocks: true, counts: true });
 }
 
 function planOf(args: readonly unknown[]): TeePlan {

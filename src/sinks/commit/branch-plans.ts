@@ -1,9 +1,10 @@
 import path from 'node:path';
 import { optionError } from '../../base/check.js';
 import { OptionError } from '../../base/errors.js';
-import { type Argument, checkSink, composedOf } from '../../flow/pipeline-arguments.js';
-import { type CommittedSink, committedOf } from '../committed.js';
-import { type FileSink, fileSinkOf } from './file-sink.js';
+import { type Argument, internalsOf } from '../../flow/internals.js';
+import { checkSink, composedOf } from '../../flow/pipeline-arguments.js';
+import { CommittedSink } from '../committed.js';
+import { FileSink } from './file-sink.js';
 import { checkDamagedOf, mustDiffer } from './file-sink-options.js';
 
 export interface BranchPlan {
@@ -107,11 +108,9 @@ function branchOf(argument: Argument): BranchPlan | FileBranch | CommittedBranch
   checkSink(argument);
   const { stages, last } = composedOf(argument);
   const branch = { position: argument.position, stages, sink: last };
-  if (typeof last.value !== 'function') return branch;
-  const file = fileSinkOf(last.value);
-  const committed = committedOf(last.value);
-  if (file !== undefined) return { ...branch, file };
-  return committed === undefined ? branch : { ...branch, committed };
+  const { branch: as } = internalsOf(last.value);
+  if (as instanceof FileSink) return { ...branch, file: as };
+  return as instanceof CommittedSink ? { ...branch, committed: as } : branch;
 }
 
 /** Paths that differ may still give one file: that is seen when the second branch opens it. */

@@ -4,7 +4,7 @@ import { optionError } from '../../base/check.js';
 import { DataError, MillraceError } from '../../base/errors.js';
 import { redact } from '../../base/secret.js';
 import type { Cursor, DamagedRecords, DamagedStage } from '../../flow/flow.js';
-import { isWrongStage } from '../../flow/wrong-item.js';
+import { internalsOf } from '../../flow/internals.js';
 import type { DamagedRecord } from '../../json/damaged-record.js';
 import { Activity } from '../../post/activity.js';
 import { isComplianceEvent } from '../../post/compliance-event.js';
@@ -112,7 +112,7 @@ export class DamagedLog implements DamagedRecords {
     { origin, by }: { readonly origin: string | undefined; readonly by: object },
   ): Promise<void> {
     const isOfRun = error instanceof MillraceError && !(error instanceof DataError);
-    if (isOfRun || isWrongStage(error)) throw error;
+    if (isOfRun || internalsOf(error).isAboutStages) throw error;
     let raw: Uint8Array;
     try {
       raw = bytesOfItem(item, origin);

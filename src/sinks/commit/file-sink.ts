@@ -13,20 +13,23 @@
  * The options that all such sinks have are in file-sink-options.ts, where `planOf` makes a plan of them.
  * For an item that does not fit, `encode` or `add` throws a `DataError`.
  */
-import { countingSink, ownSink } from '../../flow/drain.js';
 import { identityOf, type Sink } from '../../flow/flow.js';
+import { withInternals } from '../../flow/internals.js';
 import { type FileSystem, nodeFileSystem } from '../../storage/file-system.js';
 import type { FileSinkPlan } from '../write/file-writer.js';
 import type { Written } from '../write/written.js';
 import { writeTogether } from './write-together.js';
 
 /** A file sink, as `tee` sees it. */
-export interface FileSink {
+export class FileSink {
   readonly fs: FileSystem;
   readonly plan: FileSinkPlan<unknown>;
-}
 
-const fileSinks = new WeakMap<object, FileSink>();
+  constructor(fs: FileSystem, plan: FileSinkPlan<unknown>) {
+    this.fs = fs;
+    this.plan = plan;
+  }
+}
 
 /** Makes a sink of a plan. */
 export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, Written> {
@@ -56,12 +59,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
     });
     return written as Written;
   };
-  // Only `tee` reads it, and gives it the items that the sink would get.
-  fileSinks.set(sink, { fs, plan: plan as FileSinkPlan<unknown> });
-  return countingSink(ownSink(sink));
-}
-
-/** The plan of a sink that writes files; `undefined` for other sinks. */
-export function fileSinkOf(sink: object): FileSink | undefined {
-  return fileSinks.get(sink);
+  // Only `tee` reads the plan, and gives it the items that the sink would get.
+  const branch = new FileSink(fs, plan as FileSinkPlan<unknown>);
+  return withInternals(sink, { holdsLocks: true, counts: true, branch });
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { DataError } from '../../base/errors.js';
-import { kindOf, wrongItem, wrongStage } from '../../flow/wrong-item.js';
+import { aboutStages, kindOf, wrongItem } from '../../flow/wrong-item.js';
 import { Activity } from '../../post/activity.js';
 import { isTagged } from '../line.js';
 import { isZstd, NO_ZSTD, type PathTemplate } from './path-template.js';
@@ -97,7 +97,7 @@ function notAPost(item: unknown, origin: string | undefined): DataError {
 }
 
 export function untagged(origin: string | undefined): DataError {
-  return wrongStage(
+  return aboutStages(
     new DataError(
       'The field {tag} of `path` needs routeByTag() before the sink: one activity may have many tags',
       { position: { origin } },
