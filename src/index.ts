@@ -4,6 +4,7 @@
  * @module millrace
  */
 
+export * as tables from './all-tables.js';
 export type {
   BatchMessage,
   CommitMessage,
@@ -183,7 +184,6 @@ export { concat } from './sources/concat.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export { merge } from './sources/merge.js';
 export type { ParquetCompression } from './tables/parquet/page-codec.js';
-export * as tables from './tables/tables.js';
 export * as usage from './usage/usage.js';
 export { type Engaged, type EngagementOptions, engagement } from './users/engagement.js';
 export * as users from './users/users.js';

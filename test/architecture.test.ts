@@ -6,6 +6,8 @@ const SOURCE = path.resolve(import.meta.dirname, '../src');
 
 const FOUNDATIONS = ['base', 'json', 'gzip', 'storage'];
 const MACHINERY = [...FOUNDATIONS, 'http', 'post', 'rules', 'flow', 'files'];
+/** How a family defines the columns of its items. */
+const OWN_COLUMNS = ['tables/built-in', 'tables/post-columns'];
 
 const RULE_BASE = ['post', 'rules/tree', 'rules/post', 'rules/operators'];
 
@@ -46,24 +48,22 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'base', 'json'],
   flow: ['base', 'json', 'gzip', 'post'],
   operators: ['flow', 'files', 'rules', 'post', ...FOUNDATIONS],
-  // Columns of posts, and of what the families give: their types.
+  // Knows posts alone: a family has the columns of its items. How a format encodes rows in threads is for `files` to say.
   tables: [
-    ...['post', 'flow', 'base', 'json', 'gzip', 'sinks/write/format'],
-    // How a format encodes rows in threads.
-    ...['files/columns', 'files/encode-rows'],
-    ...['search/counts', 'usage/usage-table', 'users/engagement', 'users/engagement-request'],
+    ...['post', 'flow', 'base', 'json', 'gzip'],
+    ...['files/record-columns', 'files/encode-rows'],
   ],
   sinks: ['flow', 'files', 'post', 'tables', ...FOUNDATIONS],
   sources: ['flow', 'files', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.
   jetstream: [...MACHINERY, 'sources/merge-batches', 'sinks/line'],
-  search: MACHINERY,
+  search: [...MACHINERY, ...OWN_COLUMNS],
   jobs: MACHINERY,
   replay: MACHINERY,
-  usage: MACHINERY,
-  users: MACHINERY,
+  usage: [...MACHINERY, ...OWN_COLUMNS],
+  users: [...MACHINERY, ...OWN_COLUMNS],
   // Minutes without a connection are filled from the replay of the compliance stream; stored files are read and rewritten.
-  compliance: [...MACHINERY, 'replay', 'operators'],
+  compliance: [...MACHINERY, ...OWN_COLUMNS, 'replay', 'operators'],
   // The command reads the tables of options, loads the library, and starts the service.
   command: [
     ...MACHINERY,
@@ -119,9 +119,11 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/console': [...SERVICE_FAMILY, 'service'],
   // What threads can do: the kinds of columns and encoders, beside their features.
   worker: ['files/thread-calls', 'compliance', 'operators', 'sinks', 'tables'],
+  // The namespace `tables`: those of posts and of the families.
+  'all-tables': ['tables', 'search', 'usage', 'users', 'compliance'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
-    ...['compliance', 'sources', 'tables'],
+    ...['compliance', 'sources', 'tables/parquet/page-codec', 'all-tables'],
   ],
 };
 

@@ -6,8 +6,8 @@ import {
   optionError,
   special,
 } from '../base/check.js';
-import type { Column } from '../files/columns.js';
 import { stepOperator } from '../files/planned.js';
+import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
 import type { Operator, Run } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
@@ -105,7 +105,7 @@ async function withoutHidden(
 const ROW_ID_INTS = 1 + SHOWN_INTS;
 
 /** The ids of each row as `ShownIds` has them, in the order of the rows. */
-export const SHOWN_IDS: Column<Uint32Array, undefined> = {
+export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   kind: {
     name: 'shownIds',
     create: () => {

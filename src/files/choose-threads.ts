@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
-import type { Column } from './columns.js';
 import type { RowEncoding } from './encode-rows.js';
+import type { RecordColumn } from './record-columns.js';
 
 const MAX_THREADS = 16;
 /** For a smaller input, starting threads and optimising their code takes longer than they save. */
@@ -16,7 +16,7 @@ export interface PlanReader {
   /** Whether it only reads posts on the main thread. No threads start where all readers do. */
   readonly isHere?: boolean;
   /** The columns that it reads. */
-  readonly columns?: readonly Column[] | undefined;
+  readonly columns?: readonly RecordColumn[] | undefined;
   /** How it encodes the rows, where it does. */
   readonly encoding?: RowEncoding | undefined;
 }

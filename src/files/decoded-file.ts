@@ -1,5 +1,5 @@
-import type { Column } from './columns.js';
 import { type FileRows, moveRecords } from './file-rows.js';
+import type { RecordColumn } from './record-columns.js';
 import type { DecodedRows, RowList, WriteRange } from './rows.js';
 import { answerOfThread, type EngineThread } from './thread.js';
 
@@ -7,7 +7,7 @@ import { answerOfThread, type EngineThread } from './thread.js';
 interface DecodedContents {
   /** Without their content, if a thread holds it. */
   readonly rows: FileRows;
-  readonly columns: ReadonlyMap<Column, unknown>;
+  readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** Records that are not items, such as messages of the service. */
   readonly messages: readonly Uint8Array[];
 }
@@ -27,7 +27,7 @@ export class DecodedFile implements DecodedRows {
   /** The file, for error messages. */
   readonly origin: string;
   readonly rows: FileRows;
-  readonly columns: ReadonlyMap<Column, unknown>;
+  readonly columns: ReadonlyMap<RecordColumn, unknown>;
   readonly messages: readonly Uint8Array[];
   /** Size of the content. */
   bytes: number;

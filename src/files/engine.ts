@@ -1,10 +1,10 @@
 import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
 import type { PlanReader } from './choose-threads.js';
-import type { Column, RunInThread } from './columns.js';
 import { FileDecoder } from './file-decoder.js';
 import type { FileSource, SourceFile } from './file-source.js';
 import { Plan, type PlanSource, type PostEngine } from './plan.js';
+import type { RecordColumn, RunInThread } from './record-columns.js';
 import { asItems, type EngineBatch, Rows } from './rows.js';
 import { type Steps, throughSteps } from './step.js';
 
@@ -93,7 +93,9 @@ export class Engine implements PostEngine {
   #decoderOf({ decoding }: Plan): FileDecoder {
     const readers = this.#readers;
     // In the order of the steps: one may replace records before the next column is read.
-    const columns = new Set<Column>([...this.#steps, ...readers].flatMap(one => one.columns ?? []));
+    const columns = new Set<RecordColumn>(
+      [...this.#steps, ...readers].flatMap(one => one.columns ?? []),
+    );
     const encodings = readers.map(({ encoding }) => encoding);
     return new FileDecoder({ decoding, columns: [...columns], encodings }, readers);
   }

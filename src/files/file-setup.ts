@@ -1,12 +1,12 @@
-import type { Column } from './columns.js';
 import type { RowEncoding } from './encode-rows.js';
 import type { Decoding } from './plan.js';
+import type { RecordColumn } from './record-columns.js';
 import type { ThreadStart } from './thread-calls.js';
 
 /** What a run does with each file: how it is decoded, which columns are read, how its rows are encoded. */
 export interface FileSetup {
   readonly decoding: Decoding;
-  readonly columns: readonly Column[];
+  readonly columns: readonly RecordColumn[];
   /** How each reader of the plan encodes rows, if it does. */
   readonly encodings: readonly (RowEncoding | undefined)[];
 }
@@ -30,6 +30,6 @@ export function startOf({ decoding, columns, encodings }: FileSetup): ThreadStar
 export function columnsOf(
   { columns }: FileSetup,
   read: readonly unknown[],
-): ReadonlyMap<Column, unknown> {
+): ReadonlyMap<RecordColumn, unknown> {
   return new Map(columns.map((column, index) => [column, read[index]]));
 }

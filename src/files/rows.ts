@@ -1,6 +1,6 @@
 import type { Batch, Cursor } from '../flow/flow.js';
-import type { Column } from './columns.js';
 import type { FileRows } from './file-rows.js';
+import type { RecordColumn } from './record-columns.js';
 
 /** Rows of a file, and the tags that they are routed by. */
 export interface RowList {
@@ -37,7 +37,7 @@ export interface DecodedRows {
   readonly origin: string;
   /** Where the rows are; their content may be with a thread. */
   readonly rows: FileRows;
-  readonly columns: ReadonlyMap<Column, unknown>;
+  readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** Size of the content. */
   readonly bytes: number;
   /** Whether a thread holds the content, and can `write` and `encode` rows. */
@@ -119,8 +119,8 @@ export class Rows {
   }
 
   /** A column of all rows of the file, by row. @throws Error for a column that is not read. */
-  column<Data>(column: Column<Data>): Data {
-    const data = this.file.columns.get(column as Column);
+  column<Data>(column: RecordColumn<Data>): Data {
+    const data = this.file.columns.get(column as RecordColumn);
     if (data === undefined) throw new Error(`The column ${column.kind.name} is not read`);
     return data as Data;
   }

@@ -1,6 +1,6 @@
 import type { Cursor, FlowStep, Run } from '../flow/flow.js';
 import { errorWithOrigin, withOrigin } from '../flow/with-origin.js';
-import type { Column } from './columns.js';
+import type { RecordColumn } from './record-columns.js';
 import type { EngineBatch, Rows } from './rows.js';
 
 /**
@@ -11,7 +11,7 @@ export interface Step<In, Out> {
   /** What a checkpoint records. */
   readonly identity?: FlowStep | undefined;
   /** The columns that `rows` reads. */
-  readonly columns?: readonly Column[];
+  readonly columns?: readonly RecordColumn[];
   /**
    * Whether it can be part of a plan; not if a function of the caller sees the items.
    * @default true

@@ -3,12 +3,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { DataError } from '../base/errors.js';
 import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
-import type { ColumnKind, Memory, ThreadTask } from './columns.js';
 import { decodeFile } from './decode-file.js';
 import { type EncodeRows, type EncoderKind, type RowEncoding, rowsEncoder } from './encode-rows.js';
 import type { FileRows, RecordKind } from './file-rows.js';
 import type { Decoding } from './plan.js';
 import { readWhole } from './read-whole.js';
+import type { Memory, RecordColumnKind, ThreadTask } from './record-columns.js';
 import type { RowList, WriteRange } from './rows.js';
 
 // What a thread does: it decodes files, and keeps their content until it is written or taken.
@@ -16,7 +16,7 @@ import type { RowList, WriteRange } from './rows.js';
 /** What threads can do for features: `src/worker.ts` has the only list. */
 export interface ThreadAbilities {
   readonly records: readonly RecordKind[];
-  readonly columns: readonly ColumnKind[];
+  readonly columns: readonly RecordColumnKind[];
   readonly encoders: readonly EncoderKind[];
   readonly tasks: readonly ThreadTask[];
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { StorageError } from '../base/errors.js';
-import type { Memory } from './columns.js';
+import type { Memory } from './record-columns.js';
 import type { ThreadCalls, ThreadStart } from './thread-calls.js';
 
 /** Limits of a worker's heap; the content of files is outside of it. */

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { DataError } from '../base/errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
-import type { ThreadTask } from './columns.js';
 import { DecodedFile } from './decoded-file.js';
 import { FileRows } from './file-rows.js';
 import { columnsOf, type FileSetup, startOf } from './file-setup.js';
 import type { StoredFile } from './file-source.js';
+import type { ThreadTask } from './record-columns.js';
 import { answerOfThread, EngineThread } from './thread.js';
 
 /** How many files a thread decodes or holds, so that the next one is ready when one is written. */

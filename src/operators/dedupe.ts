@@ -1,7 +1,7 @@
 import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import type { Column } from '../files/columns.js';
 import { stepOperator } from '../files/planned.js';
+import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
 import type { Cursor, Operator, Run } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
@@ -115,7 +115,7 @@ interface Ids {
   readonly others: ReadonlyMap<number, string>;
 }
 
-export const IDS: Column<Ids, undefined> = {
+export const IDS: RecordColumn<Ids, undefined> = {
   kind: {
     name: 'ids',
     create: () => {

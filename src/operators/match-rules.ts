@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { checkOptions, flag, type OptionTable } from '../base/check.js';
-import type { Column, ColumnKind } from '../files/columns.js';
 import type { FileRows } from '../files/file-rows.js';
 import { stepOperator } from '../files/planned.js';
+import type { RecordColumn, RecordColumnKind } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
@@ -57,7 +57,7 @@ export function matchRules(
     dropUnmatched,
     rules: rules instanceof RuleMatcher ? '(a matcher)' : fingerprint(rules),
   };
-  const column: Column<Uint32Array, RowRules> | undefined = shared && {
+  const column: RecordColumn<Uint32Array, RowRules> | undefined = shared && {
     kind: MATCHES,
     options: { rules: shared, dropUnmatched },
   };
@@ -111,7 +111,7 @@ function byShared(rules: SharedRules): MatchItems {
 }
 
 /** The rows that match a rule. */
-function matchedRows(rows: Rows, column: Column<Uint32Array, RowRules>): Rows {
+function matchedRows(rows: Rows, column: RecordColumn<Uint32Array, RowRules>): Rows {
   const matches = rows.column(column);
   return rows.filter(row => matches[row] !== 0);
 }
@@ -124,7 +124,7 @@ interface RowRules {
 }
 
 /** The number of rules that each row matches. Reading it puts the rules into the posts, as `matchRules` does to items. */
-export const MATCHES: ColumnKind<Uint32Array, RowRules> = {
+export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   name: 'matches',
   create: options => rows => matchRows(rows, options),
   moved: matches => [matches],

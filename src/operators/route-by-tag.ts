@@ -1,7 +1,7 @@
 import { checkOptions, type OptionTable, text } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import type { Column } from '../files/columns.js';
 import { stepOperator } from '../files/planned.js';
+import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
@@ -74,7 +74,7 @@ interface RowTags {
   readonly tagStarts: Uint32Array;
 }
 
-export const TAGS: Column<RowTags, undefined> = {
+export const TAGS: RecordColumn<RowTags, undefined> = {
   kind: {
     name: 'tags',
     create: () => rows => {

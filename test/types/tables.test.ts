@@ -1,4 +1,5 @@
 import { describe, expectTypeOf, it } from 'vitest';
+import * as tables from '../../src/all-tables.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { map } from '../../src/operators/map.js';
@@ -6,7 +7,6 @@ import { routeByTag } from '../../src/operators/route-by-tag.js';
 import type { Activity } from '../../src/post/activity.js';
 import type { CountBucket } from '../../src/search/counts.js';
 import { collect } from '../../src/sinks/collect.js';
-import * as tables from '../../src/tables/tables.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
 const posts: Flow<Activity> = new Flow(async function* () {});

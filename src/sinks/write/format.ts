@@ -1,5 +1,5 @@
-import type { RunInThread } from '../../files/columns.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
+import type { RunInThread } from '../../files/record-columns.js';
 import type { EncodedBlock } from '../../files/rows.js';
 import type { Buffers } from './buffers.js';
 
@@ -61,7 +61,7 @@ export interface Encoder<Entry> {
   readonly heldBytes: number;
   /** How many bytes of the file the next `flush` gives, where that is not `heldBytes`. */
   readonly size?: number;
-  /** Whether it is time to `flush`, as when a row group is complete. */
+  /** Whether it is time to `flush`. */
   readonly full: boolean;
   /** The next bytes of the file: all that was added since the last call. Their memory is no longer the encoder's. */
   flush(): Uint8Array | Promise<Uint8Array>;

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { StorageError } from '../../base/errors.js';
-import type { RunInThread } from '../../files/columns.js';
+import type { RunInThread } from '../../files/record-columns.js';
 import type { EncodedBlock } from '../../files/rows.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';

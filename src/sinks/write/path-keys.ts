@@ -1,4 +1,4 @@
-import type { Column, ColumnKind } from '../../files/columns.js';
+import type { RecordColumn, RecordColumnKind } from '../../files/record-columns.js';
 import type { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 
@@ -12,7 +12,7 @@ export interface PathKeys {
   readonly byText: Map<string, number>;
 }
 
-export const PATH_KEYS: ColumnKind<PathKeys, readonly PostKey[]> = {
+export const PATH_KEYS: RecordColumnKind<PathKeys, readonly PostKey[]> = {
   name: 'pathKeys',
   create: names => rows => {
     const keys: PathKeys = {
@@ -30,7 +30,7 @@ export const PATH_KEYS: ColumnKind<PathKeys, readonly PostKey[]> = {
   replace: (keys, row, item) => setKeys(keys, row, item as Activity),
 };
 
-export function pathKeys(names: readonly PostKey[]): Column<PathKeys, readonly PostKey[]> {
+export function pathKeys(names: readonly PostKey[]): RecordColumn<PathKeys, readonly PostKey[]> {
   return { kind: PATH_KEYS, options: names };
 }
 

@@ -1,5 +1,5 @@
-import type { Column } from '../../files/columns.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
+import type { RecordColumn } from '../../files/record-columns.js';
 
 import type { Rows } from '../../files/rows.js';
 import type { Format } from './format.js';
@@ -50,7 +50,7 @@ interface RowWriterOptions<T> {
   readonly encoding: RowEncoding;
   /** What the engine knows it by. */
   readonly encodingNumber: number;
-  readonly keys: Column<PathKeys>;
+  readonly keys: RecordColumn<PathKeys>;
 }
 
 /**

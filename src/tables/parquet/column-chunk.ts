@@ -1,4 +1,4 @@
-import type { ThreadTask } from '../../files/columns.js';
+import type { ThreadTask } from '../../files/record-columns.js';
 import type { ColumnType, ScalarType } from '../column.js';
 import { PAGE_CODECS, type ParquetCompression } from './page-codec.js';
 import { type BlockColumn, readPart } from './row-block.js';

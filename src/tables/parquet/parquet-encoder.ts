@@ -1,6 +1,5 @@
-import type { RunInThread } from '../../files/columns.js';
+import type { RunInThread } from '../../files/record-columns.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
-import type { Encoder, FileEntry } from '../../sinks/write/format.js';
 import type { CheckedColumns } from '../columns.js';
 import { itemWriter } from '../from-bytes/post-rows.js';
 import { type InvalidValues, rowReader } from '../row-reader.js';
@@ -27,9 +26,10 @@ export interface ParquetFormat {
 type RowAdder = (rows: RowBlockBuilder, item: unknown, origin: string | undefined) => void;
 
 /** An item whose cells the encoder reads: how many bytes they take is not known before. */
-export interface ItemToAdd extends FileEntry {
+export interface ItemToAdd {
   readonly item: unknown;
   readonly origin: string | undefined;
+  readonly byteLength: 0;
 }
 
 export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd {
@@ -56,10 +56,10 @@ interface RowGroup {
 export const ROW_GROUP_ROWS = 100_000;
 
 /**
- * Builds a Parquet file: rows are held until their row group is complete, then encoded column by column, in other
+ * Builds a Parquet file, as the encoder of a sink: rows are held until their row group is complete, then encoded column by column, in other
  * threads where there are some.
  */
-export class ParquetEncoder implements Encoder<ItemToAdd> {
+export class ParquetEncoder {
   readonly #format: ParquetFormat;
   readonly #inThread: RunInThread | undefined;
   readonly #file: ParquetFile;

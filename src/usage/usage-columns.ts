@@ -1,6 +1,6 @@
 import { parseTimestamp } from '../base/time.js';
-import type { UsageRow } from '../usage/usage-table.js';
-import { builtIn, definer, type ItemKind } from './built-in.js';
+import { builtIn, definer, type ItemKind } from '../tables/built-in.js';
+import type { UsageRow } from './usage-table.js';
 
 const USAGE: ItemKind = {
   name: 'usage rows',

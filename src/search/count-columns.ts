@@ -1,5 +1,5 @@
-import type { CountBucket } from '../search/counts.js';
-import { builtIn, definer, type ItemKind } from './built-in.js';
+import { builtIn, definer, type ItemKind } from '../tables/built-in.js';
+import type { CountBucket } from './counts.js';
 
 const BUCKETS: ItemKind = {
   name: 'buckets of counts',

@@ -1,7 +1,7 @@
-import type { Engaged } from '../users/engagement.js';
-import type { Count, CountAs, EngagementType } from '../users/engagement-request.js';
-import { builtIn, definer, type ItemKind } from './built-in.js';
-import { isPostItem } from './post-columns.js';
+import { builtIn, definer, type ItemKind } from '../tables/built-in.js';
+import { isPostItem } from '../tables/post-columns.js';
+import type { Engaged } from './engagement.js';
+import type { Count, CountAs, EngagementType } from './engagement-request.js';
 
 /** What `engagement` gives, whatever its options. */
 type AnyEngaged = Omit<Engaged, 'totals'> & {

@@ -7,7 +7,7 @@ export type Memory = Uint8Array | Uint32Array;
  * Something that is read from each record where its file is decoded, so that the main thread can decide over arrays while
  * the bytes stay with the thread. A step or a sink defines the kinds that it reads; `src/worker.ts` lists them for threads.
  */
-export interface ColumnKind<Data = unknown, Options = unknown> {
+export interface RecordColumnKind<Data = unknown, Options = unknown> {
   /** The name that threads know it by. */
   readonly name: string;
   /** Returns what reads the column of one file after the other. It may replace the records, as `matchRules` does. */
@@ -21,8 +21,8 @@ export interface ColumnKind<Data = unknown, Options = unknown> {
 }
 
 /** A column that a step or a sink reads. Readers of one column share it by this object. */
-export interface Column<Data = unknown, Options = unknown> {
-  readonly kind: ColumnKind<Data, Options>;
+export interface RecordColumn<Data = unknown, Options = unknown> {
+  readonly kind: RecordColumnKind<Data, Options>;
   /** Sent to threads: what a structured clone can copy. */
   readonly options: Options;
 }
