@@ -34,13 +34,15 @@ export const liveLatency: Study = {
     for (let round = 0; round < (quick ? 1 : 9); round++)
       for (const { name, module } of round % 2 === 0 ? VARIANTS : VARIANTS.toReversed())
         rounds.get(name)?.push(await runOnce(module, messages, warmUp));
-    const shares = (name: string, share: number) =>
+    const latenciesAt = (name: string, fraction: number) =>
       (rounds.get(name) ?? []).map(
-        ({ latencies }) => latencies[Math.floor(share * latencies.length)] as number,
+        ({ latencies }) => latencies[Math.floor(fraction * latencies.length)] as number,
       );
     const rows = VARIANTS.map(({ name }) => {
-      const shown = [0.5, 0.9, 0.99].map(share => median(shares(name, share)).toFixed(0));
-      const p50 = shares(name, 0.5);
+      const shown = [0.5, 0.9, 0.99].map(fraction =>
+        median(latenciesAt(name, fraction)).toFixed(0),
+      );
+      const p50 = latenciesAt(name, 0.5);
       const cpu = median((rounds.get(name) ?? []).map(({ cpuMs }) => cpuMs));
       const cells = [...shown, `${Math.min(...p50)}–${Math.max(...p50)}`, cpu.toFixed(0)];
       return `| ${[name, ...cells].join(' | ')} |`;
@@ -56,12 +58,12 @@ export const liveLatency: Study = {
       ...rows,
       '',
     ].join('\n');
-    const bars = [0.5, 0.99].flatMap(share =>
+    const bars = [0.5, 0.99].flatMap(fraction =>
       VARIANTS.map(({ name }, index) => ({
-        panel: share === 0.5 ? 'half of all messages came within' : '99 of 100 came within',
+        panel: fraction === 0.5 ? 'half of all messages came within' : '99 of 100 came within',
         name,
         kind: index < 2 ? ('ours' as const) : ('peer' as const),
-        values: shares(name, share),
+        values: latenciesAt(name, fraction),
       })),
     );
     const { name, title } = liveLatency;

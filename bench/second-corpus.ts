@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Posts that no code of Millrace was tuned for, and that its service does not make: a third share another
+ * Posts that no code of Millrace was tuned for, and that its service does not make: a third retweet another
  * post, nested as `retweeted_status`; a tenth have several tags; texts are of CJK, emoji, Latin and escapes;
  * some have white space between tokens, or their members in another order.
  */

@@ -58,7 +58,7 @@ export const storedFiles: Question = {
 export const storedFilesSecond: Question = {
   name: 'stored-files-second',
   folder: 'stored-files',
-  title: 'Stored files, second corpus: shares, several tags, CJK, emoji, escapes',
+  title: 'Stored files, second corpus: retweets, several tags, CJK, emoji, escapes',
   async prepare({ quick }) {
     return inputOf(await secondCorpus({ files: quick ? 24 : 144 }));
   },

@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { rules: { type: 'string', default: '250000' } },
 });
-const [role, share = '1/1'] = positionals;
+const [role, shard = '1/1'] = positionals;
 const servers = (process.env.NATS_URL ?? 'nats://127.0.0.1:4222').split(',');
 const connection = () => connect({ servers, maxReconnectAttempts: -1 });
 const stream = { connection, stream: 'posts', subject: 'posts' };
@@ -40,12 +40,12 @@ async function publish(): Promise<void> {
   await service.stop();
 }
 
-/** Matches a share of what was published, up to now; for a stream that goes on, without `until`. */
+/** Matches a shard of what was published, up to now; for a stream that goes on, without `until`. */
 async function match(): Promise<void> {
-  const [index = 1, of = 1] = share.split('/').map(Number);
+  const [index = 1, of = 1] = shard.split('/').map(Number);
   const folder = `out/machines/${index}-of-${of}`;
   const { posts } = await pipeline(
-    fromJetStream({ ...stream, share: { index, of }, until: 'caught up' }),
+    fromJetStream({ ...stream, shard: { index, of }, until: 'caught up' }),
     matchRules(madeUpRules(Number(values.rules)), { product: 'replay', dropUnmatched: true }),
     csv({
       path: `${folder}/matches.csv`,
@@ -53,7 +53,7 @@ async function match(): Promise<void> {
       columns: ['id', 'posted_at', 'author_handle', 'rule_tags', 'link'],
     }),
   );
-  console.log(`${share}: ${posts} posts match`);
+  console.log(`${shard}: ${posts} posts match`);
 }
 
 /** Two words each, of those in generated posts; some are too common for a rule. */

@@ -31,7 +31,7 @@ export {
   StorageError,
 } from './base/errors.js';
 export { Secret } from './base/secret.js';
-export type { Share } from './base/share.js';
+export type { Shard } from './base/shard.js';
 export type { Timestamp } from './base/time.js';
 export type { Wait } from './base/wait.js';
 export {

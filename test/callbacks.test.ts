@@ -181,7 +181,7 @@ const RUNS: Readonly<
   'jetstream/from-jet-stream.ts onGap': async (onGap, signal) => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
-    const create = { maxBytes: 1 << 20, shares: 4 };
+    const create = { maxBytes: 1 << 20, shards: 4 };
     await pipeline(numberedSource({ total: 9 }), toJetStream({ ...to, create }));
     const connection = await connect({ servers: node.url });
     try {
@@ -194,7 +194,7 @@ const RUNS: Readonly<
   'jetstream/to-jet-stream.ts onDamaged': async (onDamaged, signal) => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
-    const create = { maxBytes: 1 << 20, shares: 4 };
+    const create = { maxBytes: 1 << 20, shards: 4 };
     const lines = await linesOf('{"text":"no id"}');
     return await pipeline(
       lines,

@@ -20,7 +20,7 @@ import { temporaryFolder } from './temporary-folder.js';
 const root = path.resolve(import.meta.dirname, '..');
 /**
  * Each example makes up the posts of a month. In the normal suite, those do not run that do what the scripts of
- * pages and the tests of shares, merges, SQLite and JetStream do, too. In the slow suite, most run a second time.
+ * pages and the tests of shards, merges, SQLite and JetStream do, too. In the slow suite, most run a second time.
  */
 const runsTwice = isSlowSuite;
 let folder: string;
@@ -344,7 +344,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stderr: first.stderr });
   });
 
-  it.each(['15-into-sqlite.ts', '16-shares.ts'])(
+  it.each(['15-into-sqlite.ts', '16-shards.ts'])(
     '%s: uses the service of MILLRACE_BASE_URL, and starts none',
     async example => {
       const env = { MILLRACE_BASE_URL: 'https://search.example' };
@@ -453,13 +453,13 @@ describe('the examples work as described', () => {
     },
   );
 
-  it.runIf(isWholeCheck)('16-shares: four processes find what one finds', async () => {
-    const { code, stdout } = await run('16-shares.ts');
+  it.runIf(isWholeCheck)('16-shards: four processes find what one finds', async () => {
+    const { code, stdout } = await run('16-shards.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
     expect(counts.length).toBe(5);
     const [whole = 0] = /^all: (\d+)/m.exec(stdout)?.slice(1).map(Number) ?? [];
     expect(whole).toBeGreaterThan(100);
-    expect(stdout).toContain(`${whole} posts in four shares, the same as those of one process`);
+    expect(stdout).toContain(`${whole} posts in four shards, the same as those of one process`);
     expect(code).toBe(0);
   });
 

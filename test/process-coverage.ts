@@ -165,21 +165,21 @@ function firstFrom(offsets: readonly number[], limit: number): number {
 }
 
 /** Of places, how many there are and how many were run. */
-export interface Share {
+export interface Ran {
   readonly all: number;
   readonly run: number;
 }
 
 export interface Totals {
-  readonly lines: Share;
-  readonly statements: Share;
-  readonly branches: Share;
-  readonly functions: Share;
+  readonly lines: Ran;
+  readonly statements: Ran;
+  readonly branches: Ran;
+  readonly functions: Ran;
 }
 
 /** A line counts as run where a statement that begins on it was. */
 export function totalsOf(files: readonly FileCoverage[]): Totals {
-  const share = (counts: readonly number[]): Share => ({
+  const ranOf = (counts: readonly number[]): Ran => ({
     all: counts.length,
     run: counts.filter(count => count > 0).length,
   });
@@ -190,9 +190,9 @@ export function totalsOf(files: readonly FileCoverage[]): Totals {
     return [...byLine.values()];
   });
   return {
-    lines: share(lines),
-    statements: share(files.flatMap(({ s }) => Object.values(s))),
-    branches: share(files.flatMap(({ b }) => Object.values(b).flat())),
-    functions: share(files.flatMap(({ f }) => Object.values(f))),
+    lines: ranOf(lines),
+    statements: ranOf(files.flatMap(({ s }) => Object.values(s))),
+    branches: ranOf(files.flatMap(({ b }) => Object.values(b).flat())),
+    functions: ranOf(files.flatMap(({ f }) => Object.values(f))),
   };
 }

@@ -16,7 +16,7 @@ await onTask(async ({ urls, stream, replicas, inFlight, files, batch }) => async
       subject: stream,
       maxInFlight: inFlight,
       batch,
-      create: { maxBytes: 4e9, replicas, shares: 8 },
+      create: { maxBytes: 4e9, replicas, shards: 8 },
     }),
   );
   return posts;

@@ -1,7 +1,7 @@
 import { openSync, writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { inflatedFile } from '../inflated-file.js';
-import type { Share } from './by-hand.js';
+import type { Task } from './by-hand.js';
 import { SharedIds } from './shared-ids.js';
 
 interface Target {
@@ -10,18 +10,18 @@ interface Target {
   length: number;
 }
 
-const share = workerData as Share;
-const ids = new SharedIds(share.ids);
+const task = workerData as Task;
+const ids = new SharedIds(task.ids);
 const targets = new Map<string, Target>();
 /** There are few different ones, so each is parsed once. */
 const targetsOfRules = new Map<string, readonly Target[]>();
 
-for (let at = next(); at < share.files.length; at = next())
-  readLines(inflatedFile(share.files[at] as string));
+for (let at = next(); at < task.files.length; at = next())
+  readLines(inflatedFile(task.files[at] as string));
 for (const target of targets.values()) write(target);
 
 function next(): number {
-  return Atomics.add(share.next, 0, 1);
+  return Atomics.add(task.next, 0, 1);
 }
 
 function readLines(bytes: Buffer): void {
@@ -53,7 +53,7 @@ function targetsOf(rules: string): readonly Target[] {
 function targetOf(tag: string): Target {
   let target = targets.get(tag);
   if (target === undefined) {
-    const file = openSync(`${share.out}/${tag}.jsonl`, 'a');
+    const file = openSync(`${task.out}/${tag}.jsonl`, 'a');
     target = { file, bytes: Buffer.allocUnsafeSlow(1024 * 1024), length: 0 };
     targets.set(tag, target);
   }

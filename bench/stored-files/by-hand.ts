@@ -3,7 +3,7 @@ import type { Work } from '../question.js';
 import { SharedIds } from './shared-ids.js';
 
 /** What the two threads share. */
-export interface Share {
+export interface Task {
   readonly files: readonly string[];
   readonly out: string;
   /** The number of the next file, which the next idle thread takes. */
@@ -17,6 +17,6 @@ export interface Share {
  */
 export async function run({ files, out }: Work): Promise<void> {
   const next = new Int32Array(new SharedArrayBuffer(4));
-  const share: Share = { files, out, next, ids: SharedIds.memory() };
-  await inWorkers(new URL('./by-hand-worker.js', import.meta.url), [share, share]);
+  const task: Task = { files, out, next, ids: SharedIds.memory() };
+  await inWorkers(new URL('./by-hand-worker.js', import.meta.url), [task, task]);
 }

@@ -21,7 +21,7 @@ export const usage: Command = {
     }),
 };
 
-/** Likes, shares and replies of posts of the user of the access token. */
+/** Likes, retweets and replies of posts of the user of the access token. */
 export const engagement: Command = {
   usage: 'IDS.txt',
   examples: ['ids.txt', 'ids.txt --json'],

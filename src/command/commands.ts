@@ -73,6 +73,6 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   usage: ofAccount('usage', 'What the account has used, a row for each product and period'),
   engagement: ofAccount(
     'engagement',
-    'Likes, shares and replies of posts of the user whose access token is set',
+    'Likes, retweets and replies of posts of the user whose access token is set',
   ),
 };

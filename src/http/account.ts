@@ -14,7 +14,7 @@ import { publish } from '../base/diagnostics.js';
 import { OptionError } from '../base/errors.js';
 import { isLoopback } from '../base/is-loopback.js';
 import { Secret } from '../base/secret.js';
-import { partOfRate } from '../base/share.js';
+import { partOfRate } from '../base/shard.js';
 import { MINUTE } from '../base/time.js';
 import type { OnWait, Wait } from '../base/wait.js';
 import { withoutUndefined } from '../base/without-undefined.js';
@@ -263,16 +263,16 @@ export class Account {
   }
 }
 
-/** The limits of an account: those of the service, with what its contract allows, and the part of its share. */
+/** The limits of an account: those of the service, with what its contract allows, and the part of its shard. */
 function limitsOf(settings: Settings, service: Limits): Limits {
-  const { searchesPerMinute, engagementsPerMinute, share } = settings;
+  const { searchesPerMinute, engagementsPerMinute, shard } = settings;
   const all: Limits = {
     ...service,
     search: [...service.search, ...perMinute(searchesPerMinute)],
     engagement: [...service.engagement, ...perMinute(engagementsPerMinute)],
   };
-  if (share === undefined) return all;
-  return ofEachFamily(all, rates => rates.map(rate => partOfRate(rate, share)));
+  if (shard === undefined) return all;
+  return ofEachFamily(all, rates => rates.map(rate => partOfRate(rate, shard)));
 }
 
 /** The rate that a contract allows. */

@@ -1,7 +1,7 @@
 import type { Problem } from '../base/check.js';
 import { isLoopback } from '../base/is-loopback.js';
 import { Secret } from '../base/secret.js';
-import { isShare, parseShare, SHARE_VARIABLE, type Share } from '../base/share.js';
+import { isShard, parseShard, SHARD_VARIABLE, type Shard } from '../base/shard.js';
 
 /** The values that each kind of setting takes. */
 interface GivenValues {
@@ -11,7 +11,7 @@ interface GivenValues {
   readonly text: string;
   readonly secret: string | Secret;
   readonly count: number;
-  readonly share: Share;
+  readonly shard: Shard;
 }
 
 /** What they are after the checks. */
@@ -110,7 +110,7 @@ export const SETTINGS = {
    * rate limits of the account are divided by `of`.
    * @default the whole
    */
-  share: { kind: 'share', env: SHARE_VARIABLE },
+  shard: { kind: 'shard', env: SHARD_VARIABLE },
 } as const satisfies Readonly<Record<string, Setting>>;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -200,7 +200,7 @@ function splitOrigins(text: string): readonly string[] {
 function readText(kind: Kind, text: string): GivenValues[Kind] {
   if (kind === 'count') return Number(text);
   if (kind === 'origins') return splitOrigins(text);
-  return kind === 'share' ? (parseShare(text) ?? text) : text;
+  return kind === 'shard' ? (parseShard(text) ?? text) : text;
 }
 
 function convert(kind: Kind, value: unknown): Value {
@@ -225,8 +225,8 @@ function problemOf(
     return Number.isSafeInteger(value) && (value as number) >= 1
       ? undefined
       : 'must be a whole number of at least 1';
-  if (kind === 'share')
-    return isShare(value)
+  if (kind === 'shard')
+    return isShard(value)
       ? undefined
       : 'must be a part such as { index: 2, of: 8 }, or 2/8 in the environment';
   if (kind === 'secret' && value instanceof Secret) return undefined;

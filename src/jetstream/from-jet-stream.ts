@@ -10,7 +10,7 @@ import {
   required,
   special,
 } from '../base/check.js';
-import { SHARE_OPTION, type Share, shareMember, shareOf } from '../base/share.js';
+import { environmentShard, SHARD_OPTION, type Shard, shardMember } from '../base/shard.js';
 import {
   type Batches,
   type Cursor,
@@ -54,11 +54,11 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionO
   /** Waits for a stream that does not exist yet, without a limit of time. @default false */
   readonly waitForStream?: boolean | undefined;
   /**
-   * The part of the stream that this process takes: its subjects, or those of `subjects`, are dealt out to shares in
-   * turn. So all posts of an id are in one share of a stream of `toJetStream`.
-   * @default `MILLRACE_SHARE`, such as 2/8, or all
+   * The part of the stream that this process takes: its subjects, or those of `subjects`, are dealt out to shards in
+   * turn. So all posts of an id are in one shard of a stream of `toJetStream`.
+   * @default `MILLRACE_SHARD`, such as 2/8, or all
    */
-  readonly share?: Share | undefined;
+  readonly shard?: Shard | undefined;
   /**
    * Where to end: at what the stream has when the run starts (`caught up`), at a sequence of the stream, that
    * one included, or never.
@@ -83,7 +83,7 @@ const OPTIONS = {
   subject: explained<string>('the prefix of its subjects', prefixProblem),
   subjects: explained<string | readonly string[]>('the subjects to read', subjectsProblem),
   waitForStream: flag('whether to wait for a stream that does not exist yet', false),
-  share: SHARE_OPTION,
+  shard: SHARD_OPTION,
   until: special<'never' | 'caught up' | number, 'never'>(
     'where to end',
     "'never', 'caught up' or a sequence of the stream from 1",
@@ -125,7 +125,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   const given: FromJetStreamOptions<unknown> = options;
   const checked = checkOptions('fromJetStream', OPTIONS, given);
   const { stream, subject, until, item, resume } = checked;
-  const { share = shareOf('fromJetStream') } = checked;
+  const { shard = environmentShard('fromJetStream') } = checked;
   checkAccess('fromJetStream', checked);
   if ((subject === undefined) === (checked.subjects === undefined))
     throw optionError(
@@ -139,7 +139,7 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
   const plan: Plan<T> = {
     ...checked,
     subjects,
-    share,
+    shard,
     item: item as Plan<T>['item'],
   };
   const step = {
@@ -149,13 +149,13 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     ...(subjects !== undefined && { subjects }),
     // Only a given last sequence is part of the identity: a reader that never ends may be ended later by `caught up`.
     ...(typeof until === 'number' && { until }),
-    ...shareMember(share),
+    ...shardMember(shard),
   };
   return sourceFlow(step, run => read(plan, { ...run, resume: run.resume ?? resume }));
 }
 
 interface Plan<T> extends ReadPlan<T>, ReadStream, Access {
-  readonly share: Share | undefined;
+  readonly shard: Shard | undefined;
 }
 
 async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
@@ -188,20 +188,20 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
   }
 }
 
-/** All subjects, those of `toJetStream` by one wildcard; or each subject of a share. */
+/** All subjects, those of `toJetStream` by one wildcard; or each subject of a shard. */
 function subjectsFor(
-  { subject, share, stream: name }: Plan<unknown>,
+  { subject, shard, stream: name }: Plan<unknown>,
   { subjects }: OpenedStream,
 ): readonly string[] {
-  if (share === undefined || share.of === 1)
+  if (shard === undefined || shard.of === 1)
     return subject === undefined ? subjects : [`${subject}.*`];
-  if (share.of > subjects.length)
+  if (shard.of > subjects.length)
     throw optionError(
       'fromJetStream',
-      'share',
+      'shard',
       subject === undefined
-        ? `is one of ${share.of}, and \`subjects\` has ${subjects.length}: name one for each share at least`
-        : `is one of ${share.of}, and the stream ${name} has ${subjects.length} subjects: use at most as many shares`,
+        ? `is one of ${shard.of}, and \`subjects\` has ${subjects.length}: name one for each shard at least`
+        : `is one of ${shard.of}, and the stream ${name} has ${subjects.length} subjects: use at most as many shards`,
     );
-  return subjects.filter((_, number) => number % share.of === share.index - 1);
+  return subjects.filter((_, number) => number % shard.of === shard.index - 1);
 }

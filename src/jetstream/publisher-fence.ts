@@ -19,13 +19,13 @@ import type { OpenedStream } from './stream-settings.js';
 
 /** How often the entry of another process is read while it is silent. */
 const POLL_MS = 200;
-/** What the name of an entry ends with where the flow is a share of a source. */
-const SHARE_OF = /^-\d+-of-(\d+)$/;
+/** What the name of an entry ends with where the flow is a shard of a source. */
+const SHARD_OF = /^-\d+-of-(\d+)$/;
 
 export interface TakeOverOptions {
   /** The name of the entry. */
   readonly key: string;
-  /** The name without the share: `posts` where the entry is `posts-2-of-8`. */
+  /** The name without the shard: `posts` where the entry is `posts-2-of-8`. */
   readonly name: string;
   readonly stream: OpenedStream;
   readonly flow: FlowIdentity;
@@ -141,7 +141,7 @@ function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeO
 }
 
 /**
- * Refuses a run with another number of shares than before: its entries have other names, so nothing else would stop it
+ * Refuses a run with another number of shards than before: its entries have other names, so nothing else would stop it
  * from publishing all posts again.
  *
  * @throws JetStreamError where an entry of the same name has the same flow, divided in another way.
@@ -150,35 +150,35 @@ async function mustNotDivideAgain(
   bucket: EntryBucket,
   { key, name, flow }: TakeOverOptions,
 ): Promise<void> {
-  const [, of] = SHARE_OF.exec(key.slice(name.length)) ?? [];
+  const [, of] = SHARD_OF.exec(key.slice(name.length)) ?? [];
   const { state } = await bucket.connection.streamInfo(`KV_${bucket.name}`, {
     subjects_filter: `$KV.${bucket.name}.*`,
   });
   const keys = Object.keys(state.subjects ?? {}).map(subject => subject.split('.').at(-1) ?? '');
   for (const other of keys) {
-    const [suffix, otherOf] = SHARE_OF.exec(other.slice(name.length)) ?? [];
+    const [suffix, otherOf] = SHARD_OF.exec(other.slice(name.length)) ?? [];
     if (other !== name && other !== `${name}${suffix}`) continue;
     if (otherOf === of) continue;
     const entry = await readEntry(bucket, other);
     if (entry === undefined) continue;
     const before = entryState(other, entry).flow;
-    if (flowDifference(withoutShares(before), withoutShares(flow)) !== undefined) continue;
-    const [was, is] = [shareOfFlow(before), shareOfFlow(flow)];
+    if (flowDifference(withoutShards(before), withoutShards(flow)) !== undefined) continue;
+    const [was, is] = [shardOfFlow(before), shardOfFlow(flow)];
     throw new JetStreamError(
-      `toJetStream: the publisher ${other} has published ${was === undefined ? 'all' : `share ${was}`} of this flow, and this run is ${is === undefined ? 'no share' : `share ${is}`}: it would publish posts again. Run the same shares as before, pass another \`name\` and another stream, or delete all entries of the publisher ${name} to publish everything again`,
+      `toJetStream: the publisher ${other} has published ${was === undefined ? 'all' : `shard ${was}`} of this flow, and this run is ${is === undefined ? 'no shard' : `shard ${is}`}: it would publish posts again. Run the same shards as before, pass another \`name\` and another stream, or delete all entries of the publisher ${name} to publish everything again`,
       { failure: 'publisher' },
     );
   }
 }
 
-/** The share of the source of a flow, such as `2/8`; `undefined` where the flow has the whole source. */
-export function shareOfFlow(flow: FlowIdentity): string | undefined {
-  const share = flow.map(step => step.share).find(value => typeof value === 'string');
-  return share as string | undefined;
+/** The shard of the source of a flow, such as `2/8`; `undefined` where the flow has the whole source. */
+export function shardOfFlow(flow: FlowIdentity): string | undefined {
+  const shard = flow.map(step => step.shard).find(value => typeof value === 'string');
+  return shard as string | undefined;
 }
 
-function withoutShares(flow: FlowIdentity): FlowIdentity {
-  return flow.map(({ share: _, ...step }) => step as FlowStep);
+function withoutShards(flow: FlowIdentity): FlowIdentity {
+  return flow.map(({ shard: _, ...step }) => step as FlowStep);
 }
 
 function inUse(key: string, { process: { host, pid } }: PublisherState): JetStreamError {

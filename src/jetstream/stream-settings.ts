@@ -67,10 +67,10 @@ export interface CreateStreamOptions {
   readonly replicas?: 1 | 3 | 5 | undefined;
   /**
    * How many parts the posts are divided into, each with its own subject: the maximum number of readers that
-   * take disjoint shares.
+   * take disjoint shards.
    * @default 8
    */
-  readonly shares?: number | undefined;
+  readonly shards?: number | undefined;
   /** How long the servers drop a message whose id they have seen, in milliseconds. @default 120000 (2 minutes), or `maxAgeMs` */
   readonly duplicateWindowMs?: number | undefined;
   /**
@@ -85,7 +85,7 @@ const CREATE_OPTIONS = {
   maxBytes: required(whole('the maximum size of the stream in bytes', { min: 1 << 20 })),
   maxAgeMs: whole('the maximum age of a message in milliseconds', { min: 1000 }),
   replicas: oneOf('how many servers store each message', [1, 3, 5], 1),
-  shares: whole('how many subjects the posts are divided into', {
+  shards: whole('how many subjects the posts are divided into', {
     min: 1,
     max: MAX_SUBJECTS,
     default: 8,
@@ -249,7 +249,7 @@ function streamOf(
 /** The settings of a stream to make, by the names that the servers have for them. */
 function settingsOf(named: Named, create: CreateStream) {
   return {
-    subjects: subjectsOf(prefixesOf(named.subject, named.topics), create.shares),
+    subjects: subjectsOf(prefixesOf(named.subject, named.topics), create.shards),
     storage: 'file',
     retention: 'limits',
     discard: create.discard,

@@ -31,7 +31,7 @@ import {
 } from './packer.js';
 import { Publisher, type PublisherOptions } from './publisher.js';
 import type { PublishedToJetStream } from './publisher-entry.js';
-import { shareOfFlow } from './publisher-fence.js';
+import { shardOfFlow } from './publisher-fence.js';
 import {
   type CreateStreamOptions,
   checkCreate,
@@ -53,7 +53,7 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   /**
    * Topics that have subjects of their own, such as languages: with `['en', 'es']`, posts go to `posts.en.0` and so on,
    * `posts.es.0` and so on, and those of no such topic to `posts.other.0` and so on. Each topic has as many subjects as
-   * `create.shares` says. Readers take one topic by `subject: 'posts.en'`, and all by `subjects: 'posts.>'`.
+   * `create.shards` says. Readers take one topic by `subject: 'posts.en'`, and all by `subjects: 'posts.>'`.
    * @default none
    */
   readonly topics?: readonly string[] | undefined;
@@ -64,7 +64,7 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   readonly topic?: ((item: T) => string | undefined) | undefined;
   /**
    * The name under which the servers keep the cursor: the same script goes on from there, on any machine. One
-   * process at a time publishes under a name. Where the source is a share, `-2-of-8` is added to it.
+   * process at a time publishes under a name. Where the source is a shard, `-2-of-8` is added to it.
    * @default the name of the stream
    */
   readonly name?: string | undefined;
@@ -155,7 +155,7 @@ interface Plan<T>
   extends PublishedStream,
     Access,
     Pick<PublisherOptions, 'pack' | 'maxInFlight' | 'commitIntervalMs' | 'takeoverMs'> {
-  /** The name of the publisher, without its share. */
+  /** The name of the publisher, without its shard. */
   readonly name: string;
   readonly bucket: string;
   readonly onDamaged: OnDamaged | undefined;
@@ -178,7 +178,7 @@ function planOf<T>(options: ToJetStreamOptions<T>): Plan<T> {
   } = checkOptions(call, OPTIONS, options);
   checkAccess(call, checked);
   const made = create && checkCreate(call, create);
-  const topicOf = checkTopics(call, checked.topics, topic, made?.shares);
+  const topicOf = checkTopics(call, checked.topics, topic, made?.shards);
   return {
     ...checked,
     bucket,
@@ -261,8 +261,8 @@ async function publish<T>(
   }
 }
 
-/** The name of the publisher in the bucket. Each share of a source is a publisher of its own. */
+/** The name of the publisher in the bucket. Each shard of a source is a publisher of its own. */
 function keyOf(name: string, flow: FlowIdentity): string {
-  const share = shareOfFlow(flow);
-  return share === undefined ? name : `${name}-${share.replace('/', '-of-')}`;
+  const shard = shardOfFlow(flow);
+  return shard === undefined ? name : `${name}-${shard.replace('/', '-of-')}`;
 }

@@ -69,19 +69,19 @@ export function checkTopics<T>(
   call: string,
   topics: readonly string[] | undefined,
   topic: ((item: T) => string | undefined) | undefined,
-  shares = 1,
+  shards = 1,
 ): ((item: T) => number) | undefined {
   if (topics === undefined && topic === undefined) return undefined;
   if (topics === undefined)
     throw optionError(call, 'topics', 'is missing: `topic` says of which of them an item is');
   if (topic === undefined)
     throw optionError(call, 'topic', 'is missing: it says which of `topics` an item is of');
-  const subjects = (topics.length + 1) * shares;
+  const subjects = (topics.length + 1) * shards;
   if (subjects > MAX_SUBJECTS)
     throw optionError(
       call,
       'topics',
-      `are ${topics.length} and the others, with ${shares} subjects each: a stream has at most ${MAX_SUBJECTS}. Pass fewer, or fewer \`create.shares\``,
+      `are ${topics.length} and the others, with ${shards} subjects each: a stream has at most ${MAX_SUBJECTS}. Pass fewer, or fewer \`create.shards\``,
     );
   const numbers = new Map(topics.toSorted().map((name, number) => [name, number]));
   return item => numbers.get(topic(item) ?? '') ?? topics.length;

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { optionError } from '../base/check.js';
 import { StorageError } from '../base/errors.js';
-import { isShare, type Share, shareName } from '../base/share.js';
+import { isShard, type Shard, shardName } from '../base/shard.js';
 import { isCount, isText, isTexts, listOf, optional, parsedAs, shaped } from '../json/json.js';
 import { ifThere, nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
@@ -59,10 +59,10 @@ const RECORD_NAME = '.millrace-download.json';
 /** A file that a download has checked; its path is below the folder. */
 type RecordedFile = CheckedFile & JobFile;
 
-/** What a download has put into its folder, for the verdict over all shares of its job. */
+/** What a download has put into its folder, for the verdict over all shards of its job. */
 export interface DownloadRecord {
   readonly basis: VerdictBasis;
-  readonly share: Share;
+  readonly shard: Shard;
   readonly files: readonly RecordedFile[];
   readonly missing: readonly string[];
 }
@@ -107,7 +107,7 @@ const isWhole = shaped<DownloadRecord>({
     listed: isCount,
     suspectMinutes: isTexts,
   }),
-  share: isShare,
+  shard: isShard,
   files: listOf(
     shaped<RecordedFile>({
       name: isText,
@@ -121,33 +121,33 @@ const isWhole = shaped<DownloadRecord>({
 });
 
 /**
- * The verdict over the folders into which `jobs.download` has put the shares of a job: complete only when
- * every share is there and complete, and all together have the totals that the service states. Nothing
+ * The verdict over the folders into which `jobs.download` has put the shards of a job: complete only when
+ * every shard is there and complete, and all together have the totals that the service states. Nothing
  * is requested: each folder has a record of its download. Files must still be there with their size.
  *
- * @param folders One for each share, in any order.
- * @returns As of `jobs.download`; `missing` also lists shares, such as `share 3/8`.
+ * @param folders One for each shard, in any order.
+ * @returns As of `jobs.download`; `missing` also lists shards, such as `shard 3/8`.
  * @throws OptionError for no folder.
  * @throws StorageError for a folder without a finished download, of another job, of another number of
- * shares, or of a share that another folder has, too.
+ * shards, or of a shard that another folder has, too.
  * @example
- * const { summary, exitCode } = await jobs.verdict(['share-1', 'share-2', 'share-3', 'share-4']);
+ * const { summary, exitCode } = await jobs.verdict(['shard-1', 'shard-2', 'shard-3', 'shard-4']);
  */
 export async function foldersVerdict(folders: readonly string[]): Promise<JobVerdict> {
   if (!isTexts(folders) || folders.length === 0)
     throw optionError('jobs.verdict', 'folders', 'must be a list of folders, one at least');
   const records = await Promise.all(folders.map(readRecord));
   const first = records[0] as DownloadRecord;
-  const byShare = new Map<number, string>();
+  const byShard = new Map<number, string>();
   for (const [at, record] of records.entries()) {
     const folder = folders[at] as string;
-    const problem = problemOf(record, first, byShare.get(record.share.index));
+    const problem = problemOf(record, first, byShard.get(record.shard.index));
     if (problem !== undefined)
       throw new StorageError(
-        `The folder ${folder} holds ${problem}. Pass one folder for each share of one job`,
+        `The folder ${folder} holds ${problem}. Pass one folder for each shard of one job`,
         { path: folder },
       );
-    byShare.set(record.share.index, folder);
+    byShard.set(record.shard.index, folder);
   }
   const gone: string[] = [];
   const found: RecordedFile[] = [];
@@ -156,24 +156,24 @@ export async function foldersVerdict(folders: readonly string[]): Promise<JobVer
       if (await isThere(path.join(folders[at] as string, file.path), file.bytes)) found.push(file);
       else gone.push(file.name);
   const absent: string[] = [];
-  for (let index = 1; index <= first.share.of; index++)
-    if (!byShare.has(index)) absent.push(`share ${shareName({ index, of: first.share.of })}`);
+  for (let index = 1; index <= first.shard.of; index++)
+    if (!byShard.has(index)) absent.push(`shard ${shardName({ index, of: first.shard.of })}`);
   const missing = [...records.flatMap(record => record.missing), ...gone].toSorted().concat(absent);
   const listed = Math.min(...records.map(({ basis }) => basis.listed));
   return jobVerdict({ ...first.basis, listed }, totalsOf(found, missing));
 }
 
 function problemOf(
-  { basis, share }: DownloadRecord,
+  { basis, shard }: DownloadRecord,
   first: DownloadRecord,
   other: string | undefined,
 ): string | undefined {
   const { uuid } = first.basis.job;
   if (basis.job.uuid !== uuid)
     return `the job ${basis.job.uuid}, and another folder the job ${uuid}`;
-  if (share.of !== first.share.of)
-    return `the share ${shareName(share)}, and another folder the share ${shareName(first.share)}`;
-  if (other !== undefined) return `the share ${shareName(share)}, as the folder ${other} does`;
+  if (shard.of !== first.shard.of)
+    return `the shard ${shardName(shard)}, and another folder the shard ${shardName(first.shard)}`;
+  if (other !== undefined) return `the shard ${shardName(shard)}, as the folder ${other} does`;
   return undefined;
 }
 

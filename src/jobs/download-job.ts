@@ -33,7 +33,7 @@ import { incompleteJob, type JobVerdict, jobVerdict, totalsOf } from './job-verd
  * The folder of a download, how many files are fetched at a time, and what to do about wrong totals.
  */
 export interface DownloadJobOptions
-  extends Pick<JobFilesOptions, 'concurrency' | 'totals' | 'share'> {
+  extends Pick<JobFilesOptions, 'concurrency' | 'totals' | 'shard'> {
   /**
    * Created if it does not exist. It holds the files of one job, and one download writes to it at a
    * time.
@@ -109,8 +109,8 @@ async function download(
   options: DownloadPlan,
   abort: LinkedAbort,
 ): Promise<JobVerdict> {
-  const { folder, totals, share = account.settings.share } = options;
-  const list = await readJobFiles(account, job, share, abort.signal);
+  const { folder, totals, shard = account.settings.shard } = options;
+  const list = await readJobFiles(account, job, shard, abort.signal);
   const { basis, files, part } = list;
   const lock = await lockJobFolder(folder, basis.job);
   const checked = new Map<JobFile, CheckedFile>();
@@ -122,7 +122,7 @@ async function download(
     await lock.check();
     await writeRecord(folder, {
       basis,
-      share: share ?? { index: 1, of: 1 },
+      shard: shard ?? { index: 1, of: 1 },
       files: [...checked].map(([file, found]) => ({ ...file, ...found })),
       missing: missing(),
     }).catch(error => {

@@ -1,5 +1,5 @@
 import { DataError, HttpError, JobError } from '../base/errors.js';
-import { hasFile, type Share } from '../base/share.js';
+import { hasFile, type Shard } from '../base/shard.js';
 import { formatTimestamp, parseTimestamp } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import { urlForMessages } from '../http/http-message.js';
@@ -23,9 +23,9 @@ export interface JobFile {
 export class JobFileList {
   readonly account: Account;
   readonly basis: VerdictBasis & { readonly job: DeliveredJob };
-  /** Those of the share. */
+  /** Those of the shard. */
   readonly files: readonly JobFile[];
-  readonly share: Share | undefined;
+  readonly shard: Shard | undefined;
   #urls: ReadonlyMap<string, URL>;
   #renewing: Promise<void> | undefined;
 
@@ -34,20 +34,20 @@ export class JobFileList {
     job: DeliveredJob,
     { urlList, urlCount, totalFileSizeBytes: totalBytes }: JobListing,
     suspectMinutes: readonly string[],
-    share: Share | undefined,
+    shard: Shard | undefined,
   ) {
     this.account = account;
     this.#urls = urlsOf(urlList, job);
     this.basis = { job, urlCount, totalBytes, listed: this.#urls.size, suspectMinutes };
     this.files = [...this.#urls.keys()]
       .map(name => ({ name, path: pathOf(name) }))
-      .filter(file => share === undefined || hasFile(share, file.path));
-    this.share = share;
+      .filter(file => shard === undefined || hasFile(shard, file.path));
+    this.shard = shard;
   }
 
-  /** The share and its files, where it is not all. */
-  get part(): { readonly share: Share; readonly files: number } | undefined {
-    return this.share && { share: this.share, files: this.files.length };
+  /** The shard and its files, where it is not all. */
+  get part(): { readonly shard: Shard; readonly files: number } | undefined {
+    return this.shard && { shard: this.shard, files: this.files.length };
   }
 
   /** The current address of a file. */
@@ -84,7 +84,7 @@ export class JobFileList {
 export async function readJobFiles(
   account: Account,
   name: JobName,
-  share: Share | undefined,
+  shard: Shard | undefined,
   signal: AbortSignal,
 ): Promise<JobFileList> {
   const job = await deliveredJob(account, name, signal);
@@ -98,7 +98,7 @@ export async function readJobFiles(
     suspectMinutesURL === undefined
       ? []
       : await readSuspectMinutes(account, suspectMinutesURL, signal);
-  return new JobFileList(account, job, listing, suspect, share);
+  return new JobFileList(account, job, listing, suspect, shard);
 }
 
 async function deliveredJob(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { OptionError } from '../base/errors.js';
-import { shareName } from '../base/share.js';
+import { shardName } from '../base/shard.js';
 import type { Cursor } from '../flow/flow.js';
 import { isCount, isTexts, shaped } from '../json/json.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
@@ -21,8 +21,8 @@ const START: DownloadState = {
 };
 
 /** Converts between download states and cursors, for one list of files. */
-export function downloadCursors({ basis: { job }, files, share }: JobFileList) {
-  let digest = share === undefined ? '' : shareName(share);
+export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
+  let digest = shard === undefined ? '' : shardName(shard);
   /** For each number of files, a digest of the names of the first ones. */
   const digests = [digest, ...files.map(file => (digest = nextDigest(digest, file)))];
   const refused = (problem: string) =>

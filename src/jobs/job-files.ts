@@ -1,7 +1,7 @@
 import type { LimitFunction } from 'p-limit';
 import { abortable, answerOf } from '../base/abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../base/check.js';
-import { SHARE_OPTION, type Share, shareMember } from '../base/share.js';
+import { SHARD_OPTION, type Shard, shardMember } from '../base/shard.js';
 import { parseTimestamp, SEGMENT } from '../base/time.js';
 import { fileFlow } from '../files/file-flow.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
@@ -40,10 +40,10 @@ export interface JobFilesOptions {
    */
   readonly onVerdict?: ((verdict: JobVerdict) => unknown) | undefined;
   /**
-   * The part of the files that this process takes; shares take turns, file by file.
-   * @default the account's `share`, or all
+   * The part of the files that this process takes; shards take turns, file by file.
+   * @default the account's `shard`, or all
    */
-  readonly share?: Share | undefined;
+  readonly shard?: Shard | undefined;
   /**
    * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it.
    */
@@ -60,8 +60,8 @@ const WAITING_FILES = 2;
 export const DOWNLOAD_OPTIONS = {
   concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 6 }),
   totals: oneOf('what to do about other totals', ['require', 'report'], 'require'),
-  share: SHARE_OPTION,
-} satisfies OptionTable<Pick<JobFilesOptions, 'concurrency' | 'totals' | 'share'>>;
+  shard: SHARD_OPTION,
+} satisfies OptionTable<Pick<JobFilesOptions, 'concurrency' | 'totals' | 'shard'>>;
 
 const OPTIONS = {
   ...DOWNLOAD_OPTIONS,
@@ -98,15 +98,15 @@ export function jobFiles(
 ): Flow<FileBytes> {
   const given = checkAccountOptions('jobFiles', account, OPTIONS, options);
   const url = jobUrl(account, job);
-  const share = given.share ?? account.settings.share;
-  const checked = { ...given, share };
+  const shard = given.shard ?? account.settings.shard;
+  const checked = { ...given, shard };
   return fileFlow(
     (run, decoder) => download(account, job, checked, run, decoder),
     [
       {
         step: 'jobFiles',
         job: uuidOf(job),
-        ...shareMember(share),
+        ...shardMember(shard),
         ...account.serviceAt(url),
       },
     ],
@@ -124,7 +124,7 @@ async function* download(
   decoder: Decoder | undefined,
 ): AsyncGenerator<SourceFile, void, undefined> {
   const { signal, progress, resume = options.resume } = run;
-  const list = await readJobFiles(account.withProgress(progress), job, options.share, signal);
+  const list = await readJobFiles(account.withProgress(progress), job, options.shard, signal);
   const cursors = downloadCursors(list);
   /** What was not delivered yet. */
   const stored = new Set<StoredJobFile>();
@@ -224,7 +224,7 @@ function report(
 ): void {
   if (progress === undefined) return;
   progress.received++;
-  const expected = list.share === undefined ? list.basis.urlCount : 0;
+  const expected = list.shard === undefined ? list.basis.urlCount : 0;
   progress.fraction = files / Math.max(expected, list.files.length);
   const start = parseTimestamp(name);
   if (start !== undefined) progress.reached = start + SEGMENT;

@@ -1,5 +1,5 @@
 import { IncompleteError } from '../base/errors.js';
-import { type Share, shareName } from '../base/share.js';
+import { type Shard, shardName } from '../base/shard.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { DeliveredJob, JobResults } from './job.js';
 
@@ -15,12 +15,12 @@ export interface JobVerdict {
   readonly uuid: string;
   readonly title: string;
   /** The part of the files that was downloaded; absent for all. */
-  readonly share?: Share | undefined;
-  /** Expected is the `urlCount` of the list of files, or the number of files of the share. */
+  readonly shard?: Shard | undefined;
+  /** Expected is the `urlCount` of the list of files, or the number of files of the shard. */
   readonly files: ExpectedAndDelivered;
-  /** Compressed; expected is the `totalFileSizeBytes` of the list of files. It is not known for a share. */
+  /** Compressed; expected is the `totalFileSizeBytes` of the list of files. It is not known for a shard. */
   readonly bytes: ExpectedAndDelivered;
-  /** Expected is the `activityCount` of the job. It is not known for a share. */
+  /** Expected is the `activityCount` of the job. It is not known for a shard. */
   readonly posts: ExpectedAndDelivered;
   /** Minutes that the service reports as possibly incomplete, `YYYYMMDDHHMM`. A new download has them, too. */
   readonly suspectMinutes: readonly string[];
@@ -70,17 +70,17 @@ export interface VerdictBasis {
 /**
  * Compares the delivered totals with those that the service states.
  *
- * @param part The share that was to be delivered, and the number of its files.
+ * @param part The shard that was to be delivered, and the number of its files.
  */
 export function jobVerdict(
   basis: VerdictBasis,
   delivered: Delivered,
-  part?: { readonly share: Share; readonly files: number },
+  part?: { readonly shard: Shard; readonly files: number },
 ): JobVerdict {
   const { job, urlCount, totalBytes } = basis;
-  const share = part?.share;
+  const shard = part?.shard;
   const { missing } = delivered;
-  const ofWhole = <T>(total: T) => (share === undefined ? total : undefined);
+  const ofWhole = <T>(total: T) => (shard === undefined ? total : undefined);
   const files = { expected: part?.files ?? urlCount, delivered: delivered.files };
   const bytes = { expected: ofWhole(totalBytes), delivered: delivered.bytes };
   const posts = { expected: ofWhole(job.results.activityCount), delivered: delivered.posts };
@@ -98,14 +98,14 @@ export function jobVerdict(
   return {
     uuid: job.uuid,
     title: job.title,
-    ...(share !== undefined && { share }),
+    ...(shard !== undefined && { shard }),
     files,
     bytes,
     posts,
     suspectMinutes,
     missing: all,
     summary: [
-      `Job ${JSON.stringify(job.title)} (${job.uuid})${share === undefined ? '' : `, share ${shareName(share)}`}: ${of(files)} files with ${of(posts)} posts`,
+      `Job ${JSON.stringify(job.title)} (${job.uuid})${shard === undefined ? '' : `, shard ${shardName(shard)}`}: ${of(files)} files with ${of(posts)} posts`,
       all.length === 0 ? 'nothing is missing' : `missing: ${firstNames(all)}`,
       suspectMinutes.length === 0
         ? 'no suspect minutes'

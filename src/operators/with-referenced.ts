@@ -54,7 +54,7 @@ export function withReferenced(options: WithReferencedOptions = {}): Operator<Ac
   );
 }
 
-/** The service nests a share, and within it a quote, no deeper. */
+/** The service nests a retweet, and within it a quote, no deeper. */
 function referencedBy(post: Activity): Activity[] {
   const { retweeted, quoted } = post;
   const found = new Map<string, Activity>();

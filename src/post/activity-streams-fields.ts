@@ -28,7 +28,7 @@ import { viewOf } from './view-of.js';
 
 interface Source {
   readonly post: ActivityStreamsPost;
-  /** The activity that has text and entities: for a share, the shared one. */
+  /** The activity that has text and entities: for a retweet, the shared one. */
   readonly content: ActivityStreamsPost;
   /** Link enrichments of posts around this one: those of a quoted post are at the root of the document. */
   readonly outerUrls: readonly StreamsUrl[];
@@ -40,8 +40,8 @@ export function activityStreamsFields(
   outerUrls: readonly StreamsUrl[] = [],
 ): PostFields {
   const { object } = post;
-  const isShare = post.verb === 'share' && isObject(object) && isActivity(object);
-  return fieldsIn({ post, content: isShare ? object : post, outerUrls });
+  const isRetweet = post.verb === 'share' && isObject(object) && isActivity(object);
+  return fieldsIn({ post, content: isRetweet ? object : post, outerUrls });
 }
 
 const fieldsIn = viewOf<Source, PostFields>({
@@ -168,7 +168,7 @@ const sharedIn = viewOf<Source, SharedFields>({
   author: ({ content: { actor } }) => person(actor?.id, actor?.preferredUsername),
   postedAt: ({ content }) => wholeSeconds(parseIsoTime(string(content.postedTime))),
   favorites: ({ content }) => count(content.favoritesCount),
-  /** Real shares have the number at their root alone. */
+  /** Real retweets have the number at their root alone. */
   retweets: ({ post, content }) => count(content.retweetCount ?? post.retweetCount),
   isReply: ({ content }) => isObject(content.inReplyTo),
 });

@@ -30,7 +30,7 @@ export interface ActivityStreamsPost {
   readonly display_text_range?: OriginalIndices | undefined;
   readonly long_object?: StreamsLongText | undefined;
   readonly actor: StreamsActor;
-  /** The post as a note; for a share, the whole activity that is shared. */
+  /** The post as a note; for a retweet, the whole activity that is shared. */
   readonly object: StreamsNote | ActivityStreamsPost;
   /** The post that this one replies to, named only by its link, which ends in its id. */
   readonly inReplyTo?: { readonly objectType?: string; readonly link: string } | undefined;

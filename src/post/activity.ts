@@ -132,7 +132,7 @@ export class Activity {
   }
 
   /**
-   * The full text, also beyond 140 characters. A share has the shared text truncated: see
+   * The full text, also beyond 140 characters. A retweet has the shared text truncated: see
    * `retweeted`.
    */
   get text(): string {

@@ -1,7 +1,7 @@
 import { answerOf } from '../base/abortable.js';
 import { HttpError, IncompleteError, MillraceError, StorageError } from '../base/errors.js';
 import { overlap, shownRange } from '../base/minute-ranges.js';
-import { shareName } from '../base/share.js';
+import { shardName } from '../base/shard.js';
 import { formatTimestamp, SECOND, type Window } from '../base/time.js';
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
@@ -260,9 +260,9 @@ interface ConnectionRun {
   readonly progress: Progress | undefined;
 }
 
-/** What the service counts together. Each share has its part of the limit. */
-function budgetOf({ settings: { account, share } }: Account, url: URL): string {
-  return JSON.stringify([url.origin, account, ...(share === undefined ? [] : [shareName(share)])]);
+/** What the service counts together. Each shard has its part of the limit. */
+function budgetOf({ settings: { account, shard } }: Account, url: URL): string {
+  return JSON.stringify([url.origin, account, ...(shard === undefined ? [] : [shardName(shard)])]);
 }
 
 function withDates(url: URL, { from, to }: Window): URL {

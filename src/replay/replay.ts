@@ -12,7 +12,7 @@ import {
   text,
   whole,
 } from '../base/check.js';
-import { partOf, SHARE_OPTION, type Share, shareMember } from '../base/share.js';
+import { partOf, SHARD_OPTION, type Shard, shardMember } from '../base/shard.js';
 import { formatTimestamp, parseDate, type Timestamp } from '../base/time.js';
 import { type Batches, type Cursor, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
@@ -54,7 +54,7 @@ export interface ReplayOptions {
    * newest minute that can be replayed, 31 minutes ago. `fromDate` is where the first begins; later runs
    * do not look at it. Needs a sink with a checkpoint, which adds to what it has written, and `onGap`, so
    * that minutes which are gone are reported and do not end each run that follows. Cannot be combined
-   * with `toDate` or a `share`.
+   * with `toDate` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
@@ -100,11 +100,11 @@ export interface ReplayOptions {
   /** Overrides times and limits of the service, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
-   * The part of the window that this process takes: shares are parts of equal length in minutes, the
+   * The part of the window that this process takes: shards are parts of equal length in minutes, the
    * first the oldest.
-   * @default the account's `share`, or the whole window
+   * @default the account's `shard`, or the whole window
    */
-  readonly share?: Share | undefined;
+  readonly shard?: Shard | undefined;
   /**
    * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it.
    */
@@ -124,7 +124,7 @@ export const REPLAY_OPTIONS = {
   onDamaged: func('called for each damaged record'),
   onWait: func('called when a wait begins'),
   timings: group<Partial<ReplayTimings>>('other times than the service has', TIMING_OPTIONS),
-  share: SHARE_OPTION,
+  shard: SHARD_OPTION,
   resume: cursor(),
 } satisfies OptionTable<ReplayOptions>;
 
@@ -166,15 +166,15 @@ export function replay(
   options: ReplayOptions,
 ): Flow<Activity> | Flow<ComplianceEvent> {
   const whole = checkReplay('replay', account, options);
-  const { share = account.settings.share, incremental } = options;
-  if (share !== undefined && incremental === true)
+  const { shard = account.settings.shard, incremental } = options;
+  if (shard !== undefined && incremental === true)
     throw optionError(
       'replay',
-      'share',
+      'shard',
       'cannot be combined with `incremental`: the next run begins where the whole window of this one ends',
     );
-  const part = share === undefined ? whole.window : partOf(whole.window, share);
-  const identity = { ...whole.identity, ...shareMember(share) };
+  const part = shard === undefined ? whole.window : partOf(whole.window, shard);
+  const identity = { ...whole.identity, ...shardMember(shard) };
   const step = { step: 'replay', ...identity };
   const job = { ...whole, identity, window: part ?? whole.window };
   if (part === undefined) return sourceFlow<never>(step, none);
@@ -189,7 +189,7 @@ function reportingReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   });
 }
 
-/** What a share has whose window has fewer minutes than there are shares. */
+/** What a shard has whose window has fewer minutes than there are shards. */
 async function* none(): Batches<never> {}
 
 type RecordParser<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;

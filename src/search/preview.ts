@@ -8,7 +8,7 @@ import {
   prepareRules,
   type SearchOptions,
   type SearchRulesOptions,
-  shareOfQuery,
+  shardOfQuery,
 } from './search.js';
 
 /** What a search would take, from counts of the same window. */
@@ -38,7 +38,7 @@ const OPTIONS = { signal: signal() } satisfies OptionTable<PreviewOptions>;
 
 /**
  * Says what a search would take, from the counts of its window by day: one request for each 31 days of each query, and
- * no posts. It heeds `limit`, `pages`, `maxResults`, `slices` and `share`. Of a search that is `incremental`, it is
+ * no posts. It heeds `limit`, `pages`, `maxResults`, `slices` and `shard`. Of a search that is `incremental`, it is
  * about a first run. Posts that come or are deleted meanwhile change the numbers.
  *
  * @param options Those of the search.
@@ -54,12 +54,12 @@ export async function preview(
   previewOptions: PreviewOptions = {},
 ): Promise<Preview> {
   const { signal } = checkOptions('preview', OPTIONS, previewOptions);
-  const { queries, share } = isForRules(options)
+  const { queries, shard } = isForRules(options)
     ? prepareRules(account, options)
     : prepareQuery(account, options);
   const previews: QueryPreview[] = [];
   for (const query of queries) {
-    const part = share === undefined ? query : shareOfQuery(query, share);
+    const part = shard === undefined ? query : shardOfQuery(query, shard);
     previews.push(await previewOf(account, query, part, options, signal));
   }
   const sum = (name: 'posts' | 'pages' | 'requests') =>

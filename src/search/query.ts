@@ -50,7 +50,7 @@ export interface QueryOptions {
    * newest minute (of counts, the newest whole bucket) that is searchable for certain, so that
    * nothing comes twice or is missed between two. `fromDate` is where the first begins; later runs do
    * not look at it. Needs a sink with a checkpoint, which adds to what it has written, and cannot be
-   * combined with `toDate`, `next`, `limit`, `pages` or a `share`.
+   * combined with `toDate`, `next`, `limit`, `pages` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;

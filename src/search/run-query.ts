@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { answerOf } from '../base/abortable.js';
 import { cursorError } from '../base/check.js';
 import { DataError, IncompleteError, MillraceError } from '../base/errors.js';
-import { partOf } from '../base/share.js';
+import { partOf } from '../base/shard.js';
 import {
   DAY,
   type Dates,

@@ -116,7 +116,7 @@ async function* runWindow(
       throw stopped(search, index, start, state, ids, error);
     }
     parts.done(index);
-    // A share without a minute, or a query that was complete before.
+    // A shard without a minute, or a query that was complete before.
     if (state.query === index) state = { query: index + 1, at: undefined, first: state.first };
   }
   return state.first;

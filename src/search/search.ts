@@ -10,7 +10,7 @@ import {
 } from '../base/check.js';
 import { DataError } from '../base/errors.js';
 import { isRecord } from '../base/is-record.js';
-import { partOf, SHARE_OPTION, type Share, shareMember } from '../base/share.js';
+import { partOf, SHARD_OPTION, type Shard, shardMember } from '../base/shard.js';
 import { datesOf, formatTimestamp, MINUTE, windowOf } from '../base/time.js';
 import { type Batches, type Flow, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
@@ -57,12 +57,12 @@ interface FetchOptions {
    */
   readonly slices?: number | undefined;
   /**
-   * The part of the window that this process takes: shares are parts of equal length, the first the
+   * The part of the window that this process takes: shards are parts of equal length, the first the
    * oldest. Needs both dates, as every process would otherwise have another window, and cannot be
    * combined with `limit`, `pages` or `next`.
-   * @default the account's `share`, or the whole window
+   * @default the account's `shard`, or the whole window
    */
-  readonly share?: Share | undefined;
+  readonly shard?: Shard | undefined;
   /**
    * Called with each result that is not a post, has no id or is too large. If it returns, the result
    * is skipped. Without it, and without `damaged` of the sink, such a result ends the flow, after the first page
@@ -103,7 +103,7 @@ const FETCH_OPTIONS = {
   maxResults: whole('posts of a page', { min: MIN_RESULTS, max: MAX_RESULTS }),
   budget: BUDGET_OPTION,
   slices: whole('parts of the window', { min: 1, max: 10_000, default: 1 }),
-  share: SHARE_OPTION,
+  shard: SHARD_OPTION,
   onDamaged: func<OnDamaged>('told of damaged results'),
 } satisfies OptionTable<FetchOptions>;
 
@@ -163,10 +163,10 @@ export function isForRules(
 }
 
 function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
-  const { queries, budget, share, onDamaged, bounds } = prepareQuery(account, options);
+  const { queries, budget, shard, onDamaged, bounds } = prepareQuery(account, options);
   const [query] = queries;
-  const step = { step: 'search', ...bounds, ...query.identity, ...shareMember(share) };
-  const part = share === undefined ? query : shareOfQuery(query, share);
+  const step = { step: 'search', ...bounds, ...query.identity, ...shardMember(shard) };
+  const part = shard === undefined ? query : shardOfQuery(query, shard);
   return sourceFlow(step, run =>
     reportingDamaged(run, onDamaged, report => {
       const [query] = withBudget(part === undefined ? [] : [part], budget);
@@ -179,9 +179,9 @@ function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
 export function prepareQuery(account: Account, options: SearchOptions) {
   const checked = checkAccountOptions('search', account, SEARCH_OPTIONS, options);
   const { tag, slices, budget = {}, onDamaged, incremental } = checked;
-  const { share = account.settings.share } = checked;
-  refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, share });
-  const whole = slices > 1 ? 'slices' : share && 'share';
+  const { shard = account.settings.shard } = checked;
+  refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, shard });
+  const whole = slices > 1 ? 'slices' : shard && 'shard';
   for (const name of ['limit', 'pages', 'next'] as const)
     if (whole !== undefined && checked[name] !== undefined)
       throw optionError('search', whole, `fetches a whole window: leave out \`${name}\``);
@@ -193,17 +193,17 @@ export function prepareQuery(account: Account, options: SearchOptions) {
   warnOfRules('search', 'search', [checked.query]);
   // Before what follows from them, as the first difference is the one that is reported.
   const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
-  return { queries: [query] as const, budget, share, onDamaged, bounds };
+  return { queries: [query] as const, budget, shard, onDamaged, bounds };
 }
 
 function searchRules(account: Account, options: SearchRulesOptions): Flow<Activity> {
   const prepared = prepareRules(account, options);
-  const { queries, packed, rules, matcher, budget, share, onDamaged } = prepared;
+  const { queries, packed, rules, matcher, budget, shard, onDamaged } = prepared;
   const plan = planName(rules, packed);
   const { query: _, ...identity } = queries[0].identity;
-  const step = { step: 'search', rules: plan, ...identity, ...shareMember(share) };
+  const step = { step: 'search', rules: plan, ...identity, ...shardMember(shard) };
   const parts =
-    share === undefined ? queries : queries.flatMap(one => shareOfQuery(one, share) ?? []);
+    shard === undefined ? queries : queries.flatMap(one => shardOfQuery(one, shard) ?? []);
   return sourceFlow(step, run => {
     const [first, ...others] = withBudget(parts, budget);
     if (first === undefined) return none();
@@ -221,8 +221,8 @@ export function prepareRules(account: Account, options: SearchRulesOptions) {
       throw optionError('search', name, problem);
   const checked = checkAccountOptions('search', account, RULES_OPTIONS, options);
   const { rules, queryLimits, slices, budget = {}, onDamaged, onPlan, incremental } = checked;
-  const { maxResults = MAX_RESULTS, share = account.settings.share } = checked;
-  refuseParts(incremental === true, { share });
+  const { maxResults = MAX_RESULTS, shard = account.settings.shard } = checked;
+  refuseParts(incremental === true, { shard });
   checkBudget(budget, { maxResults, slices });
   const packed = packRules(rules, queryLimits);
   const [first, ...others] = packed.map(({ query }) =>
@@ -243,7 +243,7 @@ export function prepareRules(account: Account, options: SearchRulesOptions) {
   const queries = [first as Query, ...others] as const;
   const matcher = compileRules(rules, { product: 'search' });
   const { resume } = checked;
-  return { queries, packed, rules, matcher, budget, share, onDamaged, onPlan, resume };
+  return { queries, packed, rules, matcher, budget, shard, onDamaged, onPlan, resume };
 }
 
 const RULES_HAVE_NO = {
@@ -273,22 +273,22 @@ function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknow
 }
 
 /**
- * The part of a query that a share has; `undefined` where its window has fewer minutes than there are
- * shares, and this one has none.
+ * The part of a query that a shard has; `undefined` where its window has fewer minutes than there are
+ * shards, and this one has none.
  */
-export function shareOfQuery(query: Query, share: Share): Query | undefined {
+export function shardOfQuery(query: Query, shard: Shard): Query | undefined {
   const { fromDate, toDate } = query.params;
   if (fromDate === undefined || toDate === undefined)
     throw optionError(
       'search',
-      'share',
+      'shard',
       'needs `fromDate` and `toDate`: without them, every process has another window',
     );
-  const part = partOf(windowOf({ fromDate: String(fromDate), toDate: String(toDate) }), share);
+  const part = partOf(windowOf({ fromDate: String(fromDate), toDate: String(toDate) }), shard);
   if (part === undefined) return undefined;
   const dates = datesOf(part);
   const params = { ...query.params, ...dates };
-  const identity = { ...query.identity, ...dates, ...shareMember(share) };
+  const identity = { ...query.identity, ...dates, ...shardMember(shard) };
   return { ...query, params, identity };
 }
 

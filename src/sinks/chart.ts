@@ -88,6 +88,6 @@ function draw(buckets: readonly ChartedBucket[], height: number, width: number):
   // asciichart needs two points to draw a line.
   const series = sums.length === 1 ? [...sums, ...sums] : sums;
   const plot = asciichart.plot(series, { height, min: 0, format });
-  const share = together === 1 ? 'a bucket' : `${together} buckets`;
-  return `${plot}\n${first.timePeriod} to ${buckets.at(-1)?.timePeriod}, ${share} a column\n`;
+  const perColumn = together === 1 ? 'a bucket' : `${together} buckets`;
+  return `${plot}\n${first.timePeriod} to ${buckets.at(-1)?.timePeriod}, ${perColumn} a column\n`;
 }

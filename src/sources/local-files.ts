@@ -14,13 +14,13 @@ import {
 import { StorageError } from '../base/errors.js';
 import { isRecord } from '../base/is-record.js';
 import {
+  environmentShard,
   hasFile,
-  SHARE_OPTION,
-  type Share,
-  shareMember,
-  shareName,
-  shareOf,
-} from '../base/share.js';
+  SHARD_OPTION,
+  type Shard,
+  shardMember,
+  shardName,
+} from '../base/shard.js';
 import type { DecodedFile } from '../files/decoded-file.js';
 import { fileFlow } from '../files/file-flow.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
@@ -55,9 +55,9 @@ export interface LocalFilesOptions {
   /**
    * The part of the files that this process takes. The last two parts of a path decide, so that all
    * processes need the same names below their folders.
-   * @default `MILLRACE_SHARE`, such as 2/8, or all
+   * @default `MILLRACE_SHARD`, such as 2/8, or all
    */
-  readonly share?: Share | undefined;
+  readonly shard?: Shard | undefined;
   /**
    * For runs that follow each other, as by cron: each reads the files that no complete or resumed run has read, wherever
    * they are among the others, and may find none. The checkpoint keeps the name, size and time of each file that was read.
@@ -75,7 +75,7 @@ const OPTIONS = {
     value => value instanceof RegExp || typeof value === 'function',
     STORED_FILES,
   ),
-  share: SHARE_OPTION,
+  shard: SHARD_OPTION,
   incremental: flag('whether only files that are new are read'),
 } satisfies OptionTable<LocalFilesOptions>;
 
@@ -102,11 +102,11 @@ export function localFiles(
     throw optionError('localFiles', 'paths', 'must be a folder, a file, or a list of them');
   const {
     match,
-    share = shareOf('localFiles'),
+    shard = environmentShard('localFiles'),
     incremental = false,
   } = checkOptions('localFiles', OPTIONS, options);
   const matches = match instanceof RegExp ? (path: string) => path.search(match) !== -1 : match;
-  const selection = { matches, checkpoints: match !== STORED_FILES, share, incremental };
+  const selection = { matches, checkpoints: match !== STORED_FILES, shard, incremental };
   return fileFlow(
     (run, decoder) => read(roots, selection, run, decoder),
     [
@@ -114,7 +114,7 @@ export function localFiles(
         step: 'localFiles',
         paths: roots,
         match: match instanceof RegExp ? `${match}` : '(a function)',
-        ...shareMember(share),
+        ...shardMember(shard),
         ...(incremental && { incremental }),
       },
     ],
@@ -140,7 +140,7 @@ interface Selection {
   readonly matches: (name: string) => boolean;
   /** Whether checkpoints that match are read, too. */
   readonly checkpoints: boolean;
-  readonly share: Share | undefined;
+  readonly shard: Shard | undefined;
   readonly incremental: boolean;
 }
 
@@ -150,10 +150,10 @@ async function* read(
   { resume, progress, signal }: Run,
   decoder: Decoder | undefined,
 ): AsyncGenerator<SourceFile, void, undefined> {
-  const { share, incremental } = selection;
+  const { shard, incremental } = selection;
   const found = (await Promise.all(roots.map(root => filesAt(root, selection)))).flat();
   const keyOf: KeyOf = ({ name, path }) => (roots.length === 1 ? name : path);
-  const own = found.filter(file => share === undefined || hasFile(share, file.path));
+  const own = found.filter(file => shard === undefined || hasFile(shard, file.path));
   const before = incremental ? filesRead(resume, roots) : undefined;
   const files = before === undefined ? own : newFiles(before, own, keyOf, progress);
   const total = bytesOf(files);
@@ -167,7 +167,7 @@ async function* read(
   if (isKnown) expect(files);
   const cursors =
     before === undefined
-      ? cursorsOf(files, share, keyOf)
+      ? cursorsOf(files, shard, keyOf)
       : files.map((_, index) => incrementalCursor(before, files, keyOf, index + 1));
   const first = isKnown ? 0 : placeOf(resume, cursors, roots);
   const rest = files.slice(first);
@@ -312,8 +312,8 @@ function incrementalCursor(
 }
 
 /** The cursor after each file. It names that file and covers all files up to it. */
-function cursorsOf(files: readonly LocalFile[], share: Share | undefined, keyOf: KeyOf): Cursor[] {
-  let done = share === undefined ? '' : shareName(share);
+function cursorsOf(files: readonly LocalFile[], shard: Shard | undefined, keyOf: KeyOf): Cursor[] {
+  let done = shard === undefined ? '' : shardName(shard);
   return files.map((file, index) => {
     const last = keyOf(file);
     done = createHash('sha256').update(`${done}\n${file.size} ${last}`).digest('hex').slice(0, 16);

@@ -126,7 +126,7 @@ const COLUMNS = {
   ),
   text: of(
     'string',
-    'In full, as people read it, with `&` for `&amp;`; a share has `RT @handle: ` and the whole shared text',
+    'In full, as people read it, with `&` for `&amp;`; a retweet has `RT @handle: ` and the whole shared text',
     ({ fields }) => fields.text,
   ),
   lang: of('string', 'Language code; `und` if none was recognised', ({ fields }) => fields.lang),
@@ -177,7 +177,7 @@ const COLUMNS = {
   author_locality: text('As `author_country_code`', ({ home }) => home?.locality),
 
   favorite_count: of('int32', 'Likes, at the time of delivery', ({ fields }) => fields.favorites),
-  retweet_count: of('int32', 'Shares, at the time of delivery', ({ fields }) => fields.retweets),
+  retweet_count: of('int32', 'Retweets, at the time of delivery', ({ fields }) => fields.retweets),
   reply_count: of('int32', `Replies; ${ORIGINAL_ONLY}`, ({ fields }) => fields.replies),
   quote_count: of('int32', `Quotes; ${ORIGINAL_ONLY}`, ({ fields }) => fields.quotes),
   possibly_sensitive: of(
@@ -242,12 +242,12 @@ const COLUMNS = {
   ),
   shared_favorite_count: of(
     'int32',
-    'Likes of the shared post, at the time of delivery; `favorite_count` of a share is 0',
+    'Likes of the shared post, at the time of delivery; `favorite_count` of a retweet is 0',
     ({ shared }) => shared?.favorites,
   ),
   shared_retweet_count: of(
     'int32',
-    'Shares of the shared post, at the time of delivery',
+    'Retweets of the shared post, at the time of delivery',
     ({ shared }) => shared?.retweets,
   ),
   quoted_id: text(

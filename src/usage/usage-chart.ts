@@ -138,12 +138,12 @@ function summary(product: ProductUsage): string[] {
     projected && `projected ${grouped(projected.activities)} this month`,
     alert !== null && `alert at ${grouped(alert)}`,
     threshold !== null && `cap of ${grouped(threshold)} ${thresholdOf}`,
-    threshold !== null && amount !== undefined && shareOf(amount, threshold),
+    threshold !== null && amount !== undefined && capRatio(amount, threshold),
   ].filter(Boolean);
   return parts.length === 0 ? [] : [`  ${parts.join('; ')}`];
 }
 
-function shareOf(projected: number, cap: number): string {
+function capRatio(projected: number, cap: number): string {
   const percent = `${grouped(Math.round((100 * projected) / cap))} % of it`;
   return projected > cap ? `${percent}: over the cap` : percent;
 }

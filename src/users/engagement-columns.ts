@@ -19,7 +19,7 @@ const of = definer<AnyEngaged>();
 export const engagementColumns = builtIn(TOTALS, (engaged: AnyEngaged) => engaged, {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   favorites: of('int64', 'Likes, exact', ({ totals }) => totals?.favorites),
-  retweets: of('int64', 'Shares, exact', ({ totals }) => totals?.retweets),
+  retweets: of('int64', 'Retweets, exact', ({ totals }) => totals?.retweets),
   replies: of('int64', 'Replies, exact', ({ totals }) => totals?.replies),
   errors: of(
     'list<string>',

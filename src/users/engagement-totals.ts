@@ -70,7 +70,7 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementTotalsOptions<Groupings, EngagementType, CountAs>>;
 
 /**
- * The number of likes, shares and replies of posts of the user who signed in. Ids are sent 250 at a
+ * The number of likes, retweets and replies of posts of the user who signed in. Ids are sent 250 at a
  * time, each once, and totals of several requests are added. The type of `totals` follows from
  * `group_by`.
  *

@@ -25,7 +25,7 @@ describe.each([
   ['original', original, 'retweeted_status', 'quoted_status'],
   ['activity_streams', streams, 'object', 'twitter_quoted_status'],
 ] as const)('redact of %s', (format, post, shared, quoted) => {
-  const share = (id: string, user: string, of: string) =>
+  const retweet = (id: string, user: string, of: string) =>
     post(id, user, `,"${shared}":${of}`).replace('"verb":"post"', '"verb":"share"');
 
   it('gives the same object for any other post', async () => {
@@ -43,10 +43,10 @@ describe.each([
     });
   });
 
-  it('removes shares of a deleted post, which no event names', async () => {
+  it('removes retweets of a deleted post, which no event names', async () => {
     await tombstones.record([ofPost('delete', ID)]);
-    expect(left([share(OTHER, '2', post(ID, '1'))])).toEqual([]);
-    const fine = share(ID.replace('8', '7'), '2', post(OTHER, '1'));
+    expect(left([retweet(OTHER, '2', post(ID, '1'))])).toEqual([]);
+    const fine = retweet(ID.replace('8', '7'), '2', post(OTHER, '1'));
     expect(left([fine])).toEqual([fine]);
   });
 
@@ -55,7 +55,7 @@ describe.each([
     const inner = post(ID, '1');
     const [text = ''] = left([post(OTHER, '2', `,"${quoted}":${inner},"z":1`)]);
     expect(text).toBe(post(OTHER, '2', `,"${quoted}":null,"z":1`));
-    const nested = share('9', '3', post(OTHER, '2', `,"${quoted}":${inner}`));
+    const nested = retweet('9', '3', post(OTHER, '2', `,"${quoted}":${inner}`));
     expect(left([nested])).toEqual([nested.replace(inner, 'null')]);
   });
 
@@ -65,7 +65,7 @@ describe.each([
     ['user_suspend', 'user_unsuspend'],
   ])('removes posts after %s until %s', async (on, off) => {
     const own = post(ID, '5');
-    const both = [own, share(OTHER, '6', own)];
+    const both = [own, retweet(OTHER, '6', own)];
     await tombstones.record([ofUser(on, '5', 10)]);
     expect(left(both)).toEqual([]);
     await tombstones.record([ofUser(off, '5', 9)]);
@@ -86,12 +86,12 @@ describe.each([
     const [first, second, third] = left([
       post(ID, '1'),
       post(OTHER, '1'),
-      share('99', '2', post(ID, '1')),
+      retweet('99', '2', post(ID, '1')),
     ]);
     expect(first).toBe(post(ID, '1').replace(PLACE, 'null'));
     expect(second).toBe(post(OTHER, '1'));
     // The location of the sharing post belongs to another user.
-    expect(third).toBe(share('99', '2', post(ID, '1').replace(PLACE, 'null')));
+    expect(third).toBe(retweet('99', '2', post(ID, '1').replace(PLACE, 'null')));
   });
 
   it('removes posts that are withheld in the country of display, or everywhere', async () => {
@@ -127,15 +127,15 @@ describe.each([
       author('8', null),
     ];
     const [byAuthor, byAuthorEverywhere] = [author('6', ['DE']), author('7', ['XX'])];
-    const shares = [own, byAuthor, everywhere].map((of, at) => share(`6${at}`, '9', of));
-    const all = [own, everywhere, copyright, ...nowhere, byAuthor, byAuthorEverywhere, ...shares];
-    expect(left(all)).toEqual([own, ...nowhere, byAuthor, ...shares.slice(0, 2)]);
+    const retweets = [own, byAuthor, everywhere].map((of, at) => retweet(`6${at}`, '9', of));
+    const all = [own, everywhere, copyright, ...nowhere, byAuthor, byAuthorEverywhere, ...retweets];
+    expect(left(all)).toEqual([own, ...nowhere, byAuthor, ...retweets.slice(0, 2)]);
     expect(left(all, { country: 'de' })).toEqual(nowhere);
-    expect(left(all, { country: 'TR' })).toEqual([...nowhere, byAuthor, shares[1]]);
+    expect(left(all, { country: 'TR' })).toEqual([...nowhere, byAuthor, retweets[1]]);
     const quoting = post('70', '9', `,"${quoted}":${byAuthor}`);
     expect(left([quoting])).toEqual([quoting]);
     expect(left([quoting], { country: 'DE' })).toEqual([post('70', '9', `,"${quoted}":null`)]);
-    const reasons = [own, byAuthor, shares[1]!].map(
+    const reasons = [own, byAuthor, retweets[1]!].map(
       text => redact(tombstones, new Activity(Buffer.from(text)), { country: 'DE' }).hidden,
     );
     expect(reasons).toEqual(['withheld', 'user withheld', 'user withheld']);
@@ -174,7 +174,7 @@ describe.each([
       without('8'),
       history('9', '{"edit_tweet_ids":["8","9"]}'),
       history('9', '{"initial_tweet_id":"8"}'),
-      share('7', '2', trimmed('1', '5')),
+      retweet('7', '2', trimmed('1', '5')),
     ];
     expect(left([...fine, ...hidden])).toEqual(fine);
     const [mask = ''] = left([without('8')], { mask: true });

@@ -52,7 +52,7 @@ export const jetstream: Part = {
   title:
     'Posts through a JetStream cluster of three nodes, and a reader and a publisher of one server',
   promise:
-    'A stored archive is published with three replicas and read by two consumers, each with a share and a checkpoint: all files ' +
+    'A stored archive is published with three replicas and read by two consumers, each with a shard and a checkpoint: all files ' +
     'together have every post once, unchanged, and so has the stream, whatever is killed, stopped, cut off or full meanwhile. ' +
     'A reader and a publisher of one server do the same under the faults of the matrix.',
   cells: [...CLUSTER_CELLS, ...SERVER_CELLS],

@@ -30,7 +30,7 @@ describe('an account', () => {
         {
           url: 'https://host.test/path',
           count: '120',
-          share: '2/8',
+          shard: '2/8',
           origins: 'http://a.test, http://b.test:8080',
         }[kind as string] ?? `value of ${env}`,
       ]),
@@ -42,7 +42,7 @@ describe('an account', () => {
       if (kind === 'url') expect(String(value)).toBe('https://host.test/path');
       else if (kind === 'count') expect(value).toBe(120);
       else if (kind === 'origins') expect(value).toEqual(['http://a.test', 'http://b.test:8080']);
-      else if (kind === 'share') expect(value).toEqual({ index: 2, of: 8 });
+      else if (kind === 'shard') expect(value).toEqual({ index: 2, of: 8 });
       else if (kind === 'secret') expect(String(value)).toBe('[redacted]');
       else expect(value).toBe(`value of ${env}`);
     }

@@ -81,7 +81,7 @@ export async function writeArchive(folder: string, minutes: number): Promise<Pos
 }
 
 /**
- * Publishes an archive while faults happen, consumes it in two shares, and compares all files with it.
+ * Publishes an archive while faults happen, consumes it in two shards, and compares all files with it.
  *
  * @returns What happened, by name; `hits` are faults that came before the last post was published.
  * @throws Error If posts are doubled, altered, or lost without being named as a gap, or if a script ends with an error.
@@ -197,7 +197,7 @@ class Run {
     this.#disk = node.disk;
     this.#setLimit = node.setLimit;
     this.outputs = Array.from({ length: CONSUMERS }, (_, index) =>
-      path.join(options.folder, `share-${index + 1}`),
+      path.join(options.folder, `shard-${index + 1}`),
     );
     const { archive, library, script } = options;
     const work: PublishWork = {
@@ -271,7 +271,7 @@ class Run {
         options: {
           stream: STREAM,
           subject: STREAM,
-          share: { index: index + 1, of: CONSUMERS },
+          shard: { index: index + 1, of: CONSUMERS },
           until,
         },
       };

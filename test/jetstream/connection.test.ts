@@ -21,7 +21,7 @@ import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedIds, numberedSource } from './numbered-posts.js';
 
 const stream = { stream: 'posts', subject: 'posts' };
-const create = { maxBytes: 64 << 20, shares: 2 };
+const create = { maxBytes: 64 << 20, shards: 2 };
 
 type Options = Pick<FromJetStreamOptions, 'connection' | 'domain' | 'apiPrefix' | 'maxOutageMs'>;
 

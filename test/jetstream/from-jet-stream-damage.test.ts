@@ -39,7 +39,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
       await using node = await startNode();
       const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
       const publish = (total: number, name: string) => {
-        const create = { maxBytes: 64 << 20, shares: 2 };
+        const create = { maxBytes: 64 << 20, shards: 2 };
         return pipeline(numberedSource({ total }), toJetStream({ ...to, create, name }));
       };
       await publish(100, 'before');
@@ -106,7 +106,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
   it('under its name that it cannot read ends a publisher, which begins again once message and entry are deleted', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts', name: 'one' };
-    const create = { maxBytes: 64 << 20, shares: 2 };
+    const create = { maxBytes: 64 << 20, shards: 2 };
     const run = (before?: (from: number) => void) =>
       pipeline(
         numberedSource({ total: 200, ...(before && { before }) }),
@@ -138,7 +138,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
   it('that a publisher finds in place of its own is named, too', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
-    const create = { maxBytes: 64 << 20, shares: 1 };
+    const create = { maxBytes: 64 << 20, shards: 1 };
     const run = (total: number, before: (from: number) => Promise<void>) =>
       pipeline(
         numberedSource({ total, before }),

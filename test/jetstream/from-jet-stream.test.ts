@@ -12,7 +12,7 @@ import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId, numberedIds, numberedPosts, numberedSource } from './numbered-posts.js';
 
-const create = { maxBytes: 64 << 20, shares: 4 };
+const create = { maxBytes: 64 << 20, shards: 4 };
 const to = (node: NatsNode) => ({
   connection: connecting(node.url),
   stream: 'posts',
@@ -57,37 +57,37 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(numberedIds(20_000));
   });
 
-  it.each([2, 3, 4])('divides all posts into %i disjoint shares', async of => {
+  it.each([2, 3, 4])('divides all posts into %i disjoint shards', async of => {
     await using node = await startNode();
     await publish(node, 1000);
     const parts = await Promise.all(
-      Array.from({ length: of }, (_, index) => readAll(node, { share: { index: index + 1, of } })),
+      Array.from({ length: of }, (_, index) => readAll(node, { shard: { index: index + 1, of } })),
     );
     for (const { ids } of parts) expect(ids.length).toBeGreaterThan(100);
     expect(parts.flatMap(({ ids }) => ids).toSorted()).toEqual(numberedIds(1000));
   });
 
-  it('refuses more shares than the stream has subjects', async () => {
+  it('refuses more shards than the stream has subjects', async () => {
     await using node = await startNode();
     await publish(node, 10);
-    await expect(readAll(node, { share: { index: 1, of: 5 } })).rejects.toThrow(
-      '`share` is one of 5, and the stream posts has 4 subjects',
+    await expect(readAll(node, { shard: { index: 1, of: 5 } })).rejects.toThrow(
+      '`shard` is one of 5, and the stream posts has 4 subjects',
     );
   });
 
-  it('goes on at a cursor, of a share too', async () => {
+  it('goes on at a cursor, of a shard too', async () => {
     await using node = await startNode();
     await publish(node, 500);
-    const share = { index: 1, of: 2 };
-    const before = { all: await readAll(node), share: await readAll(node, { share }) };
+    const shard = { index: 1, of: 2 };
+    const before = { all: await readAll(node), shard: await readAll(node, { shard }) };
     await publish(node, 900, { name: 'more' });
     const after = {
       all: await readAll(node, { resume: before.all.cursor }),
-      share: await readAll(node, { share, resume: before.share.cursor }),
+      shard: await readAll(node, { shard, resume: before.shard.cursor }),
     };
     expect(after.all.ids.toSorted()).toEqual(numberedIds(900));
-    expect(after.share.ids.length).toBeLessThan(800);
-    expect(new Set([...after.share.ids]).size).toBe(after.share.ids.length);
+    expect(after.shard.ids.length).toBeLessThan(800);
+    expect(new Set([...after.shard.ids]).size).toBe(after.shard.ids.length);
   });
 
   it('ends at a sequence, and waits for one that is yet to come', async () => {
@@ -184,7 +184,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   // nats-server 2.9.10 then has no last message of the subject, and the run ended at once, complete and empty.
   it('reads all that is there where the last message of the stream was deleted', async () => {
     await using node = await startNode();
-    await publish(node, 6000, { create: { ...create, shares: 1 } });
+    await publish(node, 6000, { create: { ...create, shards: 1 } });
     await manageStreams(node, async manager => {
       const { state } = await manager.streams.info('posts');
       // Behind the posts is a message without any, which ends the subject.
@@ -194,8 +194,8 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     const gaps: JetStreamGap[] = [];
     const onGap = (gap: JetStreamGap) => gaps.push(gap);
     expect((await readAll(node, { onGap })).ids).toEqual(numberedIds(5999));
-    const share = { index: 1, of: 1 };
-    expect((await readAll(node, { onGap, share })).ids).toEqual(numberedIds(5999));
+    const shard = { index: 1, of: 1 };
+    expect((await readAll(node, { onGap, shard })).ids).toEqual(numberedIds(5999));
     expect((await readAll(node, { until: 5999 })).ids).toEqual(numberedIds(5999));
   });
 
@@ -244,7 +244,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
 
   it('says what a stream that discards its oldest posts no longer had for a new reader', async () => {
     await using node = await startNode();
-    await publish(node, 12_000, { create: { maxBytes: 1 << 20, shares: 4, discard: 'old' } });
+    await publish(node, 12_000, { create: { maxBytes: 1 << 20, shards: 4, discard: 'old' } });
     const error = await readAll(node).catch(thrown => thrown);
     expect(error).toBeInstanceOf(IncompleteError);
     expect(error.missing).toEqual([expect.stringMatching(/^posts\.\*: sequences 1 to \d+$/)]);
@@ -252,7 +252,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
 
   it('says which messages were dropped while it was slow', async () => {
     await using node = await startNode();
-    const small = { create: { maxBytes: 1 << 20, shares: 4, discard: 'old' } };
+    const small = { create: { maxBytes: 1 << 20, shards: 4, discard: 'old' } };
     await publish(node, 3000, small);
     const run = async () => {
       let count = 0;

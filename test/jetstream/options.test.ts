@@ -31,7 +31,7 @@ const TO: Wrong = {
   'create.maxBytes': [undefined, '1', 0, 1e5, 2 ** 20 + 0.5],
   'create.maxAgeMs': ['1', 0, 999],
   'create.replicas': ['3', 0, 2, 4],
-  'create.shares': ['8', 0, 257, 1.5],
+  'create.shards': ['8', 0, 257, 1.5],
   'create.duplicateWindowMs': ['1', 0, -1],
   'create.discard': ['none', true],
   maxInFlight: ['1', 0, 10_001, 1.5],
@@ -49,7 +49,7 @@ const TO: Wrong = {
 const FROM: Wrong = {
   ...CONNECTION,
   ...NAMES,
-  share: ['1/2', 1, {}, { index: 0, of: 2 }, { index: 3, of: 2 }, { index: 1, of: 2, from: 3 }],
+  shard: ['1/2', 1, {}, { index: 0, of: 2 }, { index: 3, of: 2 }, { index: 1, of: 2, from: 3 }],
   until: ['end', 0, -1, 1.5, true],
   subjects: [7, '', [], 'posts.', '.posts', 'a b', 'posts.>.en', 'posts.a*', '>.a', ['a', 7]],
   waitForStream: ['yes', 7],

@@ -20,7 +20,7 @@ const as = (node: NatsNode, user: 'publisher' | 'reader') =>
 
 /** In two runs, so that the second reads what the first has published. */
 async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<void> {
-  const to = { ...publisher, create: { maxBytes: 64 << 20, shares: 2 } };
+  const to = { ...publisher, create: { maxBytes: 64 << 20, shards: 2 } };
   const before = async (from: number) => {
     if (from < 300) return;
     // Until some are acknowledged, and not committed.
@@ -42,9 +42,9 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     const publisher = { ...stream, connection: as(node, 'publisher') };
     await publishTwice(publisher);
     const reader = { ...stream, connection: as(node, 'reader') };
-    for (const share of [undefined, { index: 1, of: 2 }]) {
-      const read = fromJetStream({ ...reader, share, until: 'caught up' });
-      expect((await pipeline(read, collect())).length).toBeGreaterThan(share ? 100 : 499);
+    for (const shard of [undefined, { index: 1, of: 2 }]) {
+      const read = fromJetStream({ ...reader, shard, until: 'caught up' });
+      expect((await pipeline(read, collect())).length).toBeGreaterThan(shard ? 100 : 499);
     }
   });
 
@@ -72,7 +72,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
       const publisher = toJetStream<Activity>({
         ...stream,
         connection: as(writable, 'publisher'),
-        create: { maxBytes: 64 << 20, shares: 2 },
+        create: { maxBytes: 64 << 20, shards: 2 },
       });
       await pipeline(numberedSource({ total: 20 }), publisher);
       await writable.stop();
@@ -102,7 +102,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
   it('let no reader publish', async () => {
     await using node = await startNode({ config: pageConfig() });
     const reader = { ...stream, connection: as(node, 'reader') };
-    const create = { maxBytes: 64 << 20, shares: 2 };
+    const create = { maxBytes: 64 << 20, shards: 2 };
     const run = pipeline(numberedSource({ total: 5 }), toJetStream({ ...reader, create }));
     await expect(run).rejects.toMatchObject({ failure: 'refused' });
   });

@@ -46,7 +46,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
         async (runs, size) => {
           const subject = `posts-${++streams}`;
           const to = { connection: connecting(node.url), stream: subject, subject };
-          const create = { maxBytes: 4 << 20, shares: 3, duplicateWindowMs: 1000 };
+          const create = { maxBytes: 4 << 20, shards: 3, duplicateWindowMs: 1000 };
           for (const { stopAt, kills, ...options } of runs) {
             const stop = new AbortController();
             const before = async (from: number) => {
@@ -78,7 +78,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
   it('finds a message that was acknowledged while a commit waited for the one before it', async () => {
     const subject = `posts-${++streams}`;
     const to = { connection: connecting(node.url), stream: subject, subject };
-    const create = { maxBytes: 4 << 20, shares: 1, duplicateWindowMs: 1000 };
+    const create = { maxBytes: 4 << 20, shards: 1, duplicateWindowMs: 1000 };
     const options = { ...to, create, commitIntervalMs: 0 };
     const stop = new AbortController();
     {

@@ -257,7 +257,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     });
   });
 
-  it('are seen at the end of a flow too, and by shares', async () => {
+  it('are seen at the end of a flow too, and by shards', async () => {
     const stream = 'ended';
     const options = { connection: connecting(node.url), stream, subject: stream };
     await pipelineTo(options, 40);
@@ -276,8 +276,8 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       message!.header.delete('Nats-Expected-Stream');
       await manager.jetstream().publish(subject, message!.data, { headers: message!.header });
     }
-    const shares = [1, 2].map(index => readAll(copy, { share: { index, of: 2 }, onGap: true }));
-    const [one, two] = await Promise.all(shares);
+    const shards = [1, 2].map(index => readAll(copy, { shard: { index, of: 2 }, onGap: true }));
+    const [one, two] = await Promise.all(shards);
     expect([...one!.ids, ...two!.ids]).toHaveLength(38);
     expect([one!.gaps, two!.gaps]).toMatchObject([
       [{ subject: `${copy}.0`, publisher: stream }],
@@ -290,7 +290,7 @@ async function pipelineTo(
   options: { connection: Connecting; stream: string; subject: string },
   total: number,
 ): Promise<void> {
-  const create = { maxBytes: 1 << 20, shares: 2 };
+  const create = { maxBytes: 1 << 20, shards: 2 };
   await toJetStream<Activity>({ ...options, create })(numberedSource({ total }));
 }
 

@@ -66,17 +66,17 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect((await idsOf(node, { subjects })).toSorted()).toEqual(ids);
   });
 
-  it('is read in shares of its subjects, each with its own messages', async () => {
+  it('is read in shards of its subjects, each with its own messages', async () => {
     await using node = await startNode();
     await fill(node, ['posts.>', 'other'], messages);
     const subjects = ['posts.en', 'posts.de.>', 'other'];
-    const shares = [1, 2].map(index => idsOf(node, { subjects, share: { index, of: 2 } }));
-    expect(await Promise.all(shares)).toEqual([expect.arrayContaining(['1', '3', '4']), ['2']]);
-    const error = await idsOf(node, { subjects: 'posts.>', share: { index: 1, of: 2 } }).catch(
+    const shards = [1, 2].map(index => idsOf(node, { subjects, shard: { index, of: 2 } }));
+    expect(await Promise.all(shards)).toEqual([expect.arrayContaining(['1', '3', '4']), ['2']]);
+    const error = await idsOf(node, { subjects: 'posts.>', shard: { index: 1, of: 2 } }).catch(
       thrown => thrown,
     );
     expect(error).toBeInstanceOf(OptionError);
-    expect(error.message).toContain('`subjects` has 1: name one for each share');
+    expect(error.message).toContain('`subjects` has 1: name one for each shard');
   });
 
   it('is read from its cursor on, and items are what `item` makes of messages', async () => {

@@ -18,7 +18,7 @@ describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
     const publish = (total: number, name: string) =>
       pipeline(
         numberedSource({ total }),
-        toJetStream({ ...to, name, create: { maxBytes: 64 << 20, shares: 1 } }),
+        toJetStream({ ...to, name, create: { maxBytes: 64 << 20, shards: 1 } }),
       );
     await publish(100, 'before');
     const connection = await connect({ servers: node.url });

@@ -7,7 +7,7 @@ import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedPosts, numberedSource } from './numbered-posts.js';
 
-const create = { maxBytes: 64 << 20, shares: 4, duplicateWindowMs: 1000 };
+const create = { maxBytes: 64 << 20, shards: 4, duplicateWindowMs: 1000 };
 const to = (node: NatsNode) => ({
   connection: connecting(node.url),
   stream: 'posts',

@@ -23,7 +23,7 @@ import { manageStreams } from './manage-streams.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedIds, numberedPosts, numberedSource } from './numbered-posts.js';
 
-const create = { maxBytes: 64 << 20, duplicateWindowMs: 1000, shares: 4 };
+const create = { maxBytes: 64 << 20, duplicateWindowMs: 1000, shards: 4 };
 
 const to = (node: NatsNode) => ({
   connection: connecting(node.url),
@@ -239,29 +239,29 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect((await idsIn(node)).length).toBe(300);
   });
 
-  it('refuses to publish the same flow under a name in another number of shares: all posts would be there twice', async () => {
+  it('refuses to publish the same flow under a name in another number of shards: all posts would be there twice', async () => {
     await using node = await startNode();
-    const run = (share: string | undefined, total = 100) => {
-      const [index = 1, of = 1] = share?.split('/').map(Number) ?? [];
+    const run = (shard: string | undefined, total = 100) => {
+      const [index = 1, of = 1] = shard?.split('/').map(Number) ?? [];
       const posts = numberedPosts(0, total).filter((_, number) => number % of === index - 1);
       const source = new Flow(
         async function* () {
           yield { items: posts };
         },
         undefined,
-        [{ step: 'numbers', total, ...(share !== undefined && { share }) }],
+        [{ step: 'numbers', total, ...(shard !== undefined && { shard }) }],
       );
       return pipeline(source, toJetStream({ ...to(node), create }));
     };
     await run('1/2');
     for (const [other, is] of [
-      ['1/4', 'is share 1/4'],
-      [undefined, 'is no share'],
+      ['1/4', 'is shard 1/4'],
+      [undefined, 'is no shard'],
     ] as const)
       await expect(run(other), other).rejects.toMatchObject({
         failure: 'publisher',
         message: expect.stringMatching(
-          `the publisher posts-1-of-2 has published share 1/2 of this flow, and this run ${is}.* Run the same shares as before`,
+          `the publisher posts-1-of-2 has published shard 1/2 of this flow, and this run ${is}.* Run the same shards as before`,
         ),
       });
     await run('2/2');

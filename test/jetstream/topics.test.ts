@@ -56,7 +56,7 @@ const to = ({ url }: NatsNode) => ({
   subject: 'posts',
   topics: ['es', 'en'],
   topic: (post: Activity) => post.lang,
-  create: { maxBytes: 64 << 20, shares: 2, duplicateWindowMs: 1000 },
+  create: { maxBytes: 64 << 20, shards: 2, duplicateWindowMs: 1000 },
 });
 
 async function read({ url }: NatsNode, options: Partial<FromJetStreamOptions>): Promise<string[]> {
@@ -88,8 +88,8 @@ describe.skipIf(!hasNatsServer).concurrent('subjects by topic', () => {
     expect(await read(node, { subject: 'posts.es' })).toEqual(idsOf('es'));
     expect(await read(node, { subject: 'posts.other' })).toEqual(idsOf('fr', 'und'));
     expect(await read(node, { subjects: 'posts.>' })).toEqual(idsOf(...LANGUAGES));
-    const shares = [1, 2].map(index => ({ subject: 'posts.en', share: { index, of: 2 } }));
-    const parts = await Promise.all(shares.map(share => read(node, share)));
+    const shards = [1, 2].map(index => ({ subject: 'posts.en', shard: { index, of: 2 } }));
+    const parts = await Promise.all(shards.map(shard => read(node, shard)));
     expect(parts.flat().toSorted()).toEqual(idsOf('en'));
   });
 
@@ -157,32 +157,32 @@ describe('topics', () => {
   const anyTopics = fc
     .uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 5 })
     .map(topics => ({ topics, names: [...topics.toSorted(), 'other'] }));
-  const anyShares = fc.integer({ min: 1, max: 9 });
-  const subjectsOfAll = (names: readonly string[], shares: number) =>
+  const anyShards = fc.integer({ min: 1, max: 9 });
+  const subjectsOfAll = (names: readonly string[], shards: number) =>
     subjectsOf(
       names.map(name => `posts.${name}`),
-      shares,
+      shards,
     );
 
   it('have as many subjects each, whatever their number', () => {
     fc.assert(
-      fc.property(anyTopics, anyShares, ({ topics, names }, shares) => {
-        const all = subjectsOfAll(names, shares);
-        expect(countSubjects('posts', all.toReversed(), topics)).toBe(shares);
+      fc.property(anyTopics, anyShards, ({ topics, names }, shards) => {
+        const all = subjectsOfAll(names, shards);
+        expect(countSubjects('posts', all.toReversed(), topics)).toBe(shards);
         expect(countSubjects('posts', all.slice(1), topics)).toBeUndefined();
         expect(countSubjects('posts', [...all, 'posts.0'], topics)).toBeUndefined();
-        expect(countSubjects(`posts.${names[0]}`, all)).toBe(shares);
+        expect(countSubjects(`posts.${names[0]}`, all)).toBe(shards);
       }),
     );
   });
 
   it('have a post in the subject of its topic that its id determines', () => {
     fc.assert(
-      fc.property(anyTopics, anyShares, fc.nat(5), fc.nat(), ({ names }, shares, number, id) => {
-        const all = subjectsOfAll(names, shares);
+      fc.property(anyTopics, anyShards, fc.nat(5), fc.nat(), ({ names }, shards, number, id) => {
+        const all = subjectsOfAll(names, shards);
         const topic = number % names.length;
         const subject = all[subjectNumber(`${id}`, all.length, topic, names.length)];
-        const inTopic = subjectNumber(`${id}`, shares);
+        const inTopic = subjectNumber(`${id}`, shards);
         expect(subject).toBe(`posts.${names[topic]}.${inTopic}`);
       }),
     );

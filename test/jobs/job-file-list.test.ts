@@ -53,7 +53,7 @@ describe('the files of a job', () => {
     expect(basis.listed).toBe(4);
   });
 
-  it('are those of a share, and all shares have each once', async () => {
+  it('are those of a shard, and all shards have each once', async () => {
     const all = await readJobFiles(served.account(), UUID, undefined, signal);
     const parts = await Promise.all(
       [1, 2].map(index => readJobFiles(served.account(), UUID, { index, of: 2 }, signal)),
@@ -62,7 +62,7 @@ describe('the files of a job', () => {
       all.files.map(({ name }) => name),
     );
     for (const [at, { part, files }] of parts.entries())
-      expect(part).toEqual({ share: { index: at + 1, of: 2 }, files: files.length });
+      expect(part).toEqual({ shard: { index: at + 1, of: 2 }, files: files.length });
   });
 
   it('are none of a job that is unknown or has expired', async () => {

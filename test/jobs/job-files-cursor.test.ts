@@ -8,7 +8,7 @@ const cursors = downloadCursors(
   unchecked({
     basis: { job: { uuid: 'uuid', title: 'rain' } },
     files,
-    share: undefined,
+    shard: undefined,
   }),
 );
 const state = { next: 1, files: 1, bytes: 7, posts: 2, suspectMinutes: [], missing: [] };

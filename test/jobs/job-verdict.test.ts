@@ -57,16 +57,16 @@ describe('the verdict over a job', () => {
     });
   });
 
-  it('expects no totals of the whole job where it is about a share', () => {
-    const share = { index: 2, of: 3 };
-    const verdict = jobVerdict(BASIS, totalsOf([file()], []), { share, files: 1 });
+  it('expects no totals of the whole job where it is about a shard', () => {
+    const shard = { index: 2, of: 3 };
+    const verdict = jobVerdict(BASIS, totalsOf([file()], []), { shard, files: 1 });
     expect(verdict).toMatchObject({
-      share,
+      shard,
       exitCode: 0,
       files: { expected: 1, delivered: 1 },
       posts: { expected: undefined, delivered: 10 },
     });
-    expect(verdict.summary).toContain('share 2/3');
+    expect(verdict.summary).toContain('shard 2/3');
   });
 
   it('is an error where files are missing, and where totals differ unless they are only reported', () => {

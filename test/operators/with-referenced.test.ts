@@ -19,22 +19,22 @@ const quoted = { created_at: 'x', id_str: '3' };
 const shared = { created_at: 'x', id_str: '2', quoted_status: quoted };
 
 describe('withReferenced', () => {
-  it('passes after each post the one that it shares, and those that are quoted', async () => {
-    const share = post({ id_str: '1', retweeted_status: shared });
+  it('passes after each post the one that it retweets, and those that are quoted', async () => {
+    const retweet = post({ id_str: '1', retweeted_status: shared });
     const quote = post({ id_str: '4', quoted_status: quoted });
-    expect(await idsOf([share, post({ id_str: '5' }), quote])).toEqual([
+    expect(await idsOf([retweet, post({ id_str: '5' }), quote])).toEqual([
       ...['1', '2', '3', '5', '4', '3'],
     ]);
   });
 
-  it('passes a post once that a share and its shared post both quote', async () => {
-    const share = post({ id_str: '1', retweeted_status: shared, quoted_status: quoted });
-    expect(await idsOf([share])).toEqual(['1', '2', '3']);
+  it('passes a post once that a retweet and its shared post both quote', async () => {
+    const retweet = post({ id_str: '1', retweeted_status: shared, quoted_status: quoted });
+    expect(await idsOf([retweet])).toEqual(['1', '2', '3']);
   });
 
   it('passes the referenced posts alone, where it is asked to', async () => {
-    const share = post({ id_str: '1', retweeted_status: shared });
-    expect(await idsOf([share, post({ id_str: '5' })], true)).toEqual(['2', '3']);
+    const retweet = post({ id_str: '1', retweeted_status: shared });
+    expect(await idsOf([retweet, post({ id_str: '5' })], true)).toEqual(['2', '3']);
   });
 
   it('gives the delivered posts with the bytes of the post that has them', async () => {

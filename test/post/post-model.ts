@@ -194,5 +194,5 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
   });
 };
 
-/** Any post; shares and quotes nest up to two deep. */
+/** Any post; retweets and quotes nest up to two deep. */
 export const postModel: fc.Arbitrary<PostModel> = postModelWithin(2);

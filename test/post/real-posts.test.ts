@@ -97,7 +97,7 @@ describe.skipIf(folder === undefined)(
         file => activitiesOf(file).map(said),
       );
       expect(a.length).toBe(11);
-      // The two formats truncate the text of a share differently; the shared post has all of it.
+      // The two formats truncate the text of a retweet differently; the shared post has all of it.
       const comparable = (post: Said): object => ({
         ...post,
         text: post.verb === 'share' ? post.text.slice(0, 130) : post.text,

@@ -102,6 +102,6 @@ describe('an incremental replay', () => {
     expect(refused({ incremental: true })).toThrow('`onGap` is missing');
     const onGap = () => {};
     expect(refused({ incremental: true, onGap, toDate: new Date() })).toThrow(OptionError);
-    expect(refused({ incremental: true, onGap, share: { index: 0, of: 2 } })).toThrow(OptionError);
+    expect(refused({ incremental: true, onGap, shard: { index: 0, of: 2 } })).toThrow(OptionError);
   });
 });

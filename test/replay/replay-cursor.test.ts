@@ -32,9 +32,9 @@ describe('the cursor of a replay', () => {
     expect(parse({ connects: ['20180101000000'] }).state).toEqual(parse({}).state);
   });
 
-  it('of a share is refused by a run of the whole, which would take the share for all', () => {
-    expect(() => parse({ request: { url: 'x', share: '1/2' } })).toThrow(
-      'its share was "1/2", and now it is not given',
+  it('of a shard is refused by a run of the whole, which would take the shard for all', () => {
+    expect(() => parse({ request: { url: 'x', shard: '1/2' } })).toThrow(
+      'its shard was "1/2", and now it is not given',
     );
   });
 

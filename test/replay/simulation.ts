@@ -44,7 +44,7 @@ interface Post {
  */
 export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedReplay {
   const random = randomOf(seed);
-  const chance = (share: number) => random() < share;
+  const chance = (ratio: number) => random() < ratio;
   const whole = (least: number, most: number) => least + Math.floor(random() * (most - least + 1));
 
   let now = START + random() * MINUTE;

@@ -37,12 +37,12 @@ describe('counts', () => {
     expect(second?.params).toEqual({ ...first?.params, next: expect.any(String) });
   });
 
-  it('are of the whole window in every process of a script with shares', async () => {
-    const share = { index: 2, of: 8 };
-    const shared = testAccount(server, { share });
+  it('are of the whole window in every process of a script with shards', async () => {
+    const shard = { index: 2, of: 8 };
+    const shared = testAccount(server, { shard });
     expect(await pipeline(counts(shared, SNOW), collect())).toEqual(expected);
-    expect(() => counts(testAccount(server), { ...SNOW, share } as CountsOptions)).toThrow(
-      /^counts: unknown option `share`/,
+    expect(() => counts(testAccount(server), { ...SNOW, shard } as CountsOptions)).toThrow(
+      /^counts: unknown option `shard`/,
     );
   });
 

@@ -128,7 +128,7 @@ describe('an incremental search', () => {
       next: 'abc',
       limit: 5,
       pages: 1,
-      share: { index: 1, of: 2 },
+      shard: { index: 1, of: 2 },
     }))
       expect(refused({ [name]: value })).toThrow(OptionError);
     expect(() => concat(search(local(), NIGHTLY), search(local(), NIGHTLY))).toThrow(

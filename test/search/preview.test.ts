@@ -59,7 +59,7 @@ describe('a preview', () => {
     { limit: 20 },
     { pages: 2 },
     { slices: 40 },
-    { share: { index: 2, of: 3 } },
+    { shard: { index: 2, of: 3 } },
     { maxResults: 500 },
   ])('heeds %j', async option => {
     const options = { ...QUERY, ...option };

@@ -189,10 +189,10 @@ describe('a search for rules', () => {
     expect(sorted(tagged(posts))).toEqual(sorted(tagged(await run(options))));
   });
 
-  it('takes its share of the window in each query', async () => {
+  it('takes its shard of the window in each query', async () => {
     const whole = await run(THREE);
-    const shares = [1, 2].map(index => run({ ...THREE, share: { index, of: 2 } }));
-    const parts = (await Promise.all(shares)).flat();
+    const shards = [1, 2].map(index => run({ ...THREE, shard: { index, of: 2 } }));
+    const parts = (await Promise.all(shards)).flat();
     expect(sorted(tagged(parts))).toEqual(sorted(tagged(whole)));
   });
 

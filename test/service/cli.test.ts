@@ -399,7 +399,7 @@ describe('an installed command', () => {
 /** Settings that come from a contract, from the sign-in of a user or from how a script is run. */
 const NOT_OF_A_SERVICE: readonly SettingName[] = [
   'insecureOrigins',
-  'share',
+  'shard',
   'accessToken',
   'accessTokenSecret',
   'searchesPerMinute',

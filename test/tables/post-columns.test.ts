@@ -179,7 +179,7 @@ describe('the row of a post', () => {
   });
 
   it.each(['original', 'activity_streams'] as const)(
-    'of a share has counts and time of the shared post, and the text that it quotes, in full: %s',
+    'of a retweet has counts and time of the shared post, and the text that it quotes, in full: %s',
     format => {
       const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
       const plain: PostModel = {
@@ -191,8 +191,8 @@ describe('the row of a post', () => {
         ...{ ...plain, id: 2n, likes: 54, retweets: 29, quoted },
         postedAt: new Date('2018-10-10T20:19:24Z'),
       };
-      const share: PostModel = { ...plain, id: 3n, likes: 0, retweets: 0, shared };
-      expect(rowOf(new Activity(writePost(share, format).bytes))).toMatchObject({
+      const retweet: PostModel = { ...plain, id: 3n, likes: 0, retweets: 0, shared };
+      expect(rowOf(new Activity(writePost(retweet, format).bytes))).toMatchObject({
         id: '3',
         favorite_count: 0,
         retweet_count: 0,
@@ -214,20 +214,20 @@ describe('the row of a post', () => {
     }
   });
 
-  it('has `RT @handle: ` and the whole text of a share in extended form, which has `full_text` alone', () => {
-    const share = {
+  it('has `RT @handle: ` and the whole text of a retweet in extended form, which has `full_text` alone', () => {
+    const retweet = {
       created_at: 'Wed Oct 10 20:19:24 +0000 2018',
       id_str: '3',
       full_text: 'RT @anna: snow &am…',
       user: { id_str: '4' },
       retweeted_status: { id_str: '2', full_text: 'snow &amp; ice', user: { id_str: '5' } },
     };
-    const row = rowOf(new Activity(Buffer.from(JSON.stringify(share))));
+    const row = rowOf(new Activity(Buffer.from(JSON.stringify(retweet))));
     expect(row.text).toBe('RT @anna: snow & ice');
   });
 
-  it('has the shares of a shared post where only the root of the share says them', () => {
-    const share = {
+  it('has the retweets of a shared post where only the root of the retweet says them', () => {
+    const retweet = {
       id: 'tag:search.twitter.com,2005:3',
       verb: 'share',
       postedTime: '2017-05-24T20:35:57.000Z',
@@ -236,7 +236,7 @@ describe('the row of a post', () => {
       actor: {},
       object: { id: 'tag:search.twitter.com,2005:2', actor: {}, favoritesCount: 9 },
     };
-    expect(rowOf(new Activity(Buffer.from(JSON.stringify(share))))).toMatchObject({
+    expect(rowOf(new Activity(Buffer.from(JSON.stringify(retweet))))).toMatchObject({
       shared_favorite_count: 9,
       shared_retweet_count: 5,
       shared_posted_at: null,

@@ -21,7 +21,7 @@ const POINT = values('coordinates');
 const REPLIED = values(
   'in_reply_to_status_id in_reply_to_status_id_str in_reply_to_user_id in_reply_to_user_id_str in_reply_to_screen_name',
 );
-/** Of a post that a quoted one shares or quotes: whether there is one, and what of it would count as the quoted one's. */
+/** Of a post that a quoted one retweets or quotes: whether there is one, and what of it would count as the quoted one's. */
 const SHARED_BY_QUOTED = { ...TEXT, quoted_status: {} };
 const SHARED_BY_QUOTED_ACTIVITY = {
   ...BODY,

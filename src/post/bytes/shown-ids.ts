@@ -194,8 +194,8 @@ class SpannedIds {
       return this.#addNested(post.retweeted, within) && this.#addNested(post.quoted, ID_OF.quoted);
     const verb = spans.startOf(post.verb);
     if (verb !== 0 && spans.hasEscapes(post.verb)) return false;
-    const isShare = verb !== 0 && isTextAt(spans.bytes, SHARE, verb);
-    if (isShare && !this.#addNested(post.object, within)) return false;
+    const isRetweet = verb !== 0 && isTextAt(spans.bytes, SHARE, verb);
+    if (isRetweet && !this.#addNested(post.object, within)) return false;
     return this.#addNested(post.quotedActivity, ID_OF.quoted);
   }
 

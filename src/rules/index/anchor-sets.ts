@@ -1,6 +1,6 @@
 /** How common terms are. */
 export interface Frequencies {
-  /** The share of posts that have the term, 0 to 1. */
+  /** The fraction of posts that have the term, 0 to 1. */
   frequency(term: number): number;
 }
 
@@ -10,7 +10,7 @@ export interface Frequencies {
  */
 export type AnchorSets = Int32Array;
 
-/** The share of posts that have a term of the set at a position, at most. */
+/** The fraction of posts that have a term of the set at a position, at most. */
 export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies): number {
   const length = sets[at]!;
   let cost = 0;

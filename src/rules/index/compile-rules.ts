@@ -30,7 +30,7 @@ export interface Rule {
 /** The product whose matching `rules.compileAll` follows, and how common the terms of posts are. */
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
-   * Estimates the share of posts that have a term (`snow`, `lang:en` ...), 0 to 1, for example from
+   * Estimates the fraction of posts that have a term (`snow`, `lang:en` ...), 0 to 1, for example from
    * an archive: rules are indexed under their rarest terms. @default a guess by the term's kind and
    * length
    */
@@ -39,7 +39,7 @@ export interface CompileRulesOptions extends CompileRuleOptions {
 
 export const MATCHER_OPTIONS = {
   ...COMPILE_OPTIONS,
-  frequency: func<(term: string) => number>('the share of posts that have a term, 0 to 1'),
+  frequency: func<(term: string) => number>('the fraction of posts that have a term, 0 to 1'),
 } satisfies OptionTable<CompileRulesOptions>;
 
 /**

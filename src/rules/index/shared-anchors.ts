@@ -97,8 +97,8 @@ function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, i
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;
   // Other threads go on counting: each frequency is read once.
-  const shares = guesses.map((guess, term) => estimate(guess, seen[term]!, posts));
-  const frequencies: Frequencies = { frequency: term => shares[term]! };
+  const ratios = guesses.map((guess, term) => estimate(guess, seen[term]!, posts));
+  const frequencies: Frequencies = { frequency: term => ratios[term]! };
   const chosen = new Int32Array(anchored.length / 3);
   lists.fill(0);
   for (let rule = 0; rule < chosen.length; rule++) {

@@ -4,7 +4,7 @@ import type { OperatorName } from '../tree.js';
 import type { Lexicon } from './lexicon.js';
 
 /**
- * A guess at the share of posts that have a term, 0 to 1, for an index that has not seen any posts yet.
+ * A guess at the fraction of posts that have a term, 0 to 1, for an index that has not seen any posts yet.
  * Only the order matters: it decides under which of its terms a rule is indexed.
  */
 export function usualFrequency(term: string): number {
@@ -73,7 +73,7 @@ export class TermCounts {
     this.posts++;
   }
 
-  /** The share of posts that have the term, 0 to 1. */
+  /** The fraction of posts that have the term, 0 to 1. */
   frequency(term: number): number {
     this.#reserve();
     let guess = this.#guesses[term]!;
@@ -106,7 +106,7 @@ export class TermCounts {
 /** The weight of a guess, in posts. */
 const GUESSED_POSTS = 500;
 
-/** The share of posts that have a term, of which there were some among those that were counted. */
+/** The fraction of posts that have a term, of which there were some among those that were counted. */
 export function estimate(guess: number, seen: number, posts: number): number {
   return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);
 }

@@ -105,7 +105,7 @@ export function anchorSets(
 }
 
 /**
- * The set of which the fewest posts have a term. `frequency` estimates the share of posts with a
+ * The set of which the fewest posts have a term. `frequency` estimates the fraction of posts with a
  * term.
  */
 export function rarestSet(

@@ -51,7 +51,7 @@ export interface RuleOperator<Value> extends OperatorSpec {
   /** The terms that the operator adds to an index; absent if it only uses other terms. */
   readonly index?: OperatorIndex | undefined;
   /**
-   * A guess of the share of all posts, 0 to 1, with one of its terms. `word` is the guess for its
+   * A guess of the fraction of all posts, 0 to 1, with one of its terms. `word` is the guess for its
    * word.
    */
   frequency(word: number): number;

@@ -103,7 +103,7 @@ export const ruleOperators: {
     search: true,
     aliases: ['retweets_of_user'],
   }),
-  retweets_of_status_id: keyOperator('id', 'shares of one post', {
+  retweets_of_status_id: keyOperator('id', 'retweets of one post', {
     keys: ({ retweeted }) => (retweeted === undefined ? [] : [retweeted.id]),
     frequency: 0.00001,
     aliases: ['retweets_of_tweet_id'],

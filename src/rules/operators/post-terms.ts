@@ -48,7 +48,7 @@ export interface IndexedOperators {
 /**
  * The operators that add terms to an index. For search, fields and trigrams of operators that it does
  * not have are omitted: they would be most of a post's terms. Keys are always indexed, because
- * engagement totals look for the shares and replies of a post in the archive.
+ * engagement totals look for the retweets and replies of a post in the archive.
  */
 export function indexedOperators(dialect: Dialect): IndexedOperators {
   return dialect.allOperators ? ALL : IN_SEARCH;

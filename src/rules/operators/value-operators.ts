@@ -49,7 +49,7 @@ interface KeyOptions extends OperatorOptions {
   readonly keys: ReadKeys;
   /** Converts the rule's value to that form. @default the value itself */
   readonly keyOf?: (value: string, dialect: Dialect) => string;
-  /** A guess of the share of posts with one key, 0 to 1. */
+  /** A guess of the fraction of posts with one key, 0 to 1. */
   readonly frequency: number;
 }
 
@@ -114,7 +114,7 @@ export function countOperator(
 
 /** `sample:`, a percentage of all posts. */
 export const sample: RuleOperator<number> = {
-  ...specOf('percent', 'a share of all posts, before the rest of the rule', { alone: 'no' }),
+  ...specOf('percent', 'a fraction of all posts, before the rest of the rule', { alone: 'no' }),
   test:
     percent =>
     ({ fields }) =>

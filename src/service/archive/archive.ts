@@ -120,7 +120,7 @@ export interface Archive {
   /** The post with an id, if the archive can find posts without a search. Others are searched by the time in their id. */
   readonly post?: ((id: string) => ArchivedPost | undefined) | undefined;
   /**
-   * Nearly all shares and replies follow a post within these milliseconds; absent where the archive
+   * Nearly all retweets and replies follow a post within these milliseconds; absent where the archive
    * does not know.
    */
   readonly reactionsMs?: number | undefined;

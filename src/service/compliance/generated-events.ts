@@ -25,7 +25,7 @@ export interface GeneratedEvent {
   readonly country: string;
 }
 
-/** Kinds and their share in percent. Reposts only get events for users. */
+/** Kinds and their percentage. Reposts only get events for users. */
 const KINDS = [
   ['delete', 36],
   ['drop', 8],
@@ -135,11 +135,11 @@ function undoOf(kind: EventKind): EventKind | undefined {
   return kind in UNDO_KINDS ? UNDO_KINDS[kind as keyof typeof UNDO_KINDS] : undefined;
 }
 
-function kindAt(percent: number): EventKind {
-  let rest = percent;
-  for (const [kind, share] of KINDS) {
-    if (rest < share) return kind;
-    rest -= share;
+function kindAt(roll: number): EventKind {
+  let rest = roll;
+  for (const [kind, percent] of KINDS) {
+    if (rest < percent) return kind;
+    rest -= percent;
   }
   return 'delete';
 }

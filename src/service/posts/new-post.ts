@@ -13,7 +13,7 @@ import { escapeText } from './entities.js';
  * those of the text.
  */
 export interface NewPost {
-  /** The full text, not escaped. Of a share, by default `RT @handle: ` and the shared text. */
+  /** The full text, not escaped. Of a retweet, by default `RT @handle: ` and the shared text. */
   readonly text?: string | undefined;
   /** Digits. By default an id of its time, as the service makes them. */
   readonly id?: string | undefined;
@@ -25,11 +25,11 @@ export interface NewPost {
   readonly lang?: string | undefined;
   /** Number of likes. @default 0 */
   readonly likes?: number | undefined;
-  /** Number of shares. @default 0 */
+  /** Number of retweets. @default 0 */
   readonly retweets?: number | undefined;
   /** Id of the post that this one replies to. */
   readonly inReplyTo?: string | undefined;
-  /** The post that this one shares: its fields, or the id of a post that was added before. */
+  /** The post that this one retweets: its fields, or the id of a post that was added before. */
   readonly retweeted?: NewPost | string | undefined;
   /** The post that this one quotes: its fields, or the id of a post that was added before. */
   readonly quoted?: NewPost | string | undefined;
@@ -79,7 +79,7 @@ export const NEW_POST = {
   ),
   lang: text('language code', 'en'),
   likes: whole('number of likes', { default: 0 }),
-  retweets: whole('number of shares', { default: 0 }),
+  retweets: whole('number of retweets', { default: 0 }),
   inReplyTo: id('of the post that this one replies to'),
   retweeted: another('the post that this one shares'),
   quoted: another('the post that this one quotes'),

@@ -115,7 +115,7 @@ function shownText(text: string, entities: readonly Entity[]): ShownText {
   };
 }
 
-/** All of a post's text. If a share cuts what it was given, the entity at the cut is left out. */
+/** All of a post's text. If a retweet cuts what it was given, the entity at the cut is left out. */
 function wholeText({ text, retweeted }: CompletedPost): ShownText {
   const found = entitiesIn(text);
   const shared = retweeted && `RT @${retweeted.handle}: ${retweeted.text}`;
@@ -130,7 +130,7 @@ function wholeText({ text, retweeted }: CompletedPost): ShownText {
 
 const CUT_TO = 140;
 
-/** What a post shows of a longer text, with a link to all of it. A share shows what it was given. */
+/** What a post shows of a longer text, with a link to all of it. A retweet shows what it was given. */
 function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined {
   const points = Array.from(text);
   if (points.length <= CUT_TO || retweeted !== undefined) return undefined;

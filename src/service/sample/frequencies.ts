@@ -7,7 +7,7 @@ export type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 /** Edit metadata. */
 export const EDITS = Date.UTC(2022, 8, 29);
 
-/** The kinds of posts that refer to an earlier one, with their share of all posts since the service has had them. */
+/** The kinds of posts that refer to an earlier one, with their percentage of all posts since the service has had them. */
 const KINDS: readonly { readonly kind: SampleKind; readonly percent: number; since: number }[] = [
   { kind: 'retweet', percent: 27, since: Date.UTC(2009, 10, 6) },
   { kind: 'quote', percent: 6, since: Date.UTC(2015, 3, 7) },

@@ -5,7 +5,7 @@ export interface SampleLanguage {
   /** As in `lang` of a post. */
   readonly code: string;
   /** How many of a hundred authors write in it. */
-  readonly share: number;
+  readonly percent: number;
   /** What people write about, from coffee to pets as in English: for each topic four words, with their article. */
   readonly topics: readonly (readonly string[])[];
   /** With a gap for a word of a topic. */

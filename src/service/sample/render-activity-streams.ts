@@ -20,7 +20,7 @@ export function renderActivityStreams(
   isQuoted = false,
 ): string {
   if (draft.kind === 'retweet' && draft.target !== undefined)
-    return renderShare(draft, drafts.draftOf(draft.target), drafts, seenAt);
+    return renderRetweet(draft, drafts.draftOf(draft.target), drafts, seenAt);
   const text = textOf(draft, drafts);
   const { cut } = text;
   const body = cut?.text ?? text.full;
@@ -43,7 +43,7 @@ export function renderActivityStreams(
   );
 }
 
-function renderShare(
+function renderRetweet(
   draft: SampleDraft,
   shared: SampleDraft,
   drafts: SampleDrafts,
@@ -94,7 +94,7 @@ function quoting(
   return `"twitter_quoted_status":${quoted},`;
 }
 
-/** `written` is the draft that has the text: for a share, the shared one. */
+/** `written` is the draft that has the text: for a retweet, the shared one. */
 function closing(
   draft: SampleDraft,
   written: SampleDraft,

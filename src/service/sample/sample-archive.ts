@@ -184,7 +184,7 @@ class SampleBlock implements Block {
 
   /**
    * The documents by the post that they share or reply to. The head of a post has it, so no text is generated: a search of
-   * 30 days for the shares of one post takes 0.2 s, instead of 1 s with `SampleTerms`. Engagement totals need such a search
+   * 30 days for the retweets of one post takes 0.2 s, instead of 1 s with `SampleTerms`. Engagement totals need such a search
    * for each post.
    */
   #findReactions(): ReadonlyMap<string, readonly number[]> {

@@ -44,7 +44,7 @@ const { handles } = vocabulary;
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
 /** The index of the language for each percent of authors. */
-const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ share }, i) => Array<number>(share).fill(i));
+const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ percent }, i) => Array<number>(percent).fill(i));
 /** For each language, the indices of places of its authors, with repetition for likely countries. */
 const CITIES = LANGUAGES.map(({ countries }) =>
   countries.flatMap(country => PLACES.flatMap((place, i) => (place.code === country ? [i] : []))),

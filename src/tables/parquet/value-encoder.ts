@@ -90,7 +90,7 @@ const LENGTH_BYTES = 4;
 
 const SAMPLE = 1_000;
 /** Of the bytes of a sample, those of different values: beyond it, no dictionary is tried. */
-const MAX_SAMPLE_SHARE = 0.9;
+const MAX_SAMPLE_RATIO = 0.9;
 /** Readers hold a dictionary as a whole. */
 const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024;
 const MAX_DICTIONARY_VALUES = 1 << 24;
@@ -226,7 +226,7 @@ export class ValueEncoder {
       this.#open(block);
       exports.sampleBlock();
     }
-    return exports.differentBytes.value > MAX_SAMPLE_SHARE * exports.sampleBytes.value;
+    return exports.differentBytes.value > MAX_SAMPLE_RATIO * exports.sampleBytes.value;
   }
 
   #open({ bytes }: BlockColumn): void {

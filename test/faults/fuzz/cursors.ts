@@ -33,7 +33,7 @@ export const cursors: ParserKind = {
       unchecked({
         basis: { job: { uuid: 'uuid', title: 'rain' } },
         files,
-        share: undefined,
+        shard: undefined,
       }),
     );
     const delivered = { bytes: 7, posts: 2, suspectMinutes: [], missing: [] };

@@ -41,7 +41,7 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   // A download whose files have no sizes, and texts in place of numbers.
   'job-folders': [
     Buffer.from(
-      '{"basis":{"job":{"uuid":"abc123","title":"rain","results":{"activityCount":2}},"urlCount":1,"totalBytes":"7","listed":null,"suspectMinutes":[1]},"share":{"index":1,"of":1},"files":[{"name":{},"path":"a.json.gz","suspectMinutes":[]}],"missing":[]}',
+      '{"basis":{"job":{"uuid":"abc123","title":"rain","results":{"activityCount":2}},"urlCount":1,"totalBytes":"7","listed":null,"suspectMinutes":[1]},"shard":{"index":1,"of":1},"files":[{"name":{},"path":"a.json.gz","suspectMinutes":[]}],"missing":[]}',
     ).toString('base64'),
   ],
   // A negated group that is never closed: a problem ended behind the text.

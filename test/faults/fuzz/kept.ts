@@ -281,14 +281,14 @@ export const jobFolders: ParserKind = {
         listed: 1,
         suspectMinutes: ['201801010000'],
       },
-      share: { index: 1, of: 1 },
+      shard: { index: 1, of: 1 },
       files: [{ name: '201801010000', path: 'a.json.gz', bytes: 7, posts: 2, suspectMinutes: [] }],
       missing: [],
     };
     await writeFile(path.join(folder, 'a.json.gz'), '1234567');
     const job = { uuid: 'abc123', title: 'rain', jobURL: 'https://example/jobs/abc123.json' };
     return {
-      tokens: ['"bytes":', '"posts":', '-1', '1e99', 'null', '"../../', '{}', '[]', '"share":'],
+      tokens: ['"bytes":', '"posts":', '-1', '1e99', 'null', '"../../', '{}', '[]', '"shard":'],
       maxBytes: 4_000,
       seed: random =>
         Buffer.from(JSON.stringify(random.chance(0.8) ? record : { job: 'abc123', ...job })),

@@ -25,15 +25,15 @@ interface Clean {
   readonly posts: number;
 }
 
-/** A stream of single posts or of batches, and all of it or a share. */
+/** A stream of single posts or of batches, and all of it or a shard. */
 async function readingOf(setting: StreamSetting, random: Random): Promise<Reading> {
   const world = await setting.world();
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
-  const share = random.pick([undefined, { index: random.whole(1, 2), of: 2 }]);
-  return { world, stream, share };
+  const shard = random.pick([undefined, { index: random.whole(1, 2), of: 2 }]);
+  return { world, stream, shard };
 }
 
-const keyOf = ({ stream, share }: Reading) => `${stream.name} ${share?.index ?? ''}`;
+const keyOf = ({ stream, shard }: Reading) => `${stream.name} ${shard?.index ?? ''}`;
 
 /** Found out once. */
 function cleanReader(setting: StreamSetting, reading: Reading): Promise<Clean> {

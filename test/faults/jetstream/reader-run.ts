@@ -17,7 +17,7 @@ import {
 } from './stream-world.js';
 import { WireProxy } from './wire-proxy.js';
 
-type Share = { readonly index: number; readonly of: number };
+type Shard = { readonly index: number; readonly of: number };
 
 /** One trial of a reader: its stream, the proxy before the server, and what it writes. */
 export class ReaderRun {
@@ -25,7 +25,7 @@ export class ReaderRun {
   readonly stream: FilledStream;
   readonly proxy: WireProxy;
   readonly out: string;
-  readonly share: Share | undefined;
+  readonly shard: Shard | undefined;
   /** The messages that it reads. */
   readonly messages: readonly StoredMessage[];
   readonly expected: Expected;
@@ -50,7 +50,7 @@ export class ReaderRun {
   private constructor(
     libraries: Libraries,
     signal: AbortSignal | undefined,
-    { world, stream, share, dedupe = false }: Reading,
+    { world, stream, shard, dedupe = false }: Reading,
     proxy: WireProxy,
     out: string,
   ) {
@@ -58,11 +58,11 @@ export class ReaderRun {
     this.#signal = signal;
     this.world = world;
     this.stream = stream;
-    this.share = share;
+    this.shard = shard;
     this.dedupe = dedupe;
     this.proxy = proxy;
     this.out = out;
-    this.messages = stream.messages.filter(({ subject }) => isInShare(subject, share));
+    this.messages = stream.messages.filter(({ subject }) => isInShard(subject, shard));
     this.expected = postsOfMessages(this.messages);
   }
 
@@ -70,7 +70,7 @@ export class ReaderRun {
   get options() {
     const { name } = this.stream;
     const connection = this.world.connecting(this.proxy.url);
-    return { connection, stream: name, subject: name, share: this.share };
+    return { connection, stream: name, subject: name, shard: this.shard };
   }
 
   /** One run of the script. */
@@ -160,13 +160,13 @@ export class ReaderRun {
 export interface Reading {
   readonly world: StreamWorld;
   readonly stream: FilledStream;
-  readonly share?: Share | undefined;
+  readonly shard?: Shard | undefined;
   readonly dedupe?: boolean | undefined;
 }
 
-/** Subjects are dealt out to shares in turn. */
-function isInShare(subject: string, share: Share | undefined): boolean {
+/** Subjects are dealt out to shards in turn. */
+function isInShard(subject: string, shard: Shard | undefined): boolean {
   const number = Number(subject.slice(subject.lastIndexOf('.') + 1));
   if (!(number < SUBJECTS)) throw new Error(`Not a subject of the stream: ${subject}`);
-  return share === undefined || number % share.of === share.index - 1;
+  return shard === undefined || number % shard.of === shard.index - 1;
 }

@@ -159,7 +159,7 @@ export class StreamWorld {
 
   /** The stream as options, with the server itself. */
   target(stream: string) {
-    const create = { maxBytes: 256 << 20, shares: SUBJECTS };
+    const create = { maxBytes: 256 << 20, shards: SUBJECTS };
     return { connection: this.connecting(), stream, subject: stream, create };
   }
 

@@ -27,9 +27,9 @@ export const tryDamaged =
     const name = world.newName();
     const options = random.chance(0.5) ? {} : { batch: BATCH };
     const records = world.records.slice(0, POSTS);
-    const share = random.pick([undefined, { index: random.whole(1, 2), of: 2 }]);
+    const shard = random.pick([undefined, { index: random.whole(1, 2), of: 2 }]);
     const numbers = Array.from({ length: SUBJECTS }, (_, number) => number).filter(
-      number => share === undefined || number % share.of === share.index - 1,
+      number => shard === undefined || number % shard.of === shard.index - 1,
     );
     const half = random.whole(1, POSTS - 1);
     await world.publish(name, records.slice(0, half), { ...options, name: `${name}-before` });
@@ -37,7 +37,7 @@ export const tryDamaged =
     const { seq } = await world.send({ subject, ...damagedMessage(damage, records, random) });
     await world.publish(name, records.slice(half), { ...options, name: `${name}-behind` });
     const stream = { name, messages: await world.stored(name, seq) };
-    const run = await ReaderRun.open(setting.libraries, trial, { world, stream, share });
+    const run = await ReaderRun.open(setting.libraries, trial, { world, stream, shard });
     try {
       const error = await run.error();
       if (error === undefined) throw new Error('The run ended as if nothing had been');
@@ -49,7 +49,7 @@ export const tryDamaged =
       const committed = await run.mustBeExact();
       run.mustNotHave(
         run.messages.filter(
-          other => other.seq > seq && (share === undefined || other.subject === subject),
+          other => other.seq > seq && (shard === undefined || other.subject === subject),
         ),
       );
       await world.manager.streams.deleteMessage(name, seq);

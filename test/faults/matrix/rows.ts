@@ -132,7 +132,7 @@ function expectedCells(posts: readonly string[]): Expected {
   const cells = (post: string) => {
     const { user, lang, ...read } = JSON.parse(post);
     const { retweeted_status: shared } = read;
-    // The text of a share is that of the shared post, in full.
+    // The text of a retweet is that of the shared post, in full.
     const text = shared ? `RT @${shared.user.screen_name}: ${fullText(shared)}` : fullText(read);
     return { text: text.replaceAll('&amp;', '&'), author_id: user.id_str, lang };
   };

@@ -11,10 +11,10 @@ const arbitrarySets = fc.record({
   }),
   after: fc.array(fc.nat(9), { maxLength: 3 }),
   // Of whole numbers, so that sums are exact.
-  shares: fc.array(fc.nat(20), { minLength: 10, maxLength: 10 }),
+  ratios: fc.array(fc.nat(20), { minLength: 10, maxLength: 10 }),
 });
 
-function encoded({ before, sets, after, shares }: Sets) {
+function encoded({ before, sets, after, ratios }: Sets) {
   const positions: number[] = [];
   const ints = [...before];
   for (const set of sets) {
@@ -27,14 +27,14 @@ function encoded({ before, sets, after, shares }: Sets) {
     positions,
     start: before.length,
     end,
-    frequencies: { frequency: (term: number) => shares[term]! },
+    frequencies: { frequency: (term: number) => ratios[term]! },
   };
 }
 
 type Sets = typeof arbitrarySets extends fc.Arbitrary<infer Value> ? Value : never;
 
-const costIn = ({ shares }: Sets, set: readonly number[]) =>
-  set.reduce((sum, term) => sum + shares[term]!, 0);
+const costIn = ({ ratios }: Sets, set: readonly number[]) =>
+  set.reduce((sum, term) => sum + ratios[term]!, 0);
 
 describe('sets of terms that a rule may be indexed under', () => {
   it('cost as much as their terms are common', () => {
@@ -67,9 +67,9 @@ describe('sets of terms that a rule may be indexed under', () => {
         const single = given.sets
           .filter((set, index) => index !== current && set.length === 1)
           .map(([term]) => term!);
-        const least = Math.min(...single.map(term => given.shares[term]!));
+        const least = Math.min(...single.map(term => given.ratios[term]!));
         expect(secondTerm(ints, start, end, positions[current]!, frequencies)).toBe(
-          single.find(term => given.shares[term] === least) ?? -1,
+          single.find(term => given.ratios[term] === least) ?? -1,
         );
       }),
     );

@@ -375,10 +375,10 @@ describe('a sample', () => {
     }),
   );
 
-  it('has about the given share of all posts', () => {
+  it('has about the given fraction of all posts', () => {
     for (const percent of [1, 10, 50]) {
-      const share = posts.filter(rule(percent)).length / posts.length;
-      expect(Math.abs(100 * share - percent)).toBeLessThan(2);
+      const ratio = posts.filter(rule(percent)).length / posts.length;
+      expect(Math.abs(100 * ratio - percent)).toBeLessThan(2);
     }
     expect(posts.filter(rule(100))).toHaveLength(posts.length);
   });
@@ -412,7 +412,7 @@ describe('both formats', () => {
 });
 
 it.each(['search', 'historical', 'replay'] as const)(
-  'rules see `RT @handle: ` of a share in extended form, which has `full_text` in place of `text`: %s',
+  'rules see `RT @handle: ` of a retweet in extended form, which has `full_text` in place of `text`: %s',
   product => {
     const post = original({ ...PLAIN, ...retweeting({ text: 'snow' }) });
     const json = String(post.raw).replaceAll(/("id_str":"[^"]*"),"text":/g, '$1,"full_text":');

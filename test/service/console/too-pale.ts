@@ -9,8 +9,8 @@ export function tooPale(page: Page): Promise<string[]> {
 const LOOK = `(() => {
   const luminance = color => {
     const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map(part => {
-      const share = part / 255;
-      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      const ratio = part / 255;
+      return ratio <= 0.04045 ? ratio / 12.92 : ((ratio + 0.055) / 1.055) ** 2.4;
     });
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };

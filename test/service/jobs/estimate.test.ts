@@ -31,7 +31,7 @@ describe('the estimated count', () => {
 });
 
 describe('an estimate', () => {
-  it('ends at its time limit within a dense minute, with the share of the minute that it tested', async () => {
+  it('ends at its time limit within a dense minute, with the fraction of the minute that it tested', async () => {
     let now = 0;
     let tested = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);

@@ -149,7 +149,7 @@ describe('exact posts of a service', () => {
     expect(await found('tea')).toHaveLength(1);
   });
 
-  it('count the shares and replies that were added into engagement totals', async () => {
+  it('count the retweets and replies that were added into engagement totals', async () => {
     const { service, signIn, post } = await localOAuth();
     const [first] = service.posts.add({
       text: 'tea',
@@ -163,8 +163,8 @@ describe('exact posts of a service', () => {
       { retweeted: id, author: 'cid', postedAt: NOW - 2 * DAY },
       { text: '@ann yes', inReplyTo: id, author: 'bob', postedAt: NOW - DAY },
     ]);
-    const shares = service.posts.list().filter(({ verb }) => verb === 'share');
-    expect(shares.map(({ text, retweeted }) => [text, retweeted?.id])).toEqual([
+    const retweets = service.posts.list().filter(({ verb }) => verb === 'share');
+    expect(retweets.map(({ text, retweeted }) => [text, retweeted?.id])).toEqual([
       ['RT @ann: tea', id],
       ['RT @ann: tea', id],
     ]);

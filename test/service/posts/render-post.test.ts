@@ -24,11 +24,11 @@ describe('a post of a service', () => {
         ],
       });
       await local.start();
-      const [quote, share, long] = local.posts.list() as [Activity, Activity, Activity];
+      const [quote, retweet, long] = local.posts.list() as [Activity, Activity, Activity];
       await local.stop();
       expect(quote.quoted?.text).toBe('a quoted text');
-      expect(share.retweeted?.text).toBe('x'.repeat(200));
-      expect(share.text).toHaveLength(140);
+      expect(retweet.retweeted?.text).toBe('x'.repeat(200));
+      expect(retweet.text).toHaveLength(140);
       expect(long.text).toBe('y'.repeat(300));
     }
     expect(() => service.posts.add({ quoted: '5', text: 'x' })).toThrow(/posts\.quoted/);
@@ -65,8 +65,8 @@ describe('a post of a service', () => {
     });
     expect(post.raw.toString()).toContain('"expanded_url":"http://example.com/?a=1&b=2"');
     expect(post.raw.toString()).toContain('"expanded_url":"http://example.com"');
-    const [share] = service.posts.add({ retweeted: post.id }) as [Activity];
-    expect(shownOf(share).text).toBe(`RT @someone: ${shownOf(post).text}`);
+    const [retweet] = service.posts.add({ retweeted: post.id }) as [Activity];
+    expect(shownOf(retweet).text).toBe(`RT @someone: ${shownOf(post).text}`);
   });
 
   it.each(FORMATS)('does not escape an exact text again in %s when it is shared', async format => {
@@ -75,8 +75,8 @@ describe('a post of a service', () => {
     const exact = first.raw.toString();
     service.posts.clear();
     service.posts.add(exact);
-    const [share] = service.posts.add({ retweeted: '1000' }) as [Activity];
-    expect(shownOf(share).text).toBe('RT @someone: a &amp; b');
+    const [retweet] = service.posts.add({ retweeted: '1000' }) as [Activity];
+    expect(shownOf(retweet).text).toBe('RT @someone: a &amp; b');
   });
 
   it.each(FORMATS)('escapes the profile of its author in %s', async format => {
@@ -98,9 +98,9 @@ describe('a post of a service', () => {
     expect(entities.hashtags).toEqual([{ text: 'first', indices: [0, 6] }]);
     expect(entities.urls).toHaveLength(1);
     expect(extended_tweet.entities.hashtags).toHaveLength(2);
-    const [share] = service.posts.add({ retweeted: { text: `${'x'.repeat(120)} #coffeetime` } });
-    expect(share?.text).toMatch(/ #coff…$/);
-    expect(JSON.parse(String(share?.raw)).entities.hashtags).toEqual([]);
+    const [retweet] = service.posts.add({ retweeted: { text: `${'x'.repeat(120)} #coffeetime` } });
+    expect(retweet?.text).toMatch(/ #coff…$/);
+    expect(JSON.parse(String(retweet?.raw)).entities.hashtags).toEqual([]);
   });
 
   it.each(FORMATS)('reads back in %s as it was given', format => {

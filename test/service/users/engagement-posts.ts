@@ -18,7 +18,7 @@ export interface PostOptions {
   readonly retweets?: number;
   readonly replies?: number;
   readonly replyTo?: string;
-  readonly shares?: PostOptions;
+  readonly retweetOf?: PostOptions;
 }
 
 export function idOf({ ago, low = 0 }: PostOptions): string {
@@ -37,8 +37,8 @@ export function post(
 
 function original(options: PostOptions, at: number): string {
   const id = idOf(options);
-  const { author = '7', favorites, retweets, replies, replyTo, shares } = options;
-  const { favorites: ofShared = 0, ...shared } = shares ?? { ago: 0 };
+  const { author = '7', favorites, retweets, replies, replyTo, retweetOf } = options;
+  const { favorites: ofShared = 0, ...shared } = retweetOf ?? { ago: 0 };
   return JSON.stringify({
     created_at: new Date(at)
       .toUTCString()
@@ -52,7 +52,7 @@ function original(options: PostOptions, at: number): string {
     retweet_count: retweets,
     reply_count: replies,
     in_reply_to_status_id_str: replyTo,
-    ...(shares && {
+    ...(retweetOf && {
       retweeted_status: JSON.parse(original({ ...shared, favorites: ofShared }, NOW - shared.ago)),
     }),
   });
@@ -60,11 +60,11 @@ function original(options: PostOptions, at: number): string {
 
 function streams(options: PostOptions, at: number): string {
   const id = idOf(options);
-  const { author = '7', favorites, retweets, replyTo, shares } = options;
+  const { author = '7', favorites, retweets, replyTo, retweetOf } = options;
   return JSON.stringify({
     id: `tag:search.example.com,2005:${id}`,
     objectType: 'activity',
-    verb: shares ? 'share' : 'post',
+    verb: retweetOf ? 'share' : 'post',
     postedTime: new Date(at).toISOString(),
     body: 'tea',
     actor: {
@@ -73,8 +73,8 @@ function streams(options: PostOptions, at: number): string {
       preferredUsername: author === '7' ? 'ann' : `user${author}`,
       displayName: 'Ann',
     },
-    object: shares
-      ? JSON.parse(streams(shares, NOW - shares.ago))
+    object: retweetOf
+      ? JSON.parse(streams(retweetOf, NOW - retweetOf.ago))
       : { objectType: 'note', summary: 'tea' },
     favoritesCount: favorites,
     retweetCount: retweets,

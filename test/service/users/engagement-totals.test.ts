@@ -106,10 +106,10 @@ describe('engagement', () => {
     async format => {
       const posts = [
         post(mine(3), format),
-        post({ ...later(SECOND), shares: mine(9) }, format),
-        post({ ...later(31 * DAY - SECOND), shares: mine(4) }, format),
+        post({ ...later(SECOND), retweetOf: mine(9) }, format),
+        post({ ...later(31 * DAY - SECOND), retweetOf: mine(4) }, format),
         // More than 31 days after the post.
-        post({ ...later(31 * DAY + SECOND), shares: mine(99) }, format),
+        post({ ...later(31 * DAY + SECOND), retweetOf: mine(99) }, format),
         post({ ...later(HOUR), replyTo: id }, format),
         post({ ...later(HOUR, 1), replyTo: '123' }, format),
       ];
@@ -124,7 +124,7 @@ describe('engagement', () => {
     const said = { ...mine(3), retweets: 50, replies: 60 };
     const { totals } = await signedIn([
       post(said),
-      post({ ...later(SECOND), shares: mine(1) }),
+      post({ ...later(SECOND), retweetOf: mine(1) }),
       post({ ...later(HOUR), replyTo: id }),
     ]);
     expect(bodyOf(await totals([id]))).toEqual({
@@ -135,7 +135,7 @@ describe('engagement', () => {
   it('is counted for posts years apart, and for many reposts', async () => {
     const old = { ago: 3000 * DAY, low: 5 };
     const reposts = Array.from({ length: 1100 }, (_, i) =>
-      post({ ago: old.ago - MINUTE - i * 10, low: i, author: '8', shares: old }),
+      post({ ago: old.ago - MINUTE - i * 10, low: i, author: '8', retweetOf: old }),
     );
     const { totals } = await signedIn([post(old), post(mine()), ...reposts]);
     expect(bodyOf(await totals([id, idOf(old)]))).toEqual({

@@ -218,7 +218,7 @@ describe('the row of a post in its bytes', () => {
     }
   });
 
-  it('is that of the parsed post where the text of a share has its prefix, or something like it, or escapes', () => {
+  it('is that of the parsed post where the text of a retweet has its prefix, or something like it, or escapes', () => {
     const corpus = new SecondCorpus(5);
     const texts = [
       ...[
@@ -242,12 +242,12 @@ describe('the row of a post in its bytes', () => {
       ...['\\u0052T @ann: one', 'R\\u0054 @ann: one', 'RT\\u0020@ann: one', 'RT \\u0040ann: one'],
       ...['RT @\\u0061nn: one', 'RT @an\\u006e: one', 'RT @ann\\u003a one', 'RT @ann:\\u0020one'],
     ];
-    const isShare = (bytes: Buffer) => bytes.includes('"retweeted_status":{');
+    const isRetweet = (bytes: Buffer) => bytes.includes('"retweeted_status":{');
     const lines = Array.from({ length: 60 }, (_, n) => corpus.line(1.7e12 + n));
-    const share = String(lines.find(isShare));
+    const retweet = String(lines.find(isRetweet));
     for (const text of texts) {
       const bytes = Buffer.from(
-        share.replace(/"text":"(?:[^"\\]|\\.)*"/, () => `"text":"${text}"`),
+        retweet.replace(/"text":"(?:[^"\\]|\\.)*"/, () => `"text":"${text}"`),
       );
       expect(bytes.includes(`"text":"${text}"`)).toBe(true);
       expectSame(bytes);

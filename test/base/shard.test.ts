@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/base/errors.js';
 import {
+  environmentShard,
   hasFile,
-  parseShare,
+  parseShard,
   partOf,
   partOfRate,
-  type Share,
-  shareName,
-  shareOf,
-} from '../../src/base/share.js';
+  type Shard,
+  shardName,
+} from '../../src/base/shard.js';
 import { DAY, FIRST_POST, formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -36,11 +36,11 @@ beforeAll(async () => {
   folder = await temporaryFolder();
 });
 
-const sharesOf = (of: number): Share[] =>
+const shardsOf = (of: number): Shard[] =>
   Array.from({ length: of }, (_, index) => ({ index: index + 1, of }));
 const of = fc.integer({ min: 1, max: 40 });
 
-describe('the shares of a window', () => {
+describe('the shards of a window', () => {
   const partsOf = (
     check: (
       parts: readonly { readonly from: number; readonly to: number }[],
@@ -59,7 +59,7 @@ describe('the shares of a window', () => {
         (start, minutes, n) => {
           const from = FIRST_POST + start * MINUTE;
           const window = { from, to: from + minutes * MINUTE };
-          const parts = sharesOf(n).flatMap(share => partOf(window, share) ?? []);
+          const parts = shardsOf(n).flatMap(shard => partOf(window, shard) ?? []);
           check(parts, { window, minutes, n });
         },
       ),
@@ -88,7 +88,7 @@ describe('the shares of a window', () => {
   });
 });
 
-describe('the shares of files', () => {
+describe('the shards of files', () => {
   it('have each file once, wherever its folder is', () => {
     const name = fc
       .stringMatching(/^[a-z0-9._-]{1,12}$/)
@@ -97,7 +97,7 @@ describe('the shares of files', () => {
     fc.assert(
       fc.property(names, of, (parts, n) => {
         const file = path.join('top', 'under', ...parts);
-        const takers = sharesOf(n).filter(share => hasFile(share, file));
+        const takers = shardsOf(n).filter(shard => hasFile(shard, file));
         expect(takers.length).toBe(1);
         expect(hasFile(takers[0]!, path.join('/elsewhere', file))).toBe(true);
         expect(hasFile(takers[0]!, `./${file}`)).toBe(true);
@@ -106,11 +106,11 @@ describe('the shares of files', () => {
   });
 
   it('take turns with files of ten minutes, as downloads name them', () => {
-    const counts = sharesOf(8).map(share => {
+    const counts = shardsOf(8).map(shard => {
       let count = 0;
       for (let at = Date.UTC(2024, 0, 1); at < Date.UTC(2024, 0, 2); at += 10 * MINUTE) {
         const name = formatTimestamp(at);
-        if (hasFile(share, `archive/${name.slice(0, 8)}/${name.slice(8)}.json.gz`)) count++;
+        if (hasFile(shard, `archive/${name.slice(0, 8)}/${name.slice(8)}.json.gz`)) count++;
       }
       return count;
     });
@@ -126,12 +126,12 @@ describe('the shares of files', () => {
     const whole = await texts(localFiles(path.join(folder, 'stored')));
     for (const n of [1, 2, 3, 9]) {
       const read = await Promise.all(
-        sharesOf(n).map(share => texts(localFiles(path.join(folder, 'stored'), { share }))),
+        shardsOf(n).map(shard => texts(localFiles(path.join(folder, 'stored'), { shard }))),
       );
       expect(read.flat().toSorted()).toEqual(whole.toSorted());
       const listed = names.map(name => path.join(folder, 'stored', name));
       const again = await Promise.all(
-        sharesOf(n).map(share => texts(localFiles(listed, { share }))),
+        shardsOf(n).map(shard => texts(localFiles(listed, { shard }))),
       );
       expect(again.map(one => one.toSorted())).toEqual(read.map(one => one.toSorted()));
     }
@@ -143,11 +143,11 @@ describe('the shares of files', () => {
     for (let n = 0; n < 20; n++) await writeFile(path.join(stored, `${n}.jsonl`), `${n}\n`);
     const sink = () =>
       files({ path: path.join(folder, 'out.jsonl'), checkpoint: path.join(folder, 'out.json') });
-    const first = localFiles(stored, { share: { index: 1, of: 2 } });
-    const second = localFiles(stored, { share: { index: 2, of: 2 } });
+    const first = localFiles(stored, { shard: { index: 1, of: 2 } });
+    const second = localFiles(stored, { shard: { index: 2, of: 2 } });
     const { posts } = await pipeline(first, sink());
     expect((await pipeline(first, sink())).posts).toBe(posts);
-    await expect(pipeline(second, sink())).rejects.toThrow(/`share` .*1\/2.*2\/2/);
+    await expect(pipeline(second, sink())).rejects.toThrow(/`shard` .*1\/2.*2\/2/);
     await expect(pipeline(localFiles(stored), sink())).rejects.toThrow(StorageError);
     for await (const { cursor } of first.batches())
       expect(
@@ -156,11 +156,11 @@ describe('the shares of files', () => {
   });
 });
 
-describe('a share', () => {
+describe('a shard', () => {
   it('is read from the environment, and refused where it is none', () => {
-    expect(parseShare('2/8')).toEqual({ index: 2, of: 8 });
-    expect(shareOf('x', { MILLRACE_SHARE: '8/8' })).toEqual({ index: 8, of: 8 });
-    expect(shareOf('x', { MILLRACE_SHARE: '' })).toBeUndefined();
+    expect(parseShard('2/8')).toEqual({ index: 2, of: 8 });
+    expect(environmentShard('x', { MILLRACE_SHARD: '8/8' })).toEqual({ index: 8, of: 8 });
+    expect(environmentShard('x', { MILLRACE_SHARD: '' })).toBeUndefined();
     for (const text of [
       '0/8',
       '9/8',
@@ -174,16 +174,16 @@ describe('a share', () => {
       '2\\8',
       '1/10001',
     ]) {
-      expect(parseShare(text), text).toBeUndefined();
-      expect(() => shareOf('x', { MILLRACE_SHARE: text })).toThrow(OptionError);
-      expect(() => account({}, { MILLRACE_SHARE: text })).toThrow('MILLRACE_SHARE');
+      expect(parseShard(text), text).toBeUndefined();
+      expect(() => environmentShard('x', { MILLRACE_SHARD: text })).toThrow(OptionError);
+      expect(() => account({}, { MILLRACE_SHARD: text })).toThrow('MILLRACE_SHARD');
     }
     for (const given of [{ index: 0, of: 1 }, { index: 2, of: 1 }, { index: 1 }, '1/2']) {
-      const share = unchecked(given);
-      expect(() => localFiles('x', { share })).toThrow(OptionError);
-      expect(() => account({ share })).toThrow(OptionError);
+      const shard = unchecked(given);
+      expect(() => localFiles('x', { shard })).toThrow(OptionError);
+      expect(() => account({ shard })).toThrow(OptionError);
     }
-    expect(account({}, { MILLRACE_SHARE: '2/8' }).settings.share).toEqual({ index: 2, of: 8 });
+    expect(account({}, { MILLRACE_SHARD: '2/8' }).settings.shard).toEqual({ index: 2, of: 8 });
   });
 
   it('has its part of every rate, all parts together at most the rate', () => {
@@ -201,14 +201,14 @@ describe('a share', () => {
         },
       ),
     );
-    const acme = account({ account: 'shared', share: { index: 1, of: 4 } }, {});
+    const acme = account({ account: 'shared', shard: { index: 1, of: 4 } }, {});
     const url = new URL('https://shared.example');
     expect(acme.rateLimiter('search', url).rates).toEqual([{ requests: 5, perMs: 1000 }]);
     expect(acme.rateLimiter('replay', url).rates).toEqual([{ requests: 1, perMs: 5 * MINUTE }]);
   });
 });
 
-describe('the shares of the sources of the service', () => {
+describe('the shards of the sources of the service', () => {
   let service: Service;
   let addresses: Awaited<ReturnType<Service['start']>>;
   beforeAll(async () => {
@@ -228,9 +228,9 @@ describe('the shares of the sources of the service', () => {
     const whole = await pipeline(search(acme, query), collect());
     expect(whole.length).toBeGreaterThan(100);
     const parts = await Promise.all(
-      sharesOf(4).map(share => pipeline(search(acme, { ...query, share }), collect())),
+      shardsOf(4).map(shard => pipeline(search(acme, { ...query, shard }), collect())),
     );
-    // The first share is the oldest, and a search goes from new to old.
+    // The first shard is the oldest, and a search goes from new to old.
     expect(
       parts
         .toReversed()
@@ -239,16 +239,16 @@ describe('the shares of the sources of the service', () => {
     ).toEqual(whole.map(({ id }) => id));
     for (const part of parts) expect(part.length).toBeGreaterThan(whole.length / 8);
 
-    const second = account(addresses, { MILLRACE_SHARE: '2/4' });
+    const second = account(addresses, { MILLRACE_SHARD: '2/4' });
     const posts = await pipeline(search(second, { ...query, slices: 3 }), collect());
     expect(posts.map(({ id }) => id)).toEqual(parts[1]?.map(({ id }) => id));
     expect(() => search(second, { product: '30day', query: 'coffee' })).toThrow(/needs `fromDate`/);
-    expect(() => search(second, { ...query, limit: 5 })).toThrow(/`share` fetches a whole window/);
+    expect(() => search(second, { ...query, limit: 5 })).toThrow(/`shard` fetches a whole window/);
     const minute = { ...query, fromDate: formatTimestamp(now - HOUR - MINUTE) };
-    const shares = await Promise.all(
-      sharesOf(3).map(share => pipeline(search(acme, { ...minute, share }), collect())),
+    const shards = await Promise.all(
+      shardsOf(3).map(shard => pipeline(search(acme, { ...minute, shard }), collect())),
     );
-    expect(shares.map(({ length }) => length > 0).filter(Boolean).length).toBeLessThanOrEqual(1);
+    expect(shards.map(({ length }) => length > 0).filter(Boolean).length).toBeLessThanOrEqual(1);
   });
 
   it('are the same files of a job, with a verdict for each, in flows and in folders', async () => {
@@ -266,39 +266,39 @@ describe('the shares of the sources of the service', () => {
     const verdicts: JobVerdict[] = [];
     const onVerdict = (verdict: JobVerdict) => verdicts.push(verdict);
     const parts: string[] = [];
-    for (const share of sharesOf(4)) {
-      const some = await pipeline(jobFiles(acme, job, { share, onVerdict }), collect());
-      const into = path.join(folder, `job-${share.index}`);
-      const verdict = await downloadJob(acme, job, { share, folder: into });
+    for (const shard of shardsOf(4)) {
+      const some = await pipeline(jobFiles(acme, job, { shard, onVerdict }), collect());
+      const into = path.join(folder, `job-${shard.index}`);
+      const verdict = await downloadJob(acme, job, { shard, folder: into });
       expect(verdict).toEqual(verdicts.at(-1));
-      expect(verdict).toMatchObject({ share, exitCode: 0, missing: [] });
-      expect(verdict.summary).toContain(`share ${shareName(share)}: `);
-      // The files of a share are all in it when they are read from the folder again.
-      expect((await texts(localFiles(into, { share }))).length).toBe(some.length);
+      expect(verdict).toMatchObject({ shard, exitCode: 0, missing: [] });
+      expect(verdict.summary).toContain(`shard ${shardName(shard)}: `);
+      // The files of a shard are all in it when they are read from the folder again.
+      expect((await texts(localFiles(into, { shard }))).length).toBe(some.length);
       parts.push(...some.map(String));
     }
     expect(parts.toSorted()).toEqual(whole.toSorted());
-    const folders = sharesOf(4).map(({ index }) => path.join(folder, `job-${index}`));
+    const folders = shardsOf(4).map(({ index }) => path.join(folder, `job-${index}`));
     const all = await downloadJob(acme, job, { folder: path.join(folder, 'job') });
     expect(await foldersVerdict(folders)).toEqual(all);
     expect(all).toMatchObject({ exitCode: 0, missing: [] });
     expect(await foldersVerdict([path.join(folder, 'job')])).toEqual(all);
     expect(await foldersVerdict([folders[3]!, folders[1]!])).toMatchObject({
       exitCode: 1,
-      missing: ['share 1/4', 'share 3/4'],
+      missing: ['shard 1/4', 'shard 3/4'],
     });
     await rm(path.join(folders[2]!, '20240101', '0020.json.gz'));
     expect(await foldersVerdict(folders)).toMatchObject({ exitCode: 1, missing: ['202401010020'] });
     const [first, ...others] = folders as [string, ...string[]];
     await expect(foldersVerdict([first, ...others, first])).rejects.toThrow(
-      /share 1\/4, as the folder .* does\. Pass one folder for each share of one job$/,
+      /shard 1\/4, as the folder .* does\. Pass one folder for each shard of one job$/,
     );
     await expect(foldersVerdict([...others, path.join(folder, 'job')])).rejects.toThrow(
       StorageError,
     );
     await expect(foldersVerdict([folder])).rejects.toThrow(/No download into the folder/);
     await expect(foldersVerdict([])).rejects.toThrow(OptionError);
-    await writeFile(path.join(first, '.millrace-download.json'), '{"share":{"index":1,"of":4}}');
+    await writeFile(path.join(first, '.millrace-download.json'), '{"shard":{"index":1,"of":4}}');
     await expect(foldersVerdict(folders)).rejects.toThrow(/is damaged/);
     expect(verdicts.reduce((sum, { posts }) => sum + posts.delivered, 0)).toBe(
       job.results.activityCount,
@@ -316,17 +316,17 @@ describe('the shares of the sources of the service', () => {
     } as const;
     const whole = await pipeline(replay(acme, window), collect());
     const parts = await Promise.all(
-      sharesOf(3).map(share => pipeline(replay(acme, { ...window, share }), collect())),
+      shardsOf(3).map(shard => pipeline(replay(acme, { ...window, shard }), collect())),
     );
     expect(parts.flat().map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
-    const [first, second] = sharesOf(2).map(share => replay(acme, { ...window, share }));
+    const [first, second] = shardsOf(2).map(shard => replay(acme, { ...window, shard }));
     let cursor: object | undefined;
     for await (const batch of first!.batches()) cursor = batch.cursor ?? cursor;
     const { error } = await until(
       new Flow(run => second!.batches({ ...run, resume: unchecked(cursor) })),
     );
     expect(error).toBeInstanceOf(OptionError);
-    const many = sharesOf(30).map(share => pipeline(replay(acme, { ...window, share }), collect()));
+    const many = shardsOf(30).map(shard => pipeline(replay(acme, { ...window, shard }), collect()));
     expect((await Promise.all(many)).flat().length).toBe(whole.length);
   });
 });

@@ -1,5 +1,5 @@
-// One search as four processes at the same time, each with its share, and the same as one process: the same posts.
-// Each process runs this script again with MILLRACE_SHARE=1/4 and so on; on four machines, a shell sets it.
+// One search as four processes at the same time, each with its shard, and the same as one process: the same posts.
+// Each process runs this script again with MILLRACE_SHARD=1/4 and so on; on four machines, a shell sets it.
 // With MILLRACE_BASE_URL or MILLRACE_URL in the environment it searches there, as one process, otherwise in a local service.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,9 +7,9 @@ import { readFile } from 'node:fs/promises';
 import { account, dedupe, files, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
-const share = process.env.MILLRACE_SHARE ?? '';
-if (share !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
-  const folder = `out/shares/${share === '' ? 'whole' : share.replace('/', '-of-')}`;
+const shard = process.env.MILLRACE_SHARD ?? '';
+if (shard !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
+  const folder = `out/shards/${shard === '' ? 'whole' : shard.replace('/', '-of-')}`;
   const { posts } = await pipeline(
     search(account(), {
       product: 'fullarchive',
@@ -20,11 +20,11 @@ if (share !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
     dedupe(),
     files({ path: `${folder}/posts.jsonl`, checkpoint: `${folder}/checkpoint.json` }),
   );
-  console.log(`${share || 'all'}: ${posts} posts`);
+  console.log(`${shard || 'all'}: ${posts} posts`);
 } else {
   const service = createService(); // with the real service: only the commands of the shell
   const { baseUrl, account, label, email, password } = await service.start();
-  const start = (share: string) =>
+  const start = (shard: string) =>
     spawn(process.execPath, [...process.execArgv, import.meta.filename], {
       stdio: 'inherit',
       env: {
@@ -34,16 +34,16 @@ if (share !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
         MILLRACE_LABEL: label,
         MILLRACE_EMAIL: email,
         MILLRACE_PASSWORD: password,
-        MILLRACE_SHARE: share,
+        MILLRACE_SHARD: shard,
       },
     });
-  const shares = ['1/4', '2/4', '3/4', '4/4'];
-  await Promise.all([...shares.map(start), start('')].map(child => once(child, 'exit')));
-  const read = async (name: string) => (await readFile(`out/shares/${name}/posts.jsonl`, 'utf8')).trim().split('\n');
-  const parts = await Promise.all(shares.map(share => read(share.replace('/', '-of-'))));
+  const shards = ['1/4', '2/4', '3/4', '4/4'];
+  await Promise.all([...shards.map(start), start('')].map(child => once(child, 'exit')));
+  const read = async (name: string) => (await readFile(`out/shards/${name}/posts.jsonl`, 'utf8')).trim().split('\n');
+  const parts = await Promise.all(shards.map(shard => read(shard.replace('/', '-of-'))));
   const same = parts.flat().sort().join() === (await read('whole')).sort().join();
   console.log(
-    `${parts.flat().length} posts in four shares, ${same ? 'the same as' : 'other than'} those of one process`,
+    `${parts.flat().length} posts in four shards, ${same ? 'the same as' : 'other than'} those of one process`,
   );
   process.exitCode = same ? 0 : 1;
   await service.stop();
