@@ -17,8 +17,8 @@ import {
 } from '../../../src/sinks/committed.js';
 import { filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
-import { bySuite } from '../../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
+import { bySuite, draws } from '../../suite.js';
 import { places } from '../cursors.js';
 import { documents, keptIn, post } from '../damaged.js';
 import { ENDINGS, type Ending, StandIn } from '../stand-in.js';
@@ -113,7 +113,7 @@ describe('tee with a branch to committed', () => {
           if (target.writes.some(({ range }) => range.token.endsWith('.2'))) seen.parts++;
         },
       ),
-      { numRuns: bySuite(80, 1_000) },
+      { numRuns: draws(80, 1_000) },
     );
     expect(seen.commits).toBeGreaterThan(5);
     expect(seen.parts).toBeGreaterThan(5);

@@ -8,8 +8,8 @@ import { map } from '../../../src/operators/map.js';
 import type { Activity } from '../../../src/post/activity.js';
 import { type CommittedOptions, committed, committedOn } from '../../../src/sinks/committed.js';
 import { localFiles } from '../../../src/sources/local-files.js';
-import { bySuite } from '../../slow-suite.js';
 import { nodeError, SimulatedDisk, seeded } from '../../storage/simulated-disk.js';
+import { draws } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import {
   bytesOf,
@@ -28,7 +28,7 @@ import { ENDINGS, StandIn } from '../stand-in.js';
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const LOG = '/kept/damaged.jsonl';
-const RUNS = bySuite(12, 300);
+const RUNS = draws(12, 300);
 
 type Calls = Pick<CommittedOptions<string>, 'load' | 'write' | 'save' | 'transaction'>;
 
