@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
 import { buildLibrary, buildWorker } from './build.js';
 import { root } from './pages.js';
+import { isWholeCheck } from './slow-suite.js';
 
 const exec = promisify(execFile);
 export const modules = path.join(root, 'node_modules');
@@ -18,14 +19,10 @@ export interface PackedProject {
 }
 
 /**
- * Builds and packs the library, and installs it with the dependencies that are here. The declarations of types take
- * most of the time of a build.
+ * Builds and packs the library, and installs it with the dependencies that are here. Without types, which take
+ * most of the time of a build, in the normal suite.
  */
-export async function packedProject({
-  hasTypes = false,
-}: {
-  readonly hasTypes?: boolean;
-} = {}): Promise<PackedProject> {
+export async function packedProject(): Promise<PackedProject> {
   const folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
   const packed = path.join(folder, 'packed');
   const project = path.join(folder, 'project');
@@ -35,7 +32,7 @@ export async function packedProject({
   for (const name of await packedFromRoot())
     await cp(path.join(root, name), path.join(packed, name), { recursive: true });
   const outdir = path.join(packed, 'dist');
-  if (hasTypes)
+  if (isWholeCheck)
     await exec(process.execPath, [
       path.join(modules, 'typescript/bin/tsc'),
       ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir, '--noCheck'],

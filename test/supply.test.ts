@@ -204,7 +204,7 @@ describe('a workflow', async () => {
       expect(nightly).toMatch(/^ {4}- cron: /m);
     });
 
-    it('tries the slow tests', () => {
+    it('tries the slow suite', () => {
       expect(nightly).toMatch(/npm run faults -- tests\n/);
     });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Postings } from '../../../src/rules/index/postings.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../slow-suite.js';
 
 describe('postings', () => {
   it('hold the rules of each term', () => {
@@ -24,7 +24,7 @@ describe('postings', () => {
           );
         }
       }),
-      { numRuns: draws(100, 1_200) },
+      { numRuns: bySuite(100, 1_200) },
     );
   });
 });
