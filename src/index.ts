@@ -45,12 +45,12 @@ export {
   type ComplianceOptions,
   compliance,
 } from './compliance/compliance.js';
+export type { HiddenReason, HidingOptions, VisibilityOptions } from './compliance/hidden-posts.js';
 export {
   type IntoTombstonesOptions,
   intoTombstones,
   type Recorded,
 } from './compliance/into-tombstones.js';
-export type { HiddenReason, RedactOptions, VisibilityOptions } from './compliance/redact.js';
 export {
   openTombstones,
   type PostTombstone,

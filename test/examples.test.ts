@@ -14,15 +14,12 @@ import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { readSqlite } from './databases/stored-rows.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
-import { bySuite, isSlowSuite, isWholeCheck } from './slow-suite.js';
+import { bySuite, isEveryday, isNightly } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const root = path.resolve(import.meta.dirname, '..');
-/**
- * Each example makes up the posts of a month. In the normal suite, those do not run that do what the scripts of
- * pages and the tests of shards, merges, SQLite and JetStream do, too. In the slow suite, most run a second time.
- */
-const runsTwice = isSlowSuite;
+/** Whether most examples run a second time. */
+const runsTwice = isNightly;
 let folder: string;
 
 beforeEach(async () => {
@@ -91,7 +88,7 @@ async function writeArchive(minutes: number): Promise<string> {
 
 describe('the examples work as described', () => {
   it('00-start: writes posts to files by topic, and draws a chart', async () => {
-    const { code, stdout } = await (isSlowSuite ? runWithTsx : run)('00-start.ts');
+    const { code, stdout } = await (isNightly ? runWithTsx : run)('00-start.ts');
     expect(code).toBe(0);
     const names = await readdir(path.join(folder, 'out/start'));
     expect(names.toSorted()).toEqual(
@@ -102,20 +99,20 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/posts in 30 days/);
     expect(stdout).toContain('┤');
   });
+});
 
-  it.runIf(isWholeCheck)(
-    '01-search-to-files: writes the same files when it is run again',
-    async () => {
-      const first = await run('01-search-to-files.ts');
-      expect(first.code).toBe(0);
-      const names = (await readdir(path.join(folder, 'out/search'))).filter(n => n.endsWith('.gz'));
-      const lines = await linesIn(...names.map(name => `out/search/${name}`));
-      expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(5_000);
-      expect(lines.length).toBe(5_000);
-      if (runsTwice)
-        expect(await run('01-search-to-files.ts')).toMatchObject({ code: 0, stdout: first.stdout });
-    },
-  );
+// Each makes up the posts of a month.
+describe.skipIf(isEveryday)('the other examples work as described', () => {
+  it('01-search-to-files: writes the same files when it is run again', async () => {
+    const first = await run('01-search-to-files.ts');
+    expect(first.code).toBe(0);
+    const names = (await readdir(path.join(folder, 'out/search'))).filter(n => n.endsWith('.gz'));
+    const lines = await linesIn(...names.map(name => `out/search/${name}`));
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(5_000);
+    expect(lines.length).toBe(5_000);
+    if (runsTwice)
+      expect(await run('01-search-to-files.ts')).toMatchObject({ code: 0, stdout: first.stdout });
+  });
 
   it('02-counts-chart: draws a chart of the hours', async () => {
     const { code, stdout } = await run('02-counts-chart.ts', ['rain']);
@@ -192,22 +189,19 @@ describe('the examples work as described', () => {
     expect(await run('27-damaged-again.ts')).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it.runIf(isWholeCheck)(
-    '06-job-to-files: writes every post of a job, and nothing when it is run again',
-    async () => {
-      const first = await run('06-job-to-files.ts');
-      expect(first.code).toBe(0);
-      const [, posts = ''] = /with (\d+) of \1 posts; nothing is missing/.exec(first.stdout) ?? [];
-      const lines = await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl');
-      expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(Number(posts));
-      expect(first.stderr).toMatch(/quoted 0 %.*running \d+ %.*delivered 100 %/s);
-      if (!runsTwice) return;
-      const again = await run('06-job-to-files.ts');
-      expect(again).toMatchObject({ code: 0, stdout: '' });
-      expect(again.stderr.trim()).toBe('delivered 100 %');
-      expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
-    },
-  );
+  it('06-job-to-files: writes every post of a job, and nothing when it is run again', async () => {
+    const first = await run('06-job-to-files.ts');
+    expect(first.code).toBe(0);
+    const [, posts = ''] = /with (\d+) of \1 posts; nothing is missing/.exec(first.stdout) ?? [];
+    const lines = await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl');
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(Number(posts));
+    expect(first.stderr).toMatch(/quoted 0 %.*running \d+ %.*delivered 100 %/s);
+    if (!runsTwice) return;
+    const again = await run('06-job-to-files.ts');
+    expect(again).toMatchObject({ code: 0, stdout: '' });
+    expect(again.stderr.trim()).toBe('delivered 100 %');
+    expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
+  });
 
   it('07-stored-files-by-tag: splits the posts of a folder by tag; other examples name it if they have no folder', async () => {
     const readers = ['04-local-archive.ts', '05-try-rules.ts'];
@@ -226,29 +220,26 @@ describe('the examples work as described', () => {
         expect(JSON.parse(line).matching_rules).toContainEqual(expect.objectContaining({ tag }));
     const stored = await run('07-stored-files-by-tag.ts', ['out/archive']);
     expect(stored).toMatchObject({ code: 0, stdout: first.stdout.split('\n').slice(1).join('\n') });
-    for (const example of isSlowSuite ? readers : []) {
+    for (const example of isNightly ? readers : []) {
       const { code, stdout, stderr } = await run(example);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(/^[1-9]\d* (of \d+ )?posts/);
     }
   });
 
-  it.runIf(isWholeCheck)(
-    '08-replay-to-files: writes every post of the window once, in hourly files',
-    async () => {
-      const first = await run('08-replay-to-files.ts');
-      expect(first.code).toBe(0);
-      const names = (await readdir(path.join(folder, 'out/replay'))).filter(n => n.endsWith('.gz'));
-      expect(names.length).toBe(2);
-      const lines = await linesIn(...names.map(name => `out/replay/${name}`));
-      expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(lines.length);
-      expect(first.stdout).toContain(`${lines.length} posts, and every minute`);
-      expect(lines.length).toBeGreaterThan(100);
-      if (!runsTwice) return;
-      const again = await run('08-replay-to-files.ts');
-      expect(again).toMatchObject({ code: 0, stdout: first.stdout });
-    },
-  );
+  it('08-replay-to-files: writes every post of the window once, in hourly files', async () => {
+    const first = await run('08-replay-to-files.ts');
+    expect(first.code).toBe(0);
+    const names = (await readdir(path.join(folder, 'out/replay'))).filter(n => n.endsWith('.gz'));
+    expect(names.length).toBe(2);
+    const lines = await linesIn(...names.map(name => `out/replay/${name}`));
+    expect(new Set(lines.map(line => JSON.parse(line).id_str)).size).toBe(lines.length);
+    expect(first.stdout).toContain(`${lines.length} posts, and every minute`);
+    expect(lines.length).toBeGreaterThan(100);
+    if (!runsTwice) return;
+    const again = await run('08-replay-to-files.ts');
+    expect(again).toMatchObject({ code: 0, stdout: first.stdout });
+  });
 
   it('09-keep-an-archive-compliant: removes posts that were deleted later, and then changes nothing', async () => {
     for (let times = 0; times < bySuite(1, 2); times++) {
@@ -361,18 +352,15 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/^\d+ likes: \S/m);
   });
 
-  it.runIf(isWholeCheck)(
-    '15-into-sqlite: every post once, and nothing more to do when it is run again',
-    async () => {
-      const first = await run('15-into-sqlite.ts');
-      expect(first).toMatchObject({
-        code: 0,
-        stdout: '2000 posts in out/posts.sqlite\n',
-        stderr: '',
-      });
-      if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
-    },
-  );
+  it('15-into-sqlite: every post once, and nothing more to do when it is run again', async () => {
+    const first = await run('15-into-sqlite.ts');
+    expect(first).toMatchObject({
+      code: 0,
+      stdout: '2000 posts in out/posts.sqlite\n',
+      stderr: '',
+    });
+    if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
+  });
 
   it('15-into-sqlite: a text with NUL is stored whole, though the driver reads it to the NUL', async () => {
     await using service = createService({ posts: [{ text: 'coffee\0break' }] });
@@ -400,60 +388,51 @@ describe('the examples work as described', () => {
     expect(await run('28-files-and-sqlite.ts')).toEqual(first);
   });
 
-  it.runIf(isWholeCheck)(
-    '22-into-duckdb: every post once, and nothing more to do when it is run again',
-    async () => {
-      const first = await run('22-into-duckdb.ts');
-      expect(first).toMatchObject({ code: 0, stdout: '{ rows: 2000 }\n', stderr: '' });
-      if (!runsTwice) return;
-      const again = await run('22-into-duckdb.ts');
-      expect(again).toMatchObject({
-        code: 0,
-        stdout: expect.stringMatching(/rows: 2000,\s+completeSince: /),
-      });
-    },
-  );
+  it('22-into-duckdb: every post once, and nothing more to do when it is run again', async () => {
+    const first = await run('22-into-duckdb.ts');
+    expect(first).toMatchObject({ code: 0, stdout: '{ rows: 2000 }\n', stderr: '' });
+    if (!runsTwice) return;
+    const again = await run('22-into-duckdb.ts');
+    expect(again).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/rows: 2000,\s+completeSince: /),
+    });
+  });
 
-  it.runIf(isWholeCheck)(
-    '17-search-to-csv: writes rows with the chosen columns, the same when it is run again',
-    async () => {
-      const first = await run('17-search-to-csv.ts');
-      const [, posts, files] = /^(\d+) posts in (\d+) files\n$/.exec(first.stdout) ?? [];
-      expect(first).toMatchObject({ code: 0, stderr: '' });
-      const names = (await readdir(path.join(folder, 'out/csv'))).filter(name => /csv$/.test(name));
-      expect(names.length).toBe(Number(files));
-      const texts = await Promise.all(
-        names.map(name => readFile(path.join(folder, 'out/csv', name), 'utf8')),
-      );
-      const rows = texts.flatMap(text => parse(text, { bom: true, columns: true })) as Csv[];
-      expect(rows.length).toBe(Number(posts));
-      for (const { id, words, text } of rows) {
-        expect(id).toMatch(/^\d{19}$/);
-        expect(Number(words)).toBeGreaterThan(0);
-        expect(text).not.toMatch(/^[=+@-]/);
-      }
-      if (runsTwice) expect(await run('17-search-to-csv.ts')).toEqual(first);
-    },
-  );
+  it('17-search-to-csv: writes rows with the chosen columns, the same when it is run again', async () => {
+    const first = await run('17-search-to-csv.ts');
+    const [, posts, files] = /^(\d+) posts in (\d+) files\n$/.exec(first.stdout) ?? [];
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    const names = (await readdir(path.join(folder, 'out/csv'))).filter(name => /csv$/.test(name));
+    expect(names.length).toBe(Number(files));
+    const texts = await Promise.all(
+      names.map(name => readFile(path.join(folder, 'out/csv', name), 'utf8')),
+    );
+    const rows = texts.flatMap(text => parse(text, { bom: true, columns: true })) as Csv[];
+    expect(rows.length).toBe(Number(posts));
+    for (const { id, words, text } of rows) {
+      expect(id).toMatch(/^\d{19}$/);
+      expect(Number(words)).toBeGreaterThan(0);
+      expect(text).not.toMatch(/^[=+@-]/);
+    }
+    if (runsTwice) expect(await run('17-search-to-csv.ts')).toEqual(first);
+  });
 
-  it.runIf(isWholeCheck)(
-    '18-job-to-parquet: asks DuckDB about a dataset, the same when it is run again',
-    async () => {
-      const first = await run('18-job-to-parquet.ts');
-      expect(first).toMatchObject({ code: 0 });
-      expect(first.stdout).toMatch(/^\d+ rows in 2 files\n/);
-      expect(first.stdout).toContain("'football'");
-      expect(await readdir(path.join(folder, 'out/dataset/posts/month=2024-01'))).toEqual([
-        'tag=football',
-        'tag=rain',
-      ]);
-      if (!runsTwice) return;
-      const again = await run('18-job-to-parquet.ts');
-      expect(again).toMatchObject({ code: 0, stdout: first.stdout });
-    },
-  );
+  it('18-job-to-parquet: asks DuckDB about a dataset, the same when it is run again', async () => {
+    const first = await run('18-job-to-parquet.ts');
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.stdout).toMatch(/^\d+ rows in 2 files\n/);
+    expect(first.stdout).toContain("'football'");
+    expect(await readdir(path.join(folder, 'out/dataset/posts/month=2024-01'))).toEqual([
+      'tag=football',
+      'tag=rain',
+    ]);
+    if (!runsTwice) return;
+    const again = await run('18-job-to-parquet.ts');
+    expect(again).toMatchObject({ code: 0, stdout: first.stdout });
+  });
 
-  it.runIf(isWholeCheck)('16-shards: four processes find what one finds', async () => {
+  it('16-shards: four processes find what one finds', async () => {
     const { code, stdout } = await run('16-shards.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
     expect(counts.length).toBe(5);
@@ -463,7 +442,7 @@ describe('the examples work as described', () => {
     expect(code).toBe(0);
   });
 
-  it.runIf(isWholeCheck)('14-several-searches: every post that a search finds, once', async () => {
+  it('14-several-searches: every post that a search finds, once', async () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);
     const [, posts, found] = /^(\d+) posts, of (\d+) found by 3/.exec(first.stdout) ?? [];
@@ -525,7 +504,7 @@ describe('the examples work as described', () => {
     expect(again.stdout).toContain('0 about coffee, 0 about rain');
   });
 
-  it.skipIf(!hasNatsServer || !isWholeCheck)(
+  it.skipIf(!hasNatsServer)(
     '20-several-machines: two readers of a log match what one matches, the same when it is run again',
     async () => {
       const outputs: string[][] = [];

@@ -8,11 +8,11 @@ import manifest from '../package.json' with { type: 'json' };
 import { sources } from './compile-library.js';
 import { modules, packedProject } from './packed-project.js';
 import { blocksOf, pageNamed } from './pages.js';
-import { isSlowSuite, isWholeCheck } from './slow-suite.js';
+import { isNightly } from './suite.js';
 
 const exec = promisify(execFile);
-/** esbuild's output formats differ little here: one of them is tried for each case, and both in the slow suite. */
-const formats: readonly ('esm' | 'cjs')[] = isWholeCheck ? ['esm', 'cjs'] : ['esm'];
+/** The formats of esbuild's output. */
+const formats: readonly ('esm' | 'cjs')[] = ['esm', 'cjs'];
 let folder: string;
 /** A project with the packed library installed. */
 let project: string;
@@ -88,7 +88,7 @@ async function compile(files: Readonly<Record<string, string>>, modes: object): 
 }
 
 beforeAll(async () => {
-  ({ folder, project } = await packedProject());
+  ({ folder, project } = await packedProject({ hasTypes: true }));
   await writeFile(path.join(project, 'package.json'), '{ "type": "module" }');
   await writeFile(path.join(project, 'script.js'), SCRIPT);
 });
@@ -112,7 +112,7 @@ describe('the package', () => {
         'dist/command/millrace.js',
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
         // The threads' script is bundled, but what it can be asked for is typed by it.
-        ...(isWholeCheck ? [...(await sources()), 'worker'] : []).map(name => `dist/${name}.d.ts`),
+        ...[...(await sources()), 'worker'].map(name => `dist/${name}.d.ts`),
       ].toSorted(),
     );
   });
@@ -217,7 +217,7 @@ describe('a project that installs the package', () => {
 });
 
 type Modules = [module: string, resolution: string, files: Readonly<Record<string, string>>];
-const OTHER_MODULES: readonly Modules[] = isSlowSuite
+const OTHER_MODULES: readonly Modules[] = isNightly
   ? [
       // `node16` knows no `require` of ES modules.
       ['node16', 'node16', { 'main.ts': TYPED, 'main.cts': TYPED_BY_IMPORT }],
@@ -226,32 +226,27 @@ const OTHER_MODULES: readonly Modules[] = isSlowSuite
     ]
   : [];
 
-// In the normal suite `npm run check` is enough: it resolves the types of the build for each module system.
-if (isWholeCheck)
-  describe('the types of the package', () => {
-    it.each<Modules>([
-      ['nodenext', 'nodenext', { 'main.ts': TYPED, 'main.cts': TYPED }],
-      ['preserve', 'bundler', { 'main.ts': TYPED }],
-      ...OTHER_MODULES,
-    ])(
-      'compile with skipLibCheck off: module %s, resolution %s',
-      async (module, moduleResolution, files) => {
-        await compile(files, { module, moduleResolution });
-      },
-    );
+describe('the types of the package', () => {
+  it.each<Modules>([
+    ['nodenext', 'nodenext', { 'main.ts': TYPED, 'main.cts': TYPED }],
+    ['preserve', 'bundler', { 'main.ts': TYPED }],
+    ...OTHER_MODULES,
+  ])(
+    'compile with skipLibCheck off: module %s, resolution %s',
+    async (module, moduleResolution, files) => {
+      await compile(files, { module, moduleResolution });
+    },
+  );
 
-    it.each(isSlowSuite ? ['22', '24'] : ['24'])(
-      'compile with the types of Node %s',
-      async version => {
-        const types = path.join(project, 'node_modules/@types/node');
-        await rm(types);
-        await symlink(path.join(modules, `types-node-${version}`), types);
-        await compile({ 'main.ts': TYPED }, { module: 'nodenext', moduleResolution: 'nodenext' });
-        await rm(types);
-        await symlink(path.join(modules, '@types/node'), types);
-      },
-    );
+  it.each(isNightly ? ['22', '24'] : ['24'])('compile with the types of Node %s', async version => {
+    const types = path.join(project, 'node_modules/@types/node');
+    await rm(types);
+    await symlink(path.join(modules, `types-node-${version}`), types);
+    await compile({ 'main.ts': TYPED }, { module: 'nodenext', moduleResolution: 'nodenext' });
+    await rm(types);
+    await symlink(path.join(modules, '@types/node'), types);
   });
+});
 
 /** Bundles the script into a new folder, optionally with LMDB installed next to it. */
 async function bundle(format: Format, external: readonly string[]): Promise<string> {
@@ -293,25 +288,19 @@ describe('a bundle that runs elsewhere', () => {
     },
   );
 
-  it.runIf(isWholeCheck).each(formats)(
-    'to %s works with LMDB installed next to it',
-    async format => {
-      const file = await bundle(format, ['lmdb']);
-      await mkdir(path.join(path.dirname(file), 'node_modules'));
-      await symlink(path.join(modules, 'lmdb'), path.join(path.dirname(file), 'node_modules/lmdb'));
-      expect(await run(file)).toEqual({ posts: 20, tombstones: 'opened' });
-    },
-  );
+  it.each(formats)('to %s works with LMDB installed next to it', async format => {
+    const file = await bundle(format, ['lmdb']);
+    await mkdir(path.join(path.dirname(file), 'node_modules'));
+    await symlink(path.join(modules, 'lmdb'), path.join(path.dirname(file), 'node_modules/lmdb'));
+    expect(await run(file)).toEqual({ posts: 20, tombstones: 'opened' });
+  });
 
-  it.runIf(isWholeCheck).each(formats)(
-    'to %s that includes LMDB fails only when LMDB is used',
-    async format => {
-      expect(await run(await bundle(format, []))).toMatchObject({
-        posts: 20,
-        tombstones: { code: 'ERR_STORAGE' },
-      });
-    },
-  );
+  it.each(formats)('to %s that includes LMDB fails only when LMDB is used', async format => {
+    expect(await run(await bundle(format, []))).toMatchObject({
+      posts: 20,
+      tombstones: { code: 'ERR_STORAGE' },
+    });
+  });
 });
 
 describe('the page on bundlers and CommonJS', () => {
@@ -320,24 +309,20 @@ describe('the page on bundlers and CommonJS', () => {
     symlink(path.join(modules, '@rollup'), path.join(project, 'node_modules/@rollup')),
   );
 
-  // One bundler; the others in the slow suite.
   const commands = blocksOf(page, 'sh');
-  it.each(isWholeCheck ? commands : commands.slice(0, 1))(
-    'has a command whose bundle runs: %s',
-    async command => {
-      for (const config of blocksOf(page, 'mjs')) {
-        const [, name = ''] = /^\/\/ (\S+)\n/.exec(config) ?? [];
-        await writeFile(path.join(project, name), config);
-      }
-      const bin = path.join(modules, '.bin');
-      const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
-      await exec('bash', ['-c', command], { cwd: project, env });
-      const [, outfile] = /--outfile=(\S+)/.exec(command) ?? [];
-      const [, dir = ''] = /--(?:dir|outDir)=(\S+)/.exec(command) ?? [];
-      const bundle = path.join(project, outfile ?? path.join(dir, 'script.js'));
-      expect(await run(bundle)).toEqual({ posts: 20, tombstones: 'opened' });
-    },
-  );
+  it.each(commands)('has a command whose bundle runs: %s', async command => {
+    for (const config of blocksOf(page, 'mjs')) {
+      const [, name = ''] = /^\/\/ (\S+)\n/.exec(config) ?? [];
+      await writeFile(path.join(project, name), config);
+    }
+    const bin = path.join(modules, '.bin');
+    const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
+    await exec('bash', ['-c', command], { cwd: project, env });
+    const [, outfile] = /--outfile=(\S+)/.exec(command) ?? [];
+    const [, dir = ''] = /--(?:dir|outDir)=(\S+)/.exec(command) ?? [];
+    const bundle = path.join(project, outfile ?? path.join(dir, 'script.js'));
+    expect(await run(bundle)).toEqual({ posts: 20, tombstones: 'opened' });
+  });
 
   it.each(
     blocksOf(page, 'js').filter(

@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
 import { buildLibrary, buildWorker } from './build.js';
 import { root } from './pages.js';
-import { isWholeCheck } from './slow-suite.js';
 
 const exec = promisify(execFile);
 export const modules = path.join(root, 'node_modules');
@@ -19,10 +18,14 @@ export interface PackedProject {
 }
 
 /**
- * Builds and packs the library, and installs it with the dependencies that are here. Without types, which take
- * most of the time of a build, in the normal suite.
+ * Builds and packs the library, and installs it with the dependencies that are here. The declarations of types take
+ * most of the time of a build.
  */
-export async function packedProject(): Promise<PackedProject> {
+export async function packedProject({
+  hasTypes = false,
+}: {
+  readonly hasTypes?: boolean;
+} = {}): Promise<PackedProject> {
   const folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
   const packed = path.join(folder, 'packed');
   const project = path.join(folder, 'project');
@@ -32,7 +35,7 @@ export async function packedProject(): Promise<PackedProject> {
   for (const name of await packedFromRoot())
     await cp(path.join(root, name), path.join(packed, name), { recursive: true });
   const outdir = path.join(packed, 'dist');
-  if (isWholeCheck)
+  if (hasTypes)
     await exec(process.execPath, [
       path.join(modules, 'typescript/bin/tsc'),
       ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir, '--noCheck'],

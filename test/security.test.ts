@@ -53,20 +53,20 @@ describe('the page of security', () => {
     ["it.fails('one', () => {})", 'fails'],
     ["it.skip.each([1])('one', () => {})", 'skip'],
     ["describe.skip('all', () => { it('one', () => {}) })", 'skip'],
-    ["it.runIf(isSlowSuite)('one', () => {})", 'runIf'],
-    ["it.skipIf(isMissing || !isSlowSuite)('one', () => {})", 'isSlowSuite'],
-    ["if (isSlowSuite) it('one', () => {})", 'isSlowSuite'],
+    ["it.runIf(isNightly)('one', () => {})", 'runIf'],
+    ["it.skipIf(isMissing || !isNightly)('one', () => {})", 'isNightly'],
+    ["if (isNightly) it('one', () => {})", 'isNightly'],
     ["it.skip('one', () => {}); describe('all', () => { it('one', () => {}) })", 'twice'],
   ])('would notice that a test does not run: %s', (text, state) => {
     expect(statesIn(text).get('one')).toBe(state);
   });
 });
 
-/** What keeps `npm test` from running a test, where it is in the call or in a condition around it. */
-const STOPS = /isSlowSuite|(?<=\.)(skip|todo|fails|runIf)\b/;
+/** What keeps `npm run test:all` from running a test, where it is in the call or in a condition around it. */
+const STOPS = /isNightly|(?<=\.)(skip|todo|fails|runIf)\b/;
 
 /**
- * The tests and groups of a file by title: whether `npm test` runs them, or what keeps it from that. What needs
+ * The tests and groups of a file by title: whether `npm run test:all` runs them, or what keeps it from that. What needs
  * another program is skipped where that is missing. A title that two have names neither.
  */
 function statesIn(text: string): ReadonlyMap<string, string> {

@@ -6,7 +6,7 @@ import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';
 import { propertySeed } from './property-seed.js';
-import { bySuite } from './slow-suite.js';
+import { draws } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
 // Files share processes: what is secret in one is a word in messages that another expects.
@@ -14,7 +14,7 @@ forgetSecrets();
 
 // For each property that does not say how often it is tried, or with which seed.
 const seed = propertySeed(process.env.MILLRACE_SEED);
-fc.configureGlobal({ numRuns: bySuite(40, 400), ...(seed === undefined ? {} : { seed }) });
+fc.configureGlobal({ numRuns: draws(40, 400), ...(seed === undefined ? {} : { seed }) });
 
 beforeEach(() => {
   onTestFailed(({ task }) => {

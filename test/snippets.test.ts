@@ -11,7 +11,7 @@ import { compiled } from './compiled.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { compilerOptions } from './public-api.js';
-import { isSlowSuite } from './slow-suite.js';
+import { isEveryday } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const examples = await Promise.all(
@@ -116,8 +116,7 @@ describe('the code of the pages', () => {
     expect(problems).toEqual([]);
   });
 
-  // `walk.test.ts` runs the first one of the README, as a reader does.
-  const runs = isSlowSuite ? scripts : scripts.filter(({ name }) => name !== 'README.md, script 1');
+  const runs = isEveryday ? scripts.filter(({ page }) => page === 'README.md') : scripts;
   it.for(runs)('runs: $name', async ({ page, text }, { skip }) => {
     const needsNats = text.includes("'millrace/jetstream'");
     if (needsNats && !hasNatsServer) skip(INSTALL);

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import type { Reporter, TestModule } from 'vitest/node';
 import { OutputSearch, TEST_SECRETS } from './search-output.js';
+import type { Suite } from './suite.js';
 
 /** Where the time of a run went. */
 export interface SuiteFigures {
@@ -20,6 +21,9 @@ export interface SuiteFigures {
 /** The environment variable with the file that gets the figures as JSON. */
 export const FIGURES = 'MILLRACE_SUITE_FIGURES';
 
+const LEFT_OUT_TESTS =
+  'Without databases, clusters, browsers, bundlers, most kills and examples, and with a quarter of the drawn inputs: npm run test:all has them';
+
 /**
  * Prints where the time went, and one final line without colours, for scripts. A password of the tests in what the
  * suite prints is a failure. The default export: only that can be
@@ -27,6 +31,11 @@ export const FIGURES = 'MILLRACE_SUITE_FIGURES';
  */
 export default class SummaryReporter implements Reporter {
   readonly #search = new OutputSearch(TEST_SECRETS);
+  readonly #suite: Suite;
+
+  constructor(suite: Suite = 'all') {
+    this.#suite = suite;
+  }
 
   onInit(): void {
     this.#search.watch(process.stdout);
@@ -75,6 +84,7 @@ export default class SummaryReporter implements Reporter {
     const lines = [
       `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
     ];
+    if (this.#suite === 'everyday') lines.unshift(LEFT_OUT_TESTS);
     if (modules.length > 10)
       lines.unshift(
         `Seconds by folder, of ${passed + failed} tests on ${availableParallelism()} cores:`,

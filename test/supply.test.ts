@@ -204,7 +204,7 @@ describe('a workflow', async () => {
       expect(nightly).toMatch(/^ {4}- cron: /m);
     });
 
-    it('tries the slow suite', () => {
+    it('tries the slow tests', () => {
       expect(nightly).toMatch(/npm run faults -- tests\n/);
     });
 

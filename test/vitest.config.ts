@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { bySuite } from './slow-suite.js';
+import { LEFT_OUT } from './left-out.js';
+import { SUITE, type Suite } from './suite.js';
 import SummaryReporter from './summary-reporter.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -18,6 +19,11 @@ const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' }
 /** The folder of `npm run coverage`. */
 const { MILLRACE_COVERAGE: coverage } = process.env;
 
+/** Whether the command line names files, which then run with all of their tests. */
+const namesFiles = process.argv
+  .slice(2)
+  .some(argument => /^(\.\/)?test\/|\.test\.ts$/.test(argument));
+
 /** What both projects have. The root does not pass it on, since each would compile the sources again. */
 const project = {
   root,
@@ -29,45 +35,60 @@ const project = {
     ],
   },
 };
-const test = {
-  setupFiles: ['test/setup.ts'],
-  // For hangs only: a test of five seconds passes on a machine with a load of 20.
-  testTimeout: bySuite(120_000, 3_600_000),
-  hookTimeout: bySuite(120_000, 600_000),
-  expect: { poll: { timeout: 60_000 } },
-  // Where processes and threads that tests start write what they have run.
-  env: coverage === undefined ? {} : { NODE_V8_COVERAGE: `${coverage}/processes` },
-};
 
-export default defineConfig({
-  root,
-  test: {
-    globalSetup: ['test/compile-sources.ts'],
-    // Most tests wait for sockets and child processes: with fewer workers, a core of two is idle at times.
-    maxWorkers: 3,
-    projects: [
-      {
-        ...project,
-        test: {
-          ...test,
-          name: 'shared',
-          include: ['test/**/*.test.ts'],
-          exclude: mocking,
-          isolate: false,
-        },
-      },
-      {
-        ...project,
-        test: { ...test, name: 'mocking', include: mocking, sequence: { groupOrder: 1 } },
-      },
-    ],
-    reporters: ['default', new SummaryReporter()],
-    coverage: {
-      provider: 'v8',
-      include: ['src/**/*.ts'],
-      reporter: ['json'],
-      reportOnFailure: true,
-      ...(coverage === undefined ? {} : { reportsDirectory: coverage, clean: false }),
+export default defineConfig(({ mode }) => {
+  // Vitest's own mode is `test`.
+  const suite: Suite =
+    mode === 'nightly' ? 'nightly' : mode === 'all' || namesFiles ? 'all' : 'everyday';
+  const leftOut = suite === 'everyday' ? LEFT_OUT : [];
+  const test = {
+    setupFiles: ['test/setup.ts'],
+    // For hangs only: a test of five seconds passes on a machine with a load of 20.
+    testTimeout: suite === 'nightly' ? 3_600_000 : 120_000,
+    hookTimeout: suite === 'nightly' ? 600_000 : 120_000,
+    expect: { poll: { timeout: 60_000 } },
+    env: {
+      [SUITE]: suite,
+      // Where processes and threads that tests start write what they have run.
+      ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: `${coverage}/processes` }),
     },
-  },
+  };
+  return {
+    root,
+    test: {
+      globalSetup: ['test/compile-sources.ts'],
+      // Most tests wait for sockets and child processes: with fewer workers, a core of two is idle at times.
+      maxWorkers: 3,
+      projects: [
+        {
+          ...project,
+          test: {
+            ...test,
+            name: 'shared',
+            include: ['test/**/*.test.ts'],
+            exclude: [...mocking, ...leftOut],
+            isolate: false,
+          },
+        },
+        {
+          ...project,
+          test: {
+            ...test,
+            name: 'mocking',
+            include: mocking,
+            exclude: [...leftOut],
+            sequence: { groupOrder: 1 },
+          },
+        },
+      ],
+      reporters: ['default', new SummaryReporter(suite)],
+      coverage: {
+        provider: 'v8',
+        include: ['src/**/*.ts'],
+        reporter: ['json'],
+        reportOnFailure: true,
+        ...(coverage === undefined ? {} : { reportsDirectory: coverage, clean: false }),
+      },
+    },
+  };
 });

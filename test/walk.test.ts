@@ -1,4 +1,4 @@
-// The first minutes of a new user: the commands and scripts of the README and, in the slow suite, of the pages
+// The first minutes of a new user: the commands and scripts of the README and, nightly, of the pages
 // that it names, in their order, in an empty project. `snippets.test.ts` runs the scripts of all pages;
 // `package.test.ts` installs the package as it is packed.
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { blocksOf, pageNamed, root } from './pages.js';
-import { isSlowSuite } from './slow-suite.js';
+import { isNightly } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const readme = pageNamed('README.md');
@@ -108,7 +108,7 @@ it('leads from the README to posts in files and through the pages it links', asy
   const command = await printed(`${environment}\n${commandWith('npx millrace counts')}`);
   expect(command).toMatch(/\d{12} to \d{12}, a bucket a column|"timePeriod"/);
   expect(await postsIn('out/command')).toBe(500);
-  if (isSlowSuite) {
+  if (isNightly) {
     expect(await run('src/jobs/README.md')).toContain('nothing is missing');
     expect(await postsIn('out/snow')).toBeGreaterThan(0);
     expect(await run('src/replay/README.md')).toMatch(/^[1-9]\d* posts, every minute confirmed\n$/);

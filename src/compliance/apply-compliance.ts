@@ -21,13 +21,13 @@ import { syncFolder } from '../storage/folder.js';
 import { firstBytes } from '../storage/regular-file.js';
 import { withAnyStorageError, withStorageError } from '../storage/storage-error.js';
 import { isCheckpointFile, STORED_POSTS } from '../storage/stored-files.js';
-import type { HiddenReason, RedactOptions } from './redact.js';
+import type { HiddenReason, HidingOptions } from './hidden-posts.js';
 import { rewriteFile } from './rewrite-file.js';
 import type { Tombstones } from './tombstones.js';
-import { checkTombstones, REDACT_OPTIONS } from './without-deleted.js';
+import { checkTombstones, HIDING_OPTIONS } from './without-deleted.js';
 
 /** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
-export interface ApplyComplianceOptions extends RedactOptions {
+export interface ApplyComplianceOptions extends HidingOptions {
   /**
    * Selects files of the folder by their path below it, with `/` as the separator.
    * @default files that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz` or `.zst`
@@ -70,7 +70,7 @@ const MAX_AT_ONCE = 4;
 
 const FOLDER = required(text('the folder of the stored posts'));
 export const APPLY_OPTIONS = {
-  ...REDACT_OPTIONS,
+  ...HIDING_OPTIONS,
   match: func<(name: string) => boolean>('which files of the folder'),
   dryRun: flag('change nothing, and only count', false),
   signal: signal(),
@@ -97,7 +97,7 @@ export async function applyCompliance(
   checkValue('applyCompliance', 'archiveFolder', FOLDER, archiveFolder);
   checkTombstones('applyCompliance', tombstones);
   const checked = checkOptions('applyCompliance', APPLY_OPTIONS, options);
-  const { match = (name: string) => STORED_POSTS.test(name), signal, ...redacting } = checked;
+  const { match = (name: string) => STORED_POSTS.test(name), signal, ...hiding } = checked;
   const names: string[] = [];
   for (const name of await filesIn(archiveFolder, match)) {
     const file = path.join(archiveFolder, name);
@@ -113,7 +113,7 @@ export async function applyCompliance(
   let [posts, changed] = [0, 0];
   const outcomes = await eachInPool(names, name => {
     signal?.throwIfAborted();
-    return rewriteFile(path.join(archiveFolder, name), tombstones, redacting, signal);
+    return rewriteFile(path.join(archiveFolder, name), tombstones, hiding, signal);
   });
   for (const [index, outcome] of outcomes.entries()) {
     posts += outcome.posts;
@@ -127,7 +127,7 @@ export async function applyCompliance(
     if (gone + outcome.changed > 0)
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
-  if (redacting.dryRun) return { files: names.length, posts, removed, changed, rewritten };
+  if (hiding.dryRun) return { files: names.length, posts, removed, changed, rewritten };
   // A killed run may have rewritten files without syncing their names: this run takes them as done.
   for (const folder of new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))))
     await withStorageError('sync the folder', folder, () => syncFolder(folder));

@@ -5,13 +5,6 @@ import { PassThrough, Readable, type Transform } from 'node:stream';
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { DataError, MillraceError, StorageError } from '../base/errors.js';
-import {
-  type HiddenReason,
-  hidingCountries,
-  isSuspect,
-  type RedactOptions,
-  redact,
-} from '../compliance/redact.js';
 import type { Tombstones } from '../compliance/tombstones.js';
 import { type Batches, batchesOf, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import { WITH_CHECKSUM } from '../gzip/compress-block.js';
@@ -29,9 +22,16 @@ import { nodeFileSystem, statusOf, unlinkIfThere } from '../storage/file-system.
 import { type Lock, takeLock } from '../storage/lock.js';
 import { firstBytes, openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
+import {
+  type HiddenReason,
+  type HidingOptions,
+  hideDeleted,
+  hidingCountries,
+  isSuspect,
+} from './hidden-posts.js';
 
 /** The outcome for the posts of one file. */
-export interface Outcome {
+export interface RewriteOutcome {
   readonly posts: number;
   readonly changed: number;
   readonly removed: ReadonlyMap<HiddenReason, number>;
@@ -51,9 +51,9 @@ const ids = new ShownIds();
 export async function rewriteFile(
   file: string,
   tombstones: Tombstones,
-  { dryRun, ...options }: RedactOptions & { readonly dryRun: boolean },
+  { dryRun, ...options }: HidingOptions & { readonly dryRun: boolean },
   signal: AbortSignal | undefined,
-): Promise<Outcome> {
+): Promise<RewriteOutcome> {
   try {
     const review = new Review(tombstones, options);
     for await (const { items } of linesOf(file, signal)) review.lines(items);
@@ -112,16 +112,16 @@ async function errorWithLine(
 }
 
 /** The remaining lines of a file, and counts of the removed ones. */
-class Review implements Outcome {
+class Review implements RewriteOutcome {
   posts = 0;
   changed = 0;
   readonly removed = new Map<HiddenReason, number>();
   readonly #tombstones: Tombstones;
-  readonly #options: RedactOptions;
+  readonly #options: HidingOptions;
   readonly #countries: ReadonlySet<number>;
   #gone = 0;
 
-  constructor(tombstones: Tombstones, options: RedactOptions) {
+  constructor(tombstones: Tombstones, options: HidingOptions) {
     this.#tombstones = tombstones;
     this.#options = options;
     this.#countries = hidingCountries(options);
@@ -149,7 +149,7 @@ class Review implements Outcome {
     this.posts++;
     if (!this.#isSuspect(record)) return record;
     const post = new Activity(record);
-    const { activity, hidden, changed } = redact(this.#tombstones, post, this.#options);
+    const { activity, hidden, changed } = hideDeleted(this.#tombstones, post, this.#options);
     if (activity === undefined) this.#gone++;
     if (changed && hidden !== undefined)
       this.removed.set(hidden, (this.removed.get(hidden) ?? 0) + 1);

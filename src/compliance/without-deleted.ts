@@ -14,15 +14,15 @@ import { checkActivities } from '../flow/wrong-item.js';
 import { Activity } from '../post/activity.js';
 import { ID_OF, SHOWN_INTS, ShownIds } from '../post/bytes/shown-ids.js';
 import {
+  type HidingOptions,
   hiddenByPost,
   hiddenByUser,
+  hideDeleted,
   hidingCountries,
-  type RedactOptions,
-  redact,
-} from './redact.js';
+} from './hidden-posts.js';
 import { Tombstones } from './tombstones.js';
 
-export const REDACT_OPTIONS = {
+export const HIDING_OPTIONS = {
   country: special<string>(
     'where posts are shown',
     "two letters such as 'DE'",
@@ -34,7 +34,7 @@ export const REDACT_OPTIONS = {
     'hide',
   ),
   mask: flag('leave the id and time of a hidden post in its place', false),
-} satisfies OptionTable<RedactOptions>;
+} satisfies OptionTable<HidingOptions>;
 
 /**
  * Removes posts that must no longer be shown: deleted or dropped ones and those that share
@@ -51,28 +51,28 @@ export const REDACT_OPTIONS = {
  */
 export function withoutDeleted(
   tombstones: Tombstones,
-  options: RedactOptions = {},
+  options: HidingOptions = {},
 ): Operator<Activity, Activity> {
   checkTombstones('withoutDeleted', tombstones);
-  const redacting = checkOptions('withoutDeleted', REDACT_OPTIONS, options);
+  const hiding = checkOptions('withoutDeleted', HIDING_OPTIONS, options);
   const identity = {
     step: 'withoutDeleted',
-    country: redacting.country?.toUpperCase() ?? null,
-    earlierVersions: redacting.earlierVersions,
-    mask: redacting.mask,
+    country: hiding.country?.toUpperCase() ?? null,
+    earlierVersions: hiding.earlierVersions,
+    mask: hiding.mask,
   };
   const start = ({ resume, progress }: Run) => ({
     resume,
     items: (items: readonly Activity[], origin: string | undefined) => {
       checkActivities('withoutDeleted', { items, origin });
       const left = items
-        .map(activity => redact(tombstones, activity, redacting).activity)
+        .map(activity => hideDeleted(tombstones, activity, hiding).activity)
         .filter(activity => activity !== undefined);
       progress?.drop('deleted', items.length - left.length);
       return left;
     },
     rows: async (rows: Rows) => {
-      const left = await withoutHidden(tombstones, rows, redacting);
+      const left = await withoutHidden(tombstones, rows, hiding);
       progress?.drop('deleted', rows.count - left.count);
       return left;
     },
@@ -80,11 +80,11 @@ export function withoutDeleted(
   return stepOperator({ identity, start, columns: [SHOWN_IDS], replaces: true });
 }
 
-/** Redacts the posts that show an id with a tombstone, and returns the rows that stay. */
+/** Hides the posts that show an id with a tombstone, and returns the rows that stay. */
 async function withoutHidden(
   tombstones: Tombstones,
   rows: Rows,
-  options: RedactOptions,
+  options: HidingOptions,
 ): Promise<Rows> {
   const states = statesOf(tombstones, rows, options);
   const suspects = rows.rows.filter(row => states[row] === SUSPECT);
@@ -92,9 +92,9 @@ async function withoutHidden(
     const posts = await rows.file.records(suspects);
     const changed = new Map<number, Activity>();
     for (const [at, row] of suspects.entries()) {
-      const redacted = redact(tombstones, new Activity(posts[at]!), options);
-      if (redacted.activity === undefined) states[row] = HIDDEN;
-      else if (redacted.changed) changed.set(row, redacted.activity);
+      const result = hideDeleted(tombstones, new Activity(posts[at]!), options);
+      if (result.activity === undefined) states[row] = HIDDEN;
+      else if (result.changed) changed.set(row, result.activity);
     }
     if (changed.size > 0) await rows.file.replace(changed);
   }
@@ -142,7 +142,7 @@ const SUSPECT = 2;
 const HIDDEN = 3;
 
 /** For each post of the file its state; 0 for those that are not among the rows. */
-function statesOf(tombstones: Tombstones, rows: Rows, options: RedactOptions): Uint8Array {
+function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): Uint8Array {
   const shownIds = rows.column(SHOWN_IDS);
   const states = new Uint8Array(rows.bounds.count);
   const countries = hidingCountries(options);

@@ -44,7 +44,10 @@ export interface Delivered {
 }
 
 /** The totals of files that are there. */
-export function totalsOf(found: readonly CheckedFile[], missing: readonly string[]): Delivered {
+export function countDelivered(
+  found: readonly CheckedFile[],
+  missing: readonly string[],
+): Delivered {
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   return {
     files: found.length,

@@ -34,7 +34,10 @@ export interface ReplayState {
 }
 
 /** The state at the start of a window; without one, there is nothing to do. */
-export function stateOf(window: Window | undefined, { firstChunkMs }: ReplayTimings): ReplayState {
+export function initialState(
+  window: Window | undefined,
+  { firstChunkMs }: ReplayTimings,
+): ReplayState {
   const open = window && { ...window, mismatches: 0, failures: 0, partial: false };
   return { open: open ? [open] : [], gaps: [], chunk: firstChunkMs };
 }
@@ -103,7 +106,7 @@ export class ReplayMachine {
     const { timings = TIMINGS } = options;
     this.#options = options;
     this.#timings = timings;
-    const { open, gaps, chunk } = 'open' in start ? start : stateOf(start, timings);
+    const { open, gaps, chunk } = 'open' in start ? start : initialState(start, timings);
     this.#open = open;
     this.#gaps = gaps;
     this.#chunk = chunk;

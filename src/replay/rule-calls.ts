@@ -14,8 +14,8 @@ import { JsonArrayFramer } from '../json/json-array-framer.js';
 import { recordLimits } from '../json/record-limits.js';
 import { IdWindow } from '../post/id-window.js';
 import {
+  checkReplayRules,
   checkRuleId,
-  checkRules,
   checkRulesToDelete,
   type NewRule,
   parseReplayRule,
@@ -76,7 +76,7 @@ export async function addReplayRules(
   options: ReplayRulesOptions = {},
 ): Promise<AddedRule[]> {
   const url = replayRulesUrl('replayRules.add', account, options);
-  const checked = checkRules('replayRules.add', rules);
+  const checked = checkReplayRules('replayRules.add', rules);
   warnOfReplayRules('replayRules.add', checked);
   const results: AddedRule[] = [];
   for (const { body, items } of ruleBodies('rules', checked, ADD_BYTES, printRule)) {
@@ -186,7 +186,7 @@ export async function validateReplayRules(
   options: ReplayRulesOptions = {},
 ): Promise<ValidatedRule[]> {
   const url = replayRulesUrl('replayRules.validate', account, options, '/validation.json');
-  const checked = checkRules('replayRules.validate', rules);
+  const checked = checkReplayRules('replayRules.validate', rules);
   const results: ValidatedRule[] = [];
   for (const { body, items } of ruleBodies('rules', checked, ADD_BYTES, printRule)) {
     const text = await request(account, post(url, body, options), readText);

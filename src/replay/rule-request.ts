@@ -141,7 +141,7 @@ export function parseReplayRule(rule: Fields): ReplayRule {
 }
 
 /** @throws OptionError unless each is a rule that can be sent. */
-export function checkRules(
+export function checkReplayRules(
   call: string,
   rules: readonly NewRule[],
   option = 'rules',

@@ -9,7 +9,7 @@ import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { replayFolder } from './connect-log.js';
 import { type ConnectionOptions, GaveUp, replayConnections } from './replay-connections.js';
 import { parseReplayCursor, type ReplayIdentity, replayCursor, SeenIds } from './replay-cursor.js';
-import { ReplayMachine, type ReplayState, stateOf } from './replay-machine.js';
+import { initialState, ReplayMachine, type ReplayState } from './replay-machine.js';
 import type { ReplaySpool } from './replay-spool.js';
 import type { ReplayTimings } from './replay-timings.js';
 
@@ -152,7 +152,7 @@ function nextState<T>(
   until: number,
 ): ReplayState {
   const next = { from: before?.until ?? window.from, to: until };
-  const more = stateOf(next.from < next.to ? next : undefined, timings);
+  const more = initialState(next.from < next.to ? next : undefined, timings);
   return before ? { ...before.state, open: [...before.state.open, ...more.open] } : more;
 }
 

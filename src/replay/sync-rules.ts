@@ -16,7 +16,7 @@ import {
   validateReplayRules,
 } from './rule-calls.js';
 import {
-  checkRules,
+  checkReplayRules,
   type NewRule,
   REPLAY_RULES_OPTIONS,
   type ReplayRule,
@@ -134,7 +134,7 @@ function shownTag(tag: string | null | undefined): string {
 
 function byValue(list: readonly NewRule[]): Map<string, NewRule> {
   const rules = new Map<string, NewRule>();
-  for (const rule of checkRules('replayRules.sync', list)) {
+  for (const rule of checkReplayRules('replayRules.sync', list)) {
     const same = rules.get(rule.value);
     if (same !== undefined && (same.tag ?? null) !== (rule.tag ?? null))
       throw optionError(

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.js';
-import type { RedactOptions } from '../../src/compliance/redact.js';
+import type { HidingOptions } from '../../src/compliance/hidden-posts.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import { Progress } from '../../src/flow/progress.js';
@@ -18,7 +18,7 @@ import type { ComplianceEvent } from '../../src/post/compliance-event.js';
 import { files } from '../../src/sinks/files.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { askedOfThreads } from '../files/asked-of-threads.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
@@ -29,7 +29,7 @@ type Way = 'items' | 'here' | 'threads';
 
 interface Setup {
   readonly template: string;
-  readonly options: RedactOptions;
+  readonly options: HidingOptions;
 }
 
 async function run(
@@ -193,7 +193,7 @@ it('stored posts come out the same where threads hold them, where none does, and
         await rm(here, { recursive: true });
       },
     ),
-    { numRuns: bySuite(25, 400), endOnFailure: true },
+    { numRuns: draws(25, 400), endOnFailure: true },
   );
   expect(whole).toBeGreaterThan(0);
   expect(asked('replace')).toBeGreaterThan(0);

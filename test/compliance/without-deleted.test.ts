@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import type { RedactOptions } from '../../src/compliance/redact.js';
+import type { HidingOptions } from '../../src/compliance/hidden-posts.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import { Progress } from '../../src/flow/progress.js';
@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => tombstones.close());
 
-async function left(posts: readonly string[], options: RedactOptions = {}): Promise<string[]> {
+async function left(posts: readonly string[], options: HidingOptions = {}): Promise<string[]> {
   const texts: string[] = [];
   const input = (async function* () {
     for (const post of posts) yield new Activity(Buffer.from(post));

@@ -10,7 +10,7 @@ import { createService } from '../../src/service/index.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { blocksOf, pageNamed, root } from '../pages.js';
-import { isSlowSuite } from '../slow-suite.js';
+import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /** What happens to a call: it is lost on its way there or back, or the process of the script is killed then. */
@@ -81,7 +81,7 @@ describe('posts into ClickHouse, of which there is a stand-in', () => {
     MISHAPS.map(mishap => [mishap, call] as const),
   );
   const chosen = cells.filter(([mishap, call]) =>
-    isSlowSuite
+    isNightly
       ? // A run that begins does not try again.
         call > 4 || mishap.startsWith('killed')
       : call === 7,

@@ -9,7 +9,7 @@ import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { toRow } from '../../src/tables/to-row.js';
 import { killUntilDone, runScript } from '../kill/kill-until-done.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { hasPostgres, PostgresServer } from './postgres-server.js';
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../examples/21-into-postgres.ts');

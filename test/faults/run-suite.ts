@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { spawn } from '../child-processes.js';
+import type { Suite } from '../suite.js';
 import { FIGURES, type SuiteFigures } from '../summary-reporter.js';
 import type { Trial } from './part.js';
 
@@ -22,7 +23,7 @@ interface Report {
 export async function runSuite(
   files: readonly string[],
   { folder, signal }: Trial,
-  env: Readonly<Record<string, string>> = {},
+  suite: Suite = 'all',
 ): Promise<{ readonly tests: number; readonly figures: SuiteFigures }> {
   const report = path.join(folder, 'report.json');
   const figures = path.join(folder, 'figures.json');
@@ -30,11 +31,12 @@ export async function runSuite(
     process.execPath,
     [
       ...['node_modules/vitest/vitest.mjs', 'run', '-c', 'test/vitest.config.ts'],
+      ...['--mode', suite],
       ...['--reporter=json', `--outputFile=${report}`],
       ...['--reporter=./test/summary-reporter.ts', ...files],
     ],
     {
-      env: { ...process.env, ...env, [FIGURES]: figures },
+      env: { ...process.env, [FIGURES]: figures },
       stdio: ['ignore', 'ignore', 'pipe'],
       signal,
     },

@@ -10,7 +10,7 @@ import { runSuite } from './run-suite.js';
 const FILES: readonly string[] = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))
   .map(name => path.join('test', name))
-  .filter(name => /slow-suite\.js|fc\.assert/.test(readFileSync(name, 'utf8')))
+  .filter(name => /suite\.js|fc\.assert/.test(readFileSync(name, 'utf8')))
   .toSorted();
 
 /** `test/sinks`, or `test` for its own files. */
@@ -18,11 +18,11 @@ function folderOf(file: string): string {
   return file.split(path.sep).slice(0, -1).slice(0, 2).join('/');
 }
 
-/** What `npm test` tries a few times for speed, with the full counts. */
+/** What `npm run test:all` tries a few times for speed, with the full counts. */
 export const tests: Part = {
   name: 'tests',
   title: 'The slow tests',
-  promise: 'What the normal suite tries a few times holds each of the many times.',
+  promise: 'What `npm run test:all` tries a few times holds each of the many times.',
   seeds: 1,
   cells: [...new Set(FILES.map(folderOf))].map(name => ({
     name,
@@ -34,7 +34,7 @@ export const tests: Part = {
     run: ({ name }, trials) =>
       trials.each(async trial => {
         const files = FILES.filter(file => folderOf(file) === name);
-        const { tests } = await runSuite(files, trial, { MILLRACE_SLOW: '1' });
+        const { tests } = await runSuite(files, trial, 'nightly');
         return { tests };
       }),
   }),

@@ -21,9 +21,9 @@ import { type FilesOptions, files } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/write/written.js';
 import { concat } from '../../src/sources/concat.js';
 import { localFiles } from '../../src/sources/local-files.js';
-import { bySuite } from '../slow-suite.js';
 import { MOUNT, onDisk } from '../storage/mounted-disk.js';
 import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
@@ -183,7 +183,7 @@ describe('stored files that threads decode and write', () => {
         }),
         comesOutAsWithout,
       ),
-      { numRuns: bySuite(25, 300), endOnFailure: true },
+      { numRuns: draws(25, 300), endOnFailure: true },
     );
     expect(whole).toBeGreaterThanOrEqual(3);
     expect(writes).toHaveBeenCalled();

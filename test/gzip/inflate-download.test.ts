@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { inflateDownload } from '../../src/gzip/inflate-download.js';
 import { cutAt, cuts } from '../json/cut.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 
 async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<string> {
   const blocks: Buffer[] = [];
@@ -44,7 +44,7 @@ describe('a gzip stream', () => {
           expect(await inflated(cutAt(file, at))).toBe(texts.join(''));
         },
       ),
-      { numRuns: bySuite(20, 240) },
+      { numRuns: draws(20, 240) },
     ));
 
   it('is damaged if it ends at any earlier byte', async () => {

@@ -3,7 +3,7 @@ import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import { proxyFor } from '../../src/http/http-proxy.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 
 const HTTPS_PROXY = 'http://proxy.example:3128';
@@ -153,6 +153,6 @@ it('decides as EnvHttpProxyAgent of undici, for any lists of hosts and ports', (
         );
       },
     ),
-    { numRuns: bySuite(100, 1_200) },
+    { numRuns: draws(100, 1_200) },
   );
 });

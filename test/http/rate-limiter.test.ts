@@ -6,7 +6,7 @@ import { connectLive } from '../../src/http/live-connection.js';
 import { RateLimiter } from '../../src/http/rate-limiter.js';
 import { LIMITS } from '../../src/http/rate-limits.js';
 import { request } from '../../src/http/request.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { PROXIED_HOST, proxiedServer } from './proxied-server.js';
 import type { ProxyServer } from './proxy-server.js';
 import { json, type ScriptedServer } from './scripted-server.js';
@@ -72,7 +72,7 @@ describe('the rate of calls', () => {
           expect(time.timers).toBe(0);
         },
       ),
-      { numRuns: bySuite(50, 600) },
+      { numRuns: draws(50, 600) },
     );
   });
 

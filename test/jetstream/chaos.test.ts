@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { compiled } from '../compiled.js';
 import { Random } from '../faults/random.js';
-import { isSlowSuite } from '../slow-suite.js';
+import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { comparePosts } from './bare-reader.js';
 import { chaos, type Fault, type PostArchive, writeArchive } from './chaos.js';
@@ -26,7 +26,7 @@ describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
     },
     { name: 'its leader is cut off', faults: ['partition'] },
   ];
-  it.concurrent.each(isSlowSuite ? runs : runs.slice(0, 1))(
+  it.concurrent.each(isNightly ? runs : runs.slice(0, 1))(
     'are all in the files once while $name',
     async ({ name, faults }) => {
       const counts = await chaos({

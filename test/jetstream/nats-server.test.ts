@@ -1,7 +1,7 @@
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isSlowSuite } from '../slow-suite.js';
+import { isNightly } from '../suite.js';
 import { hasNatsServer, startCluster, startNode } from './nats-server.js';
 import { RouteProxies } from './route-proxies.js';
 
@@ -22,7 +22,7 @@ describe.skipIf(!hasNatsServer)('the servers of the tests', () => {
     await after.close();
   });
 
-  it.skipIf(!isSlowSuite)(
+  it.skipIf(!isNightly)(
     'take a stream on all of them once they have started, also where one is connected late',
     async () => {
       await using proxies = new RouteProxies();

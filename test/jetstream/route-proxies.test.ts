@@ -1,11 +1,11 @@
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
-import { isSlowSuite } from '../slow-suite.js';
+import { isNightly } from '../suite.js';
 import { hasNatsServer, startCluster } from './nats-server.js';
 import { type Cut, RouteProxies } from './route-proxies.js';
 
-describe.skipIf(!hasNatsServer || !isSlowSuite)('proxies between the nodes of a cluster', () => {
+describe.skipIf(!hasNatsServer || !isNightly)('proxies between the nodes of a cluster', () => {
   it.each<Cut>(['silent', 'reset'])(
     'cut off the leader, so that the others elect one, and join them again (%s)',
     async cut => {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { fork } from '../child-processes.js';
 import { compiled } from '../compiled.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js';
 
 const SCRIPT = compiled(path.join(import.meta.dirname, 'job-to-count.ts'));

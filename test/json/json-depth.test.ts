@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isDeeperThan } from '../../src/json/json-depth.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 
 /** How deep the brackets outside of strings nest. */
 function depthOf(json: string): number {
@@ -31,7 +31,7 @@ describe('the depth of a JSON value', () => {
         const value = memory.subarray(before, memory.length - 3);
         expect(isDeeperThan(maxDepth, value)).toBe(depthOf(json) > maxDepth);
       }),
-      { numRuns: bySuite(650, 8_000) },
+      { numRuns: draws(650, 8_000) },
     );
   });
 

@@ -5,7 +5,7 @@ import { JsonObject } from '../../src/json/json-object.js';
 import { jsonLike, jsonObject, key } from '../post/arbitrary-json.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { printJson, style, type Value } from '../post/print-json.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 
 const asked = fc.array(
   key.filter(name => /^[ -~]*$/.test(name)),
@@ -52,7 +52,7 @@ describe('JsonObject', () => {
           expect(object && viewed(document, object, name)).toEqual(parsed(members, name));
         }
       }),
-      { numRuns: bySuite(150, 2_000) },
+      { numRuns: draws(150, 2_000) },
     );
   });
 
@@ -152,7 +152,7 @@ describe('JsonObject', () => {
           }
         },
       ),
-      { numRuns: bySuite(150, 2_000) },
+      { numRuns: draws(150, 2_000) },
     );
   });
 

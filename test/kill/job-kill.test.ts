@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobServer, jobServer, servedFiles, UUID, whole } from '../jobs/job-server.js';
 import { LOGIN } from '../login.js';
-import { bySuite, isSlowSuite } from '../slow-suite.js';
+import { bySuite, isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 
@@ -60,7 +60,7 @@ describe('a process that is killed while it downloads a job', () => {
     ['by threads', 'threads'],
     ['on the main thread', 'files'],
   ] as const;
-  it.each(isSlowSuite ? ways : ways.slice(0, 1))(
+  it.each(isNightly ? ways : ways.slice(0, 1))(
     'delivers every post exactly once, written %s',
     async (_, what) => {
       // The script fails if the threads that it asks for are not started.

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 
 export interface Script {
   /** The path of a TypeScript file. */
@@ -17,7 +17,7 @@ export interface KillOptions {
   readonly maxMs: number;
   /** @default 0 */
   readonly minMs?: number;
-  /** What each kill multiplies `maxMs` by, so that every series of runs ends. @default 2, in the slow suite 1.3 */
+  /** What each kill multiplies `maxMs` by, so that every series of runs ends. @default 2, nightly 1.3 */
   readonly growth?: number;
   /** Resolves when the time until the kill begins. @default when the script prints something */
   begun?(child: ChildProcess): Promise<unknown>;

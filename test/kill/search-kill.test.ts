@@ -7,7 +7,7 @@ import { account } from '../../src/http/account.js';
 import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone } from './kill-until-done.js';
 

@@ -11,7 +11,7 @@ import { search } from '../../src/search/search.js';
 import { environmentOf } from '../../src/service/environment.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { killUntilDone } from './kill-until-done.js';

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { killUntilDone, runScript } from './kill-until-done.js';
 

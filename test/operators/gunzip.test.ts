@@ -7,7 +7,7 @@ import { DataError, OptionError } from '../../src/base/errors.js';
 import { batchesOf, Flow } from '../../src/flow/flow.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 
 const content = fc.oneof(
   fc.uint8Array(),

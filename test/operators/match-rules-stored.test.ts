@@ -38,7 +38,7 @@ import {
   streams,
   VOCABULARY,
 } from '../rules/match/arbitrary-matching-post.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
@@ -221,7 +221,7 @@ describe('rules of a list, for stored files', () => {
             matched += text.split('9007199254740').length - 1;
         },
       ),
-      { numRuns: bySuite(25, 400) },
+      { numRuns: draws(25, 400) },
     );
     // Otherwise the property proves little.
     expect(asked('decode')).toBeGreaterThan(10);

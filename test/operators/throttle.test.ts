@@ -7,8 +7,8 @@ import { Progress } from '../../src/flow/progress.js';
 import { throttle } from '../../src/operators/throttle.js';
 import { collect } from '../../src/sinks/collect.js';
 import { all } from '../json/cut.js';
-import { bySuite } from '../slow-suite.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
+import { draws } from '../suite.js';
 
 const each = (count: number, items: number): Step[] =>
   Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
@@ -59,7 +59,7 @@ describe('throttle', () => {
           expect(await withCrashes(flow, crashes)).toEqual(itemsOf('a', script));
         },
       ),
-      { numRuns: bySuite(8, 80) },
+      { numRuns: draws(8, 80) },
     );
   });
 

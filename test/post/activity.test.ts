@@ -5,7 +5,7 @@ import { DataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { JsonObject } from '../../src/json/json-object.js';
 import { Activity } from '../../src/post/activity.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { minimal } from './minimal-post.js';
 import { type AuthorModel, type PostModel, postModel } from './post-model.js';
@@ -72,7 +72,7 @@ describe('Activity', () => {
         expect(activity.format).toBe(format);
         expect(said(activity)).toEqual(expected(model));
       }),
-      { numRuns: bySuite(50, 600) },
+      { numRuns: draws(50, 600) },
     );
   });
 
@@ -197,7 +197,7 @@ describe('Activity', () => {
           ).toBeGreaterThanOrEqual(kept);
         },
       ),
-      { numRuns: bySuite(35, 400) },
+      { numRuns: draws(35, 400) },
     );
   });
 
@@ -264,7 +264,7 @@ describe('Activity', () => {
           expect(changed.matchingRules).toEqual(rules);
         },
       ),
-      { numRuns: bySuite(500, 5_000) },
+      { numRuns: draws(500, 5_000) },
     );
     expect(read).toBeGreaterThan(100);
   });

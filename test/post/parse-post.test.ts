@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-json.js';
 import { parsePost } from '../../src/post/parse-post.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { jsonObject, jsonValue } from './arbitrary-json.js';
 import { arbitraryPost } from './arbitrary-post.js';
 import { printJson, style } from './print-json.js';
@@ -14,7 +14,7 @@ describe('parsePost', () => {
       fc.property(arbitraryPost, ({ bytes, json }) => {
         expect(parsePost(bytes)).toEqual(parseExact(json));
       }),
-      { numRuns: bySuite(50, 600) },
+      { numRuns: draws(50, 600) },
     );
   });
 
@@ -30,7 +30,7 @@ describe('parsePost', () => {
         const expected = parseExact(text);
         expect(withoutShortIds(parsePost(Buffer.from(text)))).toEqual(withoutShortIds(expected));
       }),
-      { numRuns: bySuite(50, 600) },
+      { numRuns: draws(50, 600) },
     );
   });
 
@@ -44,7 +44,7 @@ describe('parsePost', () => {
         const untold = parsePost(Buffer.from(doubtful));
         expect({ ...told, last: 0 }).toEqual({ ...untold, last: 0 });
       }),
-      { numRuns: bySuite(350, 4_000) },
+      { numRuns: draws(350, 4_000) },
     );
   });
 

@@ -19,7 +19,7 @@ import {
   wirePosts,
   within,
 } from '../http/live-wire.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 import {
   acme,

@@ -29,7 +29,7 @@ import {
 import { createService, type Fault, type Service } from 'millrace/service';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/base/time.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { timingOf } from './service-timing.js';
 
@@ -227,7 +227,7 @@ describe('a replay of the local service', () => {
             .toSorted(),
         ).toEqual(whole.toSorted());
       }),
-      { numRuns: bySuite(6, 50) },
+      { numRuns: draws(6, 50) },
     );
   });
 

@@ -18,7 +18,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { testAccount } from './paged-service.js';
 
@@ -108,7 +108,7 @@ describe('a search for rules', () => {
           expect(sorted(tagged(found))).toEqual(sorted(expected));
         },
       ),
-      { numRuns: bySuite(10, 60) },
+      { numRuns: draws(10, 60) },
     );
   });
 
@@ -373,7 +373,7 @@ describe('a search for rules', () => {
         expect(ids.filter(id => !expected.includes(id) && isBefore(id, lines, end))).toEqual([]);
         expect(expected.filter(id => !ids.includes(id))).toEqual([]);
       }),
-      { numRuns: bySuite(6, 80) },
+      { numRuns: draws(6, 80) },
     );
   }, 120_000);
 

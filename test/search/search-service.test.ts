@@ -12,7 +12,7 @@ import type { RequestFault } from '../../src/service/http/fault-kinds.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { impatient, settled } from '../http/virtual-time.js';
-import { bySuite, isSlowSuite } from '../slow-suite.js';
+import { bySuite, isNightly } from '../suite.js';
 
 let service: Service;
 let addresses: Awaited<ReturnType<Service['start']>>;
@@ -137,7 +137,7 @@ describe('the local service and a search', () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 500 } });
-    for (const skip of isSlowSuite ? [0, 1, 3] : [0, 3]) {
+    for (const skip of isNightly ? [0, 1, 3] : [0, 3]) {
       service.faults.plant({ ...fault, skip, endpoint: 'search' });
       expect(await linesOf(options, acme)).toEqual(whole);
       expect(service.faults.list()).toEqual([]);

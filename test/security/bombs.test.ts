@@ -6,7 +6,7 @@ import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
-import { isSlowSuite } from '../slow-suite.js';
+import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const MIB = 2 ** 20;
@@ -38,9 +38,9 @@ describe('a response of 1 GiB in 1 MiB of gzip', () => {
   it.each(bombs)(
     'of %s ends every call with a typed error, in little memory',
     async (kind, start, filler) => {
-      // In the normal suite four to six of the calls, so that each call gets two of the bombs; streams get the lines.
+      // Except nightly, four to six of the calls, so that each call gets two of the bombs; streams get the lines.
       const turn = bombs.findIndex(([name]) => name === kind) + 3;
-      const calls = ALL.filter((_, index) => isSlowSuite || (index + turn) % 5 < 2).filter(
+      const calls = ALL.filter((_, index) => isNightly || (index + turn) % 5 < 2).filter(
         name => kind !== 'lines' || !FILES.includes(name),
       );
       const body = bomb(start, filler, 1024);

@@ -7,7 +7,7 @@ import { createService } from 'millrace/service';
 import { expect, it, onTestFinished } from 'vitest';
 import { SLOW_CLIENTS } from '../../src/service/http/listen.js';
 import { root } from '../pages.js';
-import { isSlowSuite } from '../slow-suite.js';
+import { isNightly } from '../suite.js';
 
 const COUNT = 250;
 const SERVICE = path.join(root, 'src/service');
@@ -30,8 +30,8 @@ it('hundreds of slow requests on each origin keep no other from its answer, and 
     slow.push(
       ...(await Promise.all(Array.from({ length: COUNT }, () => slowRequest(url, HEADERS)))),
     );
-  // They are ended after half a minute, too long for the normal suite.
-  if (isSlowSuite)
+  // They are ended after half a minute, so only nightly.
+  if (isNightly)
     slow.push(
       ...(await Promise.all(Array.from({ length: COUNT }, () => slowRequest(baseUrl, BODY)))),
     );

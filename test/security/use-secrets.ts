@@ -24,7 +24,7 @@ import {
 } from 'millrace';
 import { createService, type Fault } from 'millrace/service';
 import { impatient } from '../http/virtual-time.js';
-import { bySuite, isSlowSuite } from '../slow-suite.js';
+import { bySuite, isNightly } from '../suite.js';
 import { show } from './show.js';
 
 const [folder = '', secret = '', ...more] = process.argv.slice(2);
@@ -171,7 +171,7 @@ const FAULTS: readonly (Fault | undefined)[] = [
   { kind: 'status', status: 400, times: 'always' },
   { kind: 'status', status: 401, skip: 4, times: 'always' },
   { kind: 'cut', afterBytes: 40, times: 'always' },
-  ...(isSlowSuite ? MORE_FAULTS : []),
+  ...(isNightly ? MORE_FAULTS : []),
   undefined,
 ];
 for (const fault of FAULTS) {

@@ -23,8 +23,8 @@ import { rowReader } from '../../src/tables/row-reader.js';
 import { askedOfThreads } from '../files/asked-of-threads.js';
 import { blocksOf, pageNamed } from '../pages.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
-import { bySuite } from '../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
@@ -173,7 +173,7 @@ describe('csv', () => {
       );
       expect(await readFile(byThreads)).toEqual(await readFile(here));
     });
-    await fc.assert(property, { numRuns: bySuite(20, 300) });
+    await fc.assert(property, { numRuns: draws(20, 300) });
     expect(asked('decode')).toBeGreaterThan(0);
   });
 
@@ -251,7 +251,7 @@ describe('csv', () => {
           expect(rowsOf(String(files['/out/rows.csv']))).toEqual([['c0', 'c1', 'c2'], ...rows]);
         },
       ),
-      { numRuns: bySuite(80, 500) },
+      { numRuns: draws(80, 500) },
     );
   });
 
@@ -283,7 +283,7 @@ describe('csv', () => {
         );
         expect(parsed).toEqual(expected);
       }),
-      { numRuns: bySuite(40, 500) },
+      { numRuns: draws(40, 500) },
     );
   });
 

@@ -7,8 +7,8 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import { type FilesOptions, filesOn } from '../../src/sinks/files.js';
 import type { Written } from '../../src/sinks/write/written.js';
 import type { FileSystem } from '../../src/storage/file-system.js';
-import { bySuite } from '../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { bySuite, draws } from '../suite.js';
 import { places } from './cursors.js';
 
 // A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
@@ -69,7 +69,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** All of the calls in the slow suite; every 17th one and the last ones otherwise. */
+/** All of the calls nightly; every 17th one and the last ones otherwise. */
 const STEP = bySuite(17, 1);
 const LAST = 15;
 
@@ -131,7 +131,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
           expect(contentOf(disk)).toEqual(expected);
         },
       ),
-      { numRuns: bySuite(12, 200) },
+      { numRuns: draws(12, 200) },
     );
   });
 

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { FilesOptions } from '../../src/sinks/files.js';
 import { killUntilDone } from '../kill/kill-until-done.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { PAGES, pageOf } from './pages.js';
 

@@ -17,8 +17,8 @@ import { pipeline } from '../../src/flow/pipeline.js';
 import { type FilesOptions, files, filesOn } from '../../src/sinks/files.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
-import { isSlowSuite } from '../slow-suite.js';
 import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
+import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /** Numbers as items, with a stop after the first until `gate`. */
@@ -195,7 +195,7 @@ describe('many outputs', () => {
     );
   });
 
-  it.runIf(isSlowSuite).each([32, 64])(
+  it.runIf(isNightly).each([32, 64])(
     'end the run with an error, not the process, in a heap of %i MiB',
     async mebibytes => {
       const out = await temporaryFolder();

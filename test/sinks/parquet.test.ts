@@ -19,8 +19,8 @@ import { type ParquetOptions, parquet, parquetOn } from '../../src/sinks/parquet
 import { tee } from '../../src/sinks/tee.js';
 import type { Written } from '../../src/sinks/write/written.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
-import { bySuite } from '../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
@@ -131,7 +131,7 @@ describe('parquet', () => {
           expect(await valuesOf(`list<${scalar}>`, lists, options)).toEqual(lists);
         },
       ),
-      { numRuns: bySuite(12, 200) },
+      { numRuns: draws(12, 200) },
     );
   });
 
@@ -205,7 +205,7 @@ describe('parquet', () => {
           }
         },
       ),
-      { numRuns: bySuite(15, 200) },
+      { numRuns: draws(15, 200) },
     );
   });
 
@@ -222,7 +222,7 @@ describe('parquet', () => {
           );
         },
       ),
-      { numRuns: bySuite(12, 200) },
+      { numRuns: draws(12, 200) },
     );
   });
 

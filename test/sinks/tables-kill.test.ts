@@ -5,7 +5,7 @@ import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
 import { killUntilDone } from '../kill/kill-until-done.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { PAGES, pageOf } from './pages.js';

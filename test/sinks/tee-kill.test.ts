@@ -5,7 +5,7 @@ import Database from 'libsql';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../src/post/activity.js';
 import { killUntilDone } from '../kill/kill-until-done.js';
-import { bySuite, isSlowSuite } from '../slow-suite.js';
+import { bySuite, isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { isLong, PAGES, pageOf } from './pages.js';
 
@@ -66,7 +66,7 @@ describe('tee in a process that is killed', () => {
     ['now and then', 20],
     ['at each cursor', 0],
   ] as const;
-  it.each(isSlowSuite ? commits : commits.slice(0, 1))(
+  it.each(isNightly ? commits : commits.slice(0, 1))(
     'gives each branch every item exactly once: commits %s',
     async (_, everyMs) => {
       const whole = expected();
@@ -81,7 +81,7 @@ describe('tee in a process that is killed', () => {
     },
   );
 
-  it.each(isSlowSuite ? commits : commits.slice(0, 1))(
+  it.each(isNightly ? commits : commits.slice(0, 1))(
     'gives files and a database every item exactly once: commits %s',
     async (_, everyMs) => {
       for (let kills = 0; kills < KILLS; ) {

@@ -8,7 +8,7 @@ import { type FileSystem, nodeFileSystem } from '../../src/storage/file-system.j
 import { takeLock } from '../../src/storage/lock.js';
 import { thisProcess } from '../../src/storage/process-identity.js';
 import { spawn } from '../child-processes.js';
-import { bySuite } from '../slow-suite.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
@@ -116,7 +116,7 @@ describe('a lock', () => {
           expect([...files]).toEqual([]);
         },
       ),
-      { numRuns: bySuite(100, 1_200) },
+      { numRuns: draws(100, 1_200) },
     );
   });
 

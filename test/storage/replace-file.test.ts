@@ -2,7 +2,7 @@ import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { replaceFile, replaceFileOn } from '../../src/storage/replace-file.js';
-import { bySuite } from '../slow-suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { PowerCut, SimulatedDisk } from './simulated-disk.js';
 

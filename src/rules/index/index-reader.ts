@@ -4,7 +4,7 @@ import type { PostTest } from '../operators/operator.js';
 import type { Dialect } from '../post/dialect.js';
 import type { Lexicon } from './lexicon.js';
 import { hasBit, PostScan } from './post-scan.js';
-import { clauseAt, MATCHES, nextIfNo, nextIfYes, runTest } from './rule-program.js';
+import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
  * Integers of a block before its program: the number of the rule, and how many integers are questions. They
@@ -119,7 +119,7 @@ export class IndexReader {
       const jump = blocks[start + 2 * next + 1]!;
       next = yes ? nextIfYes(jump) : nextIfNo(jump);
     }
-    return next === MATCHES;
+    return next === MATCHED;
   }
 
   readonly #compiledAt = (at: number): PostTest => {

@@ -28,3 +28,35 @@ export function textIn(units: Uint16Array): string {
   for (const unit of units) text += String.fromCharCode(unit);
   return text;
 }
+
+/**
+ * Many short lists of integers in one typed array, without an object for each. The space of a freed
+ * list is reused for the next list of the same size. Sizes are powers of two.
+ */
+export class IntPool {
+  data: Int32Array = new Int32Array(1 << 12);
+  #end = 0;
+  readonly #free: number[][] = [];
+
+  /** The start of a free list of `allocatedSize(length)` integers. */
+  allocate(length: number): number {
+    const size = allocatedSize(length);
+    const reused = this.#free[Math.log2(size)]?.pop();
+    if (reused !== undefined) return reused;
+    const start = this.#end;
+    this.#end += size;
+    this.data = grown(this.data, this.#end);
+    return start;
+  }
+
+  free(start: number, length: number): void {
+    const size = Math.log2(allocatedSize(length));
+    this.#free[size] ??= [];
+    this.#free[size].push(start);
+  }
+}
+
+/** The allocated size of a list of this length. */
+export function allocatedSize(length: number): number {
+  return length <= 2 ? 2 : 2 ** Math.ceil(Math.log2(length));
+}

@@ -1,6 +1,5 @@
 import { HASH_START, hashText } from '../post/tokeniser.js';
-import { grown, sharedInts, textIn, unitsIn, unitsOf } from './int-arrays.js';
-import { IntPool } from './int-pool.js';
+import { grown, IntPool, sharedInts, textIn, unitsIn, unitsOf } from './int-arrays.js';
 
 /** The terms of a lexicon in shared memory. */
 export interface SharedTerms {

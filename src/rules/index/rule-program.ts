@@ -9,7 +9,7 @@ import { APART, ONE_BLANK, type PostScan, TOUCHING } from './post-scan.js';
 import { usualFrequency } from './term-frequency.js';
 
 /** The results of a program, instead of a next question. */
-export const MATCHES = -1;
+export const MATCHED = -1;
 const FAILS = -2;
 
 /**
@@ -24,7 +24,7 @@ export interface RuleProgram {
   readonly questions: number;
 }
 
-/** The next questions for both answers, as indices, or `MATCHES` and `FAILS`. */
+/** The next questions for both answers, as indices, or `MATCHED` and `FAILS`. */
 function jump(yes: number, no: number): number {
   return (yes << 16) | (no & 0xffff);
 }
@@ -40,7 +40,7 @@ export function nextIfNo(jump: number): number {
 /** Terms are interned once for each question: release them with the program. */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
-  assembler.node(tree, MATCHES, FAILS);
+  assembler.node(tree, MATCHED, FAILS);
   return assembler.finish();
 }
 

@@ -2,7 +2,7 @@ import { type Frequencies, rarestSetAt, secondTerm } from './anchor-sets.js';
 import type { IndexedRules } from './index-reader.js';
 import { sharedInts } from './int-arrays.js';
 import type { SharedIndex } from './rule-index.js';
-import { estimate } from './term-frequency.js';
+import { estimateFrequency } from './term-frequency.js';
 
 /** The rules under each term. */
 export type SharedPostings = Pick<IndexedRules, 'postings' | 'lists'>;
@@ -97,7 +97,7 @@ function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, i
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;
   // Other threads go on counting: each frequency is read once.
-  const ratios = guesses.map((guess, term) => estimate(guess, seen[term]!, posts));
+  const ratios = guesses.map((guess, term) => estimateFrequency(guess, seen[term]!, posts));
   const frequencies: Frequencies = { frequency: term => ratios[term]! };
   const chosen = new Int32Array(anchored.length / 3);
   lists.fill(0);

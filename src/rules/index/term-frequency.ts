@@ -81,7 +81,7 @@ export class TermCounts {
       guess = this.#guess(this.#lexicon.term(term));
       this.#guesses[term] = guess;
     }
-    return estimate(guess, this.#seen[term]!, this.posts);
+    return estimateFrequency(guess, this.#seen[term]!, this.posts);
   }
 
   /** Resets a number that another term may get next. */
@@ -107,6 +107,6 @@ export class TermCounts {
 const GUESSED_POSTS = 500;
 
 /** The fraction of posts that have a term, of which there were some among those that were counted. */
-export function estimate(guess: number, seen: number, posts: number): number {
+export function estimateFrequency(guess: number, seen: number, posts: number): number {
   return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);
 }

@@ -28,7 +28,7 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
   const taken: TextEdit[] = [];
   for (const { suggestion } of problems) {
     const edits = suggestion?.edits ?? [];
-    if (!edits.some(edit => taken.some(other => overlap(edit, other)))) taken.push(...edits);
+    if (!edits.some(edit => taken.some(other => spansOverlap(edit, other)))) taken.push(...edits);
   }
   let result = '';
   let at = 0;
@@ -43,7 +43,7 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
  * Whether one of two spans changes what the other is about. An insertion overlaps what it touches: a `)` after a group closes
  * the group, so it must not be added to what replaces the group.
  */
-export function overlap(a: Span, b: Span): boolean {
+export function spansOverlap(a: Span, b: Span): boolean {
   const isInsertion = a.start === a.end || b.start === b.end;
   return isInsertion ? a.start <= b.end && b.start <= a.end : a.start < b.end && b.start < a.end;
 }

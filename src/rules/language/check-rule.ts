@@ -2,7 +2,7 @@ import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../.
 import { isAvailable, mayStandAlone } from '../operators/operators.js';
 import { RULE_PRODUCTS, type RuleProduct } from '../post/dialect.js';
 import type { RuleNode, Span } from '../tree.js';
-import { applySuggestions, overlap } from './apply-suggestions.js';
+import { applySuggestions, spansOverlap } from './apply-suggestions.js';
 import { lintRule } from './lint-rule.js';
 import { type ParsedRule, parseDraft, RULE_TEXT } from './parse-rule.js';
 import type { Problem, Suggestion } from './problem.js';
@@ -109,7 +109,7 @@ function firstProblems(problems: readonly Problem[]): readonly Problem[] {
 /** Removes warnings about text that the suggestion of an error changes anyway. */
 function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]): Problem[] {
   const edits = errors.flatMap(({ suggestion }) => suggestion?.edits ?? []);
-  return warnings.filter(warning => !edits.some(edit => overlap(edit, warning)));
+  return warnings.filter(warning => !edits.some(edit => spansOverlap(edit, warning)));
 }
 
 /** The maximum number of characters of a tag. */

@@ -5,7 +5,7 @@ import type { OperatorClause, Span, TextClause } from '../tree.js';
 import { languageCodes, languageMeant } from './iso-codes.js';
 import type { Problem, ProblemCode, Suggestion } from './problem.js';
 import type { Draft, Leaf } from './reader.js';
-import { isSpace, isWord } from './rule-characters.js';
+import { isRuleSpace, isWord } from './rule-characters.js';
 import { LIST_END, quoting, shorten, suggest, suggestWord } from './syntax-problems.js';
 
 /** Adds a warning about a part of the rule. */
@@ -132,7 +132,7 @@ function isSample(node: Draft): boolean {
 /** `cat OR dog lang:en` is `cat OR (dog lang:en)`. */
 function lintPrecedence(text: string, and: Span, warn: Warn): void {
   let before = and.start - 1;
-  while (before >= 0 && isSpace(text.charCodeAt(before))) before--;
+  while (before >= 0 && isRuleSpace(text.charCodeAt(before))) before--;
   if (text[before] === '(' && text[gapEnd(text, and.end)] === ')') return;
   const edits = [
     { start: and.start, end: and.start, text: '(' },
@@ -242,6 +242,6 @@ function valueSpan(text: string, { start, end }: Span): Span {
 
 function gapEnd(text: string, from: number): number {
   let end = from;
-  while (isSpace(text.charCodeAt(end))) end++;
+  while (isRuleSpace(text.charCodeAt(end))) end++;
   return end;
 }

@@ -3,7 +3,7 @@ import type { RuleNode } from '../tree.js';
 import type { Problem } from './problem.js';
 import { readClause } from './read-clause.js';
 import { CLOSE, COLON, type Draft, MAX_PROBLEMS, MINUS, OPEN, RuleReader } from './reader.js';
-import { isSpace, wordEnd } from './rule-characters.js';
+import { isRuleSpace, wordEnd } from './rule-characters.js';
 import {
   badInput,
   cannotParse,
@@ -78,7 +78,7 @@ function readRule(reader: RuleReader): Draft | undefined {
   let group = openGroup(-1, -1, undefined);
   let minus = -1;
   while (true) {
-    while (isSpace(reader.unit)) reader.at++;
+    while (isRuleSpace(reader.unit)) reader.at++;
     if (problems.length >= MAX_PROBLEMS) return undefined;
     const start = reader.at;
     if (start >= text.length) break;
@@ -201,7 +201,7 @@ function isNegation(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   return !(
     Number.isNaN(unit) ||
-    isSpace(unit) ||
+    isRuleSpace(unit) ||
     unit === MINUS ||
     unit === CLOSE ||
     isOr(text, at)

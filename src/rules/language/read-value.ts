@@ -7,7 +7,7 @@ import { countryCodes, countrySynonyms, languageMeant } from './iso-codes.js';
 import type { Problem, Suggestion } from './problem.js';
 import { readBox, readRadius } from './read-geo.js';
 import { CLOSE, OPEN, QUOTE, type RuleReader, UNDERSCORE } from './reader.js';
-import { isSpace, isWord, startsWord, wordEnd } from './rule-characters.js';
+import { isRuleSpace, isWord, startsWord, wordEnd } from './rule-characters.js';
 import {
   badInput,
   error,
@@ -27,7 +27,7 @@ export function readValue(
   kind: ValueKind,
 ): Value | undefined {
   const { unit, at: start } = reader;
-  if (Number.isNaN(unit) || isSpace(unit) || unit === OPEN || unit === CLOSE) {
+  if (Number.isNaN(unit) || isRuleSpace(unit) || unit === OPEN || unit === CLOSE) {
     reader.reportEnd(`\`${name}:\` needs a value right after the colon`);
     return undefined;
   }

@@ -1,6 +1,6 @@
 import type { Clause, Span, Tree } from '../tree.js';
 import type { Problem } from './problem.js';
-import { isSpace } from './rule-characters.js';
+import { isRuleSpace } from './rule-characters.js';
 import { badCharacter, cannotParse, unclosedPhrase } from './syntax-problems.js';
 
 /** A clause that could not be read or accepted; `name` is its operator, if known. */
@@ -62,7 +62,7 @@ export class RuleReader {
       } else if (unit === OPEN_BRACKET) {
         const close = text.indexOf(']', this.at);
         this.at = close === -1 ? text.length : close + 1;
-      } else if (isSpace(unit) || unit === OPEN || unit === CLOSE) {
+      } else if (isRuleSpace(unit) || unit === OPEN || unit === CLOSE) {
         return;
       } else {
         this.at++;

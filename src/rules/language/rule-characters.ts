@@ -14,7 +14,7 @@ for (let unit = 0x61; unit <= 0x7a; unit++) ASCII[unit] = START | PART;
 for (const character of '":()[]') ASCII[character.charCodeAt(0)] = 0;
 for (const character of ' \t\n\v\f\r') ASCII[character.charCodeAt(0)] = SPACE;
 
-export function isSpace(unit: number): boolean {
+export function isRuleSpace(unit: number): boolean {
   return unit < 0x80 ? (ASCII[unit]! & SPACE) !== 0 : /\s/.test(String.fromCharCode(unit));
 }
 
@@ -31,14 +31,14 @@ export function isKeycap(text: string, at: number): boolean {
 
 export function isWordStart(unit: number): boolean {
   if (unit < 0x80) return (ASCII[unit]! & START) !== 0;
-  if (unit < 0xc0 || isSpace(unit)) return false;
+  if (unit < 0xc0 || isRuleSpace(unit)) return false;
   if (unit >= 0x2b0 && unit <= 0x37f) return false;
   if (unit >= 0x2000 && unit <= 0x2bff) return EMOJI.test(String.fromCharCode(unit));
   return unit < 0xff00 || unit > 0xff0f || unit === 0xff04;
 }
 
 function isWordPart(unit: number): boolean {
-  return unit < 0x80 ? (ASCII[unit]! & PART) !== 0 : !isSpace(unit);
+  return unit < 0x80 ? (ASCII[unit]! & PART) !== 0 : !isRuleSpace(unit);
 }
 
 /** Distinguishes emoji from the other symbols and punctuation of their range. */

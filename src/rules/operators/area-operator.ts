@@ -1,6 +1,6 @@
 import type { Position } from '../../post/post-fields.js';
 import type { BoundingBox, PointRadius } from '../tree.js';
-import { type OperatorOptions, type RuleOperator, specOf } from './operator.js';
+import { type RuleOperator, type RuleOperatorOptions, specOf } from './operator.js';
 
 type InArea = (position: Position) => boolean;
 
@@ -9,7 +9,7 @@ export function positionOperator<Value>(
   value: 'radius' | 'box',
   about: string,
   area: (value: Value) => InArea,
-  options: OperatorOptions,
+  options: RuleOperatorOptions,
 ): RuleOperator<Value> {
   return {
     ...specOf(value, about, options),

@@ -1,5 +1,5 @@
 import type { Dialect } from '../post/dialect.js';
-import { fold, isFlag, tokenise } from '../post/tokeniser.js';
+import { fold, isFlagEmoji, tokenise } from '../post/tokeniser.js';
 import { type RuleOperator, specOf } from './operator.js';
 
 /** `contains:`. The text of a quoted post is matched by words and phrases only. */
@@ -49,7 +49,7 @@ function wholeWords(text: string, { accents }: Dialect): string[] {
   const { words, starts, folded } = tokenise(text, accents);
   return words.filter((word, i) => {
     const start = starts[i]!;
-    return start > 0 && start + word.length < folded.length && !isFlag(word);
+    return start > 0 && start + word.length < folded.length && !isFlagEmoji(word);
   });
 }
 

@@ -71,12 +71,12 @@ export type OperatorIndex =
 export type ReadKeys = (fields: PostFields, dialect: Dialect) => readonly string[];
 
 /** The optional properties of an operator. */
-export type OperatorOptions = Partial<Pick<OperatorSpec, 'search' | 'alone' | 'aliases'>>;
+export type RuleOperatorOptions = Partial<Pick<OperatorSpec, 'search' | 'alone' | 'aliases'>>;
 
 export function specOf(
   value: ValueKind,
   about: string,
-  { search = false, alone = 'yes', aliases = [] }: OperatorOptions,
+  { search = false, alone = 'yes', aliases = [] }: RuleOperatorOptions,
 ): OperatorSpec {
   return { value, search, alone, aliases, about };
 }

@@ -7,14 +7,14 @@ import type { CountRange } from '../tree.js';
 import {
   exactTerm,
   NO_TERMS,
-  type OperatorOptions,
   type ReadKeys,
   type RuleOperator,
+  type RuleOperatorOptions,
   specOf,
   type ValueKind,
 } from './operator.js';
 
-interface FieldOptions extends OperatorOptions {
+interface FieldOptions extends RuleOperatorOptions {
   readonly texts: ReadTexts;
   readonly frequency?: (word: number) => number;
 }
@@ -44,7 +44,7 @@ export function fieldOperator(
   };
 }
 
-interface KeyOptions extends OperatorOptions {
+interface KeyOptions extends RuleOperatorOptions {
   /** The values of a post, in the form for comparison. */
   readonly keys: ReadKeys;
   /** Converts the rule's value to that form. @default the value itself */

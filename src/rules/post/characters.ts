@@ -1,7 +1,7 @@
 /** The classes of code units for the tokeniser. */
 export const SPACE = 0;
 /** Punctuation and symbols: they end a token and are not part of one. */
-export const SEPARATOR = 1;
+export const WORD_SEPARATOR = 1;
 export const WORD = 2;
 /** A token of one character: an emoji, or a character of a script that is written without spaces. */
 export const SINGLE = 3;
@@ -104,10 +104,10 @@ function classOf(character: string): number {
   // Variation selectors are \p{Mn}; soft hyphens and similar characters are \p{Cf}.
   if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
   if (/^\p{M}$/u.test(character) || isJamoTail(code)) return MARK;
-  if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : SEPARATOR;
+  if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : WORD_SEPARATOR;
   if (character.normalize('NFC') !== character) return UNCOMPOSED;
   if (/^[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{So}]$/u.test(character)) return SINGLE;
-  if (/^[\p{P}\p{S}]$/u.test(character)) return SEPARATOR;
+  if (/^[\p{P}\p{S}]$/u.test(character)) return WORD_SEPARATOR;
   return /^[\p{L}\p{Nl}]$/u.test(character) && UNSPACED.test(character) ? SINGLE : WORD;
 }
 

@@ -8,12 +8,12 @@ import {
   JOINER,
   MARK,
   REGIONAL,
-  SEPARATOR,
   SINGLE,
   SPACE,
   SURROGATE,
   UNCOMPOSED,
   WORD,
+  WORD_SEPARATOR,
 } from './characters.js';
 
 /** The tokens of a text, and the text in the form for exact phrases. */
@@ -132,7 +132,7 @@ export class Scanner {
       let pair = '';
       if (kind === SURROGATE) {
         const codePoint = text.codePointAt(at)!;
-        kind = codePoint < 0x10000 ? SEPARATOR : classOfAstral(codePoint);
+        kind = codePoint < 0x10000 ? WORD_SEPARATOR : classOfAstral(codePoint);
         if (codePoint >= 0x10000) pair = text.slice(at, ++at + 1);
         if (kind === WORD) pair = pair.toLowerCase();
       }
@@ -181,7 +181,7 @@ export class Scanner {
         }
         for (let i = 0; i < pair.length; i++) units[length++] = pair.charCodeAt(i);
       }
-      if (kind === SEPARATOR || kind === JOINER) continue;
+      if (kind === WORD_SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
       // Extends the hash: starting again for each mark would take quadratic time.
       hashes[count - 1] = hashUnits(hashes[count - 1]!, units, from, length);
@@ -272,7 +272,7 @@ export function isSingle(word: string): boolean {
   return word.charCodeAt(1) === KEYCAP && isKeycapBase(word.charCodeAt(0));
 }
 
-export function isFlag(word: string): boolean {
+export function isFlagEmoji(word: string): boolean {
   return classOfFirst(word) === REGIONAL;
 }
 

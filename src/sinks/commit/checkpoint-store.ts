@@ -25,8 +25,6 @@ export interface CheckpointStore {
   readonly isFull: boolean;
   /** Whether it has changed in this run, besides the checkpoint. */
   readonly hasNew: boolean;
-  /** Rows in it, where it takes rows. */
-  readonly rows: number | undefined;
   read(): Promise<Checkpoint | undefined>;
   /** Called as a commit begins: what comes from then on belongs to the next. */
   begin(): void;
@@ -61,7 +59,6 @@ export class CheckpointFile implements CheckpointStore {
   readonly everyMs = undefined;
   readonly isFull = false;
   readonly hasNew = false;
-  readonly rows = undefined;
   readonly #fs: FileSystem;
   readonly #owner: CheckpointOwner;
   readonly #lock: Lock;

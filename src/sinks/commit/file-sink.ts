@@ -51,7 +51,9 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
         writer?.write(
           input,
           { signal, progress, resume: before?.cursor, damaged },
-          cursor => committer?.reached(cursor),
+          async cursor => {
+            if (await committer?.due()) await committer?.commit(cursor);
+          },
           async cursor => committer?.commitLast(cursor),
         ),
     });

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isSlowSuite } from '../../slow-suite.js';
+import { isNightly } from '../../suite.js';
 import { PARSERS } from './all-parsers.js';
 import { fuzzParser, tryInput } from './fuzz-parser.js';
 import type { Parser } from './parser.js';
 
 const SRC = new URL('../../../src/', import.meta.url);
-const INPUTS = isSlowSuite ? 1_000 : 30;
+const INPUTS = isNightly ? 1_000 : 30;
 
 /** Inputs on which a parser once failed, as base64. */
 const FINDS: Readonly<Record<string, readonly string[]>> = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countLongIds } from '../../../src/post/bytes/count-long-ids.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { jsonObject } from '../arbitrary-json.js';
 import { writePost } from '../arbitrary-post.js';
 import { type AuthorModel, postModel } from '../post-model.js';
@@ -31,7 +31,7 @@ describe('countLongIds', () => {
         const count = countLongIds(Buffer.from(printJson(members, look)));
         if (count !== -1) expect({ count, listed }).toEqual({ count: keyed, listed: 0 });
       }),
-      { numRuns: bySuite(650, 8_000) },
+      { numRuns: draws(650, 8_000) },
     );
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { JsonObject } from '../../../src/json/json-object.js';
 import { Activity } from '../../../src/post/activity.js';
 import { leadingId, trailingId } from '../../../src/post/bytes/leading-id.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { arbitraryPost, writePost } from '../arbitrary-post.js';
 import { postModel } from '../post-model.js';
 
@@ -65,7 +65,7 @@ describe('leadingId', () => {
         const found = leadingId(bytes);
         if (found !== undefined) expect(found).toBe(JSON.parse(json).id_str);
       }),
-      { numRuns: bySuite(150, 2_000) },
+      { numRuns: draws(150, 2_000) },
     );
   });
 

@@ -10,7 +10,7 @@ import type { PlaceOfRules } from '../../../src/post/place-of-rules.js';
 import type { PostFields } from '../../../src/post/post-fields.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { arbitraryDraft, original, streams } from '../../rules/match/arbitrary-matching-post.js';
-import { bySuite } from '../../slow-suite.js';
+import { bySuite, draws } from '../../suite.js';
 import { jsonValue } from '../arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../arbitrary-post.js';
 import { printJson, style, type Value } from '../print-json.js';
@@ -107,7 +107,7 @@ describe('the fields that rules read from the bytes of a post', () => {
         for (const text of [json, printJson(exactly(json) as Value, look)])
           if (expectSame(Buffer.from(text))) read++;
       }),
-      { numRuns: bySuite(150, 5_000) },
+      { numRuns: draws(150, 5_000) },
     );
     expect(read).toBeGreaterThan(60);
   });
@@ -137,7 +137,7 @@ describe('the fields that rules read from the bytes of a post', () => {
         }
         if (expectSame(Buffer.from(printJson(post as Value)))) read++;
       }),
-      { numRuns: bySuite(200, 10_000) },
+      { numRuns: draws(200, 10_000) },
     );
     expect(read).toBeGreaterThan(60);
   });

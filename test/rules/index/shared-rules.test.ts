@@ -6,7 +6,7 @@ import { anchorsNow, IS_REVIEWED, REVIEW_AFTER } from '../../../src/rules/index/
 import { SharedMatcher, type SharedRules } from '../../../src/rules/index/shared-rules.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -44,7 +44,7 @@ describe('shared rules', () => {
           }
         },
       ),
-      { numRuns: bySuite(150, 800) },
+      { numRuns: draws(150, 800) },
     );
     expect(matched).toBeGreaterThan(150);
   });
@@ -125,7 +125,7 @@ describe('shared rules', () => {
           }
         },
       ),
-      { numRuns: bySuite(100, 1_000) },
+      { numRuns: draws(100, 1_000) },
     );
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import {
   isKeycap,
-  isSpace,
+  isRuleSpace,
   isWord,
   startsWord,
   wordEnd,
@@ -53,6 +53,6 @@ describe('a keycap emoji', () => {
 
 it('spaces are those of JavaScript', () => {
   for (let unit = 0; unit <= 0xffff; unit++)
-    if (isSpace(unit) !== /\s/.test(String.fromCharCode(unit)))
+    if (isRuleSpace(unit) !== /\s/.test(String.fromCharCode(unit)))
       expect.fail(`U+${unit.toString(16)} is a space for one of them`);
 });

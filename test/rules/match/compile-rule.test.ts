@@ -5,7 +5,7 @@ import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -406,7 +406,7 @@ describe('both formats', () => {
         const matches = compileRule(tree, { product });
         expect(matches(streams(draft))).toBe(matches(original(draft)));
       }),
-      { numRuns: bySuite(150, 1_600) },
+      { numRuns: draws(150, 1_600) },
     );
   });
 });
@@ -481,7 +481,7 @@ describe('posts with unexpected members', () => {
             for (const tree of rules) compileRule(tree, { product })(activity);
         },
       ),
-      { numRuns: bySuite(100, 1_200) },
+      { numRuns: draws(100, 1_200) },
     );
   });
 });

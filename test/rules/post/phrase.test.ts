@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
 import { holdsPhrase, holdsProximity, phraseOf } from '../../../src/rules/post/phrase.js';
 import { tokenise } from '../../../src/rules/post/tokeniser.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 
 const word = fc.constantFrom('a', 'b', 'c');
 
@@ -71,7 +71,7 @@ describe('phrases', () => {
         const exact = pattern.test(post.replace(/\s+/g, ' '));
         expect(holdsPhrase(tokenise(post, 'kept'), phraseOf(phrase, dialect))).toBe(exact);
       }),
-      { numRuns: bySuite(1_000, 12_000) },
+      { numRuns: draws(1_000, 12_000) },
     );
   });
 
@@ -85,7 +85,7 @@ describe('phrases', () => {
           words(post).includes(words(phrase)),
         );
       }),
-      { numRuns: bySuite(1_000, 12_000) },
+      { numRuns: draws(1_000, 12_000) },
     );
   });
 });

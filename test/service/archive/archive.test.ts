@@ -10,7 +10,7 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { acceptedRule } from '../../rules/arbitrary-rule.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { addFiles, archivedPost, jobFile, shown } from './archive-folder.js';
@@ -146,7 +146,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(await pages(archive, query(rule.tree), window, limit)).toEqual(expected);
         },
       ),
-      { numRuns: bySuite(30, 500) },
+      { numRuns: draws(30, 500) },
     );
   });
 
@@ -163,7 +163,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(counted).toEqual(window);
         },
       ),
-      { numRuns: bySuite(30, 500) },
+      { numRuns: draws(30, 500) },
     );
   });
 
@@ -248,7 +248,7 @@ describe('the sample archive', () => {
         const found = await pages(archive, query(tree), window, 500);
         expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(found.length);
       }),
-      { numRuns: bySuite(20, 200) },
+      { numRuns: draws(20, 200) },
     );
   });
 

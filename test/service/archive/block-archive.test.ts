@@ -7,7 +7,7 @@ import type { Block, BlockStore } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
 import { DocumentSet } from '../../../src/service/archive/document-set.js';
 import { newestPost } from '../../../src/service/archive/find-posts.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 
 const START = Date.UTC(2024, 4, 1);
 
@@ -148,7 +148,7 @@ describe('counts with a deadline', () => {
           expect(buckets).toEqual(counted.from < counted.to ? expected : []);
         },
       ),
-      { numRuns: bySuite(50, 500) },
+      { numRuns: draws(50, 500) },
     );
   });
 });

@@ -10,7 +10,7 @@ import {
   type Service,
   type ServiceOptions,
 } from '../../../src/service/index.js';
-import { isSlowSuite } from '../../slow-suite.js';
+import { isNightly } from '../../suite.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { findChromium, launchChromium } from './find-chromium.js';
@@ -188,7 +188,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       }
     });
 
-    it.each(isSlowSuite ? [PHONE, WIDE] : [WIDE])(
+    it.each(isNightly ? [PHONE, WIDE] : [WIDE])(
       'lets the keyboard reach everything that can be used, with a visible focus, on $width px',
       async viewport => {
         const { addresses, visit } = busy;

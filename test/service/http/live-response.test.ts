@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LiveResponse } from '../../../src/service/http/live-response.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 
 function wireOf(options: Partial<ConstructorParameters<typeof LiveResponse>[0]> = {}) {
   const controller = new AbortController();
@@ -50,7 +50,7 @@ describe('a connection of a stream', () => {
           expect(text).toBe(steps.map(([text]) => `${text}\r\n`).join(''));
         },
       ),
-      { numRuns: bySuite(20, 240) },
+      { numRuns: draws(20, 240) },
     );
   });
 

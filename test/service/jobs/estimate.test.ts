@@ -3,7 +3,7 @@ import { HOUR } from '../../../src/base/time.js';
 import { estimate, quoteOf } from '../../../src/service/jobs/estimate.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { settingsOf } from '../../../src/service/service-options.js';
-import { bySuite } from '../../slow-suite.js';
+import { bySuite } from '../../suite.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 import { DWELL, localJobs } from './local-jobs.js';

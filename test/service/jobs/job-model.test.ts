@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { JobModel } from './job-model.js';
@@ -88,7 +88,7 @@ it('jobs go through their states at the modelled instants, over any restarts', a
         await jobs.stop();
       }
     }),
-    { numRuns: bySuite(5, 100) },
+    { numRuns: draws(5, 100) },
   );
 });
 

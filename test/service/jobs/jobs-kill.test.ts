@@ -10,12 +10,12 @@ import { compileRules } from '../../../src/rules/index/compile-rules.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
-import { isSlowSuite } from '../../slow-suite.js';
+import { isNightly } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { unchecked } from '../../unchecked.js';
 import type { JobBody, Listing } from './local-jobs.js';
 
-const { kills, toDate, files } = isSlowSuite
+const { kills, toDate, files } = isNightly
   ? { kills: 8, toDate: '202401030000', files: 288 }
   : { kills: 1, toDate: '202401010300', files: 18 };
 const CLI = compiled(path.resolve(import.meta.dirname, '../../../src/service/cli.ts'));

@@ -9,7 +9,7 @@ import {
   SECOND,
 } from '../../../src/base/time.js';
 import type { Archive } from '../../../src/service/index.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { COUNTS_PATH, local, NOW, type Page, teaPosts } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
@@ -313,7 +313,7 @@ describe('counts', () => {
           expect(new Set(starts).size).toBe(starts.length);
         },
       ),
-      { numRuns: bySuite(8, 100) },
+      { numRuns: draws(8, 100) },
     );
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { BOTH, bodyOf, idOf, MINE, post, signedIn } from './engagement-posts.js';
 import type { Ask } from './local-oauth.js';
 
@@ -127,7 +127,7 @@ describe('a request for totals', () => {
             );
         },
       ),
-      { numRuns: bySuite(20, 240) },
+      { numRuns: draws(20, 240) },
     );
     expect(errors).toEqual([]);
   });

@@ -12,7 +12,7 @@ import {
   percentEncode,
   signatureOf,
 } from '../../../src/service/users/signed-requests.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { type Ask, CALLBACK, localOAuth, verifierOf } from './local-oauth.js';
@@ -246,7 +246,7 @@ describe('a signed request', () => {
           expect(errors).toEqual([expect.any(String)]);
         },
       ),
-      { numRuns: bySuite(20, 240) },
+      { numRuns: draws(20, 240) },
     );
     expect(errors).toEqual([]);
   });

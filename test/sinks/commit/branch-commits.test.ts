@@ -12,8 +12,8 @@ import { MAX_LEAD } from '../../../src/sinks/commit/feed.js';
 import { filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
 import type { Written } from '../../../src/sinks/write/written.js';
-import { bySuite } from '../../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
+import { draws } from '../../suite.js';
 import { unchecked } from '../../unchecked.js';
 import { places } from '../cursors.js';
 import {
@@ -84,7 +84,7 @@ describe('tee with a checkpoint', () => {
           expect(stateOf(disk)?.state).toBe('complete');
         },
       ),
-      { numRuns: bySuite(60, 600) },
+      { numRuns: draws(60, 600) },
     );
     expect(commits).toBeGreaterThan(5);
   });

@@ -23,8 +23,8 @@ import { parquet, parquetOn } from '../../../src/sinks/parquet.js';
 import { tee } from '../../../src/sinks/tee.js';
 import type { Written } from '../../../src/sinks/write/written.js';
 import { localFiles } from '../../../src/sources/local-files.js';
-import { bySuite } from '../../slow-suite.js';
 import { nodeError, PowerCut, SimulatedDisk, seeded } from '../../storage/simulated-disk.js';
+import { draws } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { unchecked } from '../../unchecked.js';
 import {
@@ -683,7 +683,7 @@ function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[]
   return [...damagedIn(flow, one, other), ...refused].toSorted();
 }
 
-const RUNS = bySuite(8, 150);
+const RUNS = draws(8, 150);
 
 describe.each(Object.keys(SINKS))('what %s keeps', name => {
   it.each(Object.keys(FLOWS))('is there exactly once after any crashes: %s', async flow => {

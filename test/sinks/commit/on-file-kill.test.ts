@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { Activity } from '../../../src/post/activity.js';
 import type { WrittenFile } from '../../../src/sinks/write/written.js';
 import { killUntilDone } from '../../kill/kill-until-done.js';
-import { bySuite } from '../../slow-suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { PAGES, pageOf } from '../pages.js';
 

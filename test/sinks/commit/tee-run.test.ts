@@ -30,7 +30,7 @@ import { tee } from '../../../src/sinks/tee.js';
 import { localFiles } from '../../../src/sources/local-files.js';
 import { ofPost, scrubGeo } from '../../compliance/event.js';
 import { askedOfThreads } from '../../files/asked-of-threads.js';
-import { bySuite } from '../../slow-suite.js';
+import { draws } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { StandIn } from '../stand-in.js';
 
@@ -198,7 +198,7 @@ describe('branches of tee over stored files', () => {
         fc.record({ at: fc.nat(), isDamaged: fc.boolean() }),
         holds,
       ),
-      { numRuns: bySuite(12, 150), endOnFailure: true },
+      { numRuns: draws(12, 150), endOnFailure: true },
     );
   });
 

@@ -15,8 +15,8 @@ import { filesOn } from '../../../src/sinks/files.js';
 import type { Encoder, FileEntry, Format } from '../../../src/sinks/write/format.js';
 import { linesFormat } from '../../../src/sinks/write/lines.js';
 import type { Written } from '../../../src/sinks/write/written.js';
-import { bySuite } from '../../slow-suite.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
+import { draws } from '../../suite.js';
 import { places } from '../cursors.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
@@ -159,7 +159,7 @@ describe('a format with a header', () => {
         );
         expect(plain).toEqual(contentOf(whole));
       }),
-      { numRuns: bySuite(15, 150) },
+      { numRuns: draws(15, 150) },
     );
   });
 });
@@ -204,7 +204,7 @@ describe('a format whose files have an end', () => {
           const items = Object.values(named).flatMap(text => text.match(/[abc]\d+/g) ?? []);
           expect(items.toSorted()).toEqual(BATCHES.flat().toSorted());
         }),
-        { numRuns: bySuite(15, 150) },
+        { numRuns: draws(15, 150) },
       );
     },
   );

@@ -29,7 +29,7 @@ import { rowReader } from '../../../src/tables/row-reader.js';
 import { jsonValue } from '../../post/arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../../post/arbitrary-post.js';
 import { printJson, style } from '../../post/print-json.js';
-import { bySuite } from '../../slow-suite.js';
+import { bySuite, draws } from '../../suite.js';
 
 const NAMES = Object.keys(posts) as PostColumnName[];
 const parsed = rowReader('csv', listColumns(NAMES), 'error');
@@ -135,7 +135,7 @@ describe('the row of a post in its bytes', () => {
   it('is that of the parsed post, for any posts of both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => expectSame(bytes)),
-      { numRuns: bySuite(50, 3_000) },
+      { numRuns: draws(50, 3_000) },
     );
   });
 
@@ -160,7 +160,7 @@ describe('the row of a post in its bytes', () => {
           expectSame(Buffer.from(printJson(post, look)));
         },
       ),
-      { numRuns: bySuite(130, 6_000) },
+      { numRuns: draws(130, 6_000) },
     );
   });
 
@@ -179,7 +179,7 @@ describe('the row of a post in its bytes', () => {
           expectSame(Buffer.from(JSON.stringify(post)));
         },
       ),
-      { numRuns: bySuite(70, 3_000) },
+      { numRuns: draws(70, 3_000) },
     );
   });
 
@@ -199,7 +199,7 @@ describe('the row of a post in its bytes', () => {
           } else if (cut !== null) expect(row).not.toMatch(/\r\n$/);
         },
       ),
-      { numRuns: bySuite(200, 6_000) },
+      { numRuns: draws(200, 6_000) },
     );
   });
 

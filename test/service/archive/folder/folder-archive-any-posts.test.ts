@@ -14,7 +14,7 @@ import {
   USERS,
   WORDS,
 } from '../../../rules/match/arbitrary-matching-post.js';
-import { bySuite } from '../../../slow-suite.js';
+import { draws } from '../../../suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 import { MemoryArchive } from '../../memory-archive.js';
 import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from '../archive-folder.js';
@@ -77,7 +77,7 @@ test('a folder of any posts finds the same as testing every post, for any rule, 
         await archive.close();
       },
     ),
-    { numRuns: bySuite(8, 100) },
+    { numRuns: draws(8, 100) },
   );
 });
 
@@ -103,6 +103,6 @@ test('a folder of posts with any content serves each byte for byte', async () =>
         await archive.close();
       }
     }),
-    { numRuns: bySuite(8, 100) },
+    { numRuns: draws(8, 100) },
   );
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { floorTo, MINUTE } from '../../../../src/base/time.js';
 import { PostSorter } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost, IndexedTerm } from '../../../../src/service/archive/folder/read-post.js';
-import { bySuite } from '../../../slow-suite.js';
+import { draws } from '../../../suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 
 // JSON has no negative zero.
@@ -57,6 +57,6 @@ test('a sorter returns every post of each minute, for any run size', async () =>
         await sorter.close();
       },
     ),
-    { numRuns: bySuite(8, 100) },
+    { numRuns: draws(8, 100) },
   );
 });

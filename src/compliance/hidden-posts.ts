@@ -30,7 +30,7 @@ export interface VisibilityOptions {
 }
 
 /** Which posts are hidden, and whether a hidden post is removed or replaced by a mask. */
-export interface RedactOptions extends VisibilityOptions {
+export interface HidingOptions extends VisibilityOptions {
   /**
    * Replaces a hidden post by a mask with its id, time, author id, matching rules, and the
    * reason, without its text.
@@ -39,8 +39,8 @@ export interface RedactOptions extends VisibilityOptions {
   readonly mask?: boolean | undefined;
 }
 
-/** A post after redaction. */
-export interface Redacted {
+/** What is left of a post when hidden parts are removed. */
+export interface HidingResult {
   /** The same object if nothing changed; absent if the post is hidden. */
   readonly activity: Activity | undefined;
   readonly hidden: HiddenReason | undefined;
@@ -50,11 +50,11 @@ export interface Redacted {
 const NULL = Buffer.from('null');
 
 /** A post without the parts that must not be shown. The rest keeps its bytes. */
-export function redact(
+export function hideDeleted(
   tombstones: Tombstones,
   activity: Activity,
-  options: RedactOptions = {},
-): Redacted {
+  options: HidingOptions = {},
+): HidingResult {
   const cleared: Span[] = [];
   const hidden = visit(tombstones, activity, options, activity.raw, cleared);
   if (hidden !== undefined) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Postings } from '../../../src/rules/index/postings.js';
-import { bySuite } from '../../slow-suite.js';
+import { Postings } from '../../../src/rules/index/rule-anchors.js';
+import { draws } from '../../suite.js';
 
 describe('postings', () => {
   it('hold the rules of each term', () => {
@@ -24,7 +24,7 @@ describe('postings', () => {
           );
         }
       }),
-      { numRuns: bySuite(100, 1_200) },
+      { numRuns: draws(100, 1_200) },
     );
   });
 });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type RedactOptions, redact } from '../../src/compliance/redact.js';
+import { type HidingOptions, hideDeleted } from '../../src/compliance/hidden-posts.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
 import { Activity } from '../../src/post/activity.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -14,9 +14,9 @@ beforeEach(async () => {
 });
 afterEach(() => tombstones.close());
 
-function left(posts: readonly string[], options: RedactOptions = {}): string[] {
+function left(posts: readonly string[], options: HidingOptions = {}): string[] {
   return posts
-    .map(post => redact(tombstones, new Activity(Buffer.from(post)), options).activity)
+    .map(post => hideDeleted(tombstones, new Activity(Buffer.from(post)), options).activity)
     .filter(post => post !== undefined)
     .map(({ raw }) => String(raw));
 }
@@ -24,19 +24,19 @@ function left(posts: readonly string[], options: RedactOptions = {}): string[] {
 describe.each([
   ['original', original, 'retweeted_status', 'quoted_status'],
   ['activity_streams', streams, 'object', 'twitter_quoted_status'],
-] as const)('redact of %s', (format, post, shared, quoted) => {
+] as const)('hideDeleted of %s', (format, post, shared, quoted) => {
   const retweet = (id: string, user: string, of: string) =>
     post(id, user, `,"${shared}":${of}`).replace('"verb":"post"', '"verb":"share"');
 
   it('gives the same object for any other post', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     const other = new Activity(Buffer.from(post(OTHER, '1')));
-    expect(redact(tombstones, other)).toEqual({
+    expect(hideDeleted(tombstones, other)).toEqual({
       activity: other,
       hidden: undefined,
       changed: false,
     });
-    expect(redact(tombstones, new Activity(Buffer.from(post(ID, '1'))))).toEqual({
+    expect(hideDeleted(tombstones, new Activity(Buffer.from(post(ID, '1'))))).toEqual({
       activity: undefined,
       hidden: 'deleted',
       changed: true,
@@ -136,7 +136,7 @@ describe.each([
     expect(left([quoting])).toEqual([quoting]);
     expect(left([quoting], { country: 'DE' })).toEqual([post('70', '9', `,"${quoted}":null`)]);
     const reasons = [own, byAuthor, retweets[1]!].map(
-      text => redact(tombstones, new Activity(Buffer.from(text)), { country: 'DE' }).hidden,
+      text => hideDeleted(tombstones, new Activity(Buffer.from(text)), { country: 'DE' }).hidden,
     );
     expect(reasons).toEqual(['withheld', 'user withheld', 'user withheld']);
   });
