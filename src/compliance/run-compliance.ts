@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
+import { Channel } from '../base/channel.js';
 import { cursorError } from '../base/check.js';
 import { type DataError, IncompleteError } from '../base/errors.js';
 import { mergeRanges, subtractRanges } from '../base/minute-ranges.js';
@@ -13,7 +14,6 @@ import {
   windowOf,
 } from '../base/time.js';
 import { WakeUp } from '../base/wait.js';
-import { BatchQueue } from '../flow/batch-queue.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
 import type { Account } from '../http/account.js';
@@ -71,7 +71,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const { timing } = account;
   const resume = run.resume ?? job.resume;
   const start = resume === undefined ? { until: job.since, gaps: [] } : parseCursor(job, resume);
-  const queue = new BatchQueue<ComplianceEvent>(MAX_WAITING_BYTES, ({ raw }) => raw.length);
+  const queue = new Channel<ComplianceEvent>(MAX_WAITING_BYTES, ({ raw }) => raw.length);
   const ours = new LinkedAbort(run.signal);
   const { signal } = ours;
   // Each connection listens several times: Node would warn of a leak.
@@ -121,17 +121,21 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   ];
   for (const one of work) one.catch(fail);
   try {
-    const taken = () => ({ ...gaps.state, isOver: job.untilCaughtUp && gaps.areCaughtUp });
-    for await (const { items, state } of queue.read(taken)) {
+    while (await queue.ready()) {
+      // Both at once: the connections may add events with a later state at any time.
+      const items = queue.takeAll();
+      const state = { ...gaps.state };
+      const isOver = job.untilCaughtUp && gaps.areCaughtUp;
       told = timing.elapsed();
       if (run.progress !== undefined) {
         run.progress.received += items.length;
         run.progress.reached = state.until;
       }
       yield { items, origin: urls[0]?.href, cursor: cursorOf(job, state) };
-      if (state.isOver) return;
+      if (isOver) return;
     }
   } finally {
+    queue.end();
     ours.abort(new Error('The compliance stream is no longer read'));
     await Promise.allSettled(work);
     ours.unlink();
@@ -146,7 +150,7 @@ interface GapFilling extends ComplianceRun {
 async function fillGaps(
   { account, onWait, replayOf, onGap, onDamaged }: GapFilling,
   gaps: ConnectionGaps,
-  queue: BatchQueue<ComplianceEvent>,
+  queue: Channel<ComplianceEvent>,
   gapFound: WakeUp,
   signal: AbortSignal,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import type { InflateLimits } from '../gzip/compression.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
 import { SniffingDecoder } from '../gzip/sniffing-decoder.js';
 import type { Batch, Batches } from './flow.js';
-import { workAhead } from './work-ahead.js';
+import { workAhead } from './read-ahead.js';
 import { bytesOf } from './wrong-item.js';
 
 /** Files that inflate while the consumer works on an earlier one, and the maximum size of their contents. */

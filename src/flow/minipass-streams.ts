@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { abortable } from '../base/abortable.js';
-import { WakeUp } from '../base/wait.js';
+import { Channel } from '../base/channel.js';
 import type { Progress } from './progress.js';
 
 /**
@@ -42,44 +41,29 @@ export async function* minipassBatches<T>(
   stream: MinipassStream<never, T> & EventEmitter,
   { signal, progress }: { readonly signal: AbortSignal; readonly progress?: Progress | undefined },
 ): AsyncGenerator<{ readonly items: readonly T[] }, void, undefined> {
-  let waiting: T[] = [];
-  let outcome: { readonly error?: unknown } | undefined;
-  const wakeUp = new WakeUp();
-  const settle = (result: { readonly error?: unknown }) => {
-    outcome = result;
-    wakeUp.wake();
-  };
+  const channel = new Channel<T>(MAX_WAITING);
   const onData = (item: T) => {
-    waiting.push(item);
-    if (waiting.length >= MAX_WAITING) stream.pause();
-    wakeUp.wake();
+    channel.push(item);
+    if (!channel.isFull) return;
+    stream.pause();
+    void channel.room().then(() => stream.resume());
   };
   if (stream.destroyed) throw new Error('The stream was destroyed before it was read');
   stream.promise().then(
-    () => settle({}),
-    (error: unknown) => settle({ error }),
+    () => channel.end(),
+    (error: unknown) => channel.fail(error),
   );
   stream.on('data', onData);
+  stream.resume();
   try {
-    while (true) {
-      if (waiting.length === 0 && outcome === undefined) {
-        const woken = wakeUp.next();
-        stream.resume();
-        await abortable(woken, signal);
-      }
+    while (await channel.ready(signal)) {
       signal.throwIfAborted();
-      const items = waiting;
-      waiting = [];
-      if (items.length > 0) {
-        if (progress !== undefined) progress.received += items.length;
-        yield { items };
-      } else if (outcome !== undefined) {
-        if ('error' in outcome) throw outcome.error;
-        return;
-      }
+      const items = channel.takeAll();
+      if (progress !== undefined) progress.received += items.length;
+      yield { items };
     }
   } finally {
     stream.off('data', onData);
-    if (outcome === undefined) stream.destroy();
+    if (channel.isOpen) stream.destroy();
   }
 }

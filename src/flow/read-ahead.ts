@@ -1,28 +1,88 @@
+import { Channel } from '../base/channel.js';
+
+/** An item of `workAhead`, and the result of the work on it. */
+export interface Worked<T, R> {
+  readonly item: T;
+  /** Absent if `work` returned `undefined`. */
+  readonly result: R | undefined;
+}
+
 /**
- * Requests up to `ahead` results of a generator before they are read, the first ones at once. An async generator
- * queues overlapping calls of `next`, so its work is still done one call after the other.
+ * Reads items and starts work on them while the consumer is busy with earlier ones, up to a total
+ * weight of `limit`, and yields them in order. An error of the input is thrown after the items that were
+ * read before it. Closes the input when the consumer stops.
+ */
+export async function* workAhead<T, R>(
+  input: Iterable<T> | AsyncIterable<T>,
+  work: (item: T) => Promise<R> | undefined,
+  limit: number,
+  weigh: (item: T) => number = () => 1,
+): AsyncGenerator<Worked<T, R>, void, undefined> {
+  const iterator =
+    Symbol.asyncIterator in input ? input[Symbol.asyncIterator]() : input[Symbol.iterator]();
+  const started = fill(iterator, {
+    limit,
+    weigh,
+    start: item => {
+      const result = work(item);
+      // An error is thrown when the item's turn comes; until then it must not end the process.
+      result?.catch(() => {});
+      return { item, result };
+    },
+  });
+  try {
+    while (await started.ready()) {
+      const { item, result } = started.first as Started<T, R>;
+      const done = result === undefined ? undefined : await result;
+      started.shift();
+      yield { item, result: done };
+    }
+  } finally {
+    const hasEnded = !started.isOpen;
+    started.end();
+    if (!hasEnded) await iterator.return?.();
+  }
+}
+
+/**
+ * Reads up to `ahead` items before the consumer asks for them, from the moment of the call. Does not close its input:
+ * that would wait for an item that is on its way, such as a live connection. Abort the input by its signal instead.
  */
 export function readAhead<T>(
-  input: AsyncGenerator<T, void, undefined>,
+  input: AsyncIterator<T, unknown>,
   ahead: number,
 ): AsyncGenerator<T, void, undefined> {
-  const coming: Promise<IteratorResult<T, void>>[] = [];
-  const fill = () => {
-    while (coming.length < ahead) {
-      const result = input.next();
-      // The failure is thrown when the result is read; until then it must not end the process.
-      result.catch(() => {});
-      coming.push(result);
+  const read = fill(input, { limit: ahead, weigh: () => 1, start: item => ({ item }) });
+  return (async function* () {
+    while (await read.ready()) yield (read.shift() as { readonly item: T }).item;
+  })();
+}
+
+/** An item whose work has started. */
+interface Started<T, R> {
+  readonly item: T;
+  readonly result?: Promise<R> | undefined;
+}
+
+interface Ahead<T, R> {
+  readonly limit: number;
+  readonly weigh: (item: T) => number;
+  readonly start: (item: T) => Started<T, R>;
+}
+
+/** Starts to read the input into a channel, which ends or fails as the input does. */
+function fill<T, R>(
+  input: Iterator<T, unknown> | AsyncIterator<T, unknown>,
+  { limit, weigh, start }: Ahead<T, R>,
+): Channel<Started<T, R>> {
+  const channel = new Channel<Started<T, R>>(limit, ({ item }) => weigh(item));
+  const read = async () => {
+    while (channel.isOpen) {
+      const { done, value } = await input.next();
+      if (done === true) channel.end();
+      else if (channel.isOpen) await channel.add([start(value)]);
     }
   };
-  const read = async function* () {
-    while (true) {
-      const result = await coming.shift();
-      if (result === undefined || result.done) return;
-      fill();
-      yield result.value;
-    }
-  };
-  fill();
-  return read();
+  read().catch(error => channel.fail(error));
+  return channel;
 }

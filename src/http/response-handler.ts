@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { WakeUp } from '../base/wait.js';
+import { Channel } from '../base/channel.js';
 import type { Account } from './account.js';
 import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
 import type { Connection } from './connections.js';
@@ -15,15 +15,17 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly url: string;
   readonly begun: Promise<{ status: number; headers: ResponseHeaders }>;
   receivedBytes = 0;
+  /** The error that ended the response early; `undefined` if the response continues or has ended. */
+  failure: unknown;
   readonly #account: Account;
   readonly #connection: Connection;
   readonly #signal: AbortSignal | undefined;
   readonly #permit: Permit | undefined;
   #begin: (head: { status: number; headers: ResponseHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
-  #controller: Dispatcher.DispatchController | undefined;
   #hasBegun = false;
-  readonly #body = new ArrivedBody(() => this.#resume());
+  /** The bytes that have arrived. */
+  readonly #body = new Channel<Buffer>(READ_AHEAD, chunk => chunk.length);
   #watch: NodeJS.Timeout | undefined;
 
   constructor(account: Account, connection: Connection, { url, signal, permit }: HttpRequest) {
@@ -42,14 +44,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
   }
 
-  /** The error that ended the response early; `undefined` for one that goes on or has ended. */
-  get failure(): unknown {
-    return this.#body.failure;
-  }
-
   /** Undici calls it when the connection is open, just before it writes the request. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
+  onRequestStart(_controller: Dispatcher.DispatchController): void {
     this.#permit?.sent();
   }
 
@@ -68,12 +64,9 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (!this.#body.isOpen) return;
     this.receivedBytes += chunk.length;
-    this.#body.add(chunk);
-    // A paused connection receives nothing, so its silence is not counted.
-    if (this.#body.waitingBytes >= READ_AHEAD) {
-      controller.pause();
-      clearTimeout(this.#watch);
-    } else this.#watch?.refresh();
+    this.#body.push(chunk);
+    if (this.#body.isFull) void this.#pause(controller);
+    else this.#watch?.refresh();
   }
 
   onResponseEnd(): void {
@@ -91,9 +84,9 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     for await (const blocks of this.blocks()) yield* blocks;
   }
 
-  /** Can be read once. */
-  blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
-    return this.#body.blocks();
+  /** Can be read once. A reader that stops early must call `close`. */
+  async *blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
+    while (await this.#body.ready()) yield this.#body.takeAll();
   }
 
   close(): void {
@@ -121,77 +114,26 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
 
   #fail(failure: unknown, dropsBytes: boolean): void {
     if (!this.#body.isOpen) return;
-    this.#body.fail(failure, dropsBytes);
+    this.failure = failure;
+    this.#body.fail(failure, { dropsItems: dropsBytes });
     this.#stop();
     this.#account.connections.destroy(this.#connection);
     this.#refuse(failure);
   }
 
-  /** Goes on with a connection that was paused, once its reader has taken all bytes. */
-  #resume(): void {
-    if (this.#controller?.paused !== true || !this.#body.isOpen) return;
+  /** Pauses the connection until its reader has taken the bytes. It receives nothing then, so its silence is not counted. */
+  async #pause(controller: Dispatcher.DispatchController): Promise<void> {
+    controller.pause();
+    clearTimeout(this.#watch);
+    await this.#body.room();
+    if (!controller.paused || !this.#body.isOpen) return;
     this.#watchFor(this.#account.timeouts.silenceMs);
-    this.#controller.resume();
+    controller.resume();
   }
 
   #stop(): void {
     clearTimeout(this.#watch);
     this.#signal?.removeEventListener('abort', this.#onAbort);
-  }
-}
-
-/** The bytes of a response that have arrived, from undici's events to the reader. */
-class ArrivedBody {
-  failure: unknown;
-  waitingBytes = 0;
-  readonly #onEmpty: () => void;
-  #chunks: Buffer[] = [];
-  #state: 'open' | 'ended' | 'failed' = 'open';
-  /** Whether a failure drops bytes that have already arrived. */
-  #dropsBytes = false;
-  readonly #wakeUp = new WakeUp();
-
-  /** @param onEmpty Called each time that the reader has taken all bytes. */
-  constructor(onEmpty: () => void) {
-    this.#onEmpty = onEmpty;
-  }
-
-  get isOpen(): boolean {
-    return this.#state === 'open';
-  }
-
-  add(chunk: Buffer): void {
-    this.waitingBytes += chunk.length;
-    this.#chunks.push(chunk);
-    this.#wakeUp.wake();
-  }
-
-  end(): void {
-    this.#state = 'ended';
-    this.#wakeUp.wake();
-  }
-
-  fail(failure: unknown, dropsBytes: boolean): void {
-    this.failure = failure;
-    this.#dropsBytes = dropsBytes;
-    this.#state = 'failed';
-    this.#wakeUp.wake();
-  }
-
-  /** Can be read once. */
-  async *blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
-    while (true) {
-      if (this.#state === 'failed' && (this.#dropsBytes || this.#chunks.length === 0))
-        throw this.failure;
-      const chunks = this.#chunks;
-      if (chunks.length > 0) {
-        this.#chunks = [];
-        this.waitingBytes = 0;
-        this.#onEmpty();
-        yield chunks;
-      } else if (this.#state === 'ended') return;
-      else await this.#wakeUp.next();
-    }
   }
 }
 

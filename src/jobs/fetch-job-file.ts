@@ -3,7 +3,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { LinkedAbort } from '../base/abortable.js';
 import { ConnectionError, DataError, HttpError } from '../base/errors.js';
 import { protect } from '../base/secret.js';
-import { workAhead } from '../flow/work-ahead.js';
+import { workAhead } from '../flow/read-ahead.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { sendRequest } from '../http/request.js';
 import { retry } from '../http/retry.js';

@@ -6,8 +6,8 @@ import {
   required,
   whole,
 } from '../base/check.js';
+import { DeadlineReader } from '../flow/deadline-reader.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
-import { TimedInput } from '../flow/timed-input.js';
 import { detached } from '../post/detached.js';
 
 /** How long `chunk` waits for a chunk to fill. */
@@ -56,7 +56,7 @@ async function* chunks<T>(
   count: number,
   waitMs: number | undefined,
 ): Batches<readonly T[]> {
-  const timed = new TimedInput(input);
+  const timed = new DeadlineReader(input);
   const held = new Held<T>(count);
   try {
     while (true) {

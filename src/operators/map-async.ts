@@ -9,7 +9,7 @@ import {
   whole,
 } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
-import { workAhead } from '../flow/work-ahead.js';
+import { workAhead } from '../flow/read-ahead.js';
 import { detached } from '../post/detached.js';
 
 /** How many calls `mapAsync` makes at a time. */

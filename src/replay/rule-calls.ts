@@ -1,7 +1,7 @@
 import { LinkedAbort } from '../base/abortable.js';
+import { Channel } from '../base/channel.js';
 import { optionError } from '../base/check.js';
 import { DataError, HttpError, RulesError } from '../base/errors.js';
-import { BatchQueue } from '../flow/batch-queue.js';
 import { batchesOf, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { framed } from '../flow/framed.js';
 import type { Account } from '../http/account.js';
@@ -290,7 +290,7 @@ export function listReplayRules(
 async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal | undefined) {
   const linked = new LinkedAbort(run.signal, signal);
   const bound = linked.signal;
-  const queue = new BatchQueue<ReplayRule>(MAX_WAITING);
+  const queue = new Channel<ReplayRule>(MAX_WAITING);
   const seen = new IdWindow(Number.POSITIVE_INFINITY);
   const call = {
     method: 'GET',
@@ -312,7 +312,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     error => queue.fail(error),
   );
   try {
-    for await (const { items } of queue.read()) {
+    for await (const items of queue.batches()) {
       if (run.progress !== undefined) run.progress.received += items.length;
       yield { items };
     }

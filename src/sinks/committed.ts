@@ -11,11 +11,11 @@ import {
 } from '../base/check.js';
 import { publish } from '../base/diagnostics.js';
 import { isBudgetSpent, StorageError } from '../base/errors.js';
+import { DeadlineReader } from '../flow/deadline-reader.js';
 import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import { withInternals } from '../flow/internals.js';
 import { shownTime } from '../flow/progress-text.js';
-import { TimedInput } from '../flow/timed-input.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import type { CommittedBranchOptions } from './commit/committed-branch.js';
 import { CommittedLog } from './commit/committed-log.js';
@@ -251,7 +251,7 @@ class Run<T, Tx> {
     const { signal } = this.#broken;
     const resume = cursorOf(this.#target.saved.cursor);
     const damaged = this.#options.damaged === undefined ? undefined : this.#log?.log;
-    const input = new TimedInput(batchesOf(this.#input, { signal, resume, progress, damaged }));
+    const input = new DeadlineReader(batchesOf(this.#input, { signal, resume, progress, damaged }));
     let isRepeating = true;
     try {
       const isComplete = await this.#repeatPending(input);
@@ -400,4 +400,7 @@ class Run<T, Tx> {
   }
 }
 
-type Input<T> = TimedInput<{ readonly items: readonly T[]; readonly cursor?: Cursor | undefined }>;
+type Input<T> = DeadlineReader<{
+  readonly items: readonly T[];
+  readonly cursor?: Cursor | undefined;
+}>;

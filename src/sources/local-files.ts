@@ -26,7 +26,7 @@ import { fileFlow } from '../files/file-flow.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
-import { workAhead } from '../flow/work-ahead.js';
+import { workAhead } from '../flow/read-ahead.js';
 import { isCount } from '../json/json.js';
 import type { FileBytes } from '../json/json-record.js';
 import { filesBelow } from '../storage/files-below.js';

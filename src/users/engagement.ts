@@ -1,8 +1,8 @@
 import { milliseconds, type OptionTable, whole } from '../base/check.js';
+import { DeadlineReader } from '../flow/deadline-reader.js';
 import type { Batch, Batches } from '../flow/flow.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
-import { TimedInput } from '../flow/timed-input.js';
-import { workAhead } from '../flow/work-ahead.js';
+import { workAhead } from '../flow/read-ahead.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { Activity } from '../post/activity.js';
@@ -126,7 +126,7 @@ export async function* coalesce<T>(
   input: Batches<T>,
   { maxItems, waitMs }: { readonly maxItems: number; readonly waitMs: number },
 ): AsyncGenerator<readonly Batch<T>[], void, undefined> {
-  const timed = new TimedInput(input);
+  const timed = new DeadlineReader(input);
   let batches: Batch<T>[] = [];
   let count = 0;
   /** The latest time at which the current group is complete. */

@@ -1,6 +1,103 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readAhead } from '../../src/flow/read-ahead.js';
+import { readAhead, workAhead } from '../../src/flow/read-ahead.js';
+
+/** Waits this many turns of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn();
+}
+
+describe('workAhead', () => {
+  it('delivers each item with its result in the order of the input, however long each takes', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.option(fc.nat(3)), fc.nat(2)), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (items, limit) => {
+          const work = ([takes]: readonly [number | null, number]) =>
+            takes === null ? undefined : turns(takes).then(() => `took ${takes}`);
+          const got: unknown[] = [];
+          for await (const { item, result } of workAhead(items, work, limit)) {
+            got.push([item, result]);
+            await turns(item[1]);
+          }
+          expect(got).toEqual(
+            items.map(item => [item, item[0] === null ? undefined : `took ${item[0]}`]),
+          );
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  it('starts work while the weight of what it has started is below the limit', async () => {
+    const begun: number[] = [];
+    const work = async (weight: number) => {
+      begun.push(weight);
+    };
+    const ahead = workAhead([2, 2, 2, 9, 1], work, 5, weight => weight);
+    await ahead.next();
+    await turns(5);
+    // The first is taken, so that the next three may come: before the last of them, four are begun.
+    expect(begun).toEqual([2, 2, 2, 9]);
+    await ahead.return();
+  });
+
+  it('throws the error of an item in its turn', async () => {
+    const failure = new Error('failed');
+    const work = (n: number) => (n === 2 ? Promise.reject(failure) : Promise.resolve(n));
+    const got: number[] = [];
+    const run = async () => {
+      for await (const { item } of workAhead([0, 1, 2, 3], work, 10)) {
+        await turns(3);
+        got.push(item);
+      }
+    };
+    await expect(run()).rejects.toBe(failure);
+    expect(got).toEqual([0, 1]);
+  });
+
+  it('throws the error of the input after the items before it', async () => {
+    const failure = new Error('failed');
+    const input = (async function* () {
+      yield 0;
+      yield 1;
+      throw failure;
+    })();
+    const got: number[] = [];
+    const run = async () => {
+      for await (const { item } of workAhead(input, async n => turns(n), 10)) got.push(item);
+    };
+    await expect(run()).rejects.toBe(failure);
+    expect(got).toEqual([0, 1]);
+  });
+
+  it('closes its input when the consumer stops', async () => {
+    let closed = false;
+    const input = (async function* () {
+      try {
+        for (let n = 0; ; n++) yield n;
+      } finally {
+        closed = true;
+      }
+    })();
+    for await (const { item } of workAhead(input, async n => n, 2)) if (item === 3) break;
+    expect(closed).toBe(true);
+  });
+
+  it('starts no more work once the consumer has stopped', async () => {
+    const begun: number[] = [];
+    const work = async (n: number) => {
+      begun.push(n);
+    };
+    for await (const _ of workAhead([0, 1, 2, 3, 4, 5], work, 2)) break;
+    const { length } = begun;
+    await turns(5);
+    expect(begun).toHaveLength(length);
+    expect(length).toBeLessThan(5);
+  });
+});
 
 /** Counts up, and how far it was asked. */
 function numbers(end: number, failure?: Error) {
@@ -29,15 +126,15 @@ async function untilError(read: AsyncGenerator<number>) {
   return { items, error: undefined };
 }
 
-describe('results of a generator that are requested ahead', () => {
-  it('come all, in order', async () => {
+describe('readAhead', () => {
+  it('delivers all items in order', async () => {
     for (const ahead of [1, 2, 7, 20]) {
       const { items } = await untilError(readAhead(numbers(9).input, ahead));
       expect(items).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
   });
 
-  it('are as many before the first is read as it says', async () => {
+  it('reads as many items as it may hold before the first is asked for', async () => {
     const { input, state } = numbers(9);
     const ahead = readAhead(input, 3);
     await nextTurn();
@@ -47,11 +144,23 @@ describe('results of a generator that are requested ahead', () => {
     expect(state.begun).toBe(4);
   });
 
-  it('come before the error of the generator, which waits for its turn', async () => {
+  it('throws the error of its input after the items before it', async () => {
     const failure = new Error('failed');
     const ahead = readAhead(numbers(2, failure).input, 5);
     // An unhandled rejection would end the process now.
     await nextTurn();
     expect(await untilError(ahead)).toEqual({ items: [0, 1], error: failure });
+  });
+
+  it('does not wait for an item that is on its way when the consumer stops', async () => {
+    const input = (async function* () {
+      yield 0;
+      // Like a live connection, which only its signal ends.
+      await new Promise(() => {});
+    })();
+    for await (const item of readAhead(input, 2)) {
+      expect(item).toBe(0);
+      break;
+    }
   });
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Channel } from '../../base/channel.js';
 import { optionError } from '../../base/check.js';
 import { MillraceError, StorageError } from '../../base/errors.js';
 import { backoffMs, type OnWait } from '../../base/wait.js';
-import { BatchQueue } from '../../flow/batch-queue.js';
 import type { CheckpointOwner, CheckpointPlace } from './checkpoint-text.js';
 import { partsOf } from './held-rows.js';
 import { parseSaved, printSaved, type Saved } from './saved-text.js';
@@ -63,7 +63,7 @@ export interface CommitEnd {
 /** Rows that go into a transaction which is open. */
 export interface OpenParts<T> {
   /** Takes the rows. */
-  readonly queue: BatchQueue<readonly T[]>;
+  readonly queue: Channel<readonly T[]>;
   /** Settles when they are committed, or cannot be. */
   readonly committing: Promise<void>;
   /** Commits them. */
@@ -140,10 +140,10 @@ export class Target<T, Tx> {
 
   /** Begins to commit rows that come in parts, more of them than are kept in memory: they cannot be tried again. */
   openParts(): OpenParts<T> {
-    const queue = new BatchQueue<readonly T[]>(1);
+    const queue = new Channel<readonly T[]>(1);
     const { rows } = this.#options;
     async function* read() {
-      for await (const { items } of queue.read())
+      for await (const items of queue.batches())
         for (const item of items) yield* partsOf(item, rows);
     }
     let last: CommitEnd | undefined;

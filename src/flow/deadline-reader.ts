@@ -1,5 +1,8 @@
-/** Reads an input one value at a time, each with a time until which it is waited for. */
-export class TimedInput<T> {
+/**
+ * Reads an input one value at a time, and stops waiting for a value at a deadline. Not a `Channel`, which reads ahead:
+ * asking a flow for the next batch says that the batch before was taken, so it must not be asked early.
+ */
+export class DeadlineReader<T> {
   readonly #iterator: AsyncIterator<T>;
   #next: Promise<IteratorResult<T>> | undefined;
   #ended = false;
@@ -9,15 +12,15 @@ export class TimedInput<T> {
   }
 
   /**
-   * The next value, or `late` where it has not come by that time of `performance.now()`: a later call then gets it.
+   * The next value, or `late` if it has not come by the deadline: a later call then gets it.
    *
-   * @param time Without it, the value is waited for without end.
+   * @param deadline a time of `performance.now()`; without it, waits forever
    */
-  async next(time?: number): Promise<IteratorResult<T> | 'late'> {
+  async next(deadline?: number): Promise<IteratorResult<T> | 'late'> {
     this.#next ??= this.#iterator.next();
     // An error is thrown when it is waited for; until then it must not end the process.
     this.#next.catch(() => {});
-    if (time !== undefined && !(await isBefore(this.#next, time))) return 'late';
+    if (deadline !== undefined && !(await isBefore(this.#next, deadline))) return 'late';
     const next = this.#next;
     this.#next = undefined;
     // An input that has thrown has ended, too.

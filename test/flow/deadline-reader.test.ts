@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TimedInput } from '../../src/flow/timed-input.js';
+import { DeadlineReader } from '../../src/flow/deadline-reader.js';
 
 /** An input whose values come when the test says so. */
 function controlled() {
@@ -21,18 +21,18 @@ function controlled() {
   };
 }
 
-describe('an input that is read with a time for each value', () => {
-  it('gives a value that came too late to the next call', async () => {
+describe('a reader with a deadline for each value', () => {
+  it('returns a value that came too late at the next call', async () => {
     const { input, give } = controlled();
-    const timed = new TimedInput(input);
+    const timed = new DeadlineReader(input);
     expect(await timed.next(performance.now())).toBe('late');
     give(5);
     expect(await timed.next()).toEqual({ done: false, value: 5 });
   });
 
-  it('is closed if it was not read to its end', async () => {
+  it('closes an input that was not read to its end', async () => {
     const { input, closed } = controlled();
-    const timed = new TimedInput(input);
+    const timed = new DeadlineReader(input);
     await timed.next(performance.now());
     await timed.close();
     expect(closed()).toBe(1);
@@ -40,7 +40,7 @@ describe('an input that is read with a time for each value', () => {
 
   const failing = () => {
     const state = { closed: false };
-    const timed = new TimedInput({
+    const timed = new DeadlineReader({
       [Symbol.asyncIterator]: () => ({
         next: () => Promise.reject(new Error('broken')),
         return: async () => {
@@ -52,12 +52,12 @@ describe('an input that is read with a time for each value', () => {
     return { timed, state };
   };
 
-  it('throws its error to the call that waits, not before', async () => {
+  it('throws the error of its input at the call that waits, not before', async () => {
     const { timed } = failing();
     await expect(timed.next()).rejects.toThrow('broken');
   });
 
-  it('is not closed after its error', async () => {
+  it('does not close an input that has failed', async () => {
     const { timed, state } = failing();
     await timed.next().catch(() => {});
     await timed.close();
