@@ -5,6 +5,7 @@ import { forgetSecrets } from '../src/base/secret.js';
 import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';
+import { endProperties, propertyHooks } from './properties.js';
 import { propertySeed } from './property-seed.js';
 import { draws } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
@@ -14,11 +15,16 @@ forgetSecrets();
 
 // For each property that does not say how often it is tried, or with which seed.
 const seed = propertySeed(process.env.MILLRACE_SEED);
-fc.configureGlobal({ numRuns: draws(40, 400), ...(seed === undefined ? {} : { seed }) });
+fc.configureGlobal({
+  ...propertyHooks,
+  numRuns: draws(40, 400),
+  ...(seed === undefined ? {} : { seed }),
+});
 
 beforeEach(() => {
-  onTestFailed(({ task }) => {
+  onTestFailed(async ({ task }) => {
     for (const error of task.result?.errors ?? []) explainSuppressed(error);
+    await endProperties();
   });
 });
 afterEach(cleanUpAfterTest);
