@@ -2,7 +2,7 @@ import path from 'node:path';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { root } from './pages.js';
-import { compilerOptions, publicExports } from './public-api.js';
+import { compilerOptions, programOf, publicExports } from './public-api.js';
 
 /** An example may use names that it does not declare, and what follows from that: a value of an unknown type. */
 const ALLOWED = [2304, 2552, 18004, 18046];
@@ -51,16 +51,7 @@ it('examples in comments have no type errors', () => {
     noUnusedLocals: false,
     noUncheckedIndexedAccess: false,
   };
-  const host = ts.createCompilerHost(options);
-  const { getSourceFile, fileExists, readFile } = host;
-  host.fileExists = name => sources.has(name) || fileExists(name);
-  host.readFile = name => sources.get(name) ?? readFile(name);
-  host.getSourceFile = (name, ...rest) => {
-    const text = sources.get(name);
-    if (text === undefined) return getSourceFile.call(host, name, ...rest);
-    return ts.createSourceFile(name, text, ts.ScriptTarget.ESNext);
-  };
-  const program = ts.createProgram([...sources.keys()], options, host);
+  const program = programOf([], sources, options);
   const wrong = [...sources.keys()].flatMap((file, index) =>
     ts
       .getPreEmitDiagnostics(program, program.getSourceFile(file))

@@ -12,13 +12,32 @@ const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFi
 /** The compiler options of the repository, for programs that tests create. */
 export const compilerOptions = ts.parseJsonConfigFileContent(config, ts.sys, root).options;
 
+/** What programs have parsed, by path: the library and its types take seconds. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
+/** A program of files, some of which exist only as a text by their path. */
+export function programOf(
+  files: readonly string[],
+  texts: ReadonlyMap<string, string> = new Map(),
+  options = compilerOptions,
+): ts.Program {
+  const host = ts.createCompilerHost(options);
+  const { fileExists, readFile, getSourceFile } = host;
+  host.fileExists = name => texts.has(name) || fileExists(name);
+  host.readFile = name => texts.get(name) ?? readFile(name);
+  host.getSourceFile = (name, how, ...rest) => {
+    const text = texts.get(name);
+    if (text !== undefined) return ts.createSourceFile(name, text, how);
+    if (!parsed.has(name)) parsed.set(name, getSourceFile(name, how, ...rest));
+    return parsed.get(name);
+  };
+  return ts.createProgram([...files, ...texts.keys()], options, host);
+}
+
 let program: ts.Program | undefined;
 
 function checkerOf(): { readonly program: ts.Program; readonly checker: ts.TypeChecker } {
-  program ??= ts.createProgram(
-    Object.values(ENTRIES).map(file => path.join(root, file)),
-    compilerOptions,
-  );
+  program ??= programOf(Object.values(ENTRIES).map(file => path.join(root, file)));
   return { program, checker: program.getTypeChecker() };
 }
 

@@ -10,7 +10,7 @@ import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
-import { compilerOptions } from './public-api.js';
+import { programOf } from './public-api.js';
 import { isEveryday } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -91,17 +91,7 @@ describe('the code of the pages', () => {
         `${text}\nexport {};\n`,
       ]),
     );
-    const host = ts.createCompilerHost(compilerOptions);
-    const { fileExists, readFile: read, getSourceFile } = host;
-    host.fileExists = name => texts.has(name) || fileExists(name);
-    host.readFile = name => texts.get(name) ?? read(name);
-    host.getSourceFile = (name, options, ...rest) => {
-      const text = texts.get(name);
-      if (text === undefined) return getSourceFile(name, options, ...rest);
-      const source = ts.createSourceFile(name, text, options);
-      return Object.assign(source, { impliedNodeFormat: ts.ModuleKind.ESNext });
-    };
-    const program = ts.createProgram([...texts.keys()], compilerOptions, host);
+    const program = programOf([], texts);
     const problems = [...texts.keys()].flatMap((name, index) => {
       const source = program.getSourceFile(name) as ts.SourceFile;
       return [

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import ts from 'typescript';
 import { root } from '../pages.js';
-import { compilerOptions } from '../public-api.js';
+import { programOf } from '../public-api.js';
 
 const FILE = path.join(root, 'test/types/wrong-calls.ts');
 
@@ -19,14 +19,7 @@ export function errorsOf<Name extends string>(
   const names = Object.keys(calls) as Name[];
   const lines = names.map((name, index) => `export const call${index} = () => ${calls[name]};`);
   const source = `${before}\n${lines.join('\n')}`;
-  const host = ts.createCompilerHost(compilerOptions);
-  const { getSourceFile, fileExists } = host;
-  host.fileExists = name => name === FILE || fileExists(name);
-  host.getSourceFile = (name, ...rest) =>
-    name === FILE
-      ? ts.createSourceFile(name, source, ts.ScriptTarget.ESNext)
-      : getSourceFile.call(host, name, ...rest);
-  const program = ts.createProgram([FILE], compilerOptions, host);
+  const program = programOf([], new Map([[FILE, source]]));
   const found = program.getSemanticDiagnostics(program.getSourceFile(FILE));
   const starts = lines.map(line => source.indexOf(line));
   return new Map(
