@@ -10,6 +10,7 @@ export class Child {
   readonly process: ChildProcess;
   readonly lines: string[] = [];
   readonly #closed: Promise<unknown>;
+  #hasClosed = false;
   #wake: () => void = () => {};
 
   constructor(script: string, options: object) {
@@ -17,9 +18,13 @@ export class Child {
     this.process = spawn(process.execPath, [file, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    this.#closed = once(this.process, 'close').then(() => this.#wake());
-    createInterface({ input: this.process.stdout! }).on('line', line => {
+    const lines = createInterface({ input: this.process.stdout! }).on('line', line => {
       this.lines.push(line);
+      this.#wake();
+    });
+    // A process that has ended may have printed lines that are not read yet.
+    this.#closed = Promise.all([once(this.process, 'close'), once(lines, 'close')]).then(() => {
+      this.#hasClosed = true;
       this.#wake();
     });
   }
@@ -28,7 +33,7 @@ export class Child {
   async line(start: string): Promise<string | undefined> {
     while (true) {
       const found = this.lines.find(line => line.startsWith(start));
-      if (found !== undefined || this.process.exitCode !== null) return found;
+      if (found !== undefined || this.#hasClosed) return found;
       await Promise.race([
         this.#closed,
         new Promise<void>(resolve => {
