@@ -9,8 +9,11 @@ import { SETTINGS, type SettingName } from '../../src/http/settings.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { isEveryday } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
+/** For tests that run many commands: `npm test` has others of each kind. */
+const itInAll = it.skipIf(isEveryday).concurrent;
 const COMMAND = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
 
 let service: Service;
@@ -89,7 +92,7 @@ describe('millrace', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ posts: written.posts });
   });
 
-  it.concurrent('writes CSV and Parquet by the end of --out', async () => {
+  itInAll('writes CSV and Parquet by the end of --out', async () => {
     await millrace(
       'search',
       'coffee OR tea',
@@ -106,14 +109,14 @@ describe('millrace', () => {
     expect(bytes.toString('latin1', 0, 4)).toBe('PAR1');
   });
 
-  it.concurrent('counts a search with --dry-run, and fetches nothing', async () => {
+  itInAll('counts a search with --dry-run, and fetches nothing', async () => {
     const { stderr, stdout } = await millrace('search', 'coffee OR tea', ...window, '--dry-run');
     const posts = idsOf((await millrace('search', 'coffee OR tea', ...window)).stdout).length;
     expect(stderr).toContain(`${posts.toLocaleString('en')} posts, at least `);
     expect(stdout).toBe('');
   });
 
-  it.concurrent('searches for the rules of a file, within a budget', async () => {
+  itInAll('searches for the rules of a file, within a budget', async () => {
     const args = [
       'search',
       '--rules',
@@ -147,7 +150,7 @@ describe('millrace', () => {
     expect(written.toSorted()).toEqual(idsOf(stdout).toSorted());
   });
 
-  it.concurrent('passes posts from command to command, and ends quietly with the pipe', async () => {
+  itInAll('passes posts from command to command, and ends quietly with the pipe', async () => {
     const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
     const chain = await shell(
       `${search} | millrace match rules.json --quiet | millrace write 'chain/{tag}/{day}.jsonl' --quiet`,
@@ -167,20 +170,23 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('keeps what convert cannot use in the file of --damaged, and reads rules behind a byte order mark', async () => {
-    const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
-    await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
-    const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
-    const converted = await millrace('convert', ...args, '--damaged', 'bad.jsonl');
-    expect(converted).toMatchObject({ code: 0 });
-    expect(JSON.parse(converted.stdout)).toMatchObject({ posts: 3 });
-    expect(await readFile(path.join(folder, 'bad.jsonl'), 'utf8')).toContain('nothing');
-    const rules = await readFile(path.join(folder, 'rules.json'), 'utf8');
-    await writeFile(path.join(folder, 'marked.json'), `\ufeff${rules}`);
-    expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');
-  });
+  itInAll(
+    'keeps what convert cannot use in the file of --damaged, and reads rules behind a byte order mark',
+    async () => {
+      const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
+      await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
+      const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
+      const converted = await millrace('convert', ...args, '--damaged', 'bad.jsonl');
+      expect(converted).toMatchObject({ code: 0 });
+      expect(JSON.parse(converted.stdout)).toMatchObject({ posts: 3 });
+      expect(await readFile(path.join(folder, 'bad.jsonl'), 'utf8')).toContain('nothing');
+      const rules = await readFile(path.join(folder, 'rules.json'), 'utf8');
+      await writeFile(path.join(folder, 'marked.json'), `\ufeff${rules}`);
+      expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');
+    },
+  );
 
-  it.concurrent('counts as JSON lines in a pipe, and as rows of a file', async () => {
+  itInAll('counts as JSON lines in a pipe, and as rows of a file', async () => {
     const { stdout } = await millrace('counts', 'coffee', ...window, '--bucket', 'hour');
     const total = linesOf(stdout).reduce((sum, line) => sum + JSON.parse(line).count, 0);
     const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
@@ -192,7 +198,7 @@ describe('millrace', () => {
     expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
   });
 
-  it.concurrent('manages the rules of the replay stream', async () => {
+  itInAll('manages the rules of the replay stream', async () => {
     expect((await millrace('rules', 'validate', 'rules.json')).stdout).toContain('"valid":true');
     expect((await millrace('rules', 'add', 'rules.json')).code).toBe(0);
     const listed = linesOf((await millrace('rules', 'list', '--quiet')).stdout);
@@ -257,7 +263,7 @@ describe('millrace', () => {
     },
   );
 
-  it.concurrent('applies the stored events of compliance to a replay', async () => {
+  itInAll('applies the stored events of compliance to a replay', async () => {
     const now = service.clock.now();
     const [from, to] = [now - 60 * MINUTE, now - 40 * MINUTE].map(formatTimestamp) as [
       string,
@@ -305,7 +311,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('refuses a wrong call with 2, and says what was meant', async () => {
+  itInAll('refuses a wrong call with 2, and says what was meant', async () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
       [['serach', 'x'], 'did you mean millrace search?'],
       [['job', 'hlep'], 'millrace job --help shows its commands'],
@@ -427,7 +433,7 @@ describe('millrace', () => {
     expect((await millrace('--version')).stdout).toBe(`${manifest.version}\n`);
   });
 
-  it.concurrent('prints its commands, and the flags of each on a screen', async () => {
+  itInAll('prints its commands, and the flags of each on a screen', async () => {
     const { stdout } = await millrace();
     expect(stdout).toContain('  rules check      Checks a rule');
     const names = [...stdout.matchAll(/^ {2}((?:job |rules )?[a-z]+) +[A-Z]/gm)].map(
@@ -442,7 +448,7 @@ describe('millrace', () => {
     for (const help of helps) expect(help.split('\n').length).toBeLessThanOrEqual(24);
   });
 
-  it.concurrent('prints the flags of the service, and calls of it that work', async () => {
+  itInAll('prints the flags of the service, and calls of it that work', async () => {
     const { stdout } = await millrace('service', '--help');
     expect(stdout).toContain('--posts-per-minute');
     const [, name = ''] = /^Usage: (.*) \[options\]/.exec(stdout) ?? [];
@@ -455,7 +461,7 @@ describe('millrace', () => {
     expect((await millrace('service', '-h')).stdout).toBe(stdout);
   });
 
-  it.concurrent('lists the commands of a family', async () => {
+  itInAll('lists the commands of a family', async () => {
     const { stdout } = await millrace('job', '--help');
     expect(stdout).toContain('  job accept       Accepts the quote');
     expect(stdout).not.toContain('rules');
@@ -490,7 +496,7 @@ describe('millrace', () => {
     expect(completed.stdout).toBe('check\n--from-date\n--title\ncheck\n');
   });
 
-  it.concurrent('prints a script that does the same', async () => {
+  itInAll('prints a script that does the same', async () => {
     const modules = path.join(folder, 'node_modules');
     await mkdir(modules);
     await symlink(path.resolve(COMMAND, '../../..'), path.join(modules, 'millrace'));
