@@ -220,6 +220,11 @@ describe('a workflow', async () => {
     it('tries other systems', () => {
       expect(nightly).toMatch(/os: \[macos-latest, windows-latest\]/);
     });
+
+    it('draws other inputs, and files an issue with the seed of those that failed', () => {
+      expect(nightly).toMatch(/MILLRACE_SEED=\$seed/);
+      expect(nightly).toMatch(/if: \$\{\{ failure\(\) \}\}.*gh issue create/s);
+    });
   });
 });
 
