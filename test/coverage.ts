@@ -1,10 +1,12 @@
 // `npm run coverage`: runs the tests, or those that are named, and says how much of `src` they run. Vitest counts what its own processes run.
 // The processes and threads that tests start run bundles: Node writes their counts to a folder, and they are added here.
+// A run of all tests writes the table of test/README.md.
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawn } from './child-processes.js';
+import { withCoverage } from './coverage-table.js';
 import {
   addScripts,
   type Compiled,
@@ -21,7 +23,11 @@ const result = path.join(folder, 'coverage-final.json');
 
 rmSync(folder, { recursive: true, force: true });
 const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
-const args = [vitest, 'run', '-c', 'test/vitest.config.ts', '--coverage', ...process.argv.slice(2)];
+const named = process.argv.slice(2);
+const args = [
+  ...[vitest, 'run', '-c', 'test/vitest.config.ts'],
+  ...['--mode', 'all', '--coverage', ...named],
+];
 const child = spawn(process.execPath, args, {
   cwd: root,
   stdio: 'inherit',
@@ -44,11 +50,18 @@ for (const file of files) {
   const name = path.relative(root, path.dirname(file.path));
   folders.set(name, [...(folders.get(name) ?? []), file]);
 }
-const rows = [...folders].toSorted(([a], [b]) => (a < b ? -1 : 1));
+const rows = [...folders]
+  .toSorted(([a], [b]) => (a < b ? -1 : 1))
+  .map(([name, inside]) => {
+    const { lines, branches } = totalsOf(inside);
+    return { name, lines: percent(lines), branches: percent(branches) };
+  });
 console.log(`\n${'folder'.padEnd(32)} ${'lines'.padStart(8)} ${'branches'.padStart(8)}`);
-for (const [name, inside] of rows) {
-  const { lines, branches } = totalsOf(inside);
-  console.log(`${name.padEnd(32)} ${percent(lines).padStart(8)} ${percent(branches).padStart(8)}`);
+for (const { name, lines, branches } of rows)
+  console.log(`${name.padEnd(32)} ${lines.padStart(8)} ${branches.padStart(8)}`);
+if (code === 0 && named.length === 0) {
+  const page = path.join(root, 'test/README.md');
+  writeFileSync(page, withCoverage(readFileSync(page, 'utf8'), rows));
 }
 const all = totalsOf(files);
 console.log(`\n${files.length} files of src; processes and threads: ${names.length}`);

@@ -1,0 +1,26 @@
+/** How much of the files of a folder the tests run. */
+export interface FolderCoverage {
+  readonly name: string;
+  readonly lines: string;
+  readonly branches: string;
+}
+
+const HEADING = '## Coverage\n';
+
+/** The page with the table of these folders as its last section, in place of the one that it had. */
+export function withCoverage(page: string, folders: readonly FolderCoverage[]): string {
+  const start = page.indexOf(HEADING);
+  const before = start === -1 ? page : page.slice(0, start);
+  const rows = folders.map(
+    ({ name, lines, branches }) => `| \`${name}\` | ${lines} | ${branches} |`,
+  );
+  return `${before.trimEnd()}
+
+${HEADING}
+What all tests run of each folder, with the processes and threads that they start. \`npm run coverage\` writes this table.
+
+| Folder | Lines | Branches |
+|---|---|---|
+${rows.join('\n')}
+`;
+}
