@@ -1,14 +1,279 @@
-import type { Activity } from './activity.js';
-import { activityStreamsFields } from './activity-streams-fields.js';
+import type { Activity, Format } from './activity.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { originalFields } from './original-fields.js';
+import { AUTHOR, HOME, OWN, PLACE, REPLY, SHOWN } from './field-table.js';
+import {
+  corners,
+  digits,
+  isObject,
+  list,
+  mediaIn,
+  mentionsIn,
+  person,
+  position,
+  retweetPrefix,
+  string,
+} from './loose-values.js';
 import type { OriginalPost } from './original-post.js';
-import type { PostFields } from './post-fields.js';
+import type {
+  AuthorFields,
+  Link,
+  Person,
+  PlaceFields,
+  PostFields,
+  SharedFields,
+} from './post-fields.js';
+import { viewOf } from './view-of.js';
+
+/** A post, and what its fields are read from. */
+interface Source {
+  readonly format: Format;
+  readonly post: object;
+  /** The post that has text and entities: for a retweet, the retweeted one. */
+  readonly content: object;
+  /** Link enrichments of posts around this one: those of a quoted post are at the root of the document. */
+  readonly outerUrls: readonly EnrichedUrl[];
+}
+
+interface EnrichedUrl {
+  readonly url?: unknown;
+  readonly expanded_url?: unknown;
+  readonly expanded_url_title?: unknown;
+  readonly expanded_url_description?: unknown;
+}
+
+interface UrlEntity {
+  readonly url?: unknown;
+  readonly expanded_url?: unknown;
+  readonly display_url?: unknown;
+  readonly unwound?: {
+    readonly url?: unknown;
+    readonly title?: unknown;
+    readonly description?: unknown;
+  };
+}
 
 /** The fields that rules test and tables show, for a post of either format. */
 export function fieldsOf({ post }: Pick<Activity, 'post'>): PostFields {
-  // Not `in`: the members of a `SpannedPost` are getters.
-  return (post as Partial<OriginalPost>).created_at !== undefined
-    ? originalFields(post as OriginalPost)
-    : activityStreamsFields(post as ActivityStreamsPost);
+  return fieldsIn(sourceOf(post, formatOf(post)));
 }
+
+/** The format of a parsed post. Not by `in`: members may be getters. */
+export function formatOf(post: Partial<OriginalPost> | ActivityStreamsPost): Format {
+  const { created_at: createdAt } = post as Partial<OriginalPost>;
+  return createdAt === undefined ? 'activity_streams' : 'original';
+}
+
+function sourceOf(post: object, format: Format, outerUrls: readonly EnrichedUrl[] = []): Source {
+  return { format, post, content: sharedPost(post, format) ?? post, outerUrls };
+}
+
+/** The post that a post retweets. */
+export function sharedPost(post: object, format: Format): object | undefined {
+  const shared = OWN.shared.read(post, format);
+  if (!isObject(shared)) return undefined;
+  if (format === 'original') return shared;
+  // That of other posts is a note.
+  const isRetweet =
+    OWN.verb.read(post, format) === 'share' && OWN.sharedAuthor.read(post, format) !== undefined;
+  return isRetweet ? shared : undefined;
+}
+
+/** The post that a post quotes, or that the retweeted one does. */
+export function quotedPost({
+  post,
+  content,
+  format,
+}: Omit<Source, 'outerUrls'>): object | undefined {
+  const quoted = SHOWN.quoted.read(content, format) ?? SHOWN.quoted.read(post, format);
+  return isObject(quoted) ? quoted : undefined;
+}
+
+/** A field of the table, as far as it is read here. */
+interface Readable<T> {
+  read(post: object, format: Format): T;
+}
+
+function own<T>(field: Readable<T>): (source: Omit<Source, 'outerUrls'>) => T {
+  return ({ post, format }) => field.read(post, format);
+}
+
+function shown<T>(field: Readable<T>): (source: Source) => T {
+  return ({ content, format }) => field.read(content, format);
+}
+
+const fieldsIn: (source: Source) => PostFields = viewOf<Source, PostFields>({
+  id: own(OWN.id),
+  text({ post, content, format }) {
+    const text = SHOWN.text.read(content, format);
+    return content === post ? text : retweetPrefix(SHOWN.text.read(post, format)) + text;
+  },
+  link({ post, format }) {
+    if (format !== 'original') return OWN.link.read(post, format);
+    const handle = AUTHOR.writtenHandle.read(post, format);
+    return `http://twitter.com/${handle}/statuses/${OWN.id.read(post, format)}`;
+  },
+  hashtags: shown(SHOWN.hashtags),
+  cashtags: shown(SHOWN.cashtags),
+  mentions: mentionsOf,
+  links: source => (source.format === 'original' ? linksOf(source) : enrichedLinksOf(source)),
+  media: ({ content, format }) =>
+    mediaIn(SHOWN.extendedMedia.read(content, format), SHOWN.media.read(content, format)),
+  author: source => authorIn(source),
+  replyTo: source => replyTo(source),
+  repliedId: own(REPLY.id),
+  retweeted: source => (source.content === source.post ? undefined : sharedIn(source)),
+  isQuote: source =>
+    OWN.isQuote.read(source.post, source.format) === true || quotedPost(source) !== undefined,
+  quotedId,
+  favorites: own(OWN.favorites),
+  retweets: own(OWN.retweets),
+  replies: own(OWN.replies),
+  quotes: own(OWN.quotes),
+  possiblySensitive: own(OWN.possiblySensitive),
+  withheldIn: own(OWN.withheldIn),
+  isNullcast: ({ post, format }) => OWN.toFollowers.read(post, format) === false,
+  lang: ({ post, format }) => OWN.lang.read(post, format) || 'und',
+  place: source =>
+    source.content === source.post && isObject(PLACE.self.read(source.post, source.format))
+      ? placeIn(source)
+      : undefined,
+  position({ post, content, format }) {
+    if (content !== post) return undefined;
+    const exact = position(OWN.point.read(post, format));
+    if (exact !== undefined) return exact;
+    const latitudeFirst = position(OWN.geo.read(post, format));
+    return latitudeFirst === undefined ? undefined : [latitudeFirst[1], latitudeFirst[0]];
+  },
+  source: ({ post, format }) => ({
+    name: OWN.sourceName.read(post, format),
+    link: OWN.sourceLink.read(post, format),
+  }),
+  quoted(source) {
+    const quoted = quotedPost(source);
+    return quoted && fieldsIn(sourceOf(quoted, source.format, enrichedUrlsOf(source)));
+  },
+  quotedText(source) {
+    const quoted = quotedPost(source);
+    return quoted === undefined ? '' : SHOWN.text.read(quoted, source.format);
+  },
+});
+
+function quotedId(source: Source): string {
+  const { post, content, format } = source;
+  const quoted = quotedPost(source);
+  const id = quoted === undefined ? '' : OWN.id.read(quoted, format);
+  return id || digits(OWN.quotedId.read(content, format) ?? OWN.quotedNumber.read(post, format));
+}
+
+function mentionsOf({ post, content, format }: Source): readonly Person[] {
+  const mentions = SHOWN.mentions.read(content, format);
+  if (content === post) return mentionsIn(mentions);
+  return mentionsIn(OWN.mentions.read(post, format), mentions);
+}
+
+function linksOf({ content, format }: Source): readonly Link[] {
+  return list<UrlEntity>(SHOWN.urls.read(content, format)).map(one => ({
+    url: string(one.url),
+    expanded: string(one.expanded_url),
+    display: string(one.display_url),
+    unwound: string(one.unwound?.url),
+    title: string(one.unwound?.title),
+    description: string(one.unwound?.description),
+  }));
+}
+
+/** In `activity_streams`, what is known of links is in another list. */
+function enrichedLinksOf(source: Source): readonly Link[] {
+  const enrichedUrls = enrichedUrlsOf(source);
+  return list<UrlEntity>(SHOWN.urls.read(source.content, source.format)).map(one => {
+    const url = string(one.url);
+    const enriched = url === '' ? undefined : enrichedUrls.find(other => other.url === url);
+    return {
+      url,
+      expanded: string(one.expanded_url),
+      display: string(one.display_url),
+      unwound: string(enriched?.expanded_url),
+      title: string(enriched?.expanded_url_title),
+      description: string(enriched?.expanded_url_description),
+    };
+  });
+}
+
+function enrichedUrlsOf({ post, content, format, outerUrls }: Source): readonly EnrichedUrl[] {
+  const urlsOf = (one: object) => list<EnrichedUrl>(OWN.enrichedUrls.read(one, format));
+  return [...outerUrls, ...urlsOf(post), ...(content === post ? [] : urlsOf(content))];
+}
+
+/** The user that a post replies to. */
+function replyTo(source: Source): Person | undefined {
+  const { post, format } = source;
+  if (!isReply(post, format)) return undefined;
+  const handle = REPLY.handle.read(post, format);
+  if (format === 'original') return person(REPLY.userId.read(post, format), handle);
+  // The link has the handle. The id is known only if the post also mentions that user or is by them.
+  const to = person('', handle);
+  const known = mentionsOf(source).find(mention => mention.handle === to.handle);
+  return { ...to, id: (known ?? authorWith(to.handle, source))?.id ?? '' };
+}
+
+function authorWith(handle: string, { post, format }: Source): Person | undefined {
+  const author = personIn(post, format);
+  return author.handle === handle ? author : undefined;
+}
+
+function isReply(post: object, format: Format): boolean {
+  if (format !== 'original') return isObject(REPLY.self.read(post, format));
+  const { id, userId, handle } = REPLY;
+  return [id, userId, handle].some(field => field.read(post, format) !== '');
+}
+
+/** The author of a post. */
+function personIn(post: object, format: Format): Person {
+  return person(AUTHOR.id.read(post, format), AUTHOR.writtenHandle.read(post, format));
+}
+
+const sharedIn = viewOf<Source, SharedFields>({
+  id: shown(OWN.id),
+  author: ({ content, format }) => personIn(content, format),
+  postedAt: shown(OWN.postedSecond),
+  favorites: shown(OWN.favorites),
+  retweets: own(OWN.sharedRetweets),
+  isReply: ({ content, format }) => isReply(content, format),
+});
+
+const placeIn = viewOf<Source, PlaceFields>({
+  id: own(PLACE.id),
+  name: own(PLACE.name),
+  fullName: own(PLACE.fullName),
+  countryCode: own(PLACE.countryCode),
+  country: own(PLACE.country),
+  type: own(PLACE.type),
+  corners: ({ post, format }) => corners(PLACE.outline.read(post, format)),
+});
+
+const authorIn = viewOf<Source, AuthorFields>({
+  id: own(AUTHOR.id),
+  handle: own(AUTHOR.handle),
+  writtenHandle: own(AUTHOR.writtenHandle),
+  name: own(AUTHOR.name),
+  bio: own(AUTHOR.bio),
+  location: own(AUTHOR.location),
+  url: own(AUTHOR.url),
+  image: own(AUTHOR.image),
+  verified: own(AUTHOR.verified),
+  protected: own(AUTHOR.protected),
+  createdAt: own(AUTHOR.createdAt),
+  statuses: own(AUTHOR.statuses),
+  followers: own(AUTHOR.followers),
+  friends: own(AUTHOR.friends),
+  listed: own(AUTHOR.listed),
+  favorites: own(AUTHOR.favorites),
+  homes: ({ post, format }) =>
+    list(AUTHOR.homes.read(post, format)).map(home => ({
+      countryCode: HOME.countryCode.read(home, format),
+      region: HOME.region.read(home, format),
+      subregion: HOME.subregion.read(home, format),
+      locality: HOME.locality.read(home, format),
+      position: position(HOME.point.read(home, format)),
+    })),
+});

@@ -15,13 +15,8 @@ export function flag(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** Epoch milliseconds, in whole seconds. */
-export function wholeSeconds(ms: number): number | undefined {
-  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000) * 1000;
-}
-
-/** The elements of an array that are objects. */
-export function list<T extends object>(value: readonly T[] | null | undefined): readonly T[] {
+/** The elements of an array that are objects. Their members may have any type. */
+export function list<T extends object = object>(value: unknown): readonly T[] {
   if (!Array.isArray(value)) return [];
   const elements: readonly T[] = value;
   return elements.every(isObject) ? elements : elements.filter(isObject);
@@ -77,7 +72,7 @@ export function retweetPrefix(text: string): string {
 // Entities have the same members in both formats.
 
 interface Tag {
-  readonly text?: string | undefined;
+  readonly text?: unknown;
 }
 
 interface Mention {
@@ -92,24 +87,23 @@ interface MediaEntity {
   readonly media_url_https?: unknown;
 }
 
-type List<T> = readonly T[] | null | undefined;
-
 /** The texts of hashtags or cashtags. */
-export function tagTexts(tags: List<Tag>): readonly string[] {
-  return list(tags).map(tag => string(tag.text));
+export function tagTexts(tags: unknown): readonly string[] {
+  return list<Tag>(tags).map(tag => string(tag.text));
 }
 
 /** The mentions of each list, one after the other. */
-export function mentionsIn(...lists: readonly List<Mention>[]): readonly Person[] {
+export function mentionsIn(...lists: readonly unknown[]): readonly Person[] {
   return lists
-    .flatMap(list)
+    .flatMap(mentions => list<Mention>(mentions))
     .map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
 }
 
 /** The media of the extended entities, since plain entities call every kind a photo. */
-export function mediaIn(extended: List<MediaEntity>, plain: List<MediaEntity>): readonly Medium[] {
-  const media = list(extended).length > 0 ? extended : plain;
-  return list(media).map(({ type, media_url_https, media_url }) => ({
+export function mediaIn(extended: unknown, plain: unknown): readonly Medium[] {
+  const extendedMedia = list<MediaEntity>(extended);
+  const media = extendedMedia.length > 0 ? extendedMedia : list<MediaEntity>(plain);
+  return media.map(({ type, media_url_https, media_url }) => ({
     type: string(type),
     url: string(media_url_https ?? media_url),
   }));

@@ -1,8 +1,7 @@
 import { BytesMap } from '../../json/bytes-map.js';
 import { BACKSLASH, COLON, isDigit, isSmallLetter } from '../../json/json-bytes.js';
 import type { SpannedPost } from '../../post/bytes/spanned-post.js';
-import { originalFields } from '../../post/original-fields.js';
-import type { OriginalPost } from '../../post/original-post.js';
+import { fieldsOf } from '../../post/fields-of.js';
 import type { PostFields } from '../../post/post-fields.js';
 import type { Cells } from './cells.js';
 import { entityCells, mentionCells } from './entity-cells.js';
@@ -295,7 +294,7 @@ function repeatedCells(post: PostBytes, spanned: SpannedPost): CellsOfColumns {
       let parts = sources.get(bytes, start, end);
       if (parts === undefined) {
         if (!isText(source)) return false;
-        parts = originalFields(spanned.post as OriginalPost).source;
+        parts = fieldsOf(spanned).source;
         sources.set(bytes, start, end, parts);
       }
       return writeValue(out, parts[part] === '' ? null : parts[part]);
