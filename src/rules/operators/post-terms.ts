@@ -14,27 +14,26 @@ import { ruleOperators } from './operators.js';
  * field) and `contains:now` (a trigram).
  */
 export function postTerms(post: RulePost): ReadonlySet<string> {
-  return new Set(allTerms(post));
-}
-
-function* allTerms(post: RulePost): Generator<string> {
+  const found = new Set<string>();
   const { fields, dialect, texts, addresses, displays } = post;
-  for (const tokens of [...texts, ...addresses, ...displays]) yield* wordTerms(tokens.words);
+  for (const tokens of [texts, addresses, displays])
+    for (const { words } of tokens) for (const term of wordTerms(words)) found.add(term);
   for (const { hashtags, cashtags, mentions } of post.parts) {
-    for (const tag of hashtags) yield `#${fold(tag, dialect.accents)}`;
-    for (const symbol of cashtags) yield `$${fold(symbol, dialect.accents)}`;
-    for (const { handle, id } of mentions) yield* [`@${handle}`, `@${id}`];
+    for (const tag of hashtags) found.add(`#${fold(tag, dialect.accents)}`);
+    for (const symbol of cashtags) found.add(`$${fold(symbol, dialect.accents)}`);
+    for (const { handle, id } of mentions) found.add(`@${handle}`).add(`@${id}`);
   }
   const indexed = indexedOperators(dialect);
   for (const { prefix, keys } of indexed.keys)
-    for (const key of keys(fields, dialect)) yield prefix + key;
+    for (const key of keys(fields, dialect)) found.add(prefix + key);
   for (const { prefix, of } of indexed.trigrams)
     for (const { folded } of of === 'text' ? texts.slice(0, 1) : addresses)
-      for (const trigram of trigramsOf(folded)) yield prefix + trigram;
+      for (const trigram of trigramsOf(folded)) found.add(prefix + trigram);
   for (const field of indexed.fields)
     for (const { words } of post.field(field.texts))
-      for (const term of wordTerms(words)) yield field.prefix + term;
-  for (const { term, test } of indexed.flags) if (test(post)) yield term;
+      for (const term of wordTerms(words)) found.add(field.prefix + term);
+  for (const { term, test } of indexed.flags) if (test(post)) found.add(term);
+  return found;
 }
 
 /** The values of a post that are indexed for operators, each under its `prefix`. */

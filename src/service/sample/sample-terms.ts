@@ -1,8 +1,8 @@
-import { hasValues, isValues } from '../../rules/operators/flag-operators.js';
-import { sourceKey } from '../../rules/operators/value-operators.js';
+import type { AuthorFields, Home, Link, PostFields } from '../../post/post-fields.js';
+import { postTerms } from '../../rules/operators/post-terms.js';
 import { dialectOf } from '../../rules/post/dialect.js';
-import { wordTerms } from '../../rules/post/phrase.js';
-import { fold, isSingle, tokenise } from '../../rules/post/tokeniser.js';
+import { RulePost } from '../../rules/post/rule-post.js';
+import { isSingle } from '../../rules/post/tokeniser.js';
 import { getOrMake } from '../get-or-make.js';
 import { LANGUAGES } from './languages.js';
 import { pageDisplay, pageOf } from './render-entities.js';
@@ -65,7 +65,8 @@ type Pair = readonly [before: number, word: number];
  * Finds sample posts by the search terms of `postTerms`, without printing a post.
  *
  * A post is stored as its atoms: the keys of its fragments and numbers for its author, language and so on, about seven. Each
- * atom has fixed terms. A post has a term if one of its atoms has it, with two exceptions: adjacent fragments may form a term
+ * atom has fixed terms: those that `postTerms` gives for a post with the fields of this atom alone, so a new operator is indexed
+ * here too. A post has a term if one of its atoms has it, with two exceptions: adjacent fragments may form a term
  * of two characters, and ids and short links are computed from the post.
  */
 export class SampleTerms {
@@ -80,22 +81,19 @@ export class SampleTerms {
   readonly #first = new Uint16Array(FRAGMENTS);
   readonly #last = new Uint16Array(FRAGMENTS);
   readonly #hasWords = new Uint8Array(FRAGMENTS);
+  /** The terms of each profile, by city and verification. */
+  readonly #profiles = new Map<string, readonly string[]>();
   #authorsById: Map<string, number> | undefined;
 
   constructor(drafts: SampleDrafts) {
     this.#drafts = drafts;
-    for (const [i, { code }] of LANGUAGES.entries()) this.#add(LANGUAGE + i, [`lang:${code}`]);
-    this.#add(WORDLESS, ['lang:und']);
-    for (const [i, { name, link }] of SOURCES.entries())
-      this.#add(
-        SOURCE + i,
-        [name, link].map(text => `source:${sourceKey(text, SEARCH)}`),
-      );
-    for (const [i, place] of PLACES.entries()) this.#add(PLACE + i, placeTerms(place));
-    const media = ['https', 't', 'co', HAS.links, HAS.media];
-    this.#add(IMAGES, [...media, HAS.images]);
-    this.#add(VIDEO, [...media, HAS.videos]);
-    this.#add(ANIMATION, media);
+    for (const [i, { code }] of LANGUAGES.entries()) this.#add(LANGUAGE + i, { lang: code });
+    this.#add(WORDLESS, { lang: 'und' });
+    for (const [i, source] of SOURCES.entries()) this.#add(SOURCE + i, { source });
+    for (const [i, place] of PLACES.entries()) this.#add(PLACE + i, placeFields(place));
+    this.#add(IMAGES, mediaFields('photo'));
+    this.#add(VIDEO, mediaFields('video'));
+    this.#add(ANIMATION, mediaFields('animated_gif'));
   }
 
   /** The atoms of a draft: those of its text first, in order. */
@@ -206,35 +204,43 @@ export class SampleTerms {
     if (hasMedia && codeOf(mediaLink(content)) === term) return true;
     if (!isQuote || content.target === undefined) return false;
     if (codeOf(quoteLink(content.target)) === term) return true;
-    const page = pageOf(content.target, this.#drafts);
-    return /^\d/.test(term) && [page, pageDisplay(page)].flatMap(wordTermsOf).includes(term);
+    return (
+      /^\d/.test(term) &&
+      termsOf({ links: [pageLink(content.target, this.#drafts)] }).includes(term)
+    );
   }
 
   /** Adds the terms of an atom that the constructor did not add. */
   #learn(atom: number): void {
     const author = (atom - FROM) % AUTHORS;
     if (atom < FRAGMENTS) this.#learnFragment(atom);
-    else if (atom < TO) this.#add(atom, this.#profileTerms(author));
-    else if (atom < RETWEETS_OF) this.#add(atom, [IS.reply]);
-    else if (atom < QUOTES) this.#add(atom, ['rt', IS.retweet]);
-    else this.#add(atom, this.#quoteTerms(author));
+    else if (atom < TO) this.#addTerms(atom, this.#profileTerms(author));
+    else if (atom < RETWEETS_OF) this.#addTerms(atom, REPLY_TERMS);
+    else if (atom < QUOTES) this.#addTerms(atom, RETWEET_TERMS);
+    else this.#addTerms(atom, this.#quoteTerms(author));
   }
 
-  #add(atom: number, terms: readonly string[]): void {
+  /** Adds an atom with the terms of a post that has these fields and no other. */
+  #add(atom: number, fields: Partial<PostFields>): void {
+    this.#addTerms(atom, termsOf(fields));
+  }
+
+  #addTerms(atom: number, terms: readonly string[]): void {
     this.#isKnown[atom] = 1;
-    for (const term of new Set(terms)) getOrMake(this.#atoms, term, () => []).push(atom);
+    for (const term of terms) getOrMake(this.#atoms, term, () => []).push(atom);
   }
 
   #learnFragment(key: number): void {
     const { text, entity } = this.#drafts.fragments.get(key);
-    const { words } = tokenise(text.replaceAll('&amp;', '&'), SEARCH.accents);
-    const terms = [...wordTerms(words)];
-    if (entity?.kind === 'hashtag') terms.push(`#${fold(entity.text, SEARCH.accents)}`);
-    if (entity?.kind === 'symbol') terms.push(`$${fold(entity.text, SEARCH.accents)}`);
-    if (entity?.kind === 'link')
-      terms.push(...wordTermsOf(entity.link.url), ...wordTermsOf(entity.link.display));
-    if (entity !== undefined) terms.push(HAS[`${entity.kind}s`]);
-    this.#add(key, terms);
+    const post = postWith({
+      text: text.replaceAll('&amp;', '&'),
+      hashtags: entity?.kind === 'hashtag' ? [entity.text] : [],
+      cashtags: entity?.kind === 'symbol' ? [entity.text] : [],
+      mentions: entity?.kind === 'mention' ? [NOBODY] : [],
+      links: entity?.kind === 'link' ? [linkTo(entity.link.url, entity.link.display)] : [],
+    });
+    this.#addTerms(key, termsOfPost(post));
+    const { words = [] } = post.texts[0] ?? {};
     const [first = '', last = ''] = [words[0], words.at(-1)];
     this.#first[key] = this.#singleOf(first);
     this.#last[key] = this.#singleOf(last);
@@ -247,28 +253,23 @@ export class SampleTerms {
     return getOrMake(this.#singles, word, () => this.#singles.size + 1);
   }
 
-  /** The terms of an author's home and verification. */
+  /** The terms of an author's home and verification, which many authors have in common. */
   #profileTerms(index: number): readonly string[] {
     const { authors } = this.#drafts;
-    const { home } = authors.livesIn(index);
-    const verified = authors.isVerified(index) ? [IS.verified] : [];
-    if (home === undefined) return verified;
-    const { code, region, name } = home;
-    return [
-      ...verified,
-      HAS.profile_geo,
-      `profile_country:${code}`,
-      ...wordTermsOf(region).map(term => `profile_region:${term}`),
-      ...wordTermsOf(name).map(term => `profile_locality:${term}`),
-    ];
+    const { city, home } = authors.livesIn(index);
+    const verified = authors.isVerified(index);
+    return getOrMake(this.#profiles, `${home === undefined ? '' : city} ${verified}`, () =>
+      termsOf({
+        author: { ...NO_AUTHOR, verified, homes: home === undefined ? [] : [homeIn(home)] },
+      }),
+    );
   }
 
   /** The terms of a quote of an author's post, without those of the post's id. */
   #quoteTerms(author: number): readonly string[] {
-    const page = pageOf({ ...ANY_POST, author }, this.#drafts);
-    const words = [page, pageDisplay(page)].flatMap(wordTermsOf);
-    const named = words.filter(word => !/^\d/.test(word));
-    return [...named, 'https', 't', 'co', IS.quote, HAS.links];
+    const links = [pageLink({ ...ANY_POST, author }, this.#drafts)];
+    const terms = termsOf({ text: SHORT_LINK, isQuote: true, links });
+    return terms.filter(term => !/^\d/.test(term));
   }
 
   /** Finds an author by handle, which ends in the author's number, or by id. */
@@ -288,9 +289,6 @@ export class SampleTerms {
 /** Terms that `#hasComputed` may find: the code of a short link, or words of digits. */
 const COMPUTED = /^(?:[a-z0-9]{10}|\d+)$/;
 
-const HAS = flagTerms('has:', hasValues);
-const IS = flagTerms('is:', isValues);
-
 /** Some post, of which only the author counts. */
 const ANY_POST: SampleHead = {
   at: Date.UTC(2024, 0),
@@ -305,19 +303,106 @@ function isIn(bits: Uint32Array, atom: number): boolean {
   return (((bits[atom >>> 5] as number) >>> (atom & 31)) & 1) === 1;
 }
 
-function placeTerms({ code, region, name, id }: SamplePlace): readonly string[] {
-  const words = [name, `${name}, ${region}`, id].flatMap(wordTermsOf);
-  return [`place_country:${code}`, ...words.map(term => `place:${term}`), HAS.geo];
+const NOBODY = { id: '', handle: '', writtenHandle: '' };
+
+const NO_AUTHOR: AuthorFields = {
+  ...NOBODY,
+  name: '',
+  bio: '',
+  location: '',
+  url: '',
+  image: '',
+  verified: undefined,
+  protected: undefined,
+  createdAt: undefined,
+  statuses: undefined,
+  followers: undefined,
+  friends: undefined,
+  listed: undefined,
+  favorites: undefined,
+  homes: [],
+};
+
+/** A post without anything that has a term. */
+const NOTHING: PostFields = {
+  id: '',
+  text: '',
+  link: '',
+  hashtags: [],
+  cashtags: [],
+  mentions: [],
+  links: [],
+  media: [],
+  author: NO_AUTHOR,
+  replyTo: undefined,
+  repliedId: '',
+  retweeted: undefined,
+  isQuote: false,
+  quotedId: '',
+  favorites: undefined,
+  retweets: undefined,
+  replies: undefined,
+  quotes: undefined,
+  possiblySensitive: undefined,
+  withheldIn: undefined,
+  isNullcast: false,
+  lang: '',
+  place: undefined,
+  position: undefined,
+  source: { name: '', link: '' },
+  quoted: undefined,
+  quotedText: '',
+};
+
+/** The words of a short link that all of them have. */
+const SHORT_LINK = 'https://t.co/';
+
+const REPLY_TERMS = termsOf({ replyTo: NOBODY });
+const RETWEET_TERMS = termsOf({
+  text: 'RT',
+  retweeted: {
+    id: '',
+    author: NOBODY,
+    postedAt: undefined,
+    favorites: undefined,
+    retweets: undefined,
+    isReply: false,
+  },
+});
+
+function placeFields({ code, country, region, name, id }: SamplePlace): Partial<PostFields> {
+  const fullName = `${name}, ${region}`;
+  const place = { id, name, fullName, countryCode: code, country, type: 'city', corners: [] };
+  return { place };
 }
 
-function flagTerms<Name extends string>(
-  prefix: string,
-  names: readonly Name[],
-): Readonly<Record<Name, string>> {
-  const flags = names.map(name => [name, prefix + name] as const);
-  return Object.fromEntries(flags) as Record<Name, string>;
+function homeIn({ code, region, name }: SamplePlace): Home {
+  return { countryCode: code, region, subregion: '', locality: name, position: undefined };
 }
 
-function wordTermsOf(text: string): readonly string[] {
-  return [...wordTerms(tokenise(text, SEARCH.accents).words)];
+function mediaFields(type: string): Partial<PostFields> {
+  return { text: SHORT_LINK, media: [{ type, url: '' }] };
+}
+
+function linkTo(expanded: string, display: string): Link {
+  return { url: '', expanded, unwound: '', display, title: '', description: '' };
+}
+
+/** The link of a quote to the post that it quotes. */
+function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
+  const page = pageOf(quoted, drafts);
+  return linkTo(page, pageDisplay(page));
+}
+
+function postWith(fields: Partial<PostFields>): RulePost {
+  return new RulePost({ ...NOTHING, ...fields }, SEARCH);
+}
+
+function termsOf(fields: Partial<PostFields>): readonly string[] {
+  return termsOfPost(postWith(fields));
+}
+
+/** The terms of a post, without those of its empty fields, which are a prefix and nothing else. */
+function termsOfPost(post: RulePost): readonly string[] {
+  return [...postTerms(post)].filter(term => !term.endsWith(':') && !term.endsWith('@'));
 }

@@ -20,6 +20,8 @@ import { nodeZstd } from '../../../gzip/node-zstd.js';
 import { lacksZstd } from '../../../gzip/zstd-decoder.js';
 import { MAGIC_BYTES } from '../../../gzip/zstd-frames.js';
 import type { Format } from '../../../post/activity.js';
+import { type IndexedOperators, indexedOperators } from '../../../rules/operators/post-terms.js';
+import { dialectOf } from '../../../rules/post/dialect.js';
 import { syncFolder } from '../../../storage/folder.js';
 import { firstBytes } from '../../../storage/regular-file.js';
 import { replaceFile } from '../../../storage/replace-file.js';
@@ -33,8 +35,8 @@ import { writePackedText } from './packed-text.js';
 import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
 
-/** A part of the name of an index, so that indexes of other versions are not used. */
-const VERSION = 7;
+/** The layout of an index. It is raised when the files of an index change, or what a term means. */
+const LAYOUT = 7;
 /**
  * The approximate maximum of posts in a block. A block is a day, or a part of a day with more posts.
  */
@@ -92,10 +94,18 @@ async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise
   }
 }
 
-/** The name of the index of these files: a digest of their paths, sizes and times of change. */
-function indexName(files: readonly ListedFile[]): string {
+/**
+ * The name of the index of these files: a digest of their paths, sizes and times of change, of the layout, and of the
+ * operators that add terms. So an index is built again when a rule operator is added.
+ *
+ * @param operators What is indexed. `JSON.stringify` keeps their terms and drops their functions.
+ */
+export function indexName(
+  files: readonly ListedFile[],
+  operators: IndexedOperators = indexedOperators(dialectOf('search')),
+): string {
   return createHash('sha256')
-    .update(JSON.stringify([VERSION, files]))
+    .update(JSON.stringify([LAYOUT, operators, files]))
     .digest('hex')
     .slice(0, 24);
 }

@@ -7,7 +7,12 @@ import { StorageError } from '../../../../src/base/errors.js';
 import { DAY, floorTo, MINUTE, SEGMENT } from '../../../../src/base/time.js';
 import { parseRule } from '../../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../../src/rules/match/compile-rule.js';
-import { blockRanges } from '../../../../src/service/archive/folder/folder-index.js';
+import {
+  type IndexedOperators,
+  indexedOperators,
+} from '../../../../src/rules/operators/post-terms.js';
+import { dialectOf } from '../../../../src/rules/post/dialect.js';
+import { blockRanges, indexName } from '../../../../src/service/archive/folder/folder-index.js';
 import { listFiles } from '../../../../src/service/archive/folder/list-files.js';
 import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js';
 import { ALWAYS, addFiles, jobFile, scanAll } from '../archive-folder.js';
@@ -241,6 +246,26 @@ describe('the index of a folder', () => {
     await writeFile(inFolder(earlier, block.name), 'mrblock2');
     expect(await served(folder)).toEqual(prints(all));
     expect(await indexes(folder)).toEqual([name]);
+  });
+
+  test('has another name with one more or one fewer operator that adds terms', async () => {
+    const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
+    await served(folder);
+    const files = await listFiles(folder);
+    const operators = indexedOperators(dialectOf('search'));
+    expect(await indexes(folder)).toEqual([indexName(files, operators)]);
+    const { keys, fields, trigrams, flags } = operators;
+    const prefix = 'new:';
+    const changed: readonly Partial<IndexedOperators>[] = [
+      { keys: [...keys, { prefix, keys: () => [] }] },
+      { fields: [...fields, { prefix, texts: () => [] }] },
+      { trigrams: [...trigrams, { prefix, of: 'text' }] },
+      { flags: [...flags, { term: 'is:new', test: () => true }] },
+      { keys: keys.slice(1) },
+      { flags: flags.slice(1) },
+    ];
+    const names = changed.map(change => indexName(files, { ...operators, ...change }));
+    expect(new Set([indexName(files), ...names]).size).toBe(changed.length + 1);
   });
 
   test('is not used for a file that changes while the archive is open', async () => {
