@@ -1,4 +1,3 @@
-import { LinkedAbort } from '../base/abortable.js';
 import {
   type Checked,
   checkOptions,
@@ -9,28 +8,16 @@ import {
   text,
   whole,
 } from '../base/check.js';
-import { publish } from '../base/diagnostics.js';
-import { isBudgetSpent, StorageError } from '../base/errors.js';
-import { DeadlineReader } from '../flow/deadline-reader.js';
-import { batchesOf, type Cursor, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
+import { type FlowIdentity, identityOf, type Sink } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import { withInternals } from '../flow/internals.js';
-import { shownTime } from '../flow/progress-text.js';
+import type { Progress } from '../flow/progress.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import type { CommittedBranchOptions } from './commit/committed-branch.js';
-import { CommittedLog } from './commit/committed-log.js';
-import { withoutCursor } from './commit/committer.js';
-import { changedFilesOf } from './commit/completed-run.js';
+import { changedFilesOf, type RunResult } from './commit/completed-run.js';
 import { checkDamaged } from './commit/damaged-log.js';
-import { HeldRows, type Taken } from './commit/held-rows.js';
-import { cursorOf } from './commit/saved-text.js';
-import {
-  type CommitEnd,
-  type OpenParts,
-  Target,
-  type TargetCalls,
-  type WriteRange,
-} from './commit/transaction.js';
+import { HeldRows } from './commit/held-rows.js';
+import type { TargetCalls, WriteRange } from './commit/transaction.js';
+import { writeTogether } from './commit/write-together.js';
 
 export type { WriteRange };
 
@@ -156,251 +143,59 @@ export function committedOn<T, Tx = void>(
     options as CommittedOptions<unknown, unknown>,
   ) as CheckedOptions<T, Tx>;
   if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
-  const sink: Sink<T, Committed> = (input, run = {}) => new Run(fs, checked, input, run).result();
+  const sink: Sink<T, Committed> = async (input, run = {}) => {
+    const { signal, progress } = run;
+    const flow = identityOf(input);
+    const owner = { sink: { step: 'committed' }, flow };
+    const held = new HeldRows(checked, owner, run);
+    const result = await writeTogether<T>(fs, {
+      sinks: [],
+      checkpoint: async () => held,
+      damaged: checked.damaged,
+      owner,
+      progress,
+      signal,
+      read: async ({ signal, before, committer, damaged }) =>
+        held.write(input, {
+          signal,
+          resume: before?.cursor,
+          progress,
+          damaged,
+          reached: cursor => committer?.reached(cursor),
+          idle: async () => committer?.idle(),
+          fail: error => committer?.fail(error),
+          commitNow: async cursor => committer?.commitLast(cursor),
+        }),
+    });
+    return committedResult(held, result, { flow, progress });
+  };
   const branch = new CommittedSink(fs, checked as CheckedOptions<unknown, unknown>);
   return withInternals(sink, { counts: true, branch });
 }
 
-/** `committed`, as `tee` sees it. */
-export class CommittedSink {
-  readonly fs: FileSystem;
-  readonly options: CommittedBranchOptions<unknown, unknown>;
-
-  constructor(fs: FileSystem, options: CommittedBranchOptions<unknown, unknown>) {
-    this.fs = fs;
-    this.options = options;
-  }
+/** What a run of `committed` resolves to. */
+export function committedResult(
+  { rows, added }: { readonly rows: number; readonly added: number },
+  { damaged, completeSince }: RunResult,
+  { flow, progress }: { readonly flow: FlowIdentity; readonly progress: Progress | undefined },
+): Committed {
+  return {
+    rows,
+    ...(damaged !== undefined && { damaged }),
+    ...(completeSince !== undefined && { completeSince }),
+    ...(isIncremental(flow) && { added, ...changedFilesOf(progress) }),
+  };
 }
 
 type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;
 
-/** One run. While rows are being committed, the next are read. */
-class Run<T, Tx> {
-  readonly #input: AsyncIterable<T>;
-  readonly #run: SinkRun;
-  readonly #options: CheckedOptions<T, Tx>;
-  /** Fires also when a commit has failed: this ends the source immediately. */
-  readonly #broken: LinkedAbort;
-  readonly #target: Target<T, Tx>;
-  readonly #held: HeldRows<T>;
-  /** Whether the next run goes on where this one ends. */
-  readonly #goesOn: boolean;
-  readonly #fs: FileSystem;
-  #log: CommittedLog | undefined;
-  #committing: Promise<void> = Promise.resolve();
-  #parts: OpenParts<T> | undefined;
+/** `committed`, as `tee` sees it. */
+export class CommittedSink {
+  readonly fs: FileSystem;
+  readonly options: CheckedOptions<unknown, unknown>;
 
-  constructor(
-    fs: FileSystem,
-    options: CheckedOptions<T, Tx>,
-    input: AsyncIterable<T>,
-    run: SinkRun,
-  ) {
-    this.#fs = fs;
-    this.#options = options;
-    this.#input = input;
-    this.#run = run;
-    this.#broken = new LinkedAbort(run.signal);
-    this.#held = new HeldRows(options);
-    this.#goesOn = isIncremental(identityOf(input));
-    this.#target = new Target(options, {
-      owner: { sink: { step: 'committed' }, flow: identityOf(input) },
-      signal: this.#broken.signal,
-      onWait: run.progress?.onWait,
-    });
-  }
-
-  async result(): Promise<Committed> {
-    try {
-      await this.#target.open();
-      const { state, rows: before, completed } = this.#target.saved;
-      const { progress } = this.#run;
-      this.#log = await this.#openLog();
-      if (state === 'complete' && !this.#goesOn) {
-        progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
-        return { rows: before, ...this.#damaged, completeSince: completed };
-      }
-      await this.#read();
-      await this.#log?.finish();
-      const { rows } = this.#target.saved;
-      if (!this.#goesOn) return { rows, ...this.#damaged };
-      if (rows === before) progress?.tell('nothing new');
-      return { rows, ...this.#damaged, added: rows - before, ...changedFilesOf(progress) };
-    } finally {
-      this.#broken.unlink();
-      await this.#log?.close();
-    }
-  }
-
-  #openLog(): Promise<CommittedLog | undefined> {
-    const { damaged, name } = this.#options;
-    return CommittedLog.open(this.#fs, this.#target.saved, {
-      path: damaged,
-      name,
-      goesOn: this.#goesOn,
-      onFailure: error => this.#broken.abort(error),
-    });
-  }
-
-  get #damaged(): Pick<Committed, 'damaged'> {
-    return this.#log === undefined ? {} : { damaged: this.#log.records };
-  }
-
-  async #read(): Promise<void> {
-    const { progress } = this.#run;
-    const { signal } = this.#broken;
-    const resume = cursorOf(this.#target.saved.cursor);
-    const damaged = this.#options.damaged === undefined ? undefined : this.#log?.log;
-    const input = new DeadlineReader(batchesOf(this.#input, { signal, resume, progress, damaged }));
-    let isRepeating = true;
-    try {
-      const isComplete = await this.#repeatPending(input);
-      isRepeating = false;
-      if (!isComplete) await this.#commitAll(input);
-      await this.#committing;
-    } catch (error) {
-      this.#parts?.queue.fail(error);
-      // Its failure is the one that ended the run, or the second.
-      const isCommitted = await this.#committing.then(
-        () => true,
-        () => false,
-      );
-      // What is held was paid for. Rows that may be in the target already are not told apart before all of them came.
-      const isWhole = isCommitted && !isRepeating && this.#parts === undefined;
-      if (isBudgetSpent(error) && isWhole && this.#held.dueAt !== undefined)
-        await this.#commit(this.#held.take(), false);
-      throw error;
-    } finally {
-      await input.close();
-    }
-  }
-
-  /** Writes the rows again that may be in the target, if there are any. Returns whether they were the last. */
-  async #repeatPending(input: Input<T>): Promise<boolean> {
-    const { pending } = this.#target.saved;
-    if (pending === undefined) return false;
-    const held = this.#held;
-    while (true) {
-      const result = await input.next();
-      if (result === 'late') continue;
-      if (result.done === true) break;
-      const { cursor } = result.value;
-      held.add(result.value, performance.now());
-      // Its cursor may have another text: tokens of pages depend on when they were requested. An incremental source
-      // goes on after what were the last rows.
-      const isThere = (this.#goesOn || !pending.isLast) && cursor !== undefined;
-      if (held.size > pending.rows) throw this.#otherRows(pending.rows);
-      if (!isThere || held.size !== pending.rows) continue;
-      await this.#commit(held.take(), false);
-      return false;
-    }
-    if (!pending.isLast || held.size !== pending.rows) throw this.#otherRows(pending.rows);
-    await this.#commit(this.#takeLast(), true);
-    return true;
-  }
-
-  async #commitAll(input: Input<T>): Promise<void> {
-    const held = this.#held;
-    while (true) {
-      const result = await input.next(held.dueAt);
-      if (result !== 'late') {
-        if (result.done === true) break;
-        held.add(result.value, performance.now());
-        if (await this.#goOnWithParts(result.value.cursor)) continue;
-      }
-      if (held.isDue(performance.now()) || (!this.#target.hasTransactions && this.#fixesWindow())) {
-        await this.#committing;
-        this.#begin(this.#commit(held.take(), false));
-      } else if (held.isFullWithoutCursor && this.#target.hasTransactions) {
-        await this.#committing;
-        await this.#beginParts();
-      }
-    }
-    if (this.#parts !== undefined) {
-      if (this.#goesOn) throw withoutCursor(this.#options.name);
-      return await this.#endParts(undefined, true);
-    }
-    await this.#committing;
-    await this.#commit(this.#takeLast(), true);
-  }
-
-  /**
-   * Whether there is nothing but the cursor that an incremental run begins with: until it is saved, the next run may
-   * not deliver the same rows.
-   */
-  #fixesWindow(): boolean {
-    return this.#goesOn && this.#held.size === 0 && this.#held.dueAt !== undefined;
-  }
-
-  /** What is left at the end. */
-  #takeLast(): Taken<T> {
-    if (this.#goesOn && this.#held.isBehind) throw withoutCursor(this.#options.name);
-    return this.#held.takeAll();
-  }
-
-  async #commit(taken: Taken<T>, isLast: boolean): Promise<void> {
-    const started = performance.now();
-    const damaged = await this.#log?.commit(isLast ? undefined : taken.cursor);
-    await this.#target.commit(taken.rows, this.#endOf(taken.cursor, { isLast, damaged }));
-    const [rows, durationMs] = [taken.rows.length, performance.now() - started];
-    publish('commit', () => ({ checkpoint: this.#options.name, rows, durationMs }));
-    if (this.#run.progress !== undefined) this.#run.progress.written += taken.rows.length;
-  }
-
-  #begin(committing: Promise<void>): void {
-    this.#committing = committing;
-    committing.catch(error => this.#broken.abort(error));
-  }
-
-  #endOf(
-    cursor: Cursor | undefined,
-    { isLast, damaged }: { readonly isLast: boolean; readonly damaged: CommitEnd['damaged'] },
-  ): CommitEnd {
-    return {
-      state: isLast ? 'complete' : 'running',
-      cursor: cursor && JSON.stringify(cursor),
-      damaged,
-    };
-  }
-
-  /** Begins a transaction whose rows come in parts, before there is a cursor. */
-  async #beginParts(): Promise<void> {
-    this.#parts = this.#target.openParts();
-    this.#begin(this.#parts.committing);
-    await this.#addPart();
-  }
-
-  async #addPart(): Promise<void> {
-    const { rows } = this.#held.takeAll();
-    await this.#parts?.queue.add([rows]);
-    if (this.#run.progress !== undefined) this.#run.progress.written += rows.length;
-  }
-
-  /** Adds what came to the transaction that is open, if there is one, and ends it at a cursor. */
-  async #goOnWithParts(cursor: Cursor | undefined): Promise<boolean> {
-    if (this.#parts === undefined) return false;
-    if (cursor !== undefined) await this.#endParts(cursor, false);
-    else if (this.#held.isFullWithoutCursor) await this.#addPart();
-    return true;
-  }
-
-  async #endParts(cursor: Cursor | undefined, isLast: boolean): Promise<void> {
-    await this.#addPart();
-    const damaged = await this.#log?.commit(isLast ? undefined : cursor);
-    await this.#parts?.end(this.#endOf(cursor, { isLast, damaged }));
-    this.#parts = undefined;
-  }
-
-  #otherRows(expected: number): StorageError {
-    const { name } = this.#options;
-    return new StorageError(
-      `The run before has begun to write ${expected} rows to ${name}, and the source does not deliver the same rows again, so it cannot be told which of them are there. Remove what was written last, and start again`,
-      { path: name },
-    );
+  constructor(fs: FileSystem, options: CheckedOptions<unknown, unknown>) {
+    this.fs = fs;
+    this.options = options;
   }
 }
-
-type Input<T> = DeadlineReader<{
-  readonly items: readonly T[];
-  readonly cursor?: Cursor | undefined;
-}>;

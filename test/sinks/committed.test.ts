@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/base/errors.js';
 import type { Wait } from '../../src/base/wait.js';
-import { Flow } from '../../src/flow/flow.js';
+import { Flow, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type Committed, type CommittedOptions, committed } from '../../src/sinks/committed.js';
+import { tee } from '../../src/sinks/tee.js';
 import { places } from './cursors.js';
 import { ENDINGS, type Ending, StandIn } from './stand-in.js';
 
@@ -120,6 +121,25 @@ describe('a commit of committed', () => {
     ended.abort();
   });
 
+  it('after `waitMs` has the rows before the last cursor, not those that came after it', async () => {
+    const target = new StandIn<number>();
+    const { transactions } = target;
+    const stop = new AbortController();
+    const source = new Flow<number>(async function* ({ signal }) {
+      yield { items: [0, 1], cursor: { next: 2 } };
+      yield { items: [2, 3] };
+      await new Promise((_, reject) => signal.addEventListener('abort', reject, { once: true }));
+    });
+    const save = (text: string) => {
+      transactions.save(text);
+      if (text.includes('"commits": 1')) setImmediate(() => stop.abort(new Error('enough')));
+    };
+    const sink = committed({ waitMs: 20, ...transactions, save });
+    await expect(pipeline(source, sink, { signal: stop.signal })).rejects.toThrow('enough');
+    expect(target.rows).toEqual([0, 1]);
+    expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 2, cursor: { next: 2 } });
+  });
+
   it('waits for `rows` of them where `waitMs` is long', async () => {
     const target = new StandIn<number>();
     const batches = batchesOf([4, 4, 4, 4, 4, 1]);
@@ -221,6 +241,31 @@ describe('a commit of committed', () => {
     expect(waits[0]?.waitMs).toBeGreaterThanOrEqual(15_000);
     expect(waits[0]?.waitMs).toBeLessThanOrEqual(30_000);
   });
+
+  it.each([
+    ['alone', (sink: Sink<number, unknown>) => sink],
+    ['in tee', (sink: Sink<number, unknown>) => tee(sink)],
+  ])(
+    'that fails as the source ends is not followed by one that says all is written: %s',
+    async (_, as) => {
+      const target = new StandIn<number>();
+      let fail = () => {};
+      const failed = new Promise<void>(resolve => {
+        fail = resolve;
+      });
+      const source = new Flow<number>(async function* () {
+        yield { items: [0], cursor: { next: 1 } };
+        await failed;
+      });
+      const write = () => {
+        fail();
+        throw new TypeError('x is not a function');
+      };
+      const sink = committed({ ...quick, ...target.transactions, write });
+      await expect(as(sink)(source)).rejects.toThrow('x is not a function');
+      expect(JSON.parse(target.text ?? '')).toMatchObject({ state: 'running', rows: 0 });
+    },
+  );
 
   it.each([
     ['rows with a cursor', true],

@@ -18,7 +18,7 @@ interface BranchState {
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
   /** Where it has ended: after all items, early, or after the last cursor. */
-  end?: Cursor | typeof ENDED | undefined;
+  end?: Cursor | typeof ENDED | null | undefined;
 }
 
 /**
@@ -85,7 +85,7 @@ export class BranchCommits {
    *
    * @param end The cursor after them, if there is one.
    */
-  async ended(index: number, end: Cursor | undefined): Promise<void> {
+  async ended(index: number, end: Cursor | null | undefined): Promise<void> {
     const branch = this.#branches[index] as BranchState;
     branch.ended = true;
     branch.end = this.#feed.tookAll(index) ? end : ENDED;
@@ -112,7 +112,7 @@ export class BranchCommits {
    *
    * @param before The cursor that the run began at.
    */
-  end(before: Cursor | undefined): Cursor | undefined {
+  end(before: Cursor | undefined): Cursor | null | undefined {
     const ends = this.#branches.map(({ end }) => end);
     const inputs = ends.map(end => (end === ENDED ? ENDED : this.#feed.inputCursorIn(end)));
     const reading = inputs.filter(input => input !== ENDED);
@@ -122,7 +122,7 @@ export class BranchCommits {
       return { tee: ends as readonly Cursor[], inner: this.#feed.lastTaken };
     // Without a cursor of the input, nothing came: the branches stand where they began.
     if (this.#branches.every(({ reached, end }) => reached === undefined && end !== undefined))
-      return before;
+      return before ?? null;
     if (reading.some(input => input === undefined || input.number !== first?.number))
       return undefined;
     // As `commitIfAll` prints it.

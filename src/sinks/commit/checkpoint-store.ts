@@ -25,6 +25,8 @@ export interface CheckpointStore {
   readonly isFull: boolean;
   /** Whether it has changed in this run, besides the checkpoint. */
   readonly hasNew: boolean;
+  /** Rows in it, where it takes rows. */
+  readonly rows: number | undefined;
   read(): Promise<Checkpoint | undefined>;
   /** Called as a commit begins: what comes from then on belongs to the next. */
   begin(): void;
@@ -59,6 +61,7 @@ export class CheckpointFile implements CheckpointStore {
   readonly everyMs = undefined;
   readonly isFull = false;
   readonly hasNew = false;
+  readonly rows = undefined;
   readonly #fs: FileSystem;
   readonly #owner: CheckpointOwner;
   readonly #lock: Lock;

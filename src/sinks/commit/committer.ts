@@ -43,6 +43,8 @@ export class Committer {
   /** Files that this run has tried to hand on. */
   readonly #tried = new WeakSet<CommittedFile>();
   #pending: Promise<void> | undefined;
+  /** What ended the run: nothing is committed after it, as what the failed commit had taken is not written. */
+  #failure: { readonly error: unknown } | undefined;
   /** Whether there is a checkpoint to resume from. */
   #written: boolean;
   #last = performance.now();
@@ -55,22 +57,19 @@ export class Committer {
     this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
   }
 
+  /** Commits a cursor of a sink that commits alone, if that is due. Most are not: then there is nothing to wait for. */
+  reached(cursor: Cursor): Promise<void> | undefined {
+    if (!this.#waitsForLast && !this.#isDue) return undefined;
+    return this.due().then(due => (due ? this.commit(cursor) : undefined));
+  }
+
   /**
    * Whether all members and the store are due, or the store is full. Where one is to commit at every cursor, and where
    * the store is full, this waits for the commit before.
    */
   async due(): Promise<boolean> {
-    if (this.#atEach || this.#isFull) await this.#pending;
-    if (this.#pending !== undefined) return false;
-    if (this.#isFull) return true;
-    const { members, store } = this.#options;
-    const now = performance.now();
-    const sinceMs = now - this.#last;
-    return (
-      now >= this.#notBefore &&
-      sinceMs >= (store.everyMs ?? 0) &&
-      members.every(member => isDue(member, sinceMs))
-    );
+    if (this.#waitsForLast) await this.#pending;
+    return this.#isDue;
   }
 
   /** Begins to commit all items so far and the cursor after them. */
@@ -78,11 +77,18 @@ export class Committer {
     // `toJSON` of a cursor is called for the few that are committed.
     this.#cursor = JSON.stringify(cursor);
     this.#options.damaged?.reached(cursor);
-    this.#pending = this.#commit('running').finally(() => {
-      this.#pending = undefined;
-    });
-    // The failure ends the run through the outputs; it must not become an unhandled rejection.
-    this.#pending.catch(error => this.#options.fail(error));
+    this.#pending = this.#commit('running').then(
+      () => {
+        this.#pending = undefined;
+      },
+      error => {
+        this.#pending = undefined;
+        this.fail(error);
+        throw error;
+      },
+    );
+    // The failure has ended the run; it must not become an unhandled rejection.
+    this.#pending.catch(() => {});
     if (this.#atEach) await this.#pending;
   }
 
@@ -91,6 +97,12 @@ export class Committer {
     await this.#pending;
     await this.commit(cursor);
     await this.#pending;
+  }
+
+  /** Ends the run. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#options.fail(error);
   }
 
   /** Waits for a running commit. Its failure is reported elsewhere. */
@@ -113,8 +125,10 @@ export class Committer {
     await this.#pending;
     if (cursor !== undefined) this.#cursor = cursor;
     this.#options.damaged?.reached();
-    await this.#commit('finishing');
     const members = this.#all;
+    // Where there are rows alone, one commit is the last.
+    await this.#commit(members.length === 0 ? 'complete' : 'finishing');
+    if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.nameFiles();
     await this.#handOn('finishing');
     // A run that finds the checkpoint complete touches no output, and would leave the lock of a killed one.
@@ -135,13 +149,32 @@ export class Committer {
     return store.isFull && !members.some(({ outputs }) => outputs.endsFiles);
   }
 
+  get #waitsForLast(): boolean {
+    return this.#atEach || this.#isFull;
+  }
+
+  get #isDue(): boolean {
+    if (this.#pending !== undefined) return false;
+    if (this.#isFull) return true;
+    const { members, store } = this.#options;
+    const now = performance.now();
+    const sinceMs = now - this.#last;
+    return (
+      now >= this.#notBefore &&
+      sinceMs >= (store.everyMs ?? 0) &&
+      members.every(member => isDue(member, sinceMs))
+    );
+  }
+
   get #atEach(): boolean {
     return this.#options.members.some(({ everyMs }) => everyMs === 0);
   }
 
   async #commit(state: CheckpointState): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure.error;
     const started = performance.now();
-    const { store, damaged } = this.#options;
+    const { store, members, damaged } = this.#options;
+    const { rows: before = 0 } = store;
     store.begin();
     const settled = damaged?.settled;
     const changed = await settleAndSync(this.#all);
@@ -151,13 +184,18 @@ export class Committer {
         this.#committed.set(file.path, { ...file, settled: settled?.get(file.path) });
     await this.#write(state);
     const durationMs = performance.now() - started;
-    publish('commit', () => ({ checkpoint: store.name, files: changed.length, durationMs }));
-    for (const { outputs } of this.#options.members)
-      if (outputs.endsFiles) await outputs.nameFiles();
-    // On a slow disk or with a large state, commits take a fifth of the time at most.
+    publish('commit', () => ({
+      checkpoint: store.name,
+      ...(members.length > 0 && { files: changed.length }),
+      ...(store.rows !== undefined && { rows: store.rows - before }),
+      durationMs,
+    }));
+    for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
+    // On a slow disk or with a large state, commits take a fifth of the time at most. Rows alone do not wait for longer.
     const now = performance.now();
     this.#last = started;
-    this.#notBefore = this.#atEach ? now : started + 4 * (now - started);
+    const isLimited = members.length > 0 && !this.#atEach;
+    this.#notBefore = isLimited ? started + 4 * (now - started) : now;
     if (state === 'running') await this.#handOn(state);
   }
 
@@ -206,6 +244,8 @@ export class Committer {
 
   /** Advice for the message of a failure: what running again does. */
   afterFailure(): string {
+    // A target has its text from the beginning.
+    if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
     return this.#written ? `${AGAIN}: it goes on from the checkpoint` : AGAIN;
   }
 }
@@ -233,6 +273,7 @@ export async function settleAndSync(members: readonly Member[]): Promise<Committ
 }
 
 export const AGAIN = ', then run the same again';
+const AFTER_LAST_COMMIT = `${AGAIN}: it goes on after the last commit`;
 
 /**
  * The error of a run whose last items have no cursor after them: a further run could not resume after them.

@@ -51,9 +51,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
         writer?.write(
           input,
           { signal, progress, resume: before?.cursor, damaged },
-          async cursor => {
-            if (await committer?.due()) await committer?.commit(cursor);
-          },
+          cursor => committer?.reached(cursor),
           async cursor => committer?.commitLast(cursor),
         ),
     });

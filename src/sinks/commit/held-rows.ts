@@ -1,102 +1,289 @@
-import type { Batch, Cursor } from '../../flow/flow.js';
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import { LinkedAbort } from '../../base/abortable.js';
+import { isBudgetSpent, StorageError } from '../../base/errors.js';
+import { DeadlineReader } from '../../flow/deadline-reader.js';
+import { batchesOf, type Cursor, type Pull, type SinkRun } from '../../flow/flow.js';
+import { isIncremental } from '../../flow/flow-difference.js';
+import type { Progress } from '../../flow/progress.js';
 import { detached } from '../../post/detached.js';
+import type { FileSystem } from '../../storage/file-system.js';
+import { type Lock, takeLock } from '../../storage/lock.js';
+import { type Checkpoint, type CheckpointText, prepareFolder } from './checkpoint.js';
+import { type CheckpointStore, lockPaths } from './checkpoint-store.js';
+import type { CheckpointOwner } from './checkpoint-text.js';
+import { cursorOf, type Pending } from './saved-text.js';
+import { type OpenParts, Target, type TargetOptions } from './transaction.js';
 
-/** Rows to be committed, and the cursor after them. */
-export interface Taken<T> {
-  readonly rows: readonly T[];
-  /** Absent where they go on without one. */
-  readonly cursor: Cursor | undefined;
-}
-
-export interface HeldRowsOptions {
-  /** From this number of rows on, they are due. */
-  readonly rows: number;
-  /** From this age on, in milliseconds. */
+export interface HeldRowsOptions<T, Tx> extends TargetOptions<T, Tx> {
   readonly waitMs: number;
 }
 
-/**
- * Rows that wait for their commit: those up to the last cursor, which can be committed, and those after it, which
- * wait for the next cursor.
- */
-export class HeldRows<T> {
-  readonly #options: HeldRowsOptions;
-  #rows: T[] = [];
-  /** The number of rows before the last cursor. */
-  #reached = 0;
-  #cursor: Cursor | undefined;
-  /** When the first of what can be committed came, and the first after it. */
-  #since: number | undefined;
-  #behindSince: number | undefined;
-
-  constructor(options: HeldRowsOptions) {
-    this.#options = options;
-  }
-
-  /** @param now Of `performance.now()`. */
-  add({ items, cursor }: Batch<T>, now: number): void {
-    for (const item of detached(items)) this.#rows.push(item);
-    if (items.length > 0) this.#behindSince ??= now;
-    if (cursor === undefined) return;
-    this.#reached = this.#rows.length;
-    this.#cursor = cursor;
-    // A cursor without rows is to be committed, too: the source need not deliver again what operators dropped.
-    this.#since ??= this.#behindSince ?? now;
-    this.#behindSince = undefined;
-  }
-
-  /** Whether a commit is due. */
-  isDue(now: number): boolean {
-    const { dueAt } = this;
-    return dueAt !== undefined && now >= dueAt;
-  }
-
-  /** When a commit is due if nothing else comes; absent while nothing can be committed. */
-  get dueAt(): number | undefined {
-    const { rows, waitMs } = this.#options;
-    if (this.#since === undefined) return undefined;
-    return this.#reached >= rows ? this.#since : this.#since + waitMs;
-  }
-
-  /** Whether enough rows for a commit came without a cursor. */
-  get isFullWithoutCursor(): boolean {
-    return this.#since === undefined && this.#rows.length >= this.#options.rows;
-  }
-
-  /** Whether some came after the last cursor. */
-  get isBehind(): boolean {
-    return this.#rows.length > this.#reached;
-  }
-
-  get size(): number {
-    return this.#rows.length;
-  }
-
-  /** What can be committed. */
-  take(): Taken<T> {
-    const rows =
-      this.#reached === this.#rows.length ? this.#rows : this.#rows.slice(0, this.#reached);
-    const cursor = this.#cursor;
-    this.#rows = this.#rows.slice(this.#reached);
-    this.#reached = 0;
-    this.#cursor = undefined;
-    this.#since = undefined;
-    return { rows, cursor };
-  }
-
-  /** All rows, also those after the last cursor, which is returned. */
-  takeAll(): Taken<T> {
-    this.#reached = this.#rows.length;
-    this.#behindSince = undefined;
-    return this.take();
-  }
+/** How the rows take part in the commits of a run. */
+export interface RowsRun extends Pull {
+  readonly signal: AbortSignal;
+  /** Called with each cursor, once the rows before it are held. The next rows come when it has ended. */
+  reached(cursor: Cursor): Promise<void> | undefined;
+  /** Resolves when no commit is under way. */
+  idle(): Promise<void>;
+  /** Ends the run. */
+  fail(error: unknown): void;
+  /** Commits up to a cursor, due or not, and waits for it. Absent in `tee`, where a commit needs all branches. */
+  readonly commitNow?: ((cursor: Cursor) => Promise<void>) | undefined;
 }
 
-/** In parts of at most `size` rows. */
-export function* partsOf<T>(rows: readonly T[], size: number): Generator<readonly T[]> {
-  if (rows.length <= size) {
-    if (rows.length > 0) yield rows;
-    return;
+/**
+ * In multiples of `rows`: beyond that many held rows, further ones are written into an open transaction. Branches of `tee` have
+ * to wait for each other before they commit, so more is held.
+ */
+const MAX_HELD = { alone: 1, inTee: 4 };
+
+/**
+ * The rows of `committed` that wait for their commit. What the target saves with them is the checkpoint of the run: a
+ * transaction that commits the rows commits the cursor and the counts of files, which are on disk then.
+ *
+ * Where many rows come before a commit, as between cursors that lie far apart, they go into a transaction that is open until
+ * then, and such a commit cannot be tried again.
+ */
+export class HeldRows<T, Tx> implements CheckpointStore {
+  readonly name: string;
+  readonly everyMs: number;
+  readonly #options: HeldRowsOptions<T, Tx>;
+  readonly #progress: Progress | undefined;
+  /** Fires when the run is to end. */
+  readonly #broken: LinkedAbort;
+  readonly #target: Target<T, Tx>;
+  /** Whether the next run goes on where this one ends. */
+  readonly #goesOn: boolean;
+  #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
+  #rowsBefore = 0;
+  /** Those since the last commit began. */
+  #held: T[] = [];
+  /** How many of them are before the last cursor. */
+  #reached = 0;
+  /** The last cursor since then, and when it is committed if nothing else comes. */
+  #cursor: Cursor | undefined;
+  #dueAt: number | undefined;
+  /** Those of the commit that has begun. */
+  #taken: readonly T[] = [];
+  #parts: OpenParts<T> | undefined;
+
+  constructor(
+    options: HeldRowsOptions<T, Tx>,
+    owner: CheckpointOwner,
+    { signal, progress }: SinkRun,
+  ) {
+    this.name = options.name;
+    this.everyMs = options.waitMs;
+    this.#options = options;
+    this.#progress = progress;
+    this.#goesOn = isIncremental(owner.flow);
+    this.#broken = new LinkedAbort(signal);
+    this.#target = new Target(options, {
+      owner,
+      signal: this.#broken.signal,
+      onWait: progress?.onWait,
+    });
   }
-  for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size);
+
+  /**
+   * Locks the files of other branches against other runs: a checkpoint that is a file would be locked itself.
+   *
+   * @param paths The paths of the branches, as they were given.
+   */
+  async lock(fs: FileSystem, folder: string, paths: readonly string[]): Promise<void> {
+    const [first] = paths;
+    if (first === undefined) return;
+    const name = createHash('sha256').update(JSON.stringify(paths)).digest('hex').slice(0, 16);
+    // The folder that does not depend on the items.
+    const file = path.join(path.dirname(`${first.split('{')[0]}x`), `.tee-${name}.lock`);
+    await prepareFolder(fs, path.resolve(folder, file));
+    this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };
+  }
+
+  get shownName(): string {
+    return `of ${this.name}`;
+  }
+
+  get paths(): readonly string[] {
+    return this.#lock?.paths ?? [];
+  }
+
+  get isFull(): boolean {
+    return this.#parts !== undefined || this.#held.length >= this.#options.rows;
+  }
+
+  get hasNew(): boolean {
+    return this.added > 0;
+  }
+
+  /** Rows in the target, those of earlier runs included. */
+  get rows(): number {
+    return this.#target.saved.rows;
+  }
+
+  /** Those of this run. */
+  get added(): number {
+    return this.rows - this.#rowsBefore;
+  }
+
+  async read(): Promise<Checkpoint | undefined> {
+    await this.#target.open();
+    const { state, commits, cursor, completed, rows, files = [] } = this.#target.saved;
+    this.#rowsBefore = rows;
+    // Nothing is committed yet.
+    if (commits === 0) return undefined;
+    return { state, cursor: cursorOf(cursor), completed, files };
+  }
+
+  /**
+   * Holds the rows of a flow for their commits.
+   *
+   * @returns The cursor after the last row; `null` if neither rows nor cursors came, and `undefined` if rows came after
+   * the last cursor.
+   */
+  async write(input: AsyncIterable<T>, run: RowsRun): Promise<Cursor | null | undefined> {
+    const { signal, commitNow } = run;
+    // Not only until all rows have come: the last commit is to end, too.
+    signal.addEventListener('abort', () => this.#broken.abort(signal.reason), { once: true });
+    const batches = new DeadlineReader(batchesOf(input, run));
+    let { pending } = this.#target.saved;
+    let end: Cursor | null | undefined = run.resume ?? null;
+    try {
+      while (true) {
+        const isTimed = commitNow !== undefined && pending === undefined;
+        const next = await batches.next(isTimed ? this.#dueAt : undefined);
+        if (next === 'late') {
+          await this.#commitReached(run);
+          continue;
+        }
+        if (next.done === true) break;
+        const { items, cursor } = next.value;
+        for (const item of detached(items)) this.#held.push(item);
+        if (cursor !== undefined || items.length > 0) end = cursor;
+        if (cursor !== undefined) this.#reach(cursor);
+        if (pending !== undefined) {
+          if (await this.#isRepeated(pending, cursor, run)) pending = undefined;
+          continue;
+        }
+        if (cursor !== undefined) {
+          const committing = this.#fixesWindow ? this.#commitReached(run) : run.reached(cursor);
+          // Each wait takes longer than holding a row.
+          if (committing !== undefined) await committing;
+        }
+        if (this.#isOverfull(run)) await this.#addPart(run);
+      }
+      if (pending !== undefined && (!pending.isLast || this.#held.length !== pending.rows))
+        throw this.#otherRows(pending);
+      // What is behind the last cursor belongs to the last commit.
+      this.#reached = this.#held.length;
+      return end;
+    } catch (error) {
+      // What is held was paid for. Rows that may be in the target already are not told apart before all of them came.
+      const isWhole = pending === undefined && this.#parts === undefined;
+      if (isBudgetSpent(error) && isWhole) await this.#commitReached(run);
+      throw error;
+    } finally {
+      await batches.close();
+    }
+  }
+
+  begin(): void {
+    const isAll = this.#reached === this.#held.length;
+    this.#taken = isAll ? this.#held : this.#held.slice(0, this.#reached);
+    this.#held = isAll ? [] : this.#held.slice(this.#reached);
+    this.#reached = 0;
+    this.#cursor = undefined;
+    this.#dueAt = undefined;
+  }
+
+  async replace({ state, cursor, files }: Omit<CheckpointText, 'owner'>): Promise<void> {
+    await this.#lock?.lock.check();
+    const rows = this.#taken;
+    this.#taken = [];
+    const end = { state, cursor, files };
+    if (this.#parts === undefined) await this.#target.commit(rows, end);
+    else {
+      await this.#parts.queue.add([rows]);
+      await this.#parts.end(end);
+      this.#parts = undefined;
+    }
+    if (this.#progress !== undefined) this.#progress.written += rows.length;
+  }
+
+  async close(): Promise<void> {
+    if (this.#parts !== undefined) {
+      const { queue, committing } = this.#parts;
+      queue.fail(new Error('The run has ended'));
+      // It is rolled back, or its failure has ended the run.
+      await committing.catch(() => {});
+    }
+    this.#broken.unlink();
+    await this.#lock?.lock.release();
+  }
+
+  #reach(cursor: Cursor): void {
+    this.#reached = this.#held.length;
+    this.#cursor = cursor;
+    this.#dueAt ??= performance.now() + this.everyMs;
+  }
+
+  /** Commits the rows before the last cursor, due or not. */
+  async #commitReached({ commitNow }: RowsRun): Promise<void> {
+    if (this.#cursor !== undefined) await commitNow?.(this.#cursor);
+  }
+
+  /**
+   * Whether there is nothing but the cursor that an incremental run begins with. Without transactions it is saved immediately:
+   * until then, the next run may not deliver the same rows.
+   */
+  get #fixesWindow(): boolean {
+    return this.#goesOn && this.#held.length === 0 && !this.#target.hasTransactions;
+  }
+
+  /** Commits the rows that may be in the target already once all of them have come again. Returns whether they have. */
+  async #isRepeated(pending: Pending, cursor: Cursor | undefined, run: RowsRun): Promise<boolean> {
+    if (this.#held.length > pending.rows) throw this.#otherRows(pending);
+    // Its cursor may have another text: tokens of pages depend on when they were requested. An incremental source
+    // goes on after what were the last rows.
+    const isEnd = cursor !== undefined && (this.#goesOn || !pending.isLast);
+    if (!isEnd || this.#held.length !== pending.rows) return false;
+    await this.#commitReached(run);
+    return true;
+  }
+
+  #isOverfull({ commitNow }: RowsRun): boolean {
+    if (!this.#target.hasTransactions) return false;
+    const max = commitNow === undefined ? MAX_HELD.inTee : MAX_HELD.alone;
+    const most = this.#parts === undefined ? max : 1;
+    // Rows that have a cursor need no open transaction where they can be committed.
+    const rows = this.#held.length - (commitNow === undefined ? 0 : this.#reached);
+    return rows >= most * this.#options.rows;
+  }
+
+  /** Writes what is held into a transaction that the next commit ends. */
+  async #addPart(run: RowsRun): Promise<void> {
+    const { idle, fail, signal } = run;
+    await this.#commitReached(run);
+    // Until a commit that has begun is over, its transaction is the open one.
+    await idle();
+    signal.throwIfAborted();
+    if (!this.#isOverfull(run)) return;
+    if (this.#parts === undefined) {
+      this.#parts = this.#target.openParts();
+      this.#parts.committing.catch(fail);
+    }
+    const rows = this.#held;
+    this.#held = [];
+    this.#reached = 0;
+    await this.#parts.queue.add([rows]);
+    if (this.#progress !== undefined) this.#progress.written += rows.length;
+  }
+
+  #otherRows({ rows }: Pending): StorageError {
+    return new StorageError(
+      `The run before has begun to write ${rows} rows to ${this.name}, and the source does not deliver the same rows again, so it cannot be told which of them are there. Remove what was written last, and start again`,
+      { path: this.name },
+    );
+  }
 }

@@ -15,7 +15,6 @@ import {
 
 /** What the text says that the caller saves with the rows. */
 export interface Saved {
-  /** `finishing` only with `files`. */
   readonly state: CheckpointState;
   /** Of the first run: begins the tokens of all ranges. */
   readonly id: string;
@@ -29,10 +28,8 @@ export interface Saved {
   readonly pending?: Pending | undefined;
   /** When all was written, where it is. */
   readonly completed?: Date | undefined;
-  /** The files of the records that could not be used. */
-  readonly damaged?: readonly CommittedFile[] | undefined;
   /** The files of the other branches of `tee`, and of the records that could not be used. */
-  readonly files?: readonly CommittedFile[] | undefined;
+  readonly files: readonly CommittedFile[];
 }
 
 /** The rows between the cursor of a text and another. */
@@ -46,7 +43,7 @@ export interface Pending {
 
 /** Two texts are equal only where they say the same. */
 export function printSaved(
-  { state, id, commits, rows, cursor, pending, completed, damaged, files }: Saved,
+  { state, id, commits, rows, cursor, pending, completed, files }: Saved,
   owner: CheckpointOwner,
 ): string {
   const members = [
@@ -59,8 +56,7 @@ export function printSaved(
     members.push(
       `"pending": {"rows":${pending.rows},"isLast":${pending.isLast},"cursor":${pending.cursor}}`,
     );
-  if (damaged !== undefined) members.push(`"damaged": ${JSON.stringify(damaged)}`);
-  if (files !== undefined) members.push(`"files": ${JSON.stringify(files)}`);
+  if (files.length > 0) members.push(`"files": ${JSON.stringify(files)}`);
   const body = headOf(state, owner, completed) + members.map(member => `  ${member},\n`).join('');
   return body + checkOf(crc32(body));
 }
@@ -68,14 +64,13 @@ export function printSaved(
 /** @throws StorageError where the text is damaged, or belongs to another run. */
 export function parseSaved(text: string, place: CheckpointPlace, owner: CheckpointOwner): Saved {
   const checked = checkedText(text, place, owner, isSaved);
-  const { state, id, commits, rows, cursor, pending, damaged, files } = checked;
+  const { state, id, commits, rows, cursor, pending, files = [] } = checked;
   const json = (value: unknown) => JSON.stringify(value as Json);
   return {
     ...({ state, id, commits, rows } as Pick<Saved, 'state' | 'id' | 'commits' | 'rows'>),
     cursor: json(cursor),
     completed: completedOf(checked),
-    ...(damaged !== undefined && { damaged: damaged as readonly CommittedFile[] }),
-    ...(files !== undefined && { files: files as readonly CommittedFile[] }),
+    files: files as readonly CommittedFile[],
     ...(isRecord(pending) && {
       pending: { ...(pending as Omit<Pending, 'cursor'>), cursor: json(pending.cursor) } as Pending,
     }),
@@ -88,12 +83,11 @@ export function cursorOf(json: string): Cursor | undefined {
 }
 
 function isSaved(saved: Record<string, unknown>): boolean {
-  const { state, id, commits, rows, cursor, pending, damaged = [], files = [] } = saved;
-  const isState =
-    state === 'running' || state === 'complete' || ('files' in saved && state === 'finishing');
+  const { state, id, commits, rows, cursor, pending, files = [] } = saved;
   return (
-    [damaged, files].every(list => Array.isArray(list) && list.every(isCommittedFile)) &&
-    isState &&
+    Array.isArray(files) &&
+    files.every(isCommittedFile) &&
+    (state === 'running' || state === 'finishing' || state === 'complete') &&
     typeof id === 'string' &&
     isCount(commits) &&
     isCount(rows) &&

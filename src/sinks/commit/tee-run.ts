@@ -16,17 +16,16 @@ import {
   type Run,
   type SinkRun,
 } from '../../flow/flow.js';
-import { isIncremental } from '../../flow/flow-difference.js';
 import { applyStage } from '../../flow/pipeline-arguments.js';
 import type { Progress } from '../../flow/progress.js';
-import type { Committed } from '../committed.js';
+import { committedResult } from '../committed.js';
 import type { FileWriter } from '../write/file-writer.js';
 import { BranchCommits, ENDED } from './branch-commits.js';
 import type { BranchPlan, BranchPlans, CommittedBranchPlan, FileBranch } from './branch-plans.js';
 import type { CheckpointOwner } from './checkpoint-text.js';
-import { type BranchRun, CommittedBranch } from './committed-branch.js';
-import { changedFilesOf, type RunResult } from './completed-run.js';
+import type { RunResult } from './completed-run.js';
 import { Feed } from './feed.js';
+import { HeldRows, type RowsRun } from './held-rows.js';
 import type { OpenStore, Session, TogetherOptions } from './write-together.js';
 
 export interface TeePlan extends BranchPlans {
@@ -54,7 +53,7 @@ export class TeeRun {
   /** The branch to `committed`. */
   readonly #rows: OpenBranch | undefined;
   readonly #others: readonly OpenBranch[];
-  #target: CommittedBranch<unknown, unknown> | undefined;
+  #held: HeldRows<unknown, unknown> | undefined;
   #started = false;
   /** The engine that the input is read by, where a branch takes rows. */
   #engine: Engine | undefined;
@@ -93,7 +92,7 @@ export class TeeRun {
         branch: number,
         progress,
       })),
-      checkpoint: this.#rows === undefined ? checkpoint : this.#openTarget(this.#rows, owner),
+      checkpoint: this.#rows === undefined ? checkpoint : this.#openRows(this.#rows, owner),
       damaged,
       progress: this.#run.progress,
       owner,
@@ -115,42 +114,39 @@ export class TeeRun {
     };
   }
 
-  #openTarget({ progress }: OpenBranch, owner: CheckpointOwner): OpenStore {
+  #openRows({ progress }: OpenBranch, owner: CheckpointOwner): OpenStore {
     const { committed, files } = this.#plan;
     return async (fs, folder) => {
       const { options } = (committed as CommittedBranchPlan).committed;
-      const target = new CommittedBranch(options, owner, { signal: this.#run.signal, progress });
+      const held = new HeldRows(options, owner, { signal: this.#run.signal, progress });
       const paths = files.map(({ file }) => String(file.plan.settings.path));
       try {
-        await target.lock(fs, folder, paths);
+        await held.lock(fs, folder, paths);
       } catch (error) {
-        await target.close();
+        await held.close();
         throw error;
       }
-      this.#target = target;
-      return target;
+      this.#held = held;
+      return held;
     };
   }
 
   /** Takes what the branches have written, in this run and before. */
-  async end({ written, damaged, completeSince }: RunResult): Promise<void> {
+  async end(result: RunResult): Promise<void> {
     if (!this.#started) await this.#readNothing();
-    for (const { number, plan } of this.#files) this.results[plan.position - 1] = written[number];
-    if (this.#rows === undefined || this.#target === undefined) return;
-    const result: Committed = {
-      rows: this.#target.rows,
-      ...(damaged !== undefined && { damaged }),
-      ...(completeSince !== undefined && { completeSince }),
-      ...(isIncremental(identityOf(this.#input)) && {
-        added: this.#target.added,
-        ...changedFilesOf(this.#run.progress),
-      }),
-    };
-    this.results[this.#rows.plan.position - 1] = result;
+    for (const { number, plan } of this.#files)
+      this.results[plan.position - 1] = result.written[number];
+    if (this.#rows === undefined || this.#held === undefined) return;
+    const { progress } = this.#run;
+    const flow = identityOf(this.#input);
+    this.results[this.#rows.plan.position - 1] = committedResult(this.#held, result, {
+      flow,
+      progress,
+    });
   }
 
   /** Reads the input to its end, or until all branches have ended. */
-  async read(opened: Opened): Promise<Cursor | undefined> {
+  async read(opened: Opened): Promise<Cursor | null | undefined> {
     const { writers, signal, before, committer, damaged } = opened;
     this.#started = true;
     const { resume, cursors } = cursorsOf(before?.cursor, this.#committing.length);
@@ -221,13 +217,13 @@ export class TeeRun {
   #write(
     { output, progress }: OpenBranch,
     writer: FileWriter<unknown> | undefined,
-    run: BranchRun,
-  ): Promise<Cursor | undefined> {
+    run: RowsRun,
+  ): Promise<Cursor | null | undefined> {
     const { signal, resume, damaged, reached } = run;
     const bound = boundFlow(output, { signal, progress });
     if (writer !== undefined)
       return writer.write(bound, { signal, resume, progress, damaged }, reached);
-    return (this.#target as CommittedBranch<unknown, unknown>).write(bound, { ...run, progress });
+    return (this.#held as HeldRows<unknown, unknown>).write(bound, { ...run, progress });
   }
 
   /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */

@@ -4,8 +4,8 @@ import { Channel } from '../../base/channel.js';
 import { optionError } from '../../base/check.js';
 import { MillraceError, StorageError } from '../../base/errors.js';
 import { backoffMs, type OnWait } from '../../base/wait.js';
+import type { CommittedFile } from './checkpoint.js';
 import type { CheckpointOwner, CheckpointPlace } from './checkpoint-text.js';
-import { partsOf } from './held-rows.js';
 import { parseSaved, printSaved, type Saved } from './saved-text.js';
 
 /** Identifies what one call of `write` gets. */
@@ -50,14 +50,12 @@ export interface TargetRun {
 
 /** What a commit ends with. */
 export interface CommitEnd {
-  /** Whether all items are written then. */
+  /** `complete` once nothing is left to do. */
   readonly state: Saved['state'];
-  /** The cursor after the rows, as JSON; absent where they go on without one. */
-  readonly cursor: string | undefined;
-  /** The files of the records that could not be used, on disk. */
-  readonly damaged?: Saved['damaged'];
-  /** The files of the other branches of `tee`, on disk. */
-  readonly files?: Saved['files'];
+  /** The cursor after the rows, as JSON, or `null`. */
+  readonly cursor: string;
+  /** The files of the other branches of `tee`, and of the records that could not be used, on disk. */
+  readonly files: readonly CommittedFile[];
 }
 
 /** Rows that go into a transaction which is open. */
@@ -81,7 +79,14 @@ export class Target<T, Tx> {
   readonly #run: TargetRun;
   readonly #place: CheckpointPlace;
   /** What is committed. */
-  saved: Saved = { state: 'running', id: randomUUID(), commits: 0, rows: 0, cursor: 'null' };
+  saved: Saved = {
+    state: 'running',
+    id: randomUUID(),
+    commits: 0,
+    rows: 0,
+    cursor: 'null',
+    files: [],
+  };
   /** What `save` got last. */
   #text: string;
   /** What it gets in the commit that is under way, once that is known. */
@@ -195,16 +200,15 @@ export class Target<T, Tx> {
     this.#text = text as string;
   }
 
-  #after(rows: number, { state, cursor, damaged, files }: CommitEnd): Saved {
-    const { id, commits, rows: before, cursor: last } = this.saved;
+  #after(rows: number, { state, cursor, files }: CommitEnd): Saved {
+    const { id, commits, rows: before } = this.saved;
     return {
       state,
       id,
       commits: commits + 1,
       rows: before + rows,
-      cursor: cursor ?? last,
+      cursor,
       completed: state === 'complete' ? new Date() : undefined,
-      damaged,
       files,
     };
   }
@@ -239,7 +243,7 @@ export class Target<T, Tx> {
     const { write, save } = this.#options;
     const none = undefined as Tx;
     const rows = next.rows - this.saved.rows;
-    const pending = { rows, cursor: next.cursor, isLast: next.state === 'complete' };
+    const pending = { rows, cursor: next.cursor, isLast: next.state !== 'running' };
     const pendingText = printSaved({ ...this.saved, pending }, this.#run.owner);
     const found = await this.#load(none);
     if (found === text) return;
@@ -361,6 +365,15 @@ export class Target<T, Tx> {
       { path: name },
     );
   }
+}
+
+/** In parts of at most `size` rows. */
+function* partsOf<T>(rows: readonly T[], size: number): Generator<readonly T[]> {
+  if (rows.length <= size) {
+    if (rows.length > 0) yield rows;
+    return;
+  }
+  for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size);
 }
 
 /** Whether an error is one of code. `fetch` throws a `TypeError` with a cause where a connection fails. */

@@ -40,9 +40,10 @@ export interface TogetherOptions<T> extends RunOfSinks {
   /**
    * Reads the input to its end. Not called where a checkpoint says that all items are written.
    *
-   * @returns The cursor after all items; `undefined` where some came after the last cursor.
+   * @returns The cursor after all items; `null` if neither items nor cursors came, and `undefined` if some came after the
+   * last cursor.
    */
-  read(session: Session<T>): Promise<Cursor | undefined>;
+  read(session: Session<T>): Promise<Cursor | null | undefined>;
 }
 
 /** Opens a store. @param folder The working folder. */
@@ -164,8 +165,8 @@ async function run<T>(
         await resume(fs, locked.store.shownName, before, { members, damaged });
     }
     const isWritten = before?.state === 'finishing';
-    if (before !== undefined && locked?.goesOn === true && !isWritten)
-      await committer?.begin(before.cursor);
+    const addsToFiles = members.length > 0 && !isWritten && locked?.goesOn === true;
+    if (before !== undefined && addsToFiles) await committer?.begin(before.cursor);
     const end = isWritten
       ? before.cursor
       : await read({

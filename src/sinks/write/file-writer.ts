@@ -116,18 +116,19 @@ export class FileWriter<T> {
    * @param reached Called with each cursor, once the items before it are collected. The next items come
    * when it has ended.
    * @param spent Called with the last cursor where the budget of the source is spent.
-   * @returns The cursor after the last item; `undefined` where items came after the last cursor.
+   * @returns The cursor after the last item; `null` if neither items nor cursors came, and `undefined` if items came
+   * after the last cursor.
    */
   async write(
     input: AsyncIterable<T>,
     pull: Pull,
-    reached: (cursor: Cursor) => Promise<void>,
+    reached: (cursor: Cursor) => Promise<void> | undefined,
     spent?: (cursor: Cursor) => Promise<void>,
-  ): Promise<Cursor | undefined> {
+  ): Promise<Cursor | null | undefined> {
     const { compression } = this.#plan;
     const { outputs } = this;
     const route = this.#route();
-    let end = pull.resume;
+    let end: Cursor | null | undefined = pull.resume ?? null;
     // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
     const watched =
       compression === undefined && !outputs.endsFiles
@@ -157,7 +158,7 @@ export class FileWriter<T> {
       }
       return end;
     } catch (error) {
-      if (isBudgetSpent(error) && end !== undefined) await spent?.(end);
+      if (isBudgetSpent(error) && end != null) await spent?.(end);
       throw error;
     } finally {
       clearInterval(watched);

@@ -11,14 +11,14 @@ const owner = { sink: { step: 'committed' }, flow: [{ step: 'search', query: 'ra
 const cursor = fc.oneof(fc.constant(null), fc.object()).map(value => JSON.stringify(value));
 const saved: fc.Arbitrary<Saved> = fc.record(
   {
-    state: fc.constantFrom('running' as const, 'complete' as const),
+    state: fc.constantFrom('running' as const, 'finishing' as const, 'complete' as const),
     id: fc.string(),
     commits: fc.nat(),
     rows: fc.nat(),
     cursor,
     pending: fc.record({ rows: fc.nat(), isLast: fc.boolean(), cursor }),
     completed: fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true }),
-    damaged: fc.array(
+    files: fc.array(
       fc.record({
         path: fc.string({ minLength: 1 }),
         posts: fc.nat(),
@@ -27,7 +27,7 @@ const saved: fc.Arbitrary<Saved> = fc.record(
       }),
     ),
   },
-  { requiredKeys: ['state', 'id', 'commits', 'rows', 'cursor'] },
+  { requiredKeys: ['state', 'id', 'commits', 'rows', 'cursor', 'files'] },
 );
 
 describe('the text of committed', () => {
@@ -43,7 +43,7 @@ describe('the text of committed', () => {
   });
 
   it.each([
-    ['state', '"finishing"'],
+    ['state', '"begun"'],
     ['id', '1'],
     ['commits', '-1'],
     ['rows', '1.5'],
@@ -52,10 +52,17 @@ describe('the text of committed', () => {
     ['pending', '{"rows":1,"cursor":null}'],
     ['pending', '{"rows":1,"isLast":true}'],
     ['pending', '1'],
-    ['damaged', '{}'],
-    ['damaged', '[{}]'],
+    ['files', '{}'],
+    ['files', '[{}]'],
   ])('is refused where %s is %s, with the right checksum', (member, value) => {
-    const whole: Saved = { state: 'running', id: 'a', commits: 1, rows: 1, cursor: 'null' };
+    const whole: Saved = {
+      state: 'running',
+      id: 'a',
+      commits: 1,
+      rows: 1,
+      cursor: 'null',
+      files: [],
+    };
     const text = printSaved(whole, owner);
     expect(parseSaved(text, place, owner)).toMatchObject({ id: 'a' });
     const lines = text.split('\n').slice(0, -3);

@@ -2,15 +2,15 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { DataError, OptionError, StorageError } from '../../../src/base/errors.js';
-import { pipeline } from '../../../src/flow/pipeline.js';
-import { map } from '../../../src/operators/map.js';
-import type { Activity } from '../../../src/post/activity.js';
-import { type CommittedOptions, committed, committedOn } from '../../../src/sinks/committed.js';
-import { localFiles } from '../../../src/sources/local-files.js';
-import { nodeError, SimulatedDisk, seeded } from '../../storage/simulated-disk.js';
-import { draws } from '../../suite.js';
-import { temporaryFolder } from '../../temporary-folder.js';
+import { DataError, OptionError, StorageError } from '../../src/base/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { map } from '../../src/operators/map.js';
+import type { Activity } from '../../src/post/activity.js';
+import { type CommittedOptions, committed, committedOn } from '../../src/sinks/committed.js';
+import { localFiles } from '../../src/sources/local-files.js';
+import { nodeError, SimulatedDisk, seeded } from '../storage/simulated-disk.js';
+import { draws } from '../suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import {
   bytesOf,
   damagedIn,
@@ -21,8 +21,8 @@ import {
   post,
   postsOf,
   shapes,
-} from '../damaged.js';
-import { ENDINGS, StandIn } from '../stand-in.js';
+} from './damaged.js';
+import { ENDINGS, StandIn } from './stand-in.js';
 
 // A lock that a crash left empty is waited for, and so is a commit that failed.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
@@ -119,14 +119,14 @@ describe('the option `damaged` of committed', () => {
     await run(postsOf(to('a.jsonl')), {
       ...calls,
       save: async (text, tx) => {
-        const { damaged } = JSON.parse(text) as { readonly damaged?: readonly { bytes: number }[] };
+        const { files } = JSON.parse(text) as { readonly files?: readonly { bytes: number }[] };
         const part = await readFile(to('damaged.jsonl.part')).catch(() => Buffer.alloc(0));
-        texts.push([damaged?.[0]?.bytes, part.length]);
+        texts.push([files?.[0]?.bytes, part.length]);
         return save(text, tx);
       },
     });
     expect(texts[0]).toEqual([undefined, 0]);
-    const [bytes, onDisk] = texts.at(-1) ?? [];
+    const [bytes, onDisk] = texts[1] ?? [];
     expect(bytes).toBe(onDisk);
     expect(bytes).toBeGreaterThan(10);
   });
