@@ -43,8 +43,7 @@ export class DamagedLog implements DamagedRecords {
   readonly #counts = new WeakMap<object, (readonly [stage: Stage, count: number])[]>();
   /** What an earlier run has kept and may be reported again, by the key of the record. */
   readonly #kept = new Map<string, Place[]>();
-  /** Since the last commit. */
-  #items = new ReportedItems();
+  readonly #reported = new Reported();
   #flushing: NodeJS.Timeout | undefined;
   /** As the last commit began: the byte from which on records may be reported again, in each file that has such. */
   settled: ReadonlyMap<string, number> = new Map();
@@ -81,23 +80,13 @@ export class DamagedLog implements DamagedRecords {
   }
 
   stage(): DamagedStage {
-    const stage = new Stage();
-    this.#stages.push(stage);
-    return {
-      keep: async (record, error) => {
-        const line = damagedLine(record, error);
-        const key = keyOf(line);
-        const again = this.#kept.get(key)?.shift();
-        stage.add(again ?? this.#append(line));
-        if (again === undefined) await this.#relieve();
-      },
-      reached: cursor => {
-        if (stage.count === 0) return;
-        const counts = this.#counts.get(cursor);
-        if (counts === undefined) this.#counts.set(cursor, [[stage, stage.count]]);
-        else counts.push([stage, stage.count]);
-      },
-    };
+    return this.#openStage(undefined);
+  }
+
+  /** What the stages of one branch of `tee` report to: a record is kept once, however many branches report it. */
+  ofBranch(): DamagedRecords {
+    const branch = {};
+    return { stage: () => this.#openStage(branch) };
   }
 
   /**
@@ -121,8 +110,9 @@ export class DamagedLog implements DamagedRecords {
       throw error;
     }
     const line = damagedLine({ raw: Buffer.from(raw), origin }, error);
-    if (!this.#items.isNew(keyOf(line), by)) return;
-    this.#append(line);
+    const key = keyOf(line);
+    if (this.#reported.placeOf(key, by) !== undefined) return;
+    this.#reported.add(key, this.#append(line));
     await this.#relieve();
   }
 
@@ -132,8 +122,6 @@ export class DamagedLog implements DamagedRecords {
    * @param cursor What it commits; absent where all items were read.
    */
   reached(cursor?: Cursor): void {
-    // All branches stand at this cursor: each has reported the items before it.
-    this.#items = new ReportedItems();
     const settled = new Map<string, number>();
     if (cursor === undefined) for (const stage of this.#stages) stage.settle(stage.count);
     const isSettled = () => this.#stages.every(({ first }) => first === undefined);
@@ -151,6 +139,34 @@ export class DamagedLog implements DamagedRecords {
   async close(): Promise<void> {
     clearTimeout(this.#flushing);
     await this.outputs.close();
+  }
+
+  /** @param branch What tells a branch of `tee` apart, where the stage is in one. */
+  #openStage(branch: object | undefined): DamagedStage {
+    const stage = new Stage();
+    this.#stages.push(stage);
+    return {
+      keep: async (record, error) => {
+        const line = damagedLine(record, error);
+        const key = keyOf(line);
+        const known = branch && this.#reported.placeOf(key, branch);
+        if (known !== undefined) {
+          stage.add(known);
+          return;
+        }
+        const again = this.#kept.get(key)?.shift();
+        const place = again ?? this.#append(line);
+        stage.add(place);
+        if (branch !== undefined) this.#reported.add(key, place);
+        if (again === undefined) await this.#relieve();
+      },
+      reached: cursor => {
+        if (stage.count === 0) return;
+        const counts = this.#counts.get(cursor);
+        if (counts === undefined) this.#counts.set(cursor, [[stage, stage.count]]);
+        else counts.push([stage, stage.count]);
+      },
+    };
   }
 
   #append(line: DamagedLine): Place {
@@ -180,29 +196,49 @@ export function checkDamaged(call: string, damaged: string): void {
     throw refused('must not end in .gz or .zst: the file is not compressed');
 }
 
-/** Branches are close to each other: those that are more items apart than this may have one twice. */
-const MAX_ITEMS = 100_000;
+/** Branches are close to each other: of those that are more records apart than this, one may be kept twice. */
+const MAX_REPORTED = 50_000;
+
+/** A record that branches have reported, or an item that their sinks cannot write. */
+interface ReportedRecord {
+  /** Where it is in the log: several times, where it came several times. */
+  readonly places: Place[];
+  /** How often each branch has reported it. */
+  readonly counts: Map<object, number>;
+}
 
 /**
- * Tells whether a branch is the first to report an item. Items may be equal, and branches may have copies of one: the
- * second report of an item by one branch is of its second copy.
+ * Tells whether a branch is the first to report a record. Records may be equal, and branches may have copies of one: the
+ * second report of a record by one branch is of its second copy.
  */
-class ReportedItems {
-  #byBranch = new WeakMap<object, Map<string, number>>();
-  #counts = new Map<string, number>();
+class Reported {
+  #records = new Map<string, ReportedRecord>();
+  /** Those before them. */
+  #before = new Map<string, ReportedRecord>();
 
-  isNew(key: string, by: object): boolean {
-    if (this.#counts.size === MAX_ITEMS) {
-      this.#byBranch = new WeakMap();
-      this.#counts = new Map();
+  /** The place of a record that another branch has reported; counts it as reported by this one. */
+  placeOf(key: string, branch: object): Place | undefined {
+    const record = this.#recordOf(key);
+    const count = record.counts.get(branch) ?? 0;
+    record.counts.set(branch, count + 1);
+    return record.places[count];
+  }
+
+  add(key: string, place: Place): void {
+    this.#recordOf(key).places.push(place);
+  }
+
+  #recordOf(key: string): ReportedRecord {
+    let record = this.#records.get(key);
+    if (record === undefined) {
+      if (this.#records.size === MAX_REPORTED) {
+        this.#before = this.#records;
+        this.#records = new Map();
+      }
+      record = this.#before.get(key) ?? { places: [], counts: new Map() };
+      this.#records.set(key, record);
     }
-    const own = this.#byBranch.get(by) ?? new Map<string, number>();
-    this.#byBranch.set(by, own);
-    const count = (own.get(key) ?? 0) + 1;
-    own.set(key, count);
-    if (count <= (this.#counts.get(key) ?? 0)) return false;
-    this.#counts.set(key, count);
-    return true;
+    return record;
   }
 }
 

@@ -184,7 +184,7 @@ export class TeeRun {
         const write = this.#write(branch, writers[number], {
           signal: stop.signal,
           resume: cursors[number] as Cursor | undefined,
-          damaged,
+          damaged: damaged?.ofBranch(),
           reached: async cursor => commits?.reached(number, cursor),
           idle: async () => committer?.idle(),
           fail,

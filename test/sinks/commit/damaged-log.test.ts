@@ -626,6 +626,29 @@ describe('a sink with `damaged`', () => {
     }
   });
 
+  it('has a record once that activities() in two branches of tee report, and as often as it came', async () => {
+    const file = await stored('a.jsonl', '{}', post(1), '{}', '{"id_str":1}');
+    // Bytes of the caller's own have no place that would tell two copies apart.
+    const own = new Flow<Buffer>(async function* () {
+      yield { items: ['{}', post(1), '{}', '{"id_str":1}'].map(text => Buffer.from(text)) };
+    });
+    for (const records of [jsonLines()(localFiles(file)), own]) {
+      const [a, b] = await pipeline(
+        records,
+        tee(
+          compose(activities(), files({ path: to('a.out') })),
+          compose(activities(), files({ path: to('b.out') })),
+          { damaged: damaged() },
+        ),
+      );
+      expect([a, b]).toMatchObject([
+        { posts: 1, damaged: 3 },
+        { posts: 1, damaged: 3 },
+      ]);
+      expect((await logIn()).map(({ text }) => text)).toEqual(['{}', '{}', '{"id_str":1}']);
+    }
+  });
+
   it('takes no part in a branch of tee to another sink', async () => {
     const file = await stored('a.jsonl', '{}', post(1));
     const records = jsonLines()(localFiles(file));
