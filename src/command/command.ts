@@ -3,6 +3,7 @@ import { text } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
 import { withoutUndefined } from '../base/without-undefined.js';
 import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
+import { type FileSinkName, pathExtension } from '../sinks/write/path-extension.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 import { type Flags, flagsOf, SHARED_FLAGS, YES } from './flags.js';
@@ -100,17 +101,13 @@ function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument:
   );
 }
 
-/** The sinks by the end of a file. A name without an end, such as `{tag}/{day}`, is JSON lines, too. */
-const SINKS: readonly (readonly [end: RegExp, sink: 'files' | 'csv' | 'parquet'])[] = [
-  [/\.csv(\.gz|\.zst)?$/i, 'csv'],
-  [/\.parquet$/i, 'parquet'],
-  [/(\.(jsonl|ndjson)|(^|[/}])[^./]*)(\.gz|\.zst)?$/i, 'files'],
-];
-
 /** @throws OptionError for a file whose end says something else than what would be in it. */
-function sinkOf(out: string, argument: string): 'files' | 'csv' | 'parquet' {
-  const sink = SINKS.find(([end]) => end.test(out))?.[1];
-  if (sink !== undefined) return sink;
+function sinkOf(out: string, argument: string): FileSinkName {
+  const { extension, sink, compression } = pathExtension(out);
+  // A name without an end, such as `{tag}/{day}`, is JSON lines, too.
+  if (extension === undefined) return 'files';
+  const isMeant = extension !== 'json' && !(sink === 'parquet' && compression !== undefined);
+  if (sink !== undefined && isMeant) return sink;
   const [, stem = out, end = ''] = /^(.*?)((?:\.\w+){1,2})$/.exec(out) ?? [];
   const meant = /parquet/i.test(end)
     ? `Parquet compresses by itself: name it ${stem}.parquet`
