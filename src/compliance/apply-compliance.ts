@@ -13,9 +13,7 @@ import {
   text,
 } from '../base/check.js';
 import { compressionOf } from '../gzip/compression.js';
-import { nodeZstd } from '../gzip/node-zstd.js';
-import { lacksZstd } from '../gzip/zstd-decoder.js';
-import { MAGIC_BYTES } from '../gzip/zstd-frames.js';
+import { lacksZstd, MAGIC_BYTES, nodeZstd } from '../gzip/zstd.js';
 import { filesBelow } from '../storage/files-below.js';
 import { syncFolder } from '../storage/folder.js';
 import { firstBytes } from '../storage/regular-file.js';

@@ -7,7 +7,7 @@ import {
 } from '../base/errors.js';
 import { MINUTE, SECOND } from '../base/time.js';
 import { backoffMs, jittered } from '../base/wait.js';
-import { liveRecords } from '../flow/live-records.js';
+import { liveRecords } from '../flow/live-stream-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-connection.js';
 import { waitForRetry } from '../http/retry.js';

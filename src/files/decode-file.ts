@@ -1,5 +1,5 @@
 import { compressionOf, type InflateLimits } from '../gzip/compression.js';
-import { isZstd } from '../gzip/zstd-frames.js';
+import { isZstd } from '../gzip/zstd.js';
 import { OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { ObjectLines } from '../json/object-lines.js';

@@ -1,4 +1,4 @@
-import { type Compression, compressBlockSync } from '../gzip/compress-block.js';
+import { type Compression, compressBlockSync } from '../gzip/compression.js';
 import type { FileRows } from './file-rows.js';
 import type { EncodedBlock, RowList, RowParts } from './rows.js';
 

@@ -1,4 +1,6 @@
-import { isZstd } from './zstd-frames.js';
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+import { isZstd, nodeZstd } from './zstd.js';
 
 /** The first byte of every gzip file, and of no text. */
 export const GZIP_MAGIC = 0x1f;
@@ -15,4 +17,41 @@ export type FileCompression = 'plain' | 'gzip' | 'zstd';
 export function compressionOf(start: Uint8Array): FileCompression {
   if (start[0] === GZIP_MAGIC) return 'gzip';
   return isZstd(start) === true ? 'zstd' : 'plain';
+}
+
+/** How blocks are compressed. */
+export type Compression =
+  | { readonly kind: 'gzip'; readonly level: number }
+  | { readonly kind: 'zstd' };
+
+const gzipInPool: (block: Uint8Array, options: zlib.ZlibOptions) => Promise<Buffer> = promisify(
+  zlib.gzip,
+);
+const zstdInPool = nodeZstd && promisify(nodeZstd.zstdCompress);
+/** Of zstd: a gzip member has a checksum anyway. */
+export const WITH_CHECKSUM: { readonly params: Record<number, number> } | undefined = nodeZstd && {
+  params: { [nodeZstd.constants.ZSTD_c_checksumFlag]: 1 },
+};
+
+/** Compresses a block, in the thread pool, as a gzip member or a zstd frame that can be decompressed by itself. */
+export function compressBlock(block: Uint8Array, compression: Compression): Promise<Uint8Array> {
+  if (compression.kind === 'gzip') return gzipInPool(block, gzipOptions(block, compression));
+  if (zstdInPool === undefined) throw new Error('This Node has no zstd');
+  return zstdInPool(block, zstdOptions(block));
+}
+
+/** The same on this thread. */
+export function compressBlockSync(block: Uint8Array, compression: Compression): Uint8Array {
+  if (compression.kind === 'gzip') return zlib.gzipSync(block, gzipOptions(block, compression));
+  if (nodeZstd === undefined) throw new Error('This Node has no zstd');
+  return nodeZstd.zstdCompressSync(block, zstdOptions(block));
+}
+
+/** One call of the encoder, not one call for each 16 KiB of output. */
+function gzipOptions({ length }: Uint8Array, { level }: { readonly level: number }) {
+  return { level, chunkSize: Math.max(16 << 10, length >> 1) };
+}
+
+function zstdOptions({ length }: Uint8Array) {
+  return { ...WITH_CHECKSUM, chunkSize: Math.max(16 << 10, length >> 2) };
 }

@@ -2,8 +2,7 @@ import { promisify } from 'node:util';
 // A named import would make the bundler rename Millrace's own `gunzip`.
 import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
 import { compressionOf } from './compression.js';
-import { nodeZstd } from './node-zstd.js';
-import { MAGIC_BYTES, ZstdFrames } from './zstd-frames.js';
+import { MAGIC_BYTES, nodeZstd, ZstdFrames } from './zstd.js';
 
 /** Maximum size, as it is stored and inflated, of a file that is inflated in one call. */
 const LARGEST_FILE = 8 * 1024 * 1024;
@@ -46,7 +45,7 @@ const HERE: Decoders = {
 
 /**
  * Inflates a whole file in one task of the thread pool, the fastest way for a small file. Resolves to
- * `undefined` where the file is too large or not a good gzip file: `inflateDownload` then says what is wrong.
+ * `undefined` if the file is too large or not a good gzip file: a decoder that takes it in parts then says what is wrong.
  */
 export async function inflateGzip(
   file: Buffer,

@@ -1,6 +1,6 @@
 import { WatchedRequest } from '../base/diagnostics.js';
 import { DataError, isNodeError } from '../base/errors.js';
-import { GzipDecoder } from '../gzip/gzip-decoder.js';
+import { GzipDecoder } from '../gzip/inflate-stream.js';
 import type { Account } from './account.js';
 import { cutResponse } from './connection-errors.js';
 import type { HttpRequest, HttpResponse, ResponseHeaders } from './http-message.js';

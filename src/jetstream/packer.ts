@@ -9,8 +9,8 @@ import {
 } from '../base/check.js';
 import { DataError } from '../base/errors.js';
 import { kindOf, wrongItem } from '../flow/wrong-item.js';
-import { type Compression, compressBlock } from '../gzip/compress-block.js';
-import { nodeZstd } from '../gzip/node-zstd.js';
+import { type Compression, compressBlock } from '../gzip/compression.js';
+import { nodeZstd } from '../gzip/zstd.js';
 import { Activity } from '../post/activity.js';
 import { lineOf } from '../sinks/line.js';
 import { HEADERS, type Headers } from './headers.js';

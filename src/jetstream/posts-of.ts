@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { DataError } from '../base/errors.js';
-import { nodeZstd } from '../gzip/node-zstd.js';
+import { nodeZstd } from '../gzip/zstd.js';
 import { checkObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';
 import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';

@@ -1,8 +1,10 @@
+// A named import would make the bundler rename Millrace's own `pipeline`.
+import streams from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
 import { DataError } from '../base/errors.js';
 import { DAY, formatTimestamp, MINUTE } from '../base/time.js';
 import type { DecodedFile } from '../files/decoded-file.js';
 import { GZIP_MAGIC } from '../gzip/compression.js';
-import { inflateDownload } from '../gzip/inflate-download.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
 import { excerpt } from '../json/excerpt.js';
 import { LineFramer } from '../json/line-framer.js';
@@ -44,7 +46,7 @@ export async function checkJobFileStream(
       yield chunk;
     }
   };
-  const counts = await countPosts(inflateDownload(counted(), origin), origin);
+  const counts = await countPosts(inflateJobFile(counted(), origin), origin);
   return result(bytes, counts);
 }
 
@@ -66,6 +68,57 @@ export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFil
   }
   const posts = decoded.rows.count;
   return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
+}
+
+/** Bytes that the decoder delivers at a time. */
+const INFLATED_BYTES = 256 * 1024;
+
+/**
+ * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive: for files that are too large for
+ * `inflateGzip`, or damaged. Stricter than `gunzip`, which accepts zeros after the end: a download has none. Errors of
+ * the input pass through after the input is closed.
+ *
+ * @throws DataError Retryable, if the file is cut short, corrupt, empty, or has bytes after its end.
+ */
+export async function* inflateJobFile(
+  file: Iterable<Buffer> | AsyncIterable<Buffer>,
+  origin: string,
+): AsyncGenerator<Buffer, void, undefined> {
+  const gunzip = createGunzip({ chunkSize: INFLATED_BYTES });
+  let bytes = 0;
+  let failure: { readonly error: unknown } | undefined;
+  const counted = async function* () {
+    try {
+      for await (const chunk of file) {
+        bytes += chunk.length;
+        yield chunk;
+      }
+    } catch (error) {
+      failure = { error };
+      throw error;
+    }
+  };
+  // Its error reaches the reader through the decoder; `fed` alone must not end the process.
+  const fed = streams.pipeline(counted(), gunzip).catch(() => {});
+  try {
+    for await (const block of gunzip) yield block as Buffer;
+    // The decoder accepts an empty file, and stops at what follows the last member.
+    if (bytes === 0 || gunzip.bytesWritten !== bytes) throw notWhole(origin, gunzip.bytesWritten);
+  } catch (error) {
+    if (failure !== undefined) throw failure.error;
+    throw error instanceof DataError ? error : notWhole(origin, gunzip.bytesWritten, error);
+  } finally {
+    gunzip.destroy();
+    await fed;
+  }
+}
+
+function notWhole(origin: string, byteOffset: number, cause?: unknown): DataError {
+  return new DataError('The file is not a complete gzip file: it is cut short or damaged', {
+    cause,
+    position: { origin, byteOffset },
+    retryable: true,
+  });
 }
 
 /** What is wrong with the `info` line of a file. */

@@ -1,6 +1,6 @@
 import { checkValue } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
+import { frameRecords } from '../flow/frame-records.js';
 import type { Json } from '../json/json.js';
 import { JsonArrayFramer } from '../json/json-array-framer.js';
 import type { Bytes } from '../json/json-record.js';
@@ -36,6 +36,6 @@ export function jsonArray(path: ArrayPath = [], options: RecordLimits = {}): Ope
   const limits = recordLimits('jsonArray', options);
   const keys = typeof path === 'string' ? path.split('.') : [...path];
   return ownOperator(input =>
-    framed('jsonArray', input, origin => new JsonArrayFramer(keys, limits, origin)),
+    frameRecords('jsonArray', input, origin => new JsonArrayFramer(keys, limits, origin)),
   );
 }

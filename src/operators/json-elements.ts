@@ -1,6 +1,6 @@
 import { checkValue } from '../base/check.js';
 import { type Batches, type Operator, ownOperator } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
+import { frameRecords } from '../flow/frame-records.js';
 import { withInternals } from '../flow/internals.js';
 import { withOrigin } from '../flow/with-origin.js';
 import { checkObject } from '../json/check-object.js';
@@ -31,7 +31,7 @@ export function jsonElements(key: string, options: RecordLimits = {}): Operator<
   const limits = recordLimits('jsonElements', options);
   const operator = ownOperator<Bytes, JsonRecord>(
     input =>
-      framed('jsonElements', input, origin => {
+      frameRecords('jsonElements', input, origin => {
         const splitter = new ElementSplitter(key, { ...limits, origin });
         const prove = (element: Buffer) => {
           if (element[0] === OPEN_OBJECT)

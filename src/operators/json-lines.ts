@@ -1,7 +1,7 @@
 import { checkOptions, func, type OptionTable, oneOf } from '../base/check.js';
 import { stageFlow } from '../files/planned.js';
 import type { Batches, Operator } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
+import { frameRecords } from '../flow/frame-records.js';
 import { withInternals } from '../flow/internals.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import type { OnDamaged } from '../json/damaged-record.js';
@@ -59,7 +59,7 @@ export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonR
             run,
             onDamaged,
             report =>
-              framed(
+              frameRecords(
                 'jsonLines',
                 batches,
                 origin => new LineFramer(separator, limits, origin, { onDamaged: report }),

@@ -5,7 +5,7 @@ import {
   type MillraceError,
   orDataError,
 } from '../base/errors.js';
-import { liveRecords } from '../flow/live-records.js';
+import { liveRecords } from '../flow/live-stream-records.js';
 import type { Progress } from '../flow/progress.js';
 import type { LiveConnection } from '../http/live-connection.js';
 import type { Damaged, OnDamaged } from '../json/damaged-record.js';

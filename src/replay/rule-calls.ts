@@ -3,7 +3,7 @@ import { Channel } from '../base/channel.js';
 import { optionError } from '../base/check.js';
 import { DataError, HttpError, RulesError } from '../base/errors.js';
 import { batchesOf, type Flow, type Run, sourceFlow } from '../flow/flow.js';
-import { framed } from '../flow/framed.js';
+import { frameRecords } from '../flow/frame-records.js';
 import type { Account } from '../http/account.js';
 import { Fields } from '../http/read-fields.js';
 import { readJson, readText } from '../http/read-json.js';
@@ -303,7 +303,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
   request(account.withProgress(run.progress), call, async answer => {
     const body = batchesOf(answer.body, { signal: bound });
     const start = () => new JsonArrayFramer(['rules'], limits, answer.url);
-    for await (const { items } of framed('replayRules.list', body, start)) {
+    for await (const { items } of frameRecords('replayRules.list', body, start)) {
       const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));
       await queue.add(rules.filter(({ id, value }) => seen.add(id ?? `value ${value}`)));
     }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { applyCompliance } from '../../src/compliance/apply-compliance.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
-import { isZstd } from '../../src/gzip/zstd-frames.js';
+import { isZstd } from '../../src/gzip/zstd.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import type { Activity } from '../../src/post/activity.js';

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DataError, OptionError, StorageError } from '../../src/base/errors.js';
 import { applyCompliance } from '../../src/compliance/apply-compliance.js';
 import { openTombstones, type Tombstones } from '../../src/compliance/tombstones.js';
-import { nodeZstd } from '../../src/gzip/node-zstd.js';
+import { nodeZstd } from '../../src/gzip/zstd.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { files } from '../../src/sinks/files.js';
 import { takeLock } from '../../src/storage/lock.js';

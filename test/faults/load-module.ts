@@ -8,11 +8,9 @@ interface Modules {
   readonly 'compliance/tombstones': typeof import('../../src/compliance/tombstones.js');
   readonly 'base/errors': typeof import('../../src/base/errors.js');
   readonly 'flow/wrapped-cursor': typeof import('../../src/flow/wrapped-cursor.js');
-  readonly 'gzip/gzip-decoder': typeof import('../../src/gzip/gzip-decoder.js');
-  readonly 'gzip/inflate-download': typeof import('../../src/gzip/inflate-download.js');
+  readonly 'gzip/inflate-stream': typeof import('../../src/gzip/inflate-stream.js');
   readonly 'gzip/inflate-whole': typeof import('../../src/gzip/inflate-whole.js');
-  readonly 'gzip/zstd-decoder': typeof import('../../src/gzip/zstd-decoder.js');
-  readonly 'gzip/zstd-frames': typeof import('../../src/gzip/zstd-frames.js');
+  readonly 'gzip/zstd': typeof import('../../src/gzip/zstd.js');
   readonly 'http/account': typeof import('../../src/http/account.js');
   readonly 'http/request': typeof import('../../src/http/request.js');
   readonly 'http/retry-after': typeof import('../../src/http/retry-after.js');
@@ -21,6 +19,7 @@ interface Modules {
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');
   readonly 'jetstream/headers': typeof import('../../src/jetstream/headers.js');
   readonly 'jetstream/posts-of': typeof import('../../src/jetstream/posts-of.js');
+  readonly 'jobs/check-job-file': typeof import('../../src/jobs/check-job-file.js');
   readonly 'jobs/download-job': typeof import('../../src/jobs/download-job.js');
   readonly 'jobs/download-folder': typeof import('../../src/jobs/download-folder.js');
   readonly 'jobs/job-files-cursor': typeof import('../../src/jobs/job-files-cursor.js');

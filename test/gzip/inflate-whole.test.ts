@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { compressBlockSync } from '../../src/gzip/compress-block.js';
+import { compressBlockSync } from '../../src/gzip/compression.js';
 import { inflateGzip, inflateWhole, inflateWholeHere } from '../../src/gzip/inflate-whole.js';
-import { ZstdDecoder } from '../../src/gzip/zstd-decoder.js';
+import { ZstdDecoder } from '../../src/gzip/zstd.js';
 
 vi.mock('node:zlib', async original => {
   const { zlibWithZstd } = await import('./zstd-stand-in.js');

@@ -4,7 +4,7 @@ import * as zlib from 'node:zlib';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { nodeZstd } from '../../src/gzip/node-zstd.js';
+import { nodeZstd } from '../../src/gzip/zstd.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { localFiles } from '../../src/sources/local-files.js';

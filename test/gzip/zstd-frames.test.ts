@@ -1,8 +1,7 @@
 import * as zlib from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nodeZstd } from '../../src/gzip/node-zstd.js';
-import { isZstd, ZstdFrames } from '../../src/gzip/zstd-frames.js';
+import { isZstd, nodeZstd, ZstdFrames } from '../../src/gzip/zstd.js';
 import { cutAt } from '../json/cut.js';
 import { unchecked } from '../unchecked.js';
 import { bytes, frameOf, MAGIC, parts, SKIPPED } from './zstd-files.js';

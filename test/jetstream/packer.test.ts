@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { DataError } from 'millrace';
 import { describe, expect, it } from 'vitest';
-import { nodeZstd } from '../../src/gzip/node-zstd.js';
+import { nodeZstd } from '../../src/gzip/zstd.js';
 import { HEADERS, type HeaderReader, type Headers } from '../../src/jetstream/headers.js';
 import { fits, type Outgoing, pack, SubjectBatches, sizeOf } from '../../src/jetstream/packer.js';
 import { postsOf } from '../../src/jetstream/posts-of.js';

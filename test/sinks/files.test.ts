@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError, OptionError, StorageError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { nodeZstd } from '../../src/gzip/node-zstd.js';
+import { nodeZstd } from '../../src/gzip/zstd.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { Activity, type Routed } from '../../src/post/activity.js';

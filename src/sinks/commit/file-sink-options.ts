@@ -11,8 +11,8 @@ import {
   whole,
 } from '../../base/check.js';
 import type { FlowStep } from '../../flow/flow.js';
-import type { Compression } from '../../gzip/compress-block.js';
-import { nodeZstd } from '../../gzip/node-zstd.js';
+import type { Compression } from '../../gzip/compression.js';
+import { nodeZstd } from '../../gzip/zstd.js';
 import { type FileSinkPlan, onlyOutput, withSuffix } from '../write/file-writer.js';
 import { extensionProblem } from '../write/path-extension.js';
 import { parsePathTemplate } from '../write/path-template.js';

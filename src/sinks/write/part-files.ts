@@ -2,7 +2,7 @@ import path from 'node:path';
 import pLimit from 'p-limit';
 import { publish } from '../../base/diagnostics.js';
 import { isNodeError, StorageError } from '../../base/errors.js';
-import { type Compression, compressBlock } from '../../gzip/compress-block.js';
+import { type Compression, compressBlock } from '../../gzip/compression.js';
 import { type FileSystem, statusOf, writeAll } from '../../storage/file-system.js';
 import { makeFolder, syncFolder } from '../../storage/folder.js';
 import { regularStatus } from '../../storage/regular-file.js';

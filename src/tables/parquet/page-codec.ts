@@ -1,5 +1,5 @@
 import zlib from 'node:zlib';
-import { nodeZstd } from '../../gzip/node-zstd.js';
+import { nodeZstd } from '../../gzip/zstd.js';
 import type { ValueEncoder } from './value-encoder.js';
 
 /** How the pages of a Parquet file are compressed. */

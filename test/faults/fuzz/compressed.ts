@@ -15,8 +15,8 @@ async function* arriving(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
 export const gzip: ParserKind = {
   holds: 'all decoders that accept a file give the same content, of at most `maxBytes`',
   async open(library) {
-    const { GzipDecoder } = await loadModule(library, 'gzip/gzip-decoder');
-    const { inflateDownload } = await loadModule(library, 'gzip/inflate-download');
+    const { GzipDecoder } = await loadModule(library, 'gzip/inflate-stream');
+    const { inflateJobFile } = await loadModule(library, 'jobs/check-job-file');
     const { inflateGzip } = await loadModule(library, 'gzip/inflate-whole');
     const { decodeBody } = await loadModule(library, 'http/request');
     const { gunzip } = await loadModule(library, 'operators/gunzip');
@@ -61,7 +61,7 @@ export const gzip: ParserKind = {
         });
         const results = {
           file: pushed,
-          stream: await collected(inflateDownload(chunks, 'posts.gz')),
+          stream: await collected(inflateJobFile(chunks, 'posts.gz')),
           body: await collected(decodeBody(arriving(chunks), 'http://127.0.0.1/')),
           operator: await collected(gunzip({ maxBytes: MAX_BYTES })(arriving(chunks))),
           whole: await errors.ofAsync(() => inflateGzip(input, MAX_BYTES)),
@@ -92,8 +92,7 @@ export const gzip: ParserKind = {
 export const zstd: ParserKind = {
   holds: 'the same frames and content for any chunks, of at most `maxBytes`',
   async open(library) {
-    const { ZstdFrames } = await loadModule(library, 'gzip/zstd-frames');
-    const { ZstdDecoder } = await loadModule(library, 'gzip/zstd-decoder');
+    const { ZstdDecoder, ZstdFrames } = await loadModule(library, 'gzip/zstd');
     const errors = await outcomes(library);
     // Its errors become typed in `ZstdDecoder`.
     const framesOf = (chunks: readonly Buffer[]) => {

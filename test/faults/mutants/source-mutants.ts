@@ -120,9 +120,9 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'gzip trailer not checked',
     mistake: 'takes a file of a job that is cut short for whole',
-    file: 'gzip/inflate-download',
-    from: "gunzip.once('end', done).end()",
-    to: 'done()',
+    file: 'jobs/check-job-file',
+    from: 'throw error instanceof DataError ? error : notWhole(origin, gunzip.bytesWritten, error);',
+    to: 'return;',
     cells: ['calls jobs.download/trailer-cut'],
   },
   {

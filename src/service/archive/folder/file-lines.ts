@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { DataError, MillraceError } from '../../../base/errors.js';
 import { compressionOf } from '../../../gzip/compression.js';
-import { SniffingDecoder } from '../../../gzip/sniffing-decoder.js';
+import { SniffingDecoder } from '../../../gzip/inflate-stream.js';
 import { CarryOver } from '../../../json/framer.js';
 import { withoutMark } from '../../../json/json-bytes.js';
 import { anyStorageError } from '../../../storage/storage-error.js';

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../../src/base/errors.js';
-import { compressBlock } from '../../../../src/gzip/compress-block.js';
-import { nodeZstd } from '../../../../src/gzip/node-zstd.js';
+import { compressBlock } from '../../../../src/gzip/compression.js';
+import { nodeZstd } from '../../../../src/gzip/zstd.js';
 import {
   type IndexedFile,
   LineReader,

@@ -1,11 +1,11 @@
 import { ConnectionError } from '../base/errors.js';
-import { GzipDecoder } from '../gzip/gzip-decoder.js';
+import { GzipDecoder } from '../gzip/inflate-stream.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { CR, LF } from '../json/json-bytes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { recordLimits } from '../json/record-limits.js';
 import type { Batches } from './flow.js';
-import { framed } from './framed.js';
+import { frameRecords } from './frame-records.js';
 
 /**
  * The most bytes of heartbeats that are recognised at once: those of some hours. Checking every byte of a larger block
@@ -55,7 +55,7 @@ export function liveRecords(
     if (onDamaged === undefined) throw error;
     return onDamaged(record, error);
   };
-  return framed(
+  return frameRecords(
     'replay',
     content(),
     origin =>

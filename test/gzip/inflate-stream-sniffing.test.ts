@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { nodeZstd } from '../../src/gzip/node-zstd.js';
-import { SniffingDecoder } from '../../src/gzip/sniffing-decoder.js';
+import { SniffingDecoder } from '../../src/gzip/inflate-stream.js';
+import { nodeZstd } from '../../src/gzip/zstd.js';
 
 const TEXT = Buffer.from('{"id":1}\n'.repeat(20));
 

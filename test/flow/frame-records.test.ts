@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Batch } from '../../src/flow/flow.js';
-import { framed } from '../../src/flow/framed.js';
+import { frameRecords } from '../../src/flow/frame-records.js';
 import { LineFramer } from '../../src/json/line-framer.js';
 
 const LIMITS = { maxBytes: 1_000, maxDepth: 10 };
@@ -12,7 +12,7 @@ it('a block of tiny records is given on in batches of limited length', async () 
     yield { items: [block], cursor: { source: 'test' } };
   };
   const batches: Batch<Buffer>[] = [];
-  for await (const batch of framed(
+  for await (const batch of frameRecords(
     'jsonLines',
     input(),
     origin => new LineFramer('\n', LIMITS, origin),

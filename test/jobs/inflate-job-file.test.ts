@@ -2,14 +2,13 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { inflateDownload } from '../../src/gzip/inflate-download.js';
+import { inflateJobFile } from '../../src/jobs/check-job-file.js';
 import { cutAt, cuts } from '../json/cut.js';
 import { draws } from '../suite.js';
 
 async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<string> {
   const blocks: Buffer[] = [];
-  for await (const block of inflateDownload(parts as Iterable<Buffer>, 'a file'))
-    blocks.push(block);
+  for await (const block of inflateJobFile(parts as Iterable<Buffer>, 'a file')) blocks.push(block);
   return Buffer.concat(blocks).toString();
 }
 
@@ -26,8 +25,8 @@ async function* large(state: { closed: boolean }, failure?: Error): AsyncGenerat
   }
 }
 
-describe('a gzip stream', () => {
-  it('may have several members and any chunks', () =>
+describe('inflateJobFile', () => {
+  it('inflates several members in any chunks', () =>
     fc.assert(
       fc.asyncProperty(
         fc
@@ -47,7 +46,7 @@ describe('a gzip stream', () => {
       { numRuns: draws(20, 240) },
     ));
 
-  it('is damaged if it ends at any earlier byte', async () => {
+  it('refuses a file that ends at any earlier byte', async () => {
     const file = gzipSync('some text');
     for (let length = 0; length < file.length; length++)
       await expect(inflated([file.subarray(0, length)])).rejects.toMatchObject({
@@ -60,22 +59,22 @@ describe('a gzip stream', () => {
     ['zeros', Buffer.alloc(100_000)],
     ['text', Buffer.from('text')],
     ['one byte', Buffer.from([0x1f])],
-  ])('is damaged with %s after its end, for any chunks', async (_, junk) => {
+  ])('refuses a file with %s after its end, in any chunks', async (_, junk) => {
     const file = gzipSync('some text');
     await expect(inflated([Buffer.concat([file, junk])])).rejects.toBeInstanceOf(DataError);
     await expect(inflated([file, junk])).rejects.toBeInstanceOf(DataError);
   });
 
-  it('passes on an error of the input unchanged', async () => {
+  it('throws an error of its input unchanged', async () => {
     const failure = new Error('the connection broke');
     await expect(inflated(large({ closed: false }, failure))).rejects.toBe(failure);
   });
 
-  it('passes on an error of its reader unchanged, after closing the input', async () => {
+  it('closes its input when its reader fails', async () => {
     const failure = new Error('a damaged line');
     const state = { closed: false };
     const read = async () => {
-      for await (const block of inflateDownload(large(state), 'a file'))
+      for await (const block of inflateJobFile(large(state), 'a file'))
         if (block.length > 0) throw failure;
     };
     await expect(read()).rejects.toBe(failure);

@@ -11,7 +11,7 @@ const MAX_PIECE_BYTES = 16 * 1024 * 1024;
  * Runs blocks of bytes through a framer, a new one after each batch with a cursor: there a file or
  * document ends. Items that are complete before an error are delivered first.
  */
-export async function* framed<T>(
+export async function* frameRecords<T>(
   call: string,
   input: Batches<Uint8Array>,
   start: (origin: string | undefined) => Framer<T>,

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compressBlock, compressBlockSync } from '../../src/gzip/compress-block.js';
-import { nodeZstd } from '../../src/gzip/node-zstd.js';
+import { compressBlock, compressBlockSync } from '../../src/gzip/compression.js';
+import { nodeZstd } from '../../src/gzip/zstd.js';
 
 const block = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),

@@ -2,6 +2,7 @@ import { constants } from 'node:zlib';
 import { Gunzip } from 'minizlib';
 import { DataError } from '../base/errors.js';
 import { GZIP_MAGIC, type InflateLimits } from './compression.js';
+import { isZstd, ZstdDecoder } from './zstd.js';
 
 /** Bytes for one decoder call. Gzip expands up to 1,032 times, so 16 MiB come out. */
 const STEP = 16 * 1024;
@@ -135,5 +136,43 @@ export class GzipDecoder {
       cause,
       position: { origin: this.#options.origin, byteOffset: this.#read },
     });
+  }
+}
+
+/** Inflates a file that is gzip or zstd, by its first bytes. */
+export class SniffingDecoder {
+  readonly #options: GzipDecoderOptions;
+  #file: GzipDecoder | ZstdDecoder | undefined;
+  /** Bytes that are too few to know the kind. */
+  #start: Buffer = Buffer.alloc(0);
+
+  constructor(options: GzipDecoderOptions) {
+    this.#options = options;
+  }
+
+  async *push(input: Buffer): AsyncGenerator<readonly Buffer[], void, undefined> {
+    let bytes = input;
+    if (this.#file === undefined) {
+      if (this.#start.length > 0) bytes = Buffer.concat([this.#start, input]);
+      const zstd = isZstd(bytes);
+      this.#start = zstd === undefined ? bytes : Buffer.alloc(0);
+      if (zstd === undefined) return;
+      this.#file = zstd ? new ZstdDecoder(this.#options) : new GzipDecoder(this.#options);
+    }
+    if (this.#file instanceof GzipDecoder) yield* this.#file.push(bytes);
+    else for await (const block of this.#file.push(bytes)) yield [block];
+  }
+
+  /** Throws unless the file is complete. What it holds is too short for either kind. */
+  *end(): Generator<readonly Buffer[], void, undefined> {
+    if (this.#file === undefined) {
+      this.#file = new GzipDecoder(this.#options);
+      yield* this.#file.push(this.#start);
+    }
+    this.#file.end();
+  }
+
+  close(): void {
+    this.#file?.close();
   }
 }

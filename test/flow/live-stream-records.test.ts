@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Gzip } from 'minizlib';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { liveRecords } from '../../src/flow/live-records.js';
+import { liveRecords } from '../../src/flow/live-stream-records.js';
 import type { LiveConnection } from '../../src/http/live-connection.js';
 
 /** A connection that delivers these bytes, two at a time, before it ends or fails. */

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { GzipDecoder, type GzipDecoderOptions } from '../../src/gzip/gzip-decoder.js';
+import { GzipDecoder, type GzipDecoderOptions } from '../../src/gzip/inflate-stream.js';
 import { cutAt, cuts } from '../json/cut.js';
 
 const OPTIONS = { plain: 'refuse', maxBytes: 1e6, origin: 'posts.gz' } as const;
