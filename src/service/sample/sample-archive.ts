@@ -44,12 +44,7 @@ export interface SampleArchiveOptions extends SampleOptions {
 export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Archive {
   const checked = checkOptions('openSampleArchive', SAMPLE_OPTIONS, options);
   const { seed, format = 'original', postsPerMinute } = checked;
-  return new SampleArchive(
-    new SampleDrafts(seedOf(seed), postsPerMinute),
-    format,
-    postsPerMinute,
-    now,
-  );
+  return new SampleArchive({ seed, format, postsPerMinute }, now);
 }
 
 /** Finds an author without a search: a handle ends in the number from which its author is generated. */
@@ -57,9 +52,9 @@ class SampleArchive extends BlockArchive {
   readonly reactionsMs = REACTIONS;
   readonly #authors: SampleAuthors;
 
-  constructor(drafts: SampleDrafts, format: Format, postsPerMinute: number, now: () => number) {
-    super(format, sampleBlocks(drafts, format, postsPerMinute), now);
-    this.#authors = drafts.authors;
+  constructor(posts: SamplePosts, now: () => number) {
+    super(posts.format, sampleBlocks(posts), now);
+    this.#authors = new SampleAuthors(seedOf(posts.seed));
   }
 
   author(handle: string): Author | undefined {
@@ -77,20 +72,42 @@ const BLOCK_POSTS = 1024;
 /** The number of posts whose atoms are cached, with about 30 bytes each: those of 30 days at 60 a minute. */
 const MAX_CACHED_POSTS = 2_700_000;
 
+/** What decides which posts an archive has. */
+interface SamplePosts {
+  readonly seed: string | number;
+  readonly format: Format;
+  readonly postsPerMinute: number;
+}
+
 /** What all blocks of an archive share. */
 interface Sample {
   readonly drafts: SampleDrafts;
   readonly terms: SampleTerms;
   readonly format: Format;
+  /** By start of the block. */
+  readonly opened: WeightedCache<number, SampleBlock>;
+}
+
+/** By the posts. Programs that start one service after another, as tests do, index the same posts once. */
+const SAMPLES = new Map<string, WeakRef<Sample>>();
+
+function sampleOf({ seed, format, postsPerMinute }: SamplePosts): Sample {
+  const key = JSON.stringify([seed, format, postsPerMinute]);
+  const known = SAMPLES.get(key)?.deref();
+  if (known !== undefined) return known;
+  const drafts = new SampleDrafts(seedOf(seed), postsPerMinute);
+  const opened = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
+  const sample = { drafts, terms: new SampleTerms(drafts), format, opened };
+  SAMPLES.set(key, new WeakRef(sample));
+  return sample;
 }
 
 /** The sample archive in blocks of equal length: a minute to a day, depending on the rate of posts. */
-function sampleBlocks(drafts: SampleDrafts, format: Format, postsPerMinute: number): BlockStore {
-  const sample = { drafts, terms: new SampleTerms(drafts), format };
+function sampleBlocks(posts: SamplePosts): BlockStore {
+  const { postsPerMinute } = posts;
   const fits = (length: number) => (postsPerMinute * length) / MINUTE <= BLOCK_POSTS;
   const length = [DAY, HOUR, SEGMENT].find(fits) ?? MINUTE;
-  /** By start of the block. */
-  const opened = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
+  let sample: Sample | undefined;
   return {
     // One by one, because a window of 20 years has millions of blocks.
     *within({ from, to }, newestFirst) {
@@ -101,12 +118,17 @@ function sampleBlocks(drafts: SampleDrafts, format: Format, postsPerMinute: numb
         yield { from: at, to: at + length };
       }
     },
-    open: async range =>
-      opened.get(range.from, () => {
-        const value = new SampleBlock(range, sample);
+    open: async range => {
+      sample ??= sampleOf(posts);
+      const of = sample;
+      return of.opened.get(range.from, () => {
+        const value = new SampleBlock(range, of);
         return { value, weight: value.count };
-      }),
-    close: async () => opened.clear(),
+      });
+    },
+    close: async () => {
+      sample = undefined;
+    },
   };
 }
 

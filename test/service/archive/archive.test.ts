@@ -75,6 +75,20 @@ function rule(text: string): ArchiveQuery {
   return query(tree);
 }
 
+/** How many posts are drawn from now on, until the end of the test. */
+function countDrafts(): () => number {
+  const { draft } = SampleDrafts.prototype;
+  let drawn = 0;
+  SampleDrafts.prototype.draft = function (...of) {
+    drawn++;
+    return draft.apply(this, of);
+  };
+  onTestFinished(() => {
+    SampleDrafts.prototype.draft = draft;
+  });
+  return () => drawn;
+}
+
 function someUsers(): string[] {
   const authors = samplePosts(START + HOUR, OPTIONS).map(post => post.author);
   return authors.flatMap(({ handle, id }) => [handle, id]);
@@ -255,20 +269,29 @@ describe('the sample archive', () => {
   test('draws each post of a week once, however many words are counted', async () => {
     const archive = openSampleArchive({ postsPerMinute: 12, now: () => END });
     const week = { from: END - 7 * DAY, to: END };
-    const { draft } = SampleDrafts.prototype;
-    let drawn = 0;
-    SampleDrafts.prototype.draft = function (...of) {
-      drawn++;
-      return draft.apply(this, of);
-    };
-    onTestFinished(() => {
-      SampleDrafts.prototype.draft = draft;
-    });
+    const drawn = countDrafts();
     const { counted } = await archive.counts(rule('coffee -is:retweet'), week, DAY);
     expect(counted).toEqual(week);
-    expect(drawn).toBeLessThan(7 * 24 * 60 * 13);
+    expect(drawn()).toBeLessThan(7 * 24 * 60 * 13);
     await archive.counts(rule('football lang:en'), week, DAY);
-    expect(drawn).toBeLessThan(7 * 24 * 60 * 13);
+    expect(drawn()).toBeLessThan(7 * 24 * 60 * 13);
+  });
+
+  test('draws posts once for all archives that have the same ones', async () => {
+    const open = (seed: string) => openSampleArchive({ seed, postsPerMinute: 1, now: () => END });
+    const day = { from: END - DAY, to: END };
+    const drawn = countDrafts();
+    const [first, second] = [open('shared'), open('shared')];
+    const { buckets } = await first.counts(rule('coffee'), day, DAY);
+    const once = drawn();
+    expect(once).toBeGreaterThan(1_000);
+    expect((await second.counts(rule('coffee'), day, DAY)).buckets).toEqual(buckets);
+    expect(drawn()).toBe(once);
+    await first.close();
+    await second.counts(rule('football'), day, DAY);
+    expect(drawn()).toBe(once);
+    await open('other').counts(rule('coffee'), day, DAY);
+    expect(drawn()).toBeGreaterThan(once);
   });
 
   test('has no posts after the present, and new ones as time passes', async () => {
