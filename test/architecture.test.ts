@@ -12,11 +12,10 @@ const OWN_COLUMNS = ['tables/built-in', 'tables/post-columns'];
 const RULE_BASE = ['post', 'rules/tree', 'rules/post', 'rules/operators'];
 
 const SERVICE_LEAVES = [
+  'cache',
   'clock',
   'context',
-  'deadline',
-  'event-loop-yield',
-  'get-or-make',
+  'long-work',
   'service-options',
   'stored-map',
   'temporary-folder',
@@ -84,16 +83,15 @@ const ARROWS: Record<string, readonly string[]> = {
   // The top of the service assembles its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['base'],
-  'service/deadline': [],
-  'service/event-loop-yield': [],
-  'service/get-or-make': [],
+  'service/cache': [],
+  'service/long-work': [],
   'service/stored-map': ['base', 'storage'],
   'service/temporary-folder': ['storage'],
   'service/service-options': [
     ...['base', 'post', 'service/archive/archive'],
     // One table has the options of all families.
     ...['service/http/service-limits', 'service/users/applications'],
-    ...['service/sample/sample-options', 'service/posts/read-given'],
+    ...['service/sample/sample-posts', 'service/posts/read-given'],
   ],
   // Types alone: what the service has made of its families, for the handlers of all of them.
   'service/context': [
@@ -104,8 +102,6 @@ const ARROWS: Record<string, readonly string[]> = {
   ],
   'service/http': SERVICE_BASE,
   'service/archive': SERVICE_BASE,
-  // Compliance events hide posts.
-  'service/archive/visible-archive': [...SERVICE_BASE, 'service/archive', 'service/compliance'],
   'service/sample': [...SERVICE_BASE, 'service/archive'],
   'service/search': SERVICE_FAMILY,
   // Posts of a test look like generated ones, and are deleted by compliance events.

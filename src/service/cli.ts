@@ -6,12 +6,11 @@ import { checkValue } from '../base/check.js';
 import { didYouMean } from '../base/closest.js';
 import { MillraceError, OptionError } from '../base/errors.js';
 import { print as printTo } from '../storage/print.js';
-import { environmentOf, exportLines } from './environment.js';
+import { addressesOfRunning, environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesLine } from './http/addresses.js';
 import { urlAt } from './http/listen.js';
 import { flagConfig, flagHelp, optionsFromFlags } from './option-flags.js';
 import { splitPosts } from './posts/read-given.js';
-import { addressesOfRunning } from './running-service.js';
 import { createService, PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 

@@ -5,7 +5,7 @@ import type { Addresses } from './http/addresses.js';
 import { isBearer, isLoopbackHost, originOf } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
-import { parseJsonObject, readBody } from './http/request-body.js';
+import { parseJsonObject, readBody } from './http/read-request.js';
 import {
   type Handler,
   type HttpResponse,

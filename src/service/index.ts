@@ -29,7 +29,7 @@ export type { JournalFilter, JournalWait } from './journal.js';
 export type { NewAuthor, NewPost } from './posts/new-post.js';
 export type { Posts } from './posts/posts.js';
 export type { GivenPost } from './posts/read-given.js';
-export type { SampleOptions } from './sample/sample-options.js';
+export type { SampleOptions } from './sample/sample-posts.js';
 export { samplePosts } from './sample/sample-posts.js';
 export { createService, type Service } from './service.js';
 export type { JobDwell, ServiceOptions, UsageOptions } from './service-options.js';

@@ -1,9 +1,14 @@
 import { OptionError } from '../base/errors.js';
+import { DAY, datesOf, floorTo } from '../base/time.js';
 import type { Format } from '../post/activity.js';
-import type { Archive } from './archive/archive.js';
+import type { Archive, ArchivedPost } from './archive/archive.js';
+import { newestPost } from './archive/find-posts.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
-import { visibleArchive } from './archive/visible-archive.js';
+import type { Compliance } from './compliance/compliance-events.js';
 import type { ServiceContext } from './context.js';
+import { shellWord } from './environment.js';
+import type { Addresses } from './http/addresses.js';
+import { Deadline } from './long-work.js';
 import { joinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { openSampleArchive } from './sample/sample-archive.js';
 import type { Settings } from './service-options.js';
@@ -80,4 +85,87 @@ export class ServiceArchives {
     if (asked === undefined || asked === archive.format) return archive;
     throw new OptionError('format', `The archive has posts of the format ${archive.format} only`);
   }
+}
+
+/**
+ * An archive without the posts that compliance events hide. Counts include hidden posts: the service
+ * counts activity at the time it occurred and ignores later deletions.
+ */
+export function visibleArchive(
+  archive: Archive,
+  compliance: Compliance,
+  now: () => number,
+): Archive {
+  const visible = (posts: readonly ArchivedPost[], asOf: number) =>
+    compliance.hidesNothing ? posts : posts.filter(post => !compliance.hides(post, asOf));
+  return {
+    format: archive.format,
+    author: archive.author && (handle => archive.author?.(handle)),
+    post:
+      archive.post &&
+      (id => {
+        const post = archive.post?.(id);
+        return post && visible([post], now())[0];
+      }),
+    get reactionsMs() {
+      return archive.reactionsMs;
+    },
+    async search(rule, window, { limit, after, deadlineMs, signal, asOf = now() }) {
+      const found: ArchivedPost[] = [];
+      const deadline = new Deadline(deadlineMs);
+      let cursor = after;
+      for (;;) {
+        const missing = {
+          limit: limit - found.length,
+          after: cursor,
+          deadlineMs: deadline.leftMs,
+          signal,
+        };
+        const { posts, more, reached } = await archive.search(rule, window, missing);
+        found.push(...visible(posts, asOf));
+        if (!more || found.length === limit) return { posts: found, more, reached };
+        cursor = posts.at(-1);
+      }
+    },
+    counts: (...asked) => archive.counts(...asked),
+    async *scan(window, options) {
+      for await (const { segment, posts } of archive.scan(window, options)) {
+        const left = visible(posts, now());
+        if (left.length > 0) yield { segment, posts: left };
+      }
+    },
+    close: () => archive.close(),
+  };
+}
+
+/** A search that finds something in the archive. */
+export interface FirstSearch {
+  readonly product: '30day' | 'fullarchive';
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** The author of the newest post, on the day of that post; undefined for an empty archive. */
+export async function firstSearch(archive: Archive, now: number): Promise<FirstSearch | undefined> {
+  const newest = await newestPost(archive, now);
+  if (newest === undefined) return undefined;
+  const query = `from:${newest.activity.author.handle}`;
+  if (newest.at > now - 29 * DAY)
+    return { product: '30day', parameters: { query, maxResults: '10' } };
+  const from = floorTo(DAY, newest.at);
+  const dates = datesOf({ from, to: from + DAY });
+  return { product: 'fullarchive', parameters: { query, ...dates, maxResults: '10' } };
+}
+
+/** Generated posts: a word that they often have. */
+export const GENERATED_SEARCH: FirstSearch = {
+  product: '30day',
+  parameters: { query: 'coffee', maxResults: '10' },
+};
+
+/** The search as a command that needs no settings. */
+export function firstCommand(addresses: Addresses, { product, parameters }: FirstSearch): string {
+  const { baseUrl, account, label, email, password } = addresses;
+  const path = [product, 'accounts', account, label].map(encodeURIComponent).join('/');
+  const url = `${baseUrl}/search/${path}.json?${new URLSearchParams(parameters)}`;
+  return `curl -u ${shellWord(`${email}:${password}`)} ${shellWord(url)}`;
 }

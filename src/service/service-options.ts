@@ -20,7 +20,7 @@ import { isLoopback } from '../base/is-loopback.js';
 import type { Archive } from './archive/archive.js';
 import { LIMITS_OPTION, type Limits, type LimitsOption, limitsOf } from './http/service-limits.js';
 import type { GivenPost } from './posts/read-given.js';
-import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-options.js';
+import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-posts.js';
 import { OAUTH_OPTIONS, type OAuthOptions } from './users/applications.js';
 
 /**

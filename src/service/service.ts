@@ -13,7 +13,6 @@ import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
 import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
-import { type FirstSearch, firstCommand, firstSearch, GENERATED_SEARCH } from './first-search.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
@@ -21,7 +20,7 @@ import { Quotas } from './http/quotas.js';
 import { RequestListener } from './http/request-listener.js';
 import { type JournalEntry, RequestLog } from './http/request-log.js';
 import type { Route } from './http/router.js';
-import { JobEndpoints } from './jobs/job-endpoints.js';
+import { JobEndpoints } from './jobs/job-routes.js';
 import {
   type JournalFilter,
   type JournalWait,
@@ -34,7 +33,13 @@ import { replayRoutes } from './replay/replay-routes.js';
 import { rulesRoutes } from './replay/rules-routes.js';
 import { StreamRules } from './replay/stream-rules.js';
 import { searchRoutes } from './search/search-routes.js';
-import { ServiceArchives } from './service-archives.js';
+import {
+  type FirstSearch,
+  firstCommand,
+  firstSearch,
+  GENERATED_SEARCH,
+  ServiceArchives,
+} from './service-archives.js';
 import { type ServiceOptions, type Settings, settingsOf } from './service-options.js';
 import {
   resetState,

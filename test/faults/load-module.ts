@@ -37,7 +37,7 @@ interface Modules {
   readonly 'service/http/check-access': typeof import('../../src/service/http/check-access.js');
   readonly 'service/http/router': typeof import('../../src/service/http/router.js');
   readonly 'service/index': typeof import('../../src/service/index.js');
-  readonly 'service/jobs/data-urls': typeof import('../../src/service/jobs/data-urls.js');
+  readonly 'service/jobs/data-files': typeof import('../../src/service/jobs/data-files.js');
   readonly 'service/jobs/generate-files': typeof import('../../src/service/jobs/generate-files.js');
   readonly 'service/jobs/job-store': typeof import('../../src/service/jobs/job-store.js');
   readonly 'service/replay/stream-rules': typeof import('../../src/service/replay/stream-rules.js');

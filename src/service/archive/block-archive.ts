@@ -1,7 +1,6 @@
 import { floorTo, SECOND, SEGMENT, type Window } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
-import { Deadline } from '../deadline.js';
-import { EventLoopYield } from '../event-loop-yield.js';
+import { Deadline, EventLoopYield } from '../long-work.js';
 import {
   type Archive,
   type ArchivedPost,
@@ -15,9 +14,8 @@ import {
   type SearchResult,
   type SortKey,
 } from './archive.js';
-import type { Block, BlockStore } from './block.js';
+import type { Block, BlockStore, DocumentSet } from './block.js';
 import { candidateDocuments } from './candidate-documents.js';
-import type { DocumentSet } from './document-set.js';
 
 /** The number of posts that are read together to test whether they match. */
 const BATCH = 128;

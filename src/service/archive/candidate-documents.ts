@@ -12,12 +12,13 @@ import {
   wordsOf,
 } from '../../rules/post/phrase.js';
 import type { And, Clause, OperatorClause, Or, RuleNode } from '../../rules/tree.js';
-import { getOrMake } from '../get-or-make.js';
+import { getOrMake } from '../cache.js';
 import {
   ADDRESS,
   type Block,
   type BlockDetails,
   DISPLAY,
+  DocumentSet,
   FIELD,
   indexOf,
   kindOf,
@@ -25,7 +26,6 @@ import {
   type TextKind,
   textOf,
 } from './block.js';
-import { DocumentSet } from './document-set.js';
 
 /** The documents of a block that a search rule may match. */
 export interface CandidateDocuments {

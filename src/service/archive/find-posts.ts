@@ -2,7 +2,7 @@ import { FIRST_POST, MINUTE, SECOND, type Window } from '../../base/time.js';
 import type { Author } from '../../post/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
-import { type Deadline, DeadlineError } from '../deadline.js';
+import { type Deadline, DeadlineError } from '../long-work.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from './archive.js';
 
 /** Ids hold the milliseconds since 2010-11-04T01:42:54.657Z, above their lowest 22 bits. */
@@ -34,7 +34,7 @@ export async function findAuthor(
 }
 
 /** What ends a look-up early. */
-export interface Limits {
+export interface LookUpLimits {
   readonly signal: AbortSignal;
   readonly deadline?: Deadline | undefined;
 }
@@ -44,7 +44,7 @@ export async function findPost(
   archive: Archive,
   id: string,
   now: number,
-  limits: Limits,
+  limits: LookUpLimits,
 ): Promise<ArchivedPost | undefined> {
   const known = archive.post?.(id);
   if (known !== undefined) return known;
@@ -61,7 +61,7 @@ export async function findPost(
 async function findSequential(
   archive: Archive,
   id: string,
-  limits: Limits,
+  limits: LookUpLimits,
 ): Promise<ArchivedPost | undefined> {
   const number = BigInt(id);
   let from = FIRST_POST;
@@ -80,7 +80,7 @@ async function findSequential(
 async function lastBefore(
   archive: Archive,
   window: Window,
-  limits?: Limits,
+  limits?: LookUpLimits,
 ): Promise<ArchivedPost | undefined> {
   for (let { to } = window, length = MINUTE; to > window.from; length *= 8) {
     const from = Math.max(window.from, to - length);
@@ -95,7 +95,7 @@ async function newest(
   archive: Archive,
   rule: ArchiveQuery,
   window: Window,
-  { signal, deadline }: Partial<Limits> = {},
+  { signal, deadline }: Partial<LookUpLimits> = {},
 ): Promise<ArchivedPost | undefined> {
   const deadlineMs = deadline?.leftMs;
   const found = await archive.search(rule, window, { limit: 1, deadlineMs, signal });

@@ -2,7 +2,7 @@ import { OptionError } from '../../base/errors.js';
 import { isRecord } from '../../base/is-record.js';
 import type { Window } from '../../base/time.js';
 import { parseExact } from '../../json/exact-json.js';
-import { getOrMake } from '../get-or-make.js';
+import { getOrMake } from '../cache.js';
 import { type ComplianceEvent, partitionOf } from './generated-events.js';
 
 interface Change {

@@ -1,8 +1,8 @@
 import type { ServiceContext } from '../context.js';
-import type { FirstSearch } from '../first-search.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
-import type { JobEndpoints } from '../jobs/job-endpoints.js';
+import type { JobEndpoints } from '../jobs/job-routes.js';
+import type { FirstSearch } from '../service-archives.js';
 import { type HtmlValue, html } from './html/html.js';
 import type { Menu, Page } from './html/page.js';
 import { csrfField, hiddenFields, type Message, type MessageAt } from './html/page-parts.js';

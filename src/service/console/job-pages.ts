@@ -1,13 +1,12 @@
 import { formatTimestamp, HOUR, MINUTE } from '../../base/time.js';
 import { Activity } from '../../post/activity.js';
 import { parseInStreamMessage } from '../../post/in-stream-message.js';
-import { fileLines } from '../archive/folder/file-lines.js';
+import { fileLines } from '../archive/folder/folder-files.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import { statusMessage, totalsOf } from '../jobs/job-views.js';
-import type { Jobs } from '../jobs/jobs.js';
-import { commandList, emptyPage } from './command-list.js';
+import type { Jobs } from '../jobs/service-jobs.js';
 import {
   type ConsolePage,
   confirmation,
@@ -18,6 +17,7 @@ import {
   type PageContent,
   type Visit,
 } from './console-page.js';
+import { commandList, emptyPage } from './endpoint-list.js';
 import { type Html, html, isolated } from './html/html.js';
 import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst, pageOf } from './html/table.js';

@@ -1,11 +1,11 @@
 import { environmentOf, exportLines } from '../environment.js';
-import { type FirstSearch, firstCommand } from '../first-search.js';
 import type { Addresses } from '../http/addresses.js';
 import type { Totals } from '../http/request-log.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
+import { type FirstSearch, firstCommand } from '../service-archives.js';
 import { clockFace } from './clock-forms.js';
-import { commandList } from './command-list.js';
 import type { ConsolePage, Visit } from './console-page.js';
+import { commandList } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { breakable, command, facts, stateOf } from './html/page-parts.js';

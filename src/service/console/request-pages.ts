@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { DAY, HOUR, MINUTE, SECOND } from '../../base/time.js';
 import type { Quota } from '../http/quotas.js';
-import { parseJsonObject } from '../http/request-body.js';
+import { parseJsonObject } from '../http/read-request.js';
 import { isStream, type LoggedRequest, shownAddress } from '../http/request-log.js';
 import { ENDPOINTS, type Endpoint } from '../http/router.js';
 import type { Rate } from '../http/service-limits.js';

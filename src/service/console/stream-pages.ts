@@ -6,9 +6,8 @@ import { fieldsOf } from '../../post/fields-of.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { OpenStream } from '../http/open-stream.js';
-import type { KnownRule } from '../http/rule-outcomes.js';
+import type { KnownRule } from '../http/rule-bodies.js';
 import { endingOf, type LoggedReplay, type ReplayEnd } from '../replay/replay-log.js';
-import { commandList, emptyPage } from './command-list.js';
 import {
   type ConsolePage,
   confirmation,
@@ -19,6 +18,7 @@ import {
   type PageContent,
   type Visit,
 } from './console-page.js';
+import { commandList, emptyPage } from './endpoint-list.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
 import { breakable, csrfField, facts, messageBox, stateOf, type Tone } from './html/page-parts.js';
 import { type Column, column, listPage, newestFirst } from './html/table.js';

@@ -1,13 +1,13 @@
 import { DAY, floorTo, formatTimestamp } from '../../base/time.js';
-import { monthsLater, startOfMonth } from '../usage/usage-period.js';
 import {
   type ProductUsage,
   type PublisherUsage,
   type UsageItem,
   usageReport,
-} from '../usage/usage-report.js';
-import { commandList } from './command-list.js';
+} from '../usage/build-usage-report.js';
+import { monthsLater, startOfMonth } from '../usage/usage-meter.js';
 import type { ConsolePage } from './console-page.js';
+import { commandList } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
 import { facts, stateOf } from './html/page-parts.js';

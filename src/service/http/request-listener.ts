@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { isNodeError } from '../../base/errors.js';
+import { getOrMake } from '../cache.js';
 import type { ServiceContext } from '../context.js';
-import { getOrMake } from '../get-or-make.js';
 import type { StatusFault } from './fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
 import type { MatchedFaults } from './planted-faults.js';
-import { bodyOf, parseJsonObject } from './request-body.js';
+import { bodyOf, parseJsonObject } from './read-request.js';
 import type { Outcome } from './request-log.js';
 import {
   createRouter,

@@ -1,7 +1,7 @@
 import { onceAborted } from '../../base/abortable.js';
 import { floorTo, HOUR, MINUTE } from '../../base/time.js';
 import { WakeUp } from '../../base/wait.js';
-import { getOrMake } from '../get-or-make.js';
+import { getOrMake } from '../cache.js';
 import type { Quota } from './quotas.js';
 import type { Endpoint } from './router.js';
 

@@ -6,7 +6,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { MAX_TIMER_MS } from '../../base/wait.js';
 import type { BodyFault, CutFault, StallFault } from './fault-kinds.js';
-import { drainBody, isUnread } from './request-body.js';
+import { drainBody, isUnread } from './read-request.js';
 import type { HttpResponse } from './router.js';
 
 /** Sends a response, compressed if the client accepts gzip. Resolves when it is written. */

@@ -1,9 +1,8 @@
 import { formatTimestamp, type Window } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { readDate } from '../http/read-date.js';
-import { parseJsonObject } from '../http/request-body.js';
-import { type RequestedRule, readRule } from '../http/rule-outcomes.js';
+import { parseJsonObject, readDate } from '../http/read-request.js';
+import { type RequestedRule, readRule } from '../http/rule-bodies.js';
 import type { Limits } from '../http/service-limits.js';
 
 /** The body of a create, checked except for the syntax of its rules. */

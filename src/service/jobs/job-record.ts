@@ -1,6 +1,6 @@
-import { DAY, floorTo, type Window } from '../../base/time.js';
+import { DAY, floorTo, SECOND, type Window } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
-import type { KnownRule } from '../http/rule-outcomes.js';
+import type { KnownRule } from '../http/rule-bodies.js';
 
 /** `rejected`, `delivered` and `failed` are final. */
 export type JobStatus =
@@ -33,6 +33,12 @@ export interface DataFile {
   readonly bytes: number;
   /** Hexadecimal MD5 of the compressed file. */
   readonly md5: string;
+}
+
+/** The path of a file below the folder of its job, and at the end of its URL: `2013/07/22/15/00_activities.json.gz`. */
+export function segmentPath(segment: number): string {
+  const [year, month, day, hour, minute] = new Date(segment).toISOString().split(/[-T:]/);
+  return `${year}/${month}/${day}/${hour}/${minute}_activities.json.gz`;
 }
 
 /** The stored record of a job, as JSON. Instants are epoch milliseconds. */
@@ -72,4 +78,24 @@ export type JobChange = Pick<Job, 'status' | 'since'> & Partial<Job>;
 /** The number of UTC days that a window touches: the unit in which jobs are priced. */
 export function jobDays({ from, to }: Window): number {
   return to <= from ? 0 : (floorTo(DAY, to - 1) - floorTo(DAY, from)) / DAY + 1;
+}
+
+// A job expires after fifteen days (`jobRetentionMs`): its files and rules are removed, requests for it are answered with
+// 404, it leaves the list, and its title is free again. A small record stays, which counts against the rates of new jobs.
+
+/**
+ * When a job expires, rounded down to the second as responses show it: 15 days after its quote, or
+ * after its acceptance. A job whose estimate failed has no quote; its days count from the failure.
+ */
+export function expiryOf(job: Job, retentionMs: number): number {
+  const { status, quote, acceptedAt, since } = job;
+  const expiry = (at: number) => floorTo(SECOND, at + retentionMs);
+  if (status === 'rejected' || status === 'quoted') return quote?.expiresAt ?? expiry(since);
+  if (acceptedAt !== undefined) return expiry(acceptedAt);
+  return status === 'failed' ? expiry(since) : Number.POSITIVE_INFINITY;
+}
+
+/** The transition of an expired job to what is left of it. */
+export function expired(job: Job, now: number): JobChange {
+  return { ...job, since: now, rules: [], gone: true };
 }

@@ -1,10 +1,13 @@
+import { createServer, type Server } from 'node:http';
 import { OptionError } from '../../base/errors.js';
 import type { Format } from '../../post/activity.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess, originOf } from '../http/check-access.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
+import { closeServer, listen, SLOW_CLIENTS, urlOf } from '../http/listen.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
-import { parseJsonObject, readBody } from '../http/request-body.js';
+import { parseJsonObject, readBody } from '../http/read-request.js';
+import { RequestListener } from '../http/request-listener.js';
 import {
   type Handler,
   type HttpResponse,
@@ -14,7 +17,7 @@ import {
   routesOf,
 } from '../http/router.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
-import type { DataUrls } from './data-urls.js';
+import { createDataUrls, type DataUrls, dataRoutes } from './data-files.js';
 import { checkJobRules } from './job-rules.js';
 import type { JobRunner } from './job-runner.js';
 import {
@@ -29,23 +32,99 @@ import {
   resultsView,
   suspectMinutesView,
 } from './job-views.js';
-import type { Jobs } from './jobs.js';
+import { Jobs, type KeptJob } from './service-jobs.js';
 
-/** The parts of the job endpoints that their routes use. */
-export interface JobAccess {
+/** The endpoints of historical jobs, and the second origin that serves their files on loopback. */
+export class JobEndpoints {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
-  readonly jobs: Jobs;
-  /** The URL of the service. */
-  url(): string;
+  readonly routes: readonly Route[];
+  readonly url: () => string;
+  jobs: Jobs;
+  readonly #listener: RequestListener;
+  readonly #files: Server;
+  #opened: Promise<void> | undefined;
+  #loaded: Promise<void> | undefined;
+
+  /** @param url The URL of the service, once it is started. */
+  constructor(context: ServiceContext, url: () => string) {
+    const { seed, account } = context.settings;
+    this.context = context;
+    this.url = url;
+    this.jobs = new Jobs(context);
+    this.urls = createDataUrls(seed, account);
+    const files = dataRoutes(this);
+    this.routes = [...jobRoutes(this), ...(this.#hasOneOrigin ? files : [])];
+    this.#listener = new RequestListener(files, context);
+    this.#files = createServer(SLOW_CLIENTS, (request, response) =>
+      this.#listener.handle(request, response),
+    );
+  }
+
   /** The origin of the data files, if it is another one than that of the service. */
-  readonly filesUrl: string;
-  open(): Promise<void>;
+  get filesUrl(): string {
+    return urlOf(this.#files, this.context.settings.host);
+  }
+
+  /** With a token, outer addresses may lead to the service, as for a container: it knows none but that of a request. */
+  get #hasOneOrigin(): boolean {
+    return this.context.settings.token !== undefined;
+  }
+
+  /**
+   * Listens for downloads and continues the stored jobs. Later calls return the same promise.
+   *
+   * @throws StorageError if jobs cannot be read; OptionError if the port is not available.
+   */
+  open(): Promise<void> {
+    this.#opened ??= this.#open();
+    return this.#opened;
+  }
+
+  /** A service that is not started has no jobs that run, but may have a state folder with some. */
+  #load(): Promise<void> {
+    this.#loaded ??= this.jobs.open();
+    return this.#loaded;
+  }
+
+  /** All jobs with their files. @throws StorageError */
+  kept(): Promise<readonly KeptJob[]> {
+    return this.jobs.kept();
+  }
+
+  /** Replaces all jobs by those that `kept` returned, or by none. @throws StorageError */
+  async replace(kept: readonly KeptJob[] = []): Promise<void> {
+    await this.#load();
+    await this.jobs.remove();
+    this.jobs = new Jobs(this.context);
+    this.#loaded = undefined;
+    // The lock of the state folder is left to another process, unless jobs of this one run.
+    if (this.#opened === undefined && kept.length === 0) return;
+    await this.#load();
+    await this.jobs.add(kept);
+  }
+
+  async close(): Promise<void> {
+    this.#listener.stop();
+    await (this.#opened ?? this.#loaded)?.catch(() => {});
+    await closeServer(this.#files);
+    await this.jobs.close();
+    // A service that was stopped can be started again.
+    this.jobs = new Jobs(this.context);
+    this.#opened = undefined;
+    this.#loaded = undefined;
+  }
+
+  async #open(): Promise<void> {
+    const { host, filesPort: port } = this.context.settings;
+    if (!this.#hasOneOrigin) await listen(this.#files, { host, port }, 'filesPort');
+    await this.#load();
+  }
 }
 
 /** What the handlers of jobs use. */
 interface JobParts {
-  readonly access: JobAccess;
+  readonly access: JobEndpoints;
   readonly address: JobAddress;
   /** The origin of the data files. */
   readonly filesUrl: string;
@@ -68,7 +147,7 @@ const PRODUCTS = ['rulestream', 'powertrack'];
  * 4. the job: 404;
  * 5. the body: 413, 415, 400; its content: 400.
  */
-export function jobRoutes(access: JobAccess): readonly Route[] {
+function jobRoutes(access: JobEndpoints): readonly Route[] {
   const { settings, quotas } = access.context;
   const { account, publisher } = settings;
   const reads = [quotas.window('jobReadRate')];
@@ -184,14 +263,14 @@ async function checkFormat({ archive }: ServiceContext, format: Format): Promise
   });
 }
 
-function find({ jobs }: JobAccess, uuid = ''): JobRunner {
+function find({ jobs }: JobEndpoints, uuid = ''): JobRunner {
   const runner = jobs.find(uuid);
   if (runner === undefined) throw notFound(`there is no job ${uuid}`);
   if (runner.expired) throw notFound(`the job ${uuid} has expired and cannot be recovered`);
   return runner;
 }
 
-function delivered(access: JobAccess, uuid = ''): JobRunner {
+function delivered(access: JobEndpoints, uuid = ''): JobRunner {
   const runner = find(access, uuid);
   const { status } = runner.job;
   if (status !== 'delivered')

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { RuleMatcher } from '../../rules/index/compile-rules.js';
-import { EventLoopYield } from '../event-loop-yield.js';
 import {
   checkRules,
   type KnownRule,
   type RequestedRule,
   type RuleOutcome,
   rejected,
-} from '../http/rule-outcomes.js';
+} from '../http/rule-bodies.js';
+import { EventLoopYield } from '../long-work.js';
 
 export interface CheckedRules {
   readonly outcomes: readonly RuleOutcome[];

@@ -4,8 +4,14 @@ import type { ServiceContext } from '../context.js';
 import { estimate, quoteOf } from './estimate.js';
 import { generateFiles } from './generate-files.js';
 import type { IdleTracker } from './idle-tracker.js';
-import { expired, expiryOf } from './job-expiry.js';
-import type { DataFile, Job, JobChange, JobStage } from './job-record.js';
+import {
+  type DataFile,
+  expired,
+  expiryOf,
+  type Job,
+  type JobChange,
+  type JobStage,
+} from './job-record.js';
 import type { JobStore } from './job-store.js';
 
 /** Shared by the runners of all jobs. */

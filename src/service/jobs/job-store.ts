@@ -9,10 +9,9 @@ import { LineLog } from '../../storage/line-log.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { replaceFile } from '../../storage/replace-file.js';
 import { withAnyStorageError, withStorageError } from '../../storage/storage-error.js';
-import { getOrMake } from '../get-or-make.js';
+import { getOrMake } from '../cache.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { segmentPath } from './data-urls.js';
-import type { DataFile, Job } from './job-record.js';
+import { type DataFile, type Job, segmentPath } from './job-record.js';
 
 /** The list of a job's files. */
 const LIST = 'files.jsonl';

@@ -1,8 +1,8 @@
 import { formatTimestamp, SECOND } from '../../base/time.js';
 import type { WrongTotalsFault } from '../http/fault-kinds.js';
-import { outcomesText, type RuleOutcome } from '../http/rule-outcomes.js';
+import { outcomesText, type RuleOutcome } from '../http/rule-bodies.js';
 import type { CreateRequest } from './create-request.js';
-import { type DataUrls, dataPath, localName } from './data-urls.js';
+import { type DataUrls, dataPath, localName } from './data-files.js';
 import { megabytes } from './estimate.js';
 import { type DataFile, type Job, type JobStage, type JobStatus, jobDays } from './job-record.js';
 import type { JobRunner } from './job-runner.js';

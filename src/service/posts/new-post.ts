@@ -4,8 +4,8 @@ import { isRecord } from '../../base/is-record.js';
 import { FIRST_POST } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
 import { parseInstant } from '../clock.js';
-import { languageAt } from '../sample/languages.js';
 import type { SampleAuthor } from '../sample/sample-authors.js';
+import { languageAt } from '../sample/sample-vocabulary.js';
 import { escapeText } from './entities.js';
 
 /**

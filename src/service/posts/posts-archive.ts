@@ -8,12 +8,10 @@ import {
   newestFirst,
   type ScannedSegment,
 } from '../archive/archive.js';
-import type { Block, BlockStore } from '../archive/block.js';
+import { type Block, type BlockStore, DocumentSet } from '../archive/block.js';
 import { BlockArchive } from '../archive/block-archive.js';
-import { DocumentSet } from '../archive/document-set.js';
 import { queryOfId } from '../archive/find-posts.js';
-import { Deadline } from '../deadline.js';
-import { EventLoopYield } from '../event-loop-yield.js';
+import { Deadline, EventLoopYield } from '../long-work.js';
 import type { PostInFormat, Posts } from './posts.js';
 
 /** An archive of exact posts. None is served before its time. */

@@ -8,7 +8,7 @@ import {
   renderActorInfluence,
   renderUser,
 } from '../sample/render-author.js';
-import { editMembers } from '../sample/render-shared-parts.js';
+import { editMembers } from '../sample/render-parts.js';
 import { codePoints } from '../sample/sample-fragments.js';
 import { type Entity, entitiesIn, escapeText } from './entities.js';
 import { type CompletedPost, profileOf } from './new-post.js';

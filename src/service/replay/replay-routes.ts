@@ -5,7 +5,7 @@ import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkGzip, type LiveResponse, streamConnection } from '../http/live-response.js';
 import type { Faults } from '../http/planted-faults.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
-import { readDate } from '../http/read-date.js';
+import { readDate } from '../http/read-request.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import type { ReplayEnd } from './replay-log.js';

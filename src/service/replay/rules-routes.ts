@@ -3,7 +3,7 @@ import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, type RateWindow } from '../http/quotas.js';
-import { parseJsonObject, readBody } from '../http/request-body.js';
+import { parseJsonObject, readBody } from '../http/read-request.js';
 import { type Handler, type Route, type RouteTable, routesOf } from '../http/router.js';
 import {
   checkRules,
@@ -15,7 +15,7 @@ import {
   ruleText,
   sentText,
   summaryText,
-} from '../http/rule-outcomes.js';
+} from '../http/rule-bodies.js';
 import type { Limits } from '../http/service-limits.js';
 import type { RequestedRules } from './stream-rules.js';
 

@@ -7,10 +7,10 @@ import { compileRule } from '../../rules/match/compile-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { EventLoopYield } from '../event-loop-yield.js';
 import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-kinds.js';
 import type { LiveResponse } from '../http/live-response.js';
-import type { KnownRule } from '../http/rule-outcomes.js';
+import type { KnownRule } from '../http/rule-bodies.js';
+import { EventLoopYield } from '../long-work.js';
 import { infoMessage, type ReplayEnd } from './replay-log.js';
 
 export interface ReplayOptions {

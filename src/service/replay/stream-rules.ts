@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { ID_EPOCH } from '../archive/find-posts.js';
 import type { Clock } from '../clock.js';
 import { HttpProblem } from '../http/http-problem.js';
-import type { KnownRule, RequestedRule, RuleOutcome } from '../http/rule-outcomes.js';
+import type { KnownRule, RequestedRule, RuleOutcome } from '../http/rule-bodies.js';
 import { StoredMap } from '../stored-map.js';
 
 /** The rules that a delete names, by value or by id. */

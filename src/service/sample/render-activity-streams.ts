@@ -5,12 +5,20 @@ import {
   renderActorInfluence,
   renderProfileLocations,
 } from './render-author.js';
-import { renderEntities, renderExtendedEntities, renderLinkedPages } from './render-entities.js';
-import { boxOf, editing, langOf, placeUrl, pointOf, retweetParts } from './render-shared-parts.js';
+import {
+  boxOf,
+  editing,
+  langOf,
+  placeUrl,
+  pointOf,
+  renderEntities,
+  renderExtendedEntities,
+  renderLinkedPages,
+  retweetParts,
+} from './render-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
-import { PLACES } from './sample-places.js';
 import { type SampleText, textOf } from './sample-text.js';
-import { type SampleSource, SOURCES } from './sample-vocabulary.js';
+import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /** Prints the same post as `renderOriginal`, in the `activity_streams` format. */
 export function renderActivityStreams(

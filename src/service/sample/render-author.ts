@@ -1,9 +1,8 @@
 import { DAY } from '../../base/time.js';
-import { getOrMake } from '../get-or-make.js';
+import { getOrMake } from '../cache.js';
 import { type SampleAuthor, yearsOf } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';
-import type { SamplePlace } from './sample-places.js';
-import { SUBJECTS } from './sample-vocabulary.js';
+import { type SamplePlace, SUBJECTS } from './sample-vocabulary.js';
 
 /** Since then, profiles have no language and time zone. */
 const PROFILES_CUT = Date.UTC(2018, 4, 23);

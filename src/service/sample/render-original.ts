@@ -1,10 +1,19 @@
 import { createdAt, quote, renderUser } from './render-author.js';
-import { pageDisplay, pageOf, renderEntities, renderExtendedEntities } from './render-entities.js';
-import { boxOf, editing, langOf, placeUrl, pointOf, retweetParts } from './render-shared-parts.js';
+import {
+  boxOf,
+  editing,
+  langOf,
+  pageDisplay,
+  pageOf,
+  placeUrl,
+  pointOf,
+  renderEntities,
+  renderExtendedEntities,
+  retweetParts,
+} from './render-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
-import { PLACES } from './sample-places.js';
 import { type SampleText, textOf } from './sample-text.js';
-import { type SampleSource, SOURCES } from './sample-vocabulary.js';
+import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /**
  * Prints a post of the `original` format as one line of JSON. `seenAt` is the time of delivery,

@@ -11,12 +11,10 @@ import {
 } from '../../base/time.js';
 import type { Activity, Author, Format } from '../../post/activity.js';
 import type { Archive } from '../archive/archive.js';
-import type { Block, BlockStore } from '../archive/block.js';
+import { type Block, type BlockStore, DocumentSet } from '../archive/block.js';
 import { BlockArchive, firstWhere } from '../archive/block-archive.js';
-import { DocumentSet } from '../archive/document-set.js';
-import { WeightedCache } from '../archive/weighted-cache.js';
-import { EventLoopYield } from '../event-loop-yield.js';
-import { getOrMake } from '../get-or-make.js';
+import { getOrMake, WeightedCache } from '../cache.js';
+import { EventLoopYield } from '../long-work.js';
 import { seedOf } from './random.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
@@ -26,8 +24,7 @@ import {
   SampleDrafts,
   type SampleHead,
 } from './sample-draft.js';
-import { SAMPLE_OPTIONS, type SampleOptions } from './sample-options.js';
-import { renderActivity } from './sample-posts.js';
+import { renderActivity, SAMPLE_OPTIONS, type SampleOptions } from './sample-posts.js';
 import { type AtomIndex, SampleTerms } from './sample-terms.js';
 
 export interface SampleArchiveOptions extends SampleOptions {

@@ -1,9 +1,14 @@
 import { DAY, FIRST_POST } from '../../base/time.js';
-import { getOrMake } from '../get-or-make.js';
-import { LANGUAGES, languageAt, type SampleLanguage } from './languages.js';
+import { getOrMake } from '../cache.js';
 import { Random, type Seed } from './random.js';
 import { snowflake, USER_SNOWFLAKES } from './sample-ids.js';
-import { PLACES, type SamplePlace } from './sample-places.js';
+import {
+  LANGUAGES,
+  languageAt,
+  PLACES,
+  type SampleLanguage,
+  type SamplePlace,
+} from './sample-vocabulary.js';
 import vocabulary from './vocabulary.json' with { type: 'json' };
 
 /** An author of posts. Only the counts change over time. */

@@ -1,14 +1,17 @@
-import { LANGUAGES, languageAt, type SampleLanguage, TOPICS } from './languages.js';
 import { AUTHORS, type SampleAuthors } from './sample-authors.js';
 import {
   CASHTAGS,
   COMMON_TAGS,
   EMOJI,
+  LANGUAGES,
   LINKS,
+  languageAt,
   NAMES,
+  type SampleLanguage,
   type SampleLink,
   sampleLink,
   sampleName,
+  TOPICS,
 } from './sample-vocabulary.js';
 
 /** A fragment of a post's text. Fragments are joined by a space. */

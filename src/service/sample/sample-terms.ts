@@ -3,15 +3,13 @@ import { postTerms } from '../../rules/operators/post-terms.js';
 import { dialectOf } from '../../rules/post/dialect.js';
 import { RulePost } from '../../rules/post/rule-post.js';
 import { isSingle } from '../../rules/post/tokeniser.js';
-import { getOrMake } from '../get-or-make.js';
-import { LANGUAGES } from './languages.js';
-import { pageDisplay, pageOf } from './render-entities.js';
+import { getOrMake } from '../cache.js';
+import { pageDisplay, pageOf } from './render-parts.js';
 import { AUTHORS } from './sample-authors.js';
 import type { SampleDraft, SampleDrafts, SampleHead } from './sample-draft.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
-import { PLACES, type SamplePlace } from './sample-places.js';
 import { mediaLink, quoteLink } from './sample-text.js';
-import { SOURCES } from './sample-vocabulary.js';
+import { LANGUAGES, PLACES, type SamplePlace, SOURCES } from './sample-vocabulary.js';
 
 const SEARCH = dialectOf('search');
 

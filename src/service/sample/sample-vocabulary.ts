@@ -1,6 +1,9 @@
+import languages from './languages.json' with { type: 'json' };
+import places from './places.json' with { type: 'json' };
 import vocabulary from './vocabulary.json' with { type: 'json' };
 
-// The parts of posts other than sentences. Only ever append to a list: the posts of a seed depend on the order.
+// The words, sources, links and places of sample posts. Only ever append to a list, also to the lists of a language: the posts of a seed depend
+// on the order.
 
 const { sites, sections, heads, subjects, tails, names } = vocabulary;
 
@@ -70,4 +73,56 @@ export const NAMES = 32_768;
 export function sampleName(index: number): string {
   const { first, middle, last } = names;
   return around(first, index) + around(middle, index >>> 5) + around(last, index >>> 10);
+}
+
+/** A city with the names that posts and profiles use. */
+export interface SamplePlace {
+  readonly name: string;
+  readonly region: string;
+  readonly country: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly code: string;
+  /** Degrees, longitude first. */
+  readonly center: readonly [number, number];
+  /** Hours ahead of UTC, without summer time. */
+  readonly utcOffset: number;
+  /** 16 hexadecimal digits. */
+  readonly id: string;
+}
+
+export const PLACES: readonly SamplePlace[] = places.map((place, index) => ({
+  ...place,
+  center: place.center as [number, number],
+  id: (0x5a1b_0000_0000_0000n + BigInt(index) * 0x0000_0f3d_91c7_2b05n).toString(16),
+}));
+
+/** The words that sample posts of one language are made of. Every sentence has at most one gap, `%`. */
+export interface SampleLanguage {
+  /** As in `lang` of a post. */
+  readonly code: string;
+  /** How many of a hundred authors write in it. */
+  readonly percent: number;
+  /** What people write about, from coffee to pets as in English: for each topic four words, with their article. */
+  readonly topics: readonly (readonly string[])[];
+  /** With a gap for a word of a topic. */
+  readonly sentences: readonly string[];
+  /** Without a gap. */
+  readonly remarks: readonly string[];
+  /** Comes before a name: of a song, a place, a product. */
+  readonly leads: readonly string[];
+  /** Parts of a profile's description. */
+  readonly bios: readonly string[];
+  readonly givenNames: readonly string[];
+  readonly familyNames: readonly string[];
+  /** ISO codes of countries where its authors live, the most likely first. */
+  readonly countries: readonly string[];
+}
+
+/** Each language has as many. */
+export const TOPICS = 12;
+
+export const LANGUAGES: readonly SampleLanguage[] = languages;
+
+export function languageAt(index: number): SampleLanguage {
+  return LANGUAGES[index] as SampleLanguage;
 }

@@ -6,8 +6,7 @@ import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
 import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
-import { readDate } from '../http/read-date.js';
-import { parseJsonObject, readBody } from '../http/request-body.js';
+import { parseJsonObject, readBody, readDate } from '../http/read-request.js';
 import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 

@@ -1,8 +1,7 @@
 import { DAY, floorTo, type Window } from '../../base/time.js';
+import { getOrMake } from '../cache.js';
 import type { Clock } from '../clock.js';
-import { getOrMake } from '../get-or-make.js';
 import type { Settings } from '../service-options.js';
-import { monthsLater } from './usage-period.js';
 import { type DayUsage, type ProductName, type UsageChange, UsageStore } from './usage-store.js';
 
 interface MeterSettings extends Pick<Settings, 'limits' | 'onError'> {
@@ -139,4 +138,20 @@ export class UsageMeter {
       monthsLater(today, -this.#settings.limits.usageHistoryMonths - 1),
     );
   }
+}
+
+/** The start of the UTC month of an instant. */
+export function startOfMonth(ms: number): number {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+}
+
+/** The same day `months` later, or earlier if negative; the last day if that month is shorter. */
+export function monthsLater(ms: number, months: number): number {
+  const date = new Date(ms);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const day = Math.min(date.getUTCDate(), lastDay);
+  const start = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
+  return Date.UTC(year, month, day) + (ms - start);
 }

@@ -1,10 +1,10 @@
+import { DAY, floorTo, parseTimestamp } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccess } from '../http/check-access.js';
-import { messageErrorBody } from '../http/http-problem.js';
+import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
-import { readUsageQuery } from './usage-period.js';
-import { usageReport } from './usage-report.js';
+import { type UsageBucket, type UsageQuery, usageReport } from './build-usage-report.js';
 
 /**
  * Usage. The order of checks:
@@ -26,3 +26,38 @@ export function usageRoutes(context: ServiceContext): readonly Route[] {
 
 const report: Handler<ServiceContext> = async ({ url }, context) =>
   jsonResponse(200, await usageReport(context, readUsageQuery(url.searchParams)));
+
+const NAMES = ['bucket', 'fromDate', 'toDate'];
+
+/**
+ * Reads and checks the parameters.
+ *
+ * @throws HttpProblem 400 with all problems of the parameters.
+ */
+export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
+  const problems: string[] = [];
+  for (const name of new Set(parameters.keys())) {
+    if (!NAMES.includes(name))
+      problems.push(`Unknown parameter '${name}'. Use ${NAMES.join(', ')}.`);
+    else if (parameters.getAll(name).length > 1)
+      problems.push(`The parameter '${name}' comes more than once.`);
+  }
+  const bucket = parameters.get('bucket') ?? undefined;
+  if (bucket !== undefined && bucket !== 'month' && bucket !== 'day')
+    problems.push("Invalid value for parameter 'bucket'. It must be one of month, day.");
+  const [from, to] = ['fromDate', 'toDate'].map(name => dayOf(name, parameters, problems));
+  if (from !== undefined && to !== undefined && from >= to)
+    problems.push("'fromDate' must be a day before 'toDate': both count by whole days.");
+  if (problems.length > 0) throw new HttpProblem(400, problems.join('\n'));
+  return { bucket: bucket as UsageBucket | undefined, from, to };
+}
+
+/** Hours and minutes are ignored, as the real service does. */
+function dayOf(name: string, parameters: URLSearchParams, problems: string[]): number | undefined {
+  const text = parameters.get(name);
+  if (text === null) return undefined;
+  const ms = parseTimestamp(text);
+  if (ms === undefined)
+    problems.push(`Invalid value for parameter '${name}'. It must be a UTC time YYYYMMDDHHMM.`);
+  return ms === undefined ? undefined : floorTo(DAY, ms);
+}

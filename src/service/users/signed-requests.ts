@@ -3,7 +3,7 @@ import { SECOND } from '../../base/time.js';
 import type { Clock } from '../clock.js';
 import { isSameSecret, originOf } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { readBody } from '../http/request-body.js';
+import { readBody } from '../http/read-request.js';
 import type { RequestContext } from '../http/router.js';
 import type { Settings } from '../service-options.js';
 import type { Application } from './applications.js';

@@ -70,7 +70,7 @@ export const addresses: ParserKind = {
   async open(library) {
     const { createService } = await loadModule(library, 'service/index');
     const { ENDPOINTS } = await loadModule(library, 'service/http/router');
-    const { createDataUrls } = await loadModule(library, 'service/jobs/data-urls');
+    const { createDataUrls } = await loadModule(library, 'service/jobs/data-files');
     const { folder, close } = await temporaryFolder();
     const stateFolder = path.join(folder, 'state');
     const filePath = await writeJob(library, stateFolder);

@@ -3,9 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { floorTo, HOUR, MINUTE, SECOND, SEGMENT, type Window } from '../../../src/base/time.js';
 import { Activity } from '../../../src/post/activity.js';
 import { newestFirst, type SortKey } from '../../../src/service/archive/archive.js';
-import type { Block, BlockStore } from '../../../src/service/archive/block.js';
+import { type Block, type BlockStore, DocumentSet } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
-import { DocumentSet } from '../../../src/service/archive/document-set.js';
 import { newestPost } from '../../../src/service/archive/find-posts.js';
 import { draws } from '../../suite.js';
 

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
-import type { Block } from '../../../src/service/archive/block.js';
+import { type Block, DocumentSet } from '../../../src/service/archive/block.js';
 import { candidateDocuments } from '../../../src/service/archive/candidate-documents.js';
-import { DocumentSet } from '../../../src/service/archive/document-set.js';
 
 test('a query of 2048 characters that occur in no post reads one posting of a block', () => {
   const query = Array.from({ length: 2048 }, (_, i) => String.fromCharCode(0x4e00 + i)).join('');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MINUTE } from '../../../src/base/time.js';
 import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
-import { getOrMake } from '../../../src/service/get-or-make.js';
+import { getOrMake } from '../../../src/service/cache.js';
 import { seedOf } from '../../../src/service/sample/random.js';
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { renderActivity } from '../../../src/service/sample/sample-posts.js';

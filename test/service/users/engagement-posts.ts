@@ -2,7 +2,7 @@ import { DAY } from '../../../src/base/time.js';
 import { Activity } from '../../../src/post/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import type { ServiceOptions } from '../../../src/service/index.js';
-import { ENGAGEMENT_TYPES } from '../../../src/service/users/read-engagement-request.js';
+import { ENGAGEMENT_TYPES } from '../../../src/service/users/engagement-counts.js';
 import { NOW } from '../local-service.js';
 import { type Ask, localOAuth, type OAuthReply } from './local-oauth.js';
 

@@ -5,7 +5,7 @@ import { Activity } from '../../../src/post/activity.js';
 import type { ActivityStreamsPost } from '../../../src/post/activity-streams-post.js';
 import type { OriginalPost } from '../../../src/post/original-post.js';
 import { findPost } from '../../../src/service/archive/find-posts.js';
-import { engagementsOf } from '../../../src/service/users/engagement-totals.js';
+import { engagementsOf } from '../../../src/service/users/engagement-counts.js';
 import { archivedPost, archiveFolders } from '../archive/archive-folder.js';
 
 const folder = process.env.MILLRACE_REAL_DATA;

@@ -1,6 +1,6 @@
 import { SECOND } from '../../../base/time.js';
 import { HASH_START, hashText } from '../../../rules/post/tokeniser.js';
-import { getOrMake } from '../../get-or-make.js';
+import { getOrMake } from '../../cache.js';
 import { newestFirst } from '../archive.js';
 import { indexOf, type Occurrence, TEXT_STRIDE, textOf } from '../block.js';
 import type { SortedPost } from './post-sorter.js';

@@ -1,13 +1,36 @@
+import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { OptionError } from '../../../base/errors.js';
-import type { Format } from '../../../post/activity.js';
+import { isNodeError, OptionError, StorageError } from '../../../base/errors.js';
+import { SECOND } from '../../../base/time.js';
+import { Activity, type Format } from '../../../post/activity.js';
+import { storageError } from '../../../storage/storage-error.js';
+import { WeightedCache } from '../../cache.js';
 import type { Archive } from '../archive.js';
-import type { BlockStore } from '../block.js';
+import {
+  type Block,
+  type BlockDetails,
+  type BlockStore,
+  DocumentSet,
+  type Occurrence,
+  type PostLocation,
+} from '../block.js';
 import { BlockArchive } from '../block-archive.js';
-import { WeightedCache } from '../weighted-cache.js';
-import { BlockFile } from './block-file.js';
+import {
+  BUCKET_BYTES,
+  bucketOf,
+  HEADER_BYTES,
+  ID_BYTES,
+  LINE_BYTES,
+  type LinePosition,
+  MAGIC,
+  PARTS,
+  readOccurrences,
+  TIME_BYTES,
+  VarintReader,
+} from './block-layout.js';
 import { type FolderIndex, type IndexedBlock, openFolderIndex } from './folder-index.js';
 import { LineReader } from './line-reader.js';
+import { indexTerm } from './read-post.js';
 
 /**
  * An archive over a folder of job files, or of any other files with one post a line, gzip, zstd or
@@ -75,5 +98,165 @@ function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStor
       opened.clear();
       lines.close();
     },
+  };
+}
+
+type Part = (typeof PARTS)[number];
+
+/**
+ * A block of the index on disk. Each lookup of a term reads a few bytes, mostly from the system's page
+ * cache; ids and line positions stay in memory after their first use. No file stays open.
+ */
+export class BlockFile implements Block {
+  readonly details: BlockDetails = this;
+  readonly #path: string;
+  readonly #from: number;
+  readonly #reader: LineReader;
+  /** Where each part starts. */
+  readonly #starts: readonly number[];
+  readonly #times: Buffer;
+  #ids: Buffer | undefined;
+  #lines: Buffer | undefined;
+  #locations: readonly PostLocation[] | undefined;
+
+  /** @throws StorageError If the file is missing or is not a block. */
+  constructor(path: string, from: number, reader: LineReader) {
+    this.#path = path;
+    this.#from = from;
+    this.#reader = reader;
+    const header = this.#read(0, HEADER_BYTES);
+    if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw this.#broken();
+    this.#starts = PARTS.map((_, i) => header.readDoubleLE(MAGIC.length + 8 * i));
+    this.#times = this.#part('times');
+  }
+
+  get count(): number {
+    return this.#times.length / TIME_BYTES;
+  }
+
+  timeAt(document: number): number {
+    return this.#from + this.#times.readUInt32LE(document * TIME_BYTES) * SECOND;
+  }
+
+  idAt(document: number): string {
+    this.#ids ??= this.#part('ids');
+    return this.#ids.readBigUInt64LE(document * ID_BYTES).toString();
+  }
+
+  postings(term: string): DocumentSet {
+    const found = new DocumentSet(this.count);
+    const numbers = new VarintReader(this.#find(term).postings);
+    for (let document = 0; !numbers.atEnd; ) {
+      document += numbers.next();
+      found.add(document);
+    }
+    return found;
+  }
+
+  occurrences(term: string, among: DocumentSet): ReadonlyMap<number, readonly Occurrence[]> {
+    const { postings, occurrences } = this.#find(term);
+    const documents = new VarintReader(postings);
+    const numbers = new VarintReader(occurrences);
+    const found = new Map<number, readonly Occurrence[]>();
+    // A term that is not a word has postings but no occurrences.
+    for (let document = 0; !numbers.atEnd; ) {
+      document += documents.next();
+      const read: Occurrence[] | undefined = among.has(document) ? [] : undefined;
+      readOccurrences(numbers, read);
+      if (read !== undefined) found.set(document, read);
+    }
+    return found;
+  }
+
+  locations(): readonly PostLocation[] {
+    this.#locations ??= JSON.parse(this.#part('locations').toString()) as PostLocation[];
+    return this.#locations;
+  }
+
+  async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {
+    this.#lines ??= this.#part('lines');
+    const positions = documents.map(document => lineAt(this.#lines as Buffer, document));
+    const lines = await this.#reader.read(positions, signal);
+    return lines.map(line => new Activity(line));
+  }
+
+  /** The postings and occurrences of a term; empty where the block does not have it. */
+  #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
+    const asked = Buffer.from(indexTerm(term));
+    const [table, termsAt] = [this.#startOf('table'), this.#startOf('terms')];
+    const bucket = bucketOf(asked, (termsAt - table) / BUCKET_BYTES - 1);
+    const terms = this.#with(file => {
+      const ends = this.#readFrom(file, table + bucket * BUCKET_BYTES, 2 * BUCKET_BYTES);
+      const start = ends.readUInt32LE(0);
+      return this.#readFrom(file, termsAt + start, ends.readUInt32LE(BUCKET_BYTES) - start);
+    });
+    const numbers = new VarintReader(terms);
+    const next = () => {
+      const end = numbers.next() + numbers.at;
+      const part = terms.subarray(numbers.at, end);
+      numbers.at = end;
+      return part;
+    };
+    while (!numbers.atEnd) {
+      const [text, postings, occurrences] = [next(), next(), next()];
+      if (text.equals(asked)) return { postings, occurrences };
+    }
+    return { postings: EMPTY, occurrences: EMPTY };
+  }
+
+  #startOf(part: Part): number {
+    return this.#starts[PARTS.indexOf(part)] as number;
+  }
+
+  /** Any part but the last. */
+  #part(part: Exclude<Part, 'terms'>): Buffer {
+    const start = this.#startOf(part);
+    return this.#read(start, (this.#starts[PARTS.indexOf(part) + 1] as number) - start);
+  }
+
+  #read(position: number, length: number): Buffer {
+    return this.#with(file => this.#readFrom(file, position, length));
+  }
+
+  #readFrom(file: number, position: number, length: number): Buffer {
+    const bytes = Buffer.allocUnsafe(length);
+    for (let read = 0; read < length; ) {
+      const count = readSync(file, bytes, read, length - read, position + read);
+      if (count === 0) throw this.#broken();
+      read += count;
+    }
+    return bytes;
+  }
+
+  #with<T>(read: (file: number) => T): T {
+    let file: number | undefined;
+    try {
+      file = openSync(this.#path, 'r');
+      return read(file);
+    } catch (cause) {
+      throw isNodeError(cause, 'ENOENT')
+        ? this.#broken(cause)
+        : storageError('read', this.#path, cause);
+    } finally {
+      if (file !== undefined) closeSync(file);
+    }
+  }
+
+  #broken(cause?: unknown): StorageError {
+    return new StorageError(
+      `The index of the archive is damaged at ${this.#path}. Remove its folder: it will be rebuilt`,
+      { path: this.#path, cause },
+    );
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+function lineAt(lines: Buffer, document: number): LinePosition {
+  const at = document * LINE_BYTES;
+  return {
+    file: lines.readUInt32LE(at),
+    bytes: lines.readUInt32LE(at + 4),
+    offset: lines.readDoubleLE(at + 8),
   };
 }

@@ -26,10 +26,8 @@ import { replaceFile } from '../../../storage/replace-file.js';
 import { withStorageError } from '../../../storage/storage-error.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { writeBlock } from './block-layout.js';
-import { fileBlocks, fileLines } from './file-lines.js';
-import { type IndexedFile, packedName } from './line-reader.js';
-import { type ListedFile, listFiles } from './list-files.js';
-import { writePackedText } from './packed-text.js';
+import { fileBlocks, fileLines, type ListedFile, listFiles } from './folder-files.js';
+import { type IndexedFile, packedName, writePackedText } from './line-reader.js';
 import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
 

@@ -6,7 +6,7 @@ import type { PostFields } from '../../../post/post-fields.js';
 import { indexedOperators, postTerms } from '../../../rules/operators/post-terms.js';
 import { type RulePost, rulePost } from '../../../rules/post/rule-post.js';
 import type { Tokens } from '../../../rules/post/tokeniser.js';
-import { getOrMake } from '../../get-or-make.js';
+import { getOrMake } from '../../cache.js';
 import type { SortKey } from '../archive.js';
 import {
   ADDRESS,
@@ -17,7 +17,7 @@ import {
   TEXT,
   TEXT_STRIDE,
 } from '../block.js';
-import type { FileLine } from './file-lines.js';
+import type { FileLine } from './folder-files.js';
 
 /** A term of a post with its occurrences: none for a term that is not a word. */
 export type IndexedTerm = readonly [text: string, ...occurrences: Occurrence[]];

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { HOUR, MINUTE } from '../../../base/time.js';
 import { isSameSecret } from '../../http/check-access.js';
 import { HttpProblem } from '../../http/http-problem.js';
-import { readBody } from '../../http/request-body.js';
+import { readBody } from '../../http/read-request.js';
 import type { Message, Said } from './page-parts.js';
 
 /** The visitor of a page. */

@@ -12,8 +12,8 @@ import {
   indexedOperators,
 } from '../../../../src/rules/operators/post-terms.js';
 import { dialectOf } from '../../../../src/rules/post/dialect.js';
+import { listFiles } from '../../../../src/service/archive/folder/folder-files.js';
 import { blockRanges, indexName } from '../../../../src/service/archive/folder/folder-index.js';
-import { listFiles } from '../../../../src/service/archive/folder/list-files.js';
 import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js';
 import { ALWAYS, addFiles, jobFile, scanAll } from '../archive-folder.js';
 import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DocumentSet } from '../../../src/service/archive/document-set.js';
+import { DocumentSet } from '../../../src/service/archive/block.js';
 
 const sets = fc.integer({ min: 1, max: 200 }).chain(size =>
   fc.record({

@@ -1,3 +1,17 @@
+/** The value of a key. If the map has none, adds the one that `make` returns. */
+export function getOrMake<Key, Value>(
+  map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  key: Key,
+  make: () => Value,
+): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}
+
 /** Keeps the most recently used values, up to a total weight, and always the last one. */
 export class WeightedCache<Key, Value> {
   readonly #maxWeight: number;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
-import { parseExact } from '../../../src/json/exact-json.js';
-import { deletion, type Event, manyPosts, settings } from '../compliance/deleted-posts.js';
-import { AUTHORIZATION, NOW } from '../local-service.js';
-import { MemoryArchive } from '../memory-archive.js';
-import { hourOfPosts, idOf, idsIn, localStreams } from '../replay/local-streams.js';
+import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../src/base/time.js';
+import { parseExact } from '../../src/json/exact-json.js';
+import { deletion, type Event, manyPosts, settings } from './compliance/deleted-posts.js';
+import { AUTHORIZATION, NOW } from './local-service.js';
+import { MemoryArchive } from './memory-archive.js';
+import { hourOfPosts, idOf, idsIn, localStreams } from './replay/local-streams.js';
 
 describe('a deleted post', () => {
   const SEARCH = '/search/30day/accounts/local/dev.json?query=tea&maxResults=500';

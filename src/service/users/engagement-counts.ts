@@ -3,10 +3,24 @@ import type { Activity } from '../../post/activity.js';
 import { fieldsOf } from '../../post/fields-of.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
-import type { Limits } from '../archive/find-posts.js';
-import { DeadlineError } from '../deadline.js';
-import { getOrMake } from '../get-or-make.js';
-import type { EngagementRequest, EngagementType, Group } from './read-engagement-request.js';
+import type { LookUpLimits } from '../archive/find-posts.js';
+import { getOrMake } from '../cache.js';
+import { DeadlineError } from '../long-work.js';
+
+/** The kinds of engagement. */
+export const ENGAGEMENT_TYPES = ['favorites', 'retweets', 'replies'] as const;
+export type EngagementType = (typeof ENGAGEMENT_TYPES)[number];
+
+/** The keys for grouping totals, in any order; the order is that of the nesting. */
+export const GROUPS = ['tweet.id', 'engagement.type'] as const;
+export type Group = (typeof GROUPS)[number];
+
+export interface EngagementRequest {
+  /** Digits, each once. */
+  readonly ids: readonly string[];
+  readonly types: readonly EngagementType[];
+  readonly groupings: ReadonlyMap<string, readonly Group[]>;
+}
 
 export type Engagements = Record<EngagementType, number>;
 
@@ -24,7 +38,7 @@ const PAGE = 500;
 export async function engagementsOf(
   posts: readonly ArchivedPost[],
   archive: Archive,
-  limits: Limits,
+  limits: LookUpLimits,
 ): Promise<ReadonlyMap<string, Engagements>> {
   const totals = new Map(posts.map(({ id, activity }) => [id, statedBy(activity)]));
   for (const { window, ids } of reactionWindows(posts, archive.reactionsMs ?? MAX_REACTION_MS)) {
@@ -92,7 +106,7 @@ async function* reactions(
   ids: ReadonlySet<string>,
   archive: Archive,
   window: Window,
-  { signal, deadline }: Limits,
+  { signal, deadline }: LookUpLimits,
 ): AsyncGenerator<Activity> {
   const nodes = [...ids].flatMap((value): RuleNode[] => [
     { kind: 'operator', name: 'retweets_of_status_id', value, start: 0, end: 0 },

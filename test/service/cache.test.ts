@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { WeightedCache } from '../../../src/service/archive/weighted-cache.js';
+import { WeightedCache } from '../../src/service/cache.js';
 
 test('a cache keeps the values used last up to its weight, always the last one', () => {
   const use = fc.record({

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/data-urls.js';
+import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/data-files.js';
 import { draws } from '../../suite.js';
 import { at, JOB } from './opened-job.js';
 

@@ -2,8 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/index.js';
-import { engagementTotals } from '../../../src/service/users/engagement-totals.js';
-import { ENGAGEMENT_TYPES, GROUPS } from '../../../src/service/users/read-engagement-request.js';
+import {
+  ENGAGEMENT_TYPES,
+  engagementTotals,
+  GROUPS,
+} from '../../../src/service/users/engagement-counts.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import {

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY, formatSent, HOUR, MINUTE, parseTimestamp, SECOND } from '../../../src/base/time.js';
 import { Activity, type Format } from '../../../src/post/activity.js';
 import { compileRules } from '../../../src/rules/index/compile-rules.js';
-import { createDataUrls } from '../../../src/service/jobs/data-urls.js';
+import { createDataUrls } from '../../../src/service/jobs/data-files.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';

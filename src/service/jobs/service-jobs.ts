@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { ServiceContext } from '../context.js';
 import type { RateWindow } from '../http/quotas.js';
-import type { KnownRule } from '../http/rule-outcomes.js';
+import type { KnownRule } from '../http/rule-bodies.js';
 import type { CreateRequest } from './create-request.js';
 import { IdleTracker } from './idle-tracker.js';
 import type { DataFile, Job } from './job-record.js';

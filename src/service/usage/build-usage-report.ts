@@ -1,14 +1,16 @@
-import { DAY, type Dates, datesOf, floorTo, type Window } from '../../base/time.js';
+import { DAY, type Dates, datesOf, floorTo, MINUTE, type Window } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
-import {
-  bucketsOf,
-  monthsLater,
-  startOfMonth,
-  type UsageBucket,
-  type UsageQuery,
-  usagePeriod,
-} from './usage-period.js';
+import { monthsLater, startOfMonth } from './usage-meter.js';
 import { type DayUsage, PRODUCT_NAMES, PRODUCTS } from './usage-store.js';
+
+export type UsageBucket = 'month' | 'day';
+
+/** The parameters of a report. Dates are starts of UTC days in epoch milliseconds. */
+export interface UsageQuery {
+  readonly bucket?: UsageBucket | undefined;
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
 
 /** The usage of a span. */
 export interface UsageItem extends Dates {
@@ -126,4 +128,25 @@ function itemOf(
 /** Whether a day starts within a span. */
 function isWithin({ from, to }: Window, day: number): boolean {
   return day >= from && day < to;
+}
+
+/**
+ * The period that a report covers. If `to` is today or later, it ends with the last full UTC day; without
+ * `to`, with the current minute. Without `from`, it starts two months before the month of its end.
+ */
+export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
+  const end = to === undefined ? floorTo(MINUTE, now) + MINUTE : Math.min(to, floorTo(DAY, now));
+  const start = from ?? monthsLater(startOfMonth(end - 1), -2);
+  return { from: start, to: Math.max(start, end) };
+}
+
+/** The buckets of a period; the first and the last may be partial. */
+export function bucketsOf({ from, to }: Window, bucket: UsageBucket): readonly Window[] {
+  const buckets: Window[] = [];
+  for (let start = from; start < to; ) {
+    const next = bucket === 'day' ? floorTo(DAY, start) + DAY : monthsLater(startOfMonth(start), 1);
+    buckets.push({ from: start, to: Math.min(next, to) });
+    start = next;
+  }
+  return buckets;
 }

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DAY, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../../../src/base/time.js';
-import {
-  bucketsOf,
-  monthsLater,
-  startOfMonth,
-  usagePeriod,
-} from '../../../src/service/usage/usage-period.js';
+import { bucketsOf, usagePeriod } from '../../../src/service/usage/build-usage-report.js';
+import { monthsLater, startOfMonth } from '../../../src/service/usage/usage-meter.js';
 
 const ms = (text: string) => parseTimestamp(text) as number;
 const day = fc

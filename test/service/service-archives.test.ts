@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY } from '../../src/base/time.js';
-import { firstSearch } from '../../src/service/first-search.js';
+import { firstSearch } from '../../src/service/service-archives.js';
 import { browse, readable } from './console/browse.js';
 import { local, NOW, SEARCH_PATH, teaPosts } from './local-service.js';
 

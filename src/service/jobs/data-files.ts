@@ -1,18 +1,29 @@
+import { createHash, createHmac } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { formatTimestamp, SECOND } from '../../base/time.js';
+import type { ServiceContext } from '../context.js';
+import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { type Handler, type RequestContext, type Route, routesOf } from '../http/router.js';
-import { DATA_PATTERN, dataPath } from './data-urls.js';
-import type { JobAccess } from './job-routes.js';
+import { type Job, segmentPath } from './job-record.js';
+import type { Jobs } from './service-jobs.js';
 
-/** Data files under signed URLs, at the second origin or, with a token, at that of the service. The URL alone grants access, until it expires. */
-export function dataRoutes(access: JobAccess): readonly Route[] {
-  const family = { endpoint: 'job-files', errorBody: messageErrorBody } as const;
-  return routesOf(family, { [DATA_PATTERN]: { GET: sendFile } }, () => access);
+/** What the route of data files uses. */
+interface DataParts {
+  readonly context: ServiceContext;
+  readonly urls: DataUrls;
+  readonly jobs: Jobs;
 }
 
-const sendFile: Handler<JobAccess> = async ({ request, url, path, countPosts }, access) => {
-  const { context, urls, jobs } = access;
+/** Data files under signed URLs, at the second origin or, with a token, at that of the service. The URL alone grants access, until it expires. */
+export function dataRoutes(parts: DataParts): readonly Route[] {
+  const family = { endpoint: 'job-files', errorBody: messageErrorBody } as const;
+  return routesOf(family, { [DATA_PATTERN]: { GET: sendFile } }, () => parts);
+}
+
+const sendFile: Handler<DataParts> = async ({ request, url, path, countPosts }, parts) => {
+  const { context, urls, jobs } = parts;
   // The signature authorizes. HTTP Basic, which clients send to all job endpoints, is ignored.
   if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
     throw new HttpProblem(
@@ -22,7 +33,7 @@ const sendFile: Handler<JobAccess> = async ({ request, url, path, countPosts }, 
   const expiry = urls.expiryOf(url);
   if (expiry === undefined) throw new HttpProblem(403, 'Forbidden: the signature is wrong');
   if (context.clock.now() >= expiry) throw new HttpProblem(403, 'Forbidden: the URL has expired');
-  const { job, file } = find(url, path, access);
+  const { job, file } = find(url, path, parts);
   const onDisk = await jobs.dataFile(job, file.segment);
   const { size } = await stat(onDisk).catch(() => {
     throw notFound();
@@ -52,7 +63,7 @@ const sendFile: Handler<JobAccess> = async ({ request, url, path, countPosts }, 
 function find(
   url: URL,
   { snapshot = '', y, m, d, h, minute }: RequestContext['path'],
-  { context, jobs }: JobAccess,
+  { context, jobs }: DataParts,
 ) {
   const runner = jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
   const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
@@ -83,4 +94,56 @@ function rangeOf(
   if (start >= size || start > end || (first === '' && Number(last) === 0))
     throw new HttpProblem(416, 'Range Not Satisfiable', { 'Content-Range': `bytes */${size}` });
   return { start, end };
+}
+
+/** Signs the URLs of data files, which expire. */
+export type DataUrls = ReturnType<typeof createDataUrls>;
+
+/** The key derives from the seed, so URLs stay valid over restarts. */
+export function createDataUrls(seed: string | number, account: string) {
+  const key = createHash('sha256').update(`files ${seed}`).digest();
+  const signature = (path: string, expires: string) =>
+    createHmac('sha256', key).update(`GET\n${expires}\n${path}`).digest();
+  return {
+    /** The path with a query that makes it valid until `expiresAt`. */
+    sign(path: string, expiresAt: number): string {
+      const expires = String(Math.floor(expiresAt / SECOND));
+      const query = new URLSearchParams({
+        AccessKeyId: account,
+        Expires: expires,
+        Signature: signature(path, expires).toString('base64'),
+      });
+      return `${path}?${query}`;
+    },
+    /** Until when the URL is valid; undefined if the signature is wrong. */
+    expiryOf({ pathname, searchParams }: URL): number | undefined {
+      const expires = searchParams.get('Expires') ?? '';
+      const given = Buffer.from(searchParams.get('Signature') ?? '', 'base64');
+      return isSameSecret(given, signature(pathname, expires))
+        ? Number(expires) * SECOND
+        : undefined;
+    },
+  };
+}
+
+/** The pattern of `dataPath`. */
+export const DATA_PATTERN =
+  '/snapshots/:publisher/track_v2/:format/:account/:year/:month/:day/:snapshot/:y/:m/:d/:h/:minute_activities.json.gz';
+
+/** The path of a file: the day on which its job was created, then its own ten minutes. */
+export function dataPath(job: Job, segment: number, publisher: string, account: string): string {
+  const createdOn = new Date(job.requestedAt).toISOString().slice(0, 10).replaceAll('-', '/');
+  const folder = ['snapshots', publisher, 'track_v2', job.format, account].map(encodeURIComponent);
+  return `/${folder.join('/')}/${createdOn}/${snapshotOf(job)}/${segmentPath(segment)}`;
+}
+
+/** The name of a file after its download. */
+export function localName(job: Job, segment: number): string {
+  return `${snapshotOf(job)}_${segmentPath(segment).replaceAll('/', '_')}`;
+}
+
+/** `20130722-20130723_eff5t4me1j` */
+function snapshotOf({ from, to, uuid }: Job): string {
+  const day = (ms: number) => formatTimestamp(ms).slice(0, 8);
+  return `${day(from)}-${day(to)}_${uuid}`;
 }
